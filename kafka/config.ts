@@ -2,8 +2,8 @@ import { type Environment, readSettings } from '../settings/read.ts'
 import { type KafkaSecurity, kafkaSettings } from './settings.ts'
 
 /**
- * Returns the TLS and sign-in settings of the brokers, for processes that do not read the brokers' addresses from the
- * environment.
+ * Returns the TLS and sign-in settings for the brokers. Processes that do not read the addresses of the brokers from
+ * the environment use this function.
  * @throws SettingsError
  */
 export function readKafkaSecurity(env: Environment = process.env): KafkaSecurity {

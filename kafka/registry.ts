@@ -70,7 +70,7 @@ const LONGEST_BACKOFF_MS = 5_000
 const MEDIA_TYPE = 'application/vnd.schemaregistry.v1+json'
 /** The statuses that mean that the registry denies access: unauthorized and forbidden. */
 const ACCESS_DENIED: ReadonlySet<number> = new Set([401, 403])
-/** The statuses below 500 of failures that pass: request time-out and too many requests. */
+/** The statuses below 500 after which a retry may succeed: request timeout and too many requests. */
 const PASSING: ReadonlySet<number> = new Set([408, 429])
 /**
  * The registry's error code for an unknown schema id. The HTTP status alone is not enough, because a proxy in front of
@@ -225,8 +225,8 @@ interface KnownSchema {
 }
 
 /**
- * Checks the answer with a schema. An Avro schema that is not valid JSON is rejected here, because the cache would
- * otherwise keep it forever.
+ * Checks an answer that should contain a schema. An Avro schema that is not valid JSON is rejected here, because the
+ * cache would otherwise keep it forever.
  */
 function isKnownSchema(body: unknown): body is KnownSchema {
   const { schema, schemaType } = (body ?? {}) as { schema?: unknown; schemaType?: unknown }

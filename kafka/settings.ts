@@ -16,7 +16,7 @@ const variables = {
     'addresses of the brokers; if set, `npm start` uses them instead of a local broker',
   ),
   KAFKA_TLS: documented(flag.prefault('0'), '1 if the brokers require TLS'),
-  KAFKA_TLS_CA: documented(text, "PEM file with the authorities of the brokers' certificates", 'those that Node trusts'),
+  KAFKA_TLS_CA: documented(text, 'PEM file with the certificate authorities to trust for the brokers', 'those that Node trusts'),
   KAFKA_TLS_CERT: documented(text, 'PEM file with a client certificate, if the brokers ask for one'),
   KAFKA_TLS_KEY: documented(text, 'PEM file with the key of that certificate'),
   KAFKA_SASL_MECHANISM: documented(

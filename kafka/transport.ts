@@ -78,10 +78,10 @@ export interface Transport {
     at: 'earliest' | 'end',
   ): Promise<Map<string, number>>
   /**
-   * Returns, keyed by `partitionKey`, the offset at which the batches of a leader epoch and of all earlier epochs end.
-   * State that was copied from records beyond that offset contains records that the log has lost. The offset is -1 when
-   * the log contains only later epochs. Waits for a leader of this epoch or a later one, because a leader from before
-   * the epoch does not know where it ends.
+   * Returns the offset at which the batches of a leader epoch and of all earlier epochs end. The results are keyed by
+   * `partitionKey`. State that was copied from records beyond that offset contains records that the log has lost. The
+   * offset is -1 when the log contains only later epochs. Waits for a leader of this epoch or a later one, because a
+   * leader from before the epoch does not know where it ends.
    */
   epochEnds(queries: readonly EpochQuery[]): Promise<Map<string, number>>
   /** Returns the latest leader epoch of the partition that any metadata or offset has named; -1 when it is unknown. */
@@ -96,7 +96,8 @@ export interface Transport {
    * timeout. This fences the transactional ids of those producers.
    * @param prefix only transactional ids with this prefix are considered
    * @param abandoned receives the ids that have an open transaction, and returns those whose producers are gone
-   * @returns the ids whose transactions were aborted; if a broker does not answer, its transactions end by the timeout
+   * @returns the ids whose transactions were aborted; the transactions of a broker that does not answer end when they
+   * time out
    */
   endTransactions(prefix: string, abandoned: (ids: readonly string[]) => Promise<readonly string[]>): Promise<string[]>
   close(): Promise<void>

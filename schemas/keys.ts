@@ -7,7 +7,7 @@ const MIN_INT64 = -(2n ** 63n)
 const MAX_INT64 = 2n ** 63n - 1n
 const MIN_INT32 = -(2 ** 31)
 const MAX_INT32 = 2 ** 31 - 1
-/** Number of digits up to which every integer is exact in a double. */
+/** A double represents every integer with at most this many digits exactly. */
 const SAFE_DIGITS = 15
 const MINUS = 0x2d
 const ZERO = 0x30
@@ -115,8 +115,9 @@ const HASH_SHIFT = 15
 const kept: string[] = new Array(KEPT_TEXTS).fill('')
 
 /**
- * Decodes text like `strictUtf8`. If the same short text was decoded recently, the result is the same string object.
- * Nothing is allocated then, V8 has already computed the hash of the string, and maps compare it by its address.
+ * Decodes text like `strictUtf8`. If the same short text was decoded recently, the result is the same string object. In
+ * that case nothing is allocated. Maps also find the string faster, because V8 has already computed its hash and only
+ * compares addresses.
  */
 function keptText(buffer: Buffer, start: number, end: number): string {
   const length = end - start

@@ -21,9 +21,8 @@ export function keptFor(retentionMs: number, segmentMs: number): Readonly<Record
 export const compacted: Readonly<Record<string, string>> = { 'cleanup.policy': 'compact', 'segment.ms': String(COMPACTED_SEGMENT_MS) }
 
 /**
- * Time within which the broker has to begin the compaction of a record. Before that, the broker must close the record's
- * segment, which it does only when further records arrive; see `KeyedStore.roll`. The remaining time of the hour is for
- * the compaction itself.
+ * The broker must begin to compact a record within this time. It first has to close the record's segment, and it closes
+ * a segment only when further records arrive; see `KeyedStore.roll`. The rest of the hour is for the compaction itself.
  */
 const ERASABLE_COMPACTED_MS = 20 * MINUTE_MS
 
@@ -33,12 +32,16 @@ export const erasable: Readonly<Record<string, string>> = {
   'segment.ms': String(ERASABLE_COMPACTED_MS),
 }
 
-/** Time after which the broker has to compact a key that must be erased, and time for which it keeps the tombstone. */
+/**
+ * Limit for keys that must be erased. The broker must begin to compact a record within this time, and keeps a tombstone
+ * for the same time.
+ */
 const ERASABLE_KEY_MS = 10 * MINUTE_MS
 
 /**
  * Additional configuration of compacted topics whose keys must be erased within the hour. The first compaction after
- * `delete.retention.ms` removes a tombstone with its key. Two compactions and this time pass before that.
+ * `delete.retention.ms` removes a tombstone with its key. Erasing a key thus takes two compactions and the time between
+ * them.
  */
 export const erasableKeys: Readonly<Record<string, string>> = {
   'max.compaction.lag.ms': String(ERASABLE_KEY_MS),

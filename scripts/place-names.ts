@@ -1,5 +1,5 @@
 /**
- * GeoNames' names of the towns for which the public list has another name. Keys are `<country code> <name>` as in the
+ * GeoNames' names of towns that have a different name in the public list. Keys are `<country code> <name>` as in the
  * public list.
  */
 export const otherNames: Readonly<Record<string, string>> = {

@@ -21,12 +21,11 @@ const COUNTRIES = 50
 const CITIES = 500
 /**
  * Offset of the woeids of cities that are missing from the public list. Such a city gets this number plus its GeoNames
- * id, which is far above every woeid of the list.
+ * id. The sum is far above every woeid of the list.
  */
 const GEONAMES_WOEID_BASE = 100_000_000
 /**
- * Maximum distance within which two places count as one city, because GeoNames lists districts of big cities as
- * separate places.
+ * Places at most this far apart count as one city, because GeoNames lists districts of big cities as separate places.
  */
 const SAME_CITY_KM = 10
 /** Types of towns in the public list. Two of its cities (Soweto, Ahsa) have the type "Unknown". */

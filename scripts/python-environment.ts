@@ -11,7 +11,7 @@ const run = promisify(execFile)
 const INSTALL_TIMEOUT_MS = 5 * 60_000
 /**
  * Builds the environment. `flock` makes sure that only one of several concurrent processes builds it. The stamp is
- * written last.
+ * written last, so that an incomplete environment is never used.
  */
 const BUILD = `
 set -e

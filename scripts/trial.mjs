@@ -5,7 +5,7 @@ import { join } from 'node:path'
 /** How often a run checks whether its parent process still exists. */
 const PARENT_CHECK_MS = 1_000
 
-/** Folder of Linux whose files are in memory. */
+/** The folder in which Linux keeps files in memory. */
 const MEMORY_DISK = '/dev/shm'
 /** Size of the memory disk that tests need. All servers of a test run together write less than 1 GB. */
 const MEMORY_DISK_BYTES = 4 * 1024 ** 3
@@ -34,7 +34,10 @@ export function testDisk(env, memoryDisk = MEMORY_DISK) {
   return memoryDisk
 }
 
-/** Containers often mount a memory disk of 64 MB, from which nothing may be executed. */
+/**
+ * Returns whether tests can use a memory disk. Containers often mount one that has only 64 MB, or from which no program
+ * may be executed.
+ */
 function isRoomy(folder) {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
@@ -72,8 +75,8 @@ export function sweepTrial(folder) {
 }
 
 /**
- * Calls back once when the parent process has ended. The check is necessary because npm's shell does not forward the
- * signals that end it.
+ * Calls `callback` once when the parent process has ended. The check is necessary because npm's shell does not forward
+ * the signals that end it.
  */
 export function whenOrphaned(callback) {
   const parent = process.ppid

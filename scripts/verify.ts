@@ -19,7 +19,8 @@ const CHECKS: readonly { readonly name: string; readonly command: string; readon
 /**
  * These lanes run concurrently. Unit tests use the CPU; the other tests mostly wait for servers and for intervals that
  * the services' contracts define. All lanes should take about the same time, because a core is idle when only the
- * slowest lane is still running. The last lane is the shortest, so repeated tests run after it.
+ * slowest lane is still running. The last lane is the shortest, so the tests that run a second time without public data
+ * are added to it.
  */
 const LANES: readonly (readonly string[])[] = [['unit'], ['integration'], ['e2e', 'short-chaos']]
 /** The project that runs files a second time without the public data that they read. */

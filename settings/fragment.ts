@@ -10,7 +10,10 @@ export type Values<V extends Variables> = { readonly [Name in keyof V]: z.output
 export interface Surroundings {
   /** The folder for all local data (MILLRACE_HOME). */
   readonly home: string
-  /** True when NODE_ENV is `production`. No process then generates secrets that all processes must share. */
+  /**
+   * True when NODE_ENV is `production`. In production, no process generates secrets, because all processes must share
+   * them.
+   */
   readonly isProduction: boolean
 }
 
@@ -36,5 +39,5 @@ export function settingsFragment<Value, const V extends Variables>(fragment: Set
   return fragment
 }
 
-/** For services without settings of their own. */
+/** The fragment of services that have no settings. */
 export const NO_SETTINGS = settingsFragment({ variables: {}, value: () => ({}) })

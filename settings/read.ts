@@ -16,8 +16,8 @@ export class SettingsError extends Error {
 
 export interface ReadOptions {
   /**
-   * If false, only the variables themselves are checked, and not the rules between them, as for services that a process
-   * does not run. Default true.
+   * If false, each variable is checked, but not the rules between variables. This is for services that the process does
+   * not run. Default true.
    */
   readonly withRules?: boolean
 }
@@ -60,7 +60,7 @@ export function readSettings<Config>(env: Environment, compose: (reader: Setting
   return config()
 }
 
-/** Parses each variable by itself. Reports an invalid one in `wrong` and omits its value. */
+/** Parses each variable by itself. If a variable is invalid, adds a message to `wrong` and omits its value. */
 function valuesOf<V extends Variables>(variables: V, given: Environment, wrong: string[]): Values<V> {
   const values: Record<string, unknown> = {}
   for (const [name, schema] of Object.entries(variables)) {

@@ -15,7 +15,7 @@ export const surroundingsSettings = settingsFragment({
     ),
     NODE_ENV: documented(
       z.string().prefault('development'),
-      '`production` requires keys and secrets of your own, the same for all processes: the first start generates none',
+      '`production` requires your own keys and secrets, the same for all processes; Millrace then generates none',
     ),
   },
   value: (env): Surroundings => ({ home: resolve(env.MILLRACE_HOME), isProduction: env.NODE_ENV === 'production' }),

@@ -55,7 +55,7 @@ function noPorts(names: readonly string[]): Record<string, number> {
 const localSettings = settingsFragment({
   variables: {
     WORKERS: processes(1, 0, 'worker processes'),
-    DECIDERS: processes(1, 0, 'worker processes that decide commands, apart from the others'),
+    DECIDERS: processes(1, 0, 'separate worker processes that only decide commands'),
     API_PROCESSES: processes(1, 0, 'API processes'),
     MILLRACE_DEMO: documented(flag.prefault('1'), '0 disables the demo stream'),
     PARTITIONS: documented(

@@ -39,7 +39,7 @@ export async function isRedisHealthy(url: string): Promise<boolean> {
 }
 
 /**
- * @param url may contain a user and a password, which are sent in a header because `fetch` does not accept them in a
+ * @param url may contain a user and a password. They are sent in a header, because `fetch` does not accept them in a
  * URL
  */
 async function isSearchHealthy(url: string): Promise<boolean> {

@@ -27,7 +27,7 @@ export class HomeError extends Error {
  */
 const MARKER = 'millrace-home'
 const LOCK = 'lock'
-/** Name of the file in the folder `run` that a process locks while it takes the lock. */
+/** Name of a file in the folder `run`. A process holds a file lock on it while it takes the lock of the data folder. */
 const GUARD = 'lock-guard'
 /** How long to wait while another process is taking the lock. Taking it needs only a few milliseconds. */
 const GUARD_WAIT_MS = 5_000
@@ -77,7 +77,7 @@ export function openHome(path: string): Home {
   const { bavail, bsize } = statfsSync(path)
   if (bavail * bsize < LEAST_FREE_BYTES) {
     throw new HomeError(
-      `the disk is full: ${Math.round((bavail * bsize) / 1e6)} MB are free for ${path}, ${LEAST_FREE_BYTES / 1e6} MB are needed. Free some space, or choose another folder with MILLRACE_HOME`,
+      `the disk is nearly full: ${Math.round((bavail * bsize) / 1e6)} MB are free for ${path}, ${LEAST_FREE_BYTES / 1e6} MB are needed. Free some space, or choose another folder with MILLRACE_HOME`,
     )
   }
   return home
@@ -154,7 +154,7 @@ function guard(home: Home, waitMs: number): () => void {
 
 function takeLock(home: Home): () => void {
   const lock = join(home.path, LOCK)
-  // Only one process at a time is here, so all drafts are those of killed processes.
+  // The guard lets only one process at a time reach this point, so all drafts come from killed processes.
   for (const entry of readdirSync(home.path)) if (LOCK_DRAFT.test(entry)) rmSync(join(home.path, entry), { force: true })
   const mine = join(home.path, `${LOCK}.${process.pid}`)
   writeFileSync(mine, JSON.stringify(processMark(process.pid)))

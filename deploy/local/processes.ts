@@ -42,8 +42,8 @@ const DEMO_MAIN = fileURLToPath(new URL('../../tools/demo/main.ts', import.meta.
 const API_MAIN = fileURLToPath(new URL('../../api/main.ts', import.meta.url))
 
 /**
- * Describes one worker slot, which runs all work except the decision of commands. The slot's state folder gives the
- * worker the same identity at every start.
+ * Describes one worker slot that runs all work except deciding commands. The slot's state folder gives the worker the
+ * same identity at every start.
  */
 export function workerProcess(slot: number, config: LocalConfig, home: Home, servers: Addresses): Component {
   const place = { name: `worker-${slot}`, port: config.workerHealthPort + slot, portOption: 'WORKER_HEALTH_PORT', stateDir: home.state }
@@ -51,8 +51,8 @@ export function workerProcess(slot: number, config: LocalConfig, home: Home, ser
 }
 
 /**
- * Describes one worker slot that only decides commands, so that clients waiting for a decision do not wait for other
- * work.
+ * Describes one worker slot that only decides commands. Clients that wait for a decision then do not have to wait for
+ * other work.
  */
 export function deciderProcess(slot: number, config: LocalConfig, home: Home, servers: Addresses): Component {
   const stateDir = join(home.state, 'deciding')
@@ -85,7 +85,7 @@ function pipelinesProcess(
       WORKER_ROLE: role,
       WORKER_SLOT: String(slot),
       WORKER_NICE: String((role === 'bulk' ? config.workerNice : undefined) ?? WORKER_NICE[role]),
-      // The worker appends its slot.
+      // The worker appends the number of its slot to this path.
       STATE_DIR: stateDir,
       HEALTH_PORT: String(place.port),
     },

@@ -15,7 +15,7 @@ export type PartitionPlan = 'local' | 'production'
 /** A partition plan, or a function that returns the partition count of each topic. */
 type Partitions = PartitionPlan | ((topic: AnyTopic) => number)
 
-/** What the topics are created for. */
+/** The services whose topics are created. */
 export interface ProvisionedServices {
   readonly schemas: readonly ServiceSchemas[]
   readonly pipelines: readonly PipelineService[]
@@ -26,8 +26,8 @@ const ALL_SERVICES: ProvisionedServices = { schemas: serviceSchemas, pipelines: 
 /**
  * Creates the public topics and the internal topics of topologies and sinks, and registers the schemas of the public
  * topics, so that any producer finds topics and schemas. Workers also create missing topics, but with the partition
- * counts of a small machine. The partition count of an existing topic is never changed, because keys would move between
- * partitions. Existing topics that promise to erase records get the declared configuration.
+ * counts for a small machine. The partition count of an existing topic is never changed, because keys would move
+ * between partitions. Existing topics that promise to erase records get the declared configuration.
  * @param services the services whose topics are created; all by default
  * @returns the number of public topics
  * @throws Error with the registry's reason when it rejects a schema

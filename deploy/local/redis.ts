@@ -10,7 +10,7 @@ const START_TIMEOUT_MS = 60_000
 const STOP_GRACE_MS = 10_000
 
 /**
- * Minimum size of the append-only file for a rewrite. A larger file is rewritten whenever its size has doubled. A
+ * Below this size, the append-only file is not rewritten. A larger file is rewritten whenever its size has doubled. A
  * rewrite takes a core for one to three seconds. With Redis's default of 64 MB, 1,000 scored payments a second would
  * cause a rewrite every 18 seconds.
  */

@@ -9,7 +9,7 @@ export interface ServerPlace {
   readonly dataDir: string
   readonly runDir: string
   readonly logFile: string
-  /** Defaults to the kind of server. */
+  /** Name of the server. The default is its kind, such as `kafka`. */
   readonly name?: string
 }
 

@@ -7,7 +7,7 @@ import { localStack } from './stack.ts'
 import declaration from './start.command.ts'
 import { summary } from './summary.ts'
 
-/** Time within which a second signal is treated as the same Ctrl-C. A later signal requests an immediate exit. */
+/** A second signal within this time counts as the same Ctrl-C. A later signal ends the process immediately. */
 const SAME_SIGNAL_MS = 1_000
 /** Interval of a timer that only keeps the process alive. Its length does not matter. */
 const KEEP_ALIVE_MS = 2 ** 30
@@ -84,5 +84,5 @@ function untilSignal(): Promise<undefined> {
 }
 
 await runMain(main)
-// The signal handlers are removed, because they would keep the process alive after a failed start.
+// After a failed start, the process must exit explicitly, because the signal handlers would keep it alive.
 if (process.exitCode === 1) process.exit()

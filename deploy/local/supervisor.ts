@@ -5,7 +5,7 @@ import type { Component } from './component.ts'
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 30_000
 /**
- * Running time after which a process counts as recovered. After its next crash, the pause is again as short as after
+ * A process that has run for this long counts as recovered. After its next crash, the pause is again as short as after
  * the first crash.
  */
 const RECOVERED_AFTER_MS = 60_000

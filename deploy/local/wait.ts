@@ -14,7 +14,10 @@ export interface WaitOptions {
   readonly givenUp?: () => string | undefined
 }
 
-/** Waits until `ready` returns true. An error of `ready` counts as not ready. A time-out reports the last error. */
+/**
+ * Waits until `ready` returns true. If `ready` throws, it counts as not ready. A timeout error contains the last error
+ * that `ready` threw.
+ */
 export async function waitUntil(ready: () => Promise<boolean> | boolean, options: WaitOptions): Promise<void> {
   const deadline = Date.now() + options.timeoutMs
   let lastError: unknown

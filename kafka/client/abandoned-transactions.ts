@@ -18,8 +18,8 @@ interface OpenTransaction {
 }
 
 /**
- * See `Transport.endTransactions`. This function does not retry. A caller that waits for a transaction to end calls the
- * function again; transactions for which no caller waits end when they time out.
+ * See `Transport.endTransactions`. This function does not retry. A caller that needs a transaction to end calls the
+ * function again. All other transactions end when they time out.
  */
 export async function endAbandonedTransactions(
   { runtime: { log } }: Pick<Context, 'runtime'>,
@@ -46,12 +46,12 @@ export async function endAbandonedTransactions(
   }
 
   /**
-   * For a transaction that was open, the coordinator answers CONCURRENT_TRANSACTIONS: it has begun the abort and
-   * returns no producer id, which is not needed here.
+   * Aborts a transaction by initialising its transactional id. If the transaction is still open, the coordinator begins
+   * the abort and answers CONCURRENT_TRANSACTIONS.
    */
   async function end({ coordinator, transactionalId, producerId, producerEpoch, timeoutMs }: OpenTransaction): Promise<string[]> {
-    // Another worker may have ended it since it was listed. Ending it again would initialise the id, so that its owner
-    // would take this for a process with the same identity.
+    // Another worker may have ended the transaction since it was listed. A second InitProducerId would then only raise
+    // the epoch, and the owner of the id would conclude that another process uses the same id.
     const [still] = await describe(coordinator, [transactionalId])
     if (still?.producerId !== producerId || still.producerEpoch !== producerEpoch) return []
     const connection = await cluster.connectionTo(coordinator)

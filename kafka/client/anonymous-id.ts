@@ -9,7 +9,7 @@ import type { ProducerId } from './transaction.ts'
 const NO_TRANSACTION_TIMEOUT = -1
 
 /**
- * Asks any broker for a new producer id, which an idempotent producer without transactions needs.
+ * Asks any broker for a new producer id. Idempotent producers without transactions need one.
  * @throws Disconnected when no broker answers
  */
 export async function anonymousProducerId(context: Context, cluster: Cluster, signal: AbortSignal): Promise<ProducerId> {

@@ -68,7 +68,10 @@ export function bufferPool(): BufferPool {
     if (++given === GIVEN_BEFORE_DROP) dropUnneeded()
   }
 
-  /** The buffers at the front were never used, because the pool always takes the last buffer first. */
+  /**
+   * Drops the buffers at the front. They have not been used since the last drop, because the pool always takes the last
+   * buffer.
+   */
   function dropUnneeded(): void {
     for (const buffer of free.splice(0, unneeded)) bytes -= buffer.length
     unneeded = free.length
@@ -119,7 +122,7 @@ export class PartitionAppender implements RecordAppender {
   #pendingRecords = 0
   /** True while a request that contains the batch `#sent` is in flight. */
   inFlight = false
-  /** Clock reading before which the current batch must not be sent again. */
+  /** Earliest clock reading at which the current batch may be sent again. */
   retryAt = 0
   attempts = 0
   /** Clock reading at the first failed attempt to send the current batch. */
@@ -248,7 +251,7 @@ export class PartitionAppender implements RecordAppender {
     this.#calm()
   }
 
-  /** True when the outcome of a sent batch is unknown, so that its sequence numbers may or may not be used up. */
+  /** True when the outcome of a sent batch is unknown. The broker may or may not have used up its sequence numbers. */
   get hasUnacknowledged(): boolean {
     return this.#sent !== undefined
   }

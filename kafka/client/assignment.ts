@@ -13,8 +13,8 @@ export interface Assignment {
   setTarget(partitions: readonly TopicPartition[], joined: boolean): boolean
   /**
    * True if the target assignment has changed since it was last taken, and the coordinator has confirmed what the
-   * member owns. The coordinator may take any other partition away when it gets a report, so a target from before the
-   * report may contain partitions that now belong to another member.
+   * member owns. When the coordinator gets a report, it may take away every partition that the report does not list. A
+   * target from before the report may therefore contain partitions that now belong to another member.
    */
   readonly hasChangedTarget: boolean
   /** Returns the target assignment if `hasChangedTarget`; undefined otherwise. */
@@ -22,9 +22,9 @@ export interface Assignment {
   /** The partitions that the member owns. */
   readonly owned: readonly TopicPartition[]
   /**
-   * Sets the partitions that the member owns now. The next report contains them, even if they are the same as before.
-   * The coordinator may have assigned and revoked a partition in the meantime, and assigns it to no other member until
-   * a report shows that this member does not own it.
+   * Sets the partitions that the member owns now. The next report contains them even if they have not changed, because
+   * the coordinator may have assigned and revoked a partition in the meantime. It gives such a partition to another
+   * member only after a report without the partition.
    */
   setOwned(partitions: readonly TopicPartition[]): void
   /** Returns the ownership report for the next heartbeat. */

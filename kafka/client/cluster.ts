@@ -26,7 +26,7 @@ interface SeenEpochs {
   /** Undefined until the topic is found for the first time. */
   id: string | undefined
   readonly latest: number[]
-  /** Monotonic time (ms) since which every answer has named an earlier epoch, indexed by partition number. */
+  /** Monotonic time (ms) at which answers began to name only earlier epochs, indexed by partition number. */
   readonly earlierSince: number[]
 }
 
@@ -37,7 +37,10 @@ interface Refresh {
 }
 
 export type CoordinatorKind = 'group' | 'transaction'
-/** Number of refusals in succession after which metadata counts as outdated. An election takes less than a second. */
+/**
+ * The metadata counts as outdated after this many refusals in succession. An election causes fewer, because it takes
+ * less than a second.
+ */
 export const REFUSALS_OF_OUTDATED = 6
 const COORDINATOR_KEY_TYPES = { group: 0, transaction: 1 } as const
 
@@ -87,11 +90,14 @@ export interface Cluster {
   /** Returns the partition count; undefined for a topic that the last refresh did not find. */
   partitionCount(topic: string): number | undefined
   /**
-   * Makes other brokers answer the next requests. Call it when the brokers named in the last answers keep refusing
-   * requests, because a broker that is cut off from the controller goes on naming former leaders and coordinators.
+   * Sends the next requests to other brokers. Call it when the leaders or coordinators named in the last answers keep
+   * refusing requests. The broker that named them may be cut off from the controller.
    */
   distrust(): void
-  /** Refreshes these topics. Calls that are made while another request is in flight share the next request. */
+  /**
+   * Refreshes the metadata of these topics. Calls that are made while another request is in flight share the next
+   * request.
+   */
   refresh(topics: readonly string[]): Promise<void>
   /** Finds the coordinator, and waits while one is being elected. @throws Disconnected when no broker answers */
   findCoordinator(kind: CoordinatorKind, key: string, signal?: AbortSignal): Promise<Broker>
@@ -107,8 +113,8 @@ export function openCluster(context: Context): Cluster {
   const topics = new Map<string, KnownTopic>()
   const seen = new Map<string, SeenEpochs>()
   /**
-   * Maps the address of each broker whose last answer was missing or outdated to the number of that failure. Requests
-   * go to all other brokers first, and then to these brokers in the order of their failures.
+   * The brokers whose last answer was missing or outdated. Maps the address to the sequence number of that failure.
+   * Requests go to all other brokers first, and then to these brokers in the order of their failures.
    */
   const unreliable = new Map<string, number>()
   let failures = 0

@@ -31,8 +31,8 @@ export interface Connections {
 }
 
 /**
- * Maximum number of unanswered requests per connection. Further requests wait in this process. The limit also preserves
- * the order of idempotent produce requests, which could change if more than 5 of them were unanswered.
+ * Maximum number of unanswered requests per connection. Further requests wait in this process. With more than 5
+ * unanswered requests, the order of idempotent produce requests could also change.
  */
 const MAX_IN_FLIGHT = 5
 
@@ -64,7 +64,7 @@ export function openConnections({ options, newConnection = systemConnection }: P
       live.set(key, connection)
       return connection
     } catch (error) {
-      // This connection may already be replaced by another one, which was opened after a `drop`.
+      // If `drop` was called in the meantime, `open` may already contain a later connection. `forget` keeps that one.
       forget()
       throw connectError(broker, error)
     }
@@ -85,7 +85,7 @@ export function openConnections({ options, newConnection = systemConnection }: P
     }
     const current = open.get(key)
     if (current !== undefined) return current
-    // Nobody would close a connection that is opened after `close`.
+    // Nothing would close a connection that is opened after `close`.
     throwIfClosed()
     const { promise, resolve } = Promise.withResolvers<Connection>()
     open.set(key, promise)
@@ -94,8 +94,8 @@ export function openConnections({ options, newConnection = systemConnection }: P
   }
 
   /**
-   * Returns whether requests can be sent. When its session ends, a connection authenticates again and soon becomes
-   * usable; a request that is sent during this time would close the connection.
+   * Returns whether requests can be sent. When the SASL session of a connection ends, the connection authenticates
+   * again and soon becomes usable. A request that is sent in the meantime would close the connection.
    */
   async function isUsable(connection: Connection): Promise<boolean> {
     if (connection.isConnected()) return true

@@ -18,7 +18,7 @@ export function openCoordinator(context: Context, cluster: Cluster, kind: Coordi
   const closing = new AbortController()
   let broker: Broker | undefined
   let finding: Promise<Broker> | undefined
-  /** How many times in succession the broker that the look-up returned has refused to be the coordinator. */
+  /** How many times in succession the broker that was looked up has answered that it is not the coordinator. */
   let refusals = 0
 
   async function find(): Promise<Broker> {

@@ -22,7 +22,7 @@ export class Disconnected extends TransportError {
   }
 }
 
-/** Throws if the part of the transport to which the waiting request belongs was closed. */
+/** Throws if the part of the transport that made the request has been closed. */
 export function throwIfClosed(closing: AbortSignal | undefined): void {
   if (closing?.aborted) throw new TransportError('CLOSED', 'the transport was closed', { fatal: false })
 }
@@ -68,7 +68,7 @@ const REACTIONS = {
     'INVALID_FETCH_SESSION_EPOCH',
   ],
   /**
-   * The producer was fenced, or the broker has given up the transaction because it timed out or its state is gone.
+   * The producer was fenced, or the broker has aborted the transaction because it timed out or its state is gone.
    * Nothing can be added to the transaction.
    */
   'producer-lost': [
@@ -98,7 +98,7 @@ export function classify(name: ErrorName): ErrorClass {
   return CLASSES.get(name) ?? 'fatal'
 }
 
-/** Creates the error for a response that would be the same if the request were repeated. */
+/** Creates the error for a response that a retry would not change. */
 export function fatal(name: ErrorName, doing: string, detail?: string | null): TransportError {
   return new TransportError(name, `${doing}: the broker answered ${name}${detail ? ` (${detail})` : ''}`, { fatal: true })
 }

@@ -9,20 +9,20 @@ import { getOrAdd } from './get-or-add.ts'
 import type { Context } from './options.ts'
 
 /**
- * Maximum number of requests in flight per leader, each on a separate connection. A partition that is assigned or
- * resumed while the first request waits for data must not have to wait for that request.
+ * Maximum number of requests in flight per leader, each on a separate connection. With the second request, a partition
+ * that is assigned or resumed does not have to wait until the first request returns data.
  */
 const SLOTS_PER_LEADER = 2
-/** Size at which a response shows that there is more to read, so that the next request follows at once. */
+/** A response of at least this size shows that there is more to read, so the next request follows at once. */
 const FULL_RESPONSE_BYTES = 65_536
-/** If two waits end within this time of each other, they count as ending at the same time. */
+/** Two waits that end less than this time apart count as ending at the same time. */
 const TOGETHER_MS = 20
 
 /** A request in flight. */
 interface UnderWay {
   readonly states: readonly FetchPosition[]
   /**
-   * True when the last answers for all partitions of the request were empty, so that the broker may wait long before it
+   * True when the last answers for all partitions of the request were empty. The broker may then wait long before it
    * answers.
    */
   readonly idle: boolean
@@ -38,13 +38,13 @@ interface UnderWay {
  */
 const RESPONSES_AHEAD = 2
 
-/** Callbacks of the loop to its fetcher. */
+/** Callbacks with which the loop informs its fetcher. */
 export interface FetchLoopHooks {
   /** Called after responses were stored and the next request was sent. */
   arrived(): void
   /**
-   * Called with the error that `poll` must throw. The positions with this error are marked, and the loop no longer
-   * fetches them.
+   * Called with the error that `poll` must throw. The loop has marked the affected positions and no longer fetches
+   * them.
    */
   failed(error: Error): void
 }
@@ -131,10 +131,10 @@ export function openFetchLoop(
   }
 
   /**
-   * Frees a slot for partitions that would have to wait for answers about other partitions. To do so, it gives up an
-   * idle fetch, or a fetch of partitions that are no longer assigned. A broker answers the requests of a connection in
-   * order, so the connection is dropped with the request. The next fetch then covers the waiting partitions and those
-   * of the dropped request that are still assigned.
+   * Frees a slot when all slots are in use and other partitions wait for a fetch. To do so, it abandons an idle fetch,
+   * or a fetch of partitions that are no longer assigned. A broker answers the requests of a connection in order, so
+   * the connection is closed as well. The next fetch then covers the waiting partitions and those of the abandoned
+   * fetch that are still assigned.
    */
   function cutWait(leader: Leader, requests: (UnderWay | undefined)[]): void {
     const slot = requests.findIndex((request) => request !== undefined && (request.idle || request.states.every(isGone)))
@@ -153,7 +153,8 @@ export function openFetchLoop(
     const request: UnderWay = { states, idle, endsAt: runtime.monotonic() + waitMs, abandoned: false }
     requests[slot] = request
     for (const state of states) state.inFlight = true
-    // Brokers fill a response in the order of the request, so the partitions take turns at being first.
+    // Brokers fill a response in the order in which the request names the partitions, so a different partition is first
+    // each time.
     turn = (turn + 1) % states.length || 0
     const rotated = [...states.slice(turn), ...states.slice(0, turn)]
     const fetchedAt = runtime.now()
@@ -199,8 +200,8 @@ export function openFetchLoop(
   }
 
   /**
-   * Returns how long the broker may delay its answer to the next request. The wait ends at the same time as the
-   * wait of another idle request, so that a single request can replace these two requests.
+   * Returns how long the broker may delay its answer to the next request. If another idle request is in flight, both
+   * waits end at the same time, so that one request can replace the two.
    */
   function idleWaitMs(requests: readonly (UnderWay | undefined)[]): number {
     const longest = Math.max(options.maxWaitMs, options.idleWaitMs())

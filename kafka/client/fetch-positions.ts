@@ -5,8 +5,8 @@ import { type ReaderReset, type TopicPartition, UNKNOWN_LEADER_EPOCH } from '../
 import type { EpochEnd, FetchedPartition } from './fetch-request.ts'
 
 /**
- * The part of a response with the data of one partition that `poll` has not returned yet. The data is decoded only when
- * it is polled.
+ * Data of one partition from one response. `poll` has not returned this data yet, or only a part of it. The data is
+ * decoded only when it is polled.
  */
 export interface Segment {
   readonly from: number
@@ -37,8 +37,8 @@ export class FetchPosition implements TopicPartition {
   /** Offset of the next request. */
   fetchOffset: number
   /**
-   * The epoch of the leader that appended the last batch before `fetchOffset`; -1 when it is unknown. The value may be
-   * a later epoch, but never an earlier epoch. The broker compares the value with its log to detect that records before
+   * The epoch of the leader that appended the last batch before `fetchOffset`; -1 when it is unknown. A later epoch is
+   * also allowed, an earlier one is not. The broker compares the value with its log to detect that records before
    * `fetchOffset` are lost.
    */
   leaderEpoch: number
@@ -48,11 +48,10 @@ export class FetchPosition implements TopicPartition {
   quiet = false
   /** True after a fatal error: the partition is not fetched until it is assigned again. */
   failed = false
-  /** Reading of `Runtime.monotonic` before which the partition must not be fetched. */
+  /** Earliest reading of `Runtime.monotonic` at which the partition may be fetched. */
   retryAt = 0
   /**
-   * Reading of `Runtime.monotonic` until which the next request is delayed, so that more records can collect at the
-   * broker.
+   * The next request waits until this reading of `Runtime.monotonic`, so that more records can collect at the broker.
    */
   collectsUntil = 0
   attempts = 0
@@ -111,7 +110,7 @@ export class FetchPosition implements TopicPartition {
   /**
    * Continues at the offset from which the log differs from the data that was read. Data that `poll` has not returned
    * yet is fetched again.
-   * @param end where the log and the data that was read stop being equal
+   * @param end the first offset at which the log differs from the data that was read, and the epoch before it
    */
   truncateTo(end: EpochEnd): void {
     this.dropQueue()

@@ -115,7 +115,8 @@ export function openFetchResponses(
   }
 
   /**
-   * Handles the answer that the log differs from the data that was read, for example after an unclean leader election.
+   * Handles a response which says that the log differs from the data that was read. An unclean leader election can
+   * cause this.
    */
   function receiveDiverging(state: FetchPosition, end: EpochEnd): void {
     const { topic, partition, position, reset } = state

@@ -19,15 +19,15 @@ const MIB = 1_048_576
 const DEFAULTS = {
   isolation: 'read_committed',
   unreadableBatches: 'fail',
-  /** Kafka's fetch.max.wait.ms. */
+  /** Kafka's default for fetch.max.wait.ms. */
   maxWaitMs: 500,
   collectMs: 0,
   maxBytes: 16 * MIB,
   maxPartitionBytes: MIB,
   maxBufferedBytes: 64 * MIB,
   /**
-   * Default size of a poll: about 20,000 records of 200 bytes. That many records make multi-gets efficient, and their
-   * processing takes far less than half a heartbeat interval.
+   * Default size of a poll: about 20,000 records of 200 bytes. This number is large enough for efficient multi-gets. It
+   * is small enough to be processed in far less than half a heartbeat interval.
    */
   maxPollBytes: 4 * MIB,
 } as const satisfies Omit<Required<FetcherOptions>, 'idleWaitMs'>
@@ -46,8 +46,8 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   const longestWaitMs = Math.min(LONGEST_IDLE_WAIT_MS, context.options.requestTimeoutMs / 2)
   const periodMs = Math.min(IDLE_WAIT_MS, longestWaitMs)
   /**
-   * Returns a wait that makes the answers to all fetchers of a process arrive at the same time, so that the process and
-   * the broker wake up once for all of them.
+   * Returns how long the broker may delay its next answer. The delays for all fetchers in a process end at the same
+   * time, so that the process and the broker wake up once for all of them.
    */
   function alignedWaitMs(): number {
     const wantedMs = Math.min(longestWaitMs, idleWaitMs())
@@ -137,7 +137,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
       budget -= data.bytes
       taken.push(data.entry)
       if (data.bytes > 0) {
-        // The partition goes to the end of the order, so that it comes last in the next call.
+        // Moves the partition to the end of the map, so that it comes last in the next call.
         positions.delete(key)
         positions.set(key, state)
       }

@@ -1,4 +1,4 @@
-/** Returns the entry of a key, and creates it on first use. */
+/** Returns the value of a key. Creates the value if the map does not have the key. */
 export function getOrAdd<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
   const known = map.get(key)
   if (known !== undefined) return known

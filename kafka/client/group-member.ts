@@ -25,7 +25,7 @@ const FIRST_INTERVAL_MS = 1_000
  */
 const OWNER_OF_ALL_INTERVALS = 2
 /**
- * Number of heartbeat intervals for which a confirmation of the membership is valid. It is longer than the usual time
+ * A confirmation of the membership is valid for this many heartbeat intervals. This is longer than the usual time
  * between two heartbeats, and shorter than the shortest session that Kafka recommends.
  */
 const CONFIRMED_INTERVALS = 2.5
@@ -34,7 +34,7 @@ const CONFIRM_RETRY_MS = 50
 const LONGEST_CONFIRM_RETRY_MS = 1_000
 /**
  * Maximum wait for the responses to the last heartbeat and to the request that leaves the group. Without a response,
- * the session timeout removes the member.
+ * the coordinator removes the member when its session times out.
  */
 const LEAVE_TIMEOUT_MS = 3_000
 
@@ -68,8 +68,8 @@ export function openGroupMember(
   let joins = 0
   let intervalMs = FIRST_INTERVAL_MS
   /**
-   * True after the group has removed the member once. In that case, its session may be shorter than two heartbeat
-   * intervals.
+   * True after the group has removed the member once. If so, the group's session timeout may be shorter than two
+   * heartbeat intervals.
    */
   let wasFenced = false
   /** Monotonic time (ms) at which the last heartbeat that got an answer was sent. */
@@ -173,7 +173,7 @@ export function openGroupMember(
   /**
    * Takes over the member epoch that the stall thread received while the event loop was blocked. The next heartbeat
    * contains all fields, because the thread drops the assignments in its answers.
-   * @returns whether there was one
+   * @returns whether the thread had received an epoch
    */
   function takeGuardedEpoch(): boolean {
     const guardedEpoch = guarded?.takeEpoch()
@@ -264,8 +264,8 @@ export function openGroupMember(
   }
 
   /**
-   * Joins again. A worker whose producer was fenced calls this even while it is still a member of the group. From this
-   * call until it has joined, the member owns no partitions.
+   * Joins again. A worker whose producer was fenced calls this function even while its member is still in the group.
+   * From the call until it has joined, the member owns no partitions.
    */
   async function rejoin(): Promise<void> {
     if (state === 'member') {
@@ -282,7 +282,7 @@ export function openGroupMember(
       pendingEnd = undefined
       return event
     }
-    // The stall thread may have reported what this member owns, after which the target may be outdated.
+    // The stall thread may have reported what this member owns. After such a report, the target may be outdated.
     if (isMember() && takeGuardedEpoch()) heartbeat.hurry()
     const partitions = assignment.takeChangedTarget()
     return partitions && { type: 'assignment', partitions }

@@ -11,7 +11,8 @@ const RETRY_MS = 50
 const NO_OPERATIONS = false
 
 /**
- * Adds the member's address to its client id, the only free text that a KIP-848 member can publish to other members.
+ * Adds the member's address to its client id, which other members see when they request the list of members. KIP-848
+ * has no field for an address.
  */
 export function addressedClientId(clientId: string, address: string | undefined): string {
   return address === undefined ? clientId : `${clientId}@${address}`

@@ -34,7 +34,7 @@ export interface OffsetOwner {
   readonly memberId: string
   readonly epoch: number
   /**
-   * Sends a heartbeat, whose answer contains the member epoch if it has changed.
+   * Sends a heartbeat. Its answer contains the member epoch if the epoch has changed.
    * @throws FencedError when the membership is lost, Disconnected when there is no answer
    */
   heartbeat(): Promise<void>

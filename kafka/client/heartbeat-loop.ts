@@ -2,7 +2,9 @@ import type { Runtime } from '../../runtime/runtime.ts'
 import { Disconnected } from './errors.ts'
 import { type Backoff, backoff } from './retry.ts'
 
-/** Share of the interval by which a timer may fire early without causing two heartbeats in succession. */
+/**
+ * Share of the interval. A timer that fires early by at most this share does not cause two heartbeats in succession.
+ */
 const EARLY_BEAT = 0.1
 const RETRY_MS = 50
 const LONGEST_RETRY_MS = 1_000
@@ -14,7 +16,7 @@ export interface HeartbeatLoopOptions {
   intervalMs(): number
   /** Sends one heartbeat and handles the answer. Rejects with Disconnected when there is no answer. */
   exchange(): Promise<void>
-  /** Called with an error that a retry cannot cure. */
+  /** Called with an error that a retry cannot fix. */
   failed(error: Error): void
   /** Fires when the member leaves. */
   readonly stopping: AbortSignal

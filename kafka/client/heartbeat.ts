@@ -13,7 +13,8 @@ const REBALANCE_TIMEOUT_MS = 300_000
 type Answer = Awaited<ReturnType<typeof consumerGroupHeartbeatV1.api.async>>
 
 /**
- * Translates the heartbeats of a member to and from the protocol, which identifies topics by id.
+ * Sends the heartbeats of a member. Translates between topic names and topic ids, because the protocol identifies
+ * topics by id.
  * @param topics returns the topics that the member currently subscribes to
  */
 export function heartbeatExchange(
@@ -23,11 +24,11 @@ export function heartbeatExchange(
   topics: () => readonly string[],
 ) {
   /**
-   * @param full true to send all fields, which is necessary to join and when the coordinator may not have them; false
-   * to send only the given fields
+   * @param full true to send all fields; false to send only the given ones. All fields are necessary when the member
+   * joins, and when the coordinator may not have received them
    * @param owned the owned partitions; undefined when unchanged
-   * @param notice undefined when unchanged. It is sent as the rack id, because a member cannot change any other text,
-   * and the assignors of KIP-848 ignore racks.
+   * @param notice undefined when unchanged. The notice is sent as the rack id: it is the only text that a member can
+   * change, and the assignors of KIP-848 ignore racks.
    */
   async function send(
     member: { id: string; epoch: number },
@@ -51,8 +52,8 @@ export function heartbeatExchange(
   }
 
   /**
-   * Returns the partitions with the ids of their topics, after a refresh of unknown topics. A deleted topic has no id,
-   * so its partitions are no longer reported.
+   * Returns the partitions with the ids of their topics. Refreshes the metadata of unknown topics first. A deleted
+   * topic has no id, so its partitions are no longer reported.
    */
   async function refreshedIds(partitions: readonly TopicPartition[]): Promise<OwnedPartitions[]> {
     const unknown = partitions.filter(({ topic }) => cluster.topicId(topic) === undefined)

@@ -8,15 +8,14 @@ import { consumerGroupHeartbeatV1 } from './protocol.ts'
 import type { BeatAnswer, KeptMember } from './stall-watch.ts'
 
 /**
- * Time limit of one request. After this time, sending the next heartbeat is more useful than waiting for a late answer.
+ * Time limit of one request. After this time, it is better to send the next heartbeat than to wait for a late answer.
  */
 const REQUEST_TIMEOUT_MS = 3_000
 const UNCHANGED_TIMEOUT = -1
 
 /**
- * Sends heartbeats for a member over separate connections. The heartbeats repeat what the member last reported. These
- * heartbeats neither join the group nor give up partitions; they only keep the session alive and the member's epoch
- * current.
+ * Sends heartbeats for a member over separate connections. The heartbeats repeat what the member last reported. They
+ * neither join the group nor give up partitions, but only keep the session alive and the member's epoch current.
  */
 export function openKeptMember(options: ResolvedKafkaOptions, { groupId, clientId }: KeptSession): KeptMember {
   const closing = new AbortController()

@@ -12,7 +12,7 @@ export interface KeptSession {
   /** The partitions that the member owns. */
   readonly owned: OwnedPartitions[]
   readonly intervalMs: number
-  /** The client id of the repeated heartbeats, which other members see. */
+  /** Client id of the repeated heartbeats. Other members see it. */
   readonly clientId: string
 }
 

@@ -23,10 +23,10 @@ export interface NeighbourWatchOptions {
 }
 
 /**
- * Watches one other member: the one with the next higher id. The member with the highest id watches the one with the
- * lowest id. Every member is thus watched by exactly one other member, however large the group is. After a member has
- * removed its neighbour, it watches the next one, so members whose processes ended together are removed one after
- * another.
+ * Watches the neighbour: the member with the next higher id, or the member with the lowest id if this one has the
+ * highest. Exactly one other member thus watches each member, however large the group is. After a member has removed
+ * its neighbour, it watches the next one. If several processes ended together, their members are therefore removed one
+ * after another.
  */
 export interface NeighbourWatch {
   /**
@@ -54,7 +54,7 @@ export function neighbourWatch({ runtime, groupId, memberId, members, hasEnded, 
     if (suspect?.address === undefined || !(await hasEnded(suspect.address))) return false
     await runtime.sleep(CONFIRM_AFTER_MS, stopping)
     if (stopping.aborted) return false
-    // The process may have been started again since the members were read. It then has the same member id, but
+    // The process may have restarted since the members were read. A restarted process has the same member id, but
     // usually another address.
     group.forget()
     const current = await neighbour()

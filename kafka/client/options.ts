@@ -6,16 +6,17 @@ import type { Connection, ConnectionOptions } from './protocol.ts'
 /** Kafka's default for request.timeout.ms. A broker that has not answered within this time is treated as lost. */
 const REQUEST_TIMEOUT_MS = 30_000
 /**
- * Time limit for opening a connection. A healthy broker nearby accepts connections at once, and a dead host must not
- * delay the attempt to reach the next host for long.
+ * Time limit for opening a connection. A healthy broker nearby accepts connections at once. After a dead host, the
+ * client must soon try the next one.
  */
 const CONNECT_TIMEOUT_MS = 5_000
 /** Kafka's delivery.timeout.ms: how long the producer tries to send a batch before the caller gets an error. */
 const DELIVERY_TIMEOUT_MS = 120_000
 
 /**
- * How long a thread keeps the memberships of a process alive while the event loop is blocked. The limit corresponds to
- * Kafka's max.poll.interval.ms (5 minutes), but is shorter, because nobody processes the partitions in the meantime.
+ * How long a thread keeps the memberships of a process alive while the event loop is blocked. The limit has the same
+ * purpose as Kafka's max.poll.interval.ms (5 minutes), but is shorter, because the partitions are not processed in the
+ * meantime.
  */
 const STALL_TOLERANCE_MS = 30_000
 
@@ -56,8 +57,8 @@ export const kafkaOptions = z
     /** Time limit for at-least-once producers and for the steps of a transaction before EndTxn. */
     deliveryTimeoutMs: z.number().int().positive().default(DELIVERY_TIMEOUT_MS),
     /**
-     * How long a thread repeats the heartbeats of members while the event loop is blocked. With 0, this thread is not
-     * started.
+     * How long a thread repeats the heartbeats of members while the event loop is blocked. 0 means that there is no
+     * such thread.
      */
     stallToleranceMs: z.number().int().nonnegative().default(STALL_TOLERANCE_MS),
     /**
@@ -94,7 +95,7 @@ export interface Context {
   readonly options: ResolvedKafkaOptions
   readonly runtime: Runtime
   readonly newConnection?: NewConnection
-  /** Keeps memberships alive while the event loop is blocked; undefined when no thread does so. */
+  /** Keeps memberships alive while the event loop is blocked; undefined when this is switched off. */
   readonly stallGuard?: StallGuard
   /** Fires when the transport is closed. No request is retried afterwards. */
   readonly closing: AbortSignal

@@ -3,12 +3,12 @@ import { classify, Disconnected, type ErrorName, errorName, fatal } from './erro
 import { type Connection, produceV11, ResponseError, Writer } from './protocol.ts'
 
 /**
- * A Produce request with a custom writer, which sends finished batches unchanged. Versions 11 and 12 have the same
+ * A Produce request with a custom writer. The writer sends finished batches unchanged. Versions 11 and 12 have the same
  * format.
  */
 const PRODUCE_KEY = 0
 const PRODUCE_VERSION = 11
-/** From this version on, a leader itself adds its partition to the transaction (KIP-890). */
+/** The first version with which a leader itself adds its partition to the transaction (KIP-890). */
 const ADDING_PRODUCE_VERSION = 12
 const ALL_REPLICAS = -1
 /**
@@ -18,7 +18,7 @@ const ALL_REPLICAS = -1
 export const REQUEST_LIMIT_BYTES = 8 * 1_048_576
 /** Our message for invalid timestamps. The broker's own message names neither the record nor the limit. */
 const BAD_TIMES =
-  'records are further ahead of its clock than message.timestamp.after.max.ms, one hour unless the topic says otherwise: is the clock of this machine right?'
+  'a record is further ahead of the clock of the broker than message.timestamp.after.max.ms allows (default: one hour). Is the clock of this machine right?'
 
 /**
  * The result of one request for one batch.
@@ -69,7 +69,7 @@ export interface ProducedPartition {
 
 export interface ProduceTarget {
   readonly transactionalId: string | null
-  /** True if the leaders must add their partitions to the transaction, which requires transactions of version 2. */
+  /** True if the leaders must add their partitions to the transaction. This requires transactions of version 2. */
   readonly addsPartitions: boolean
 }
 

@@ -28,7 +28,7 @@ const TRANSACTION_TIMEOUT_MS = 10_000
 /**
  * - `new`: `init` has not been answered
  * - `ready`: records may be committed
- * - `fenced`: another producer has the transactional id, or the broker has given up the transaction; only `init` makes
+ * - `fenced`: another producer has the transactional id, or the broker has aborted the transaction. Only `init` makes
  *   the producer usable again
  */
 type Status = 'new' | 'ready' | 'fenced'
@@ -55,7 +55,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     identity: () => ({ ...id, transactional: transactions !== undefined, codec }),
     target: () => ({ transactionalId: transactionalId ?? null, addsPartitions: transactions?.isVersion2 === true }),
     appenders: () => appenders.values(),
-    // Without a transaction the brokers take records from anybody. Only the group knows that a worker was replaced.
+    // Without a transaction, brokers accept records from any producer. Only the group knows whether another worker has
+    // replaced this one.
     admit: async () => (transactions === undefined ? committing?.confirm() : transactions.addPartitions(id, pending())),
   })
 
@@ -92,7 +93,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   }
 
   /**
-   * Gets a new identity between two transactions. Does not throw: without a new identity, the next transaction fails.
+   * Gets a new identity between two transactions. Does not throw; if there is no new identity, the next transaction
+   * fails.
    */
   async function renewIdentity(log: TransactionLog): Promise<void> {
     try {
@@ -122,7 +124,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     return [...appenders.values()].filter((known) => known.admittedRecords > 0)
   }
 
-  /** Returns a string that differs from an earlier one if a partition has had a new leader in the meantime. */
+  /** Returns the leader epochs as a string. If a partition gets a new leader, the string changes. */
   function epochsOf(partitions: readonly TopicPartition[]): string {
     return partitions.map(({ topic, partition }) => cluster.latestEpoch(topic, partition)).join()
   }
@@ -194,18 +196,19 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     const addOffsets = () =>
       (withOffsets ? transactions.addOffsets(id, offsets, member) : Promise.resolve()).then(() => options.onCommitStep?.('offsets-added'))
     if (transactions.isVersion2) {
-      // The broker itself reports the partitions, and the group of the offsets, to the coordinator. Until a report is
-      // sent, a second report of the same transaction replaces it, and the request behind the first one fails.
+      // Brokers themselves report partitions and groups to the transaction coordinator. If a report is still queued
+      // when the broker makes another one for the same transaction, the new report replaces it, and the request behind
+      // the old one fails. The two steps therefore do not run in parallel.
       await produce()
       await addOffsets()
     } else {
-      // The coordinator must add the partitions before the records and the offsets before EndTxn. Both steps run in
-      // parallel and must finish first.
+      // The two steps run in parallel, and both must finish before EndTxn.
       const adding = addOffsets()
       adding.catch(() => sender.settle())
       const epochs = epochsOf(dirty)
       throwWorst(await Promise.allSettled([produce(), adding]))
-      // The metadata of the offsets may name the epochs of the leaders that have the records.
+      // The metadata of the offsets may contain leader epochs. If a leader has changed in the meantime, the offsets are
+      // sent again.
       if (withOffsets && epochsOf(dirty) !== epochs) await transactions.addOffsets(id, offsets, member)
     }
     const next = await nextOffsets(dirty, endOffsets)
@@ -265,7 +268,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   }
 }
 
-/** Returns the next offset of each partition after the records of a transaction. */
+/** Returns the offset after the transaction's last record in each partition. */
 async function nextOffsets(
   dirty: readonly PartitionAppender[],
   endOffsets: (partitions: readonly TopicPartition[]) => Promise<Map<string, number>>,
@@ -276,8 +279,8 @@ async function nextOffsets(
     if (known.nextOffset === undefined || known.nextOffset < 0) unknown.push(known)
     else next.set(known.key, known.nextOffset)
   }
-  // Acknowledgements of a repeated batch (DUPLICATE_SEQUENCE_NUMBER) contain no offset. The log already contains such a
-  // batch, so the end of the log is a safe upper bound for its offsets.
+  // The acknowledgement of a repeated batch (DUPLICATE_SEQUENCE_NUMBER) contains no offset. Because the log already
+  // contains this batch, the end of the log is a safe upper bound for its offsets.
   if (unknown.length > 0) for (const [key, offset] of await endOffsets(unknown)) next.set(key, offset)
   return next
 }

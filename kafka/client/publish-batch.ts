@@ -4,8 +4,8 @@ import { type BatchStamp, BatchWriter, NO_STAMP } from '../record-batch/writer.t
 import type { Receipt, RecordFields, TransportError } from '../transport.ts'
 
 /**
- * Consecutive records that share a receipt and a deadline. Because of these runs, the buffered records of a topic need
- * one entry per batch instead of one per record.
+ * Consecutive records that share a receipt and a deadline. They need only one entry, so a batch often has one entry
+ * instead of one per record.
  */
 interface Run {
   /** The receipt of the records; undefined when the outcome has already been reported. */
@@ -89,8 +89,8 @@ export class PublishBatch {
   }
 
   /**
-   * Copies the records in [`from`, `to`) whose receipts are still waiting into a new, unstamped batch. Returns
-   * undefined when there are none. The caller must `discard` the original batch after it has copied all that it needs.
+   * Copies the records in [`from`, `to`) whose outcome is not reported yet into a new, unstamped batch. Returns
+   * undefined when there are none. The caller must `discard` the original batch when it has copied all that it needs.
    */
   select(from = 0, to = this.count): PublishBatch | undefined {
     let target: PublishBatch | undefined

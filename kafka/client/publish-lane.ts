@@ -7,14 +7,13 @@ import { type Holdings, PublishBatch } from './publish-batch.ts'
 import type { ProducerId } from './transaction.ts'
 
 /**
- * Maximum number of batches with an unknown outcome. The broker remembers a producer's last five batches and recognises
- * repetitions of them.
+ * Maximum number of batches with an unknown outcome. A broker recognises only a producer's last five batches when they
+ * are repeated.
  */
 const MAX_UNRESOLVED_BATCHES = 5
 /**
- * Time for which the broker certainly remembers the producer after an acknowledgement. A broker accepts any sequence
- * number from a producer that it does not remember. Idle producers are forgotten after a day
- * (`producer.id.expiration.ms`).
+ * How long after an acknowledgement the lane relies on the broker to remember the producer. A broker forgets idle
+ * producers after a day (`producer.id.expiration.ms`), and then accepts any sequence number from them.
  */
 const REMEMBERED_FOR_MS = 10 * 60_000
 /** The last epoch, because epochs are signed 16-bit integers. After this epoch the lane needs a new producer id. */
@@ -56,13 +55,13 @@ export interface LaneDeps {
 /**
  * The records of one partition from `append` to their outcome.
  *
- * Batches get sequence numbers in order, and up to five of them are in flight at a time. After a batch was not
- * acknowledged, the lane sends no new batch. When all responses have arrived, it sends the unacknowledged batches
- * again, in order and with the same bytes. The broker accepts a batch only after the preceding one, so one
- * acknowledgement settles all earlier batches, regardless of their own responses. This order prevents duplicates even
- * with a restarted broker, which recognises only the last batch of a producer. The first batch of an epoch is sent
- * alone. If every batch is refused as out of sequence, the log contains none of them, and they get new numbers under a
- * new epoch.
+ * Batches get sequence numbers in order, and up to five of them are in flight at a time. If a batch is not
+ * acknowledged, the lane sends no new batches. It waits for all outstanding responses, and then sends the
+ * unacknowledged batches again, in order and with the same bytes. The broker accepts a batch only after the preceding
+ * one, so one acknowledgement settles all earlier batches, regardless of their own responses. This order prevents
+ * duplicates even with a restarted broker, which recognises only the last batch of a producer. The first batch of an
+ * epoch is sent alone. If every batch is refused as out of sequence, the log contains none of them, and they get new
+ * numbers under a new epoch.
  */
 export class PublishLane implements PublishAppender {
   readonly topic: string
@@ -73,7 +72,7 @@ export class PublishLane implements PublishAppender {
   identity: ProducerId | undefined
   /** True when another broker may lead the partition now. */
   leaderLost = false
-  /** Monotonic time (ms) before which nothing is sent. */
+  /** Nothing is sent before this monotonic time (ms). */
   retryAt = 0
   /** True while a batch must be repeated; no new batch is sent before that batch. */
   #isRepeating = false
@@ -117,8 +116,8 @@ export class PublishLane implements PublishAppender {
     this.#current ??= new PublishBatch(this.#deps.holdings, this.#deps.pool.take())
     const deadline = receipt.timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#deps.runtime.monotonic() + receipt.timeoutMs
     this.#current.append(receipt, deadline, timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
-    // The publisher already knows that records are waiting, but the deadline of this record may pass before its next
-    // check.
+    // If records were already waiting, the publisher has scheduled its next check. The deadline of this record may be
+    // earlier.
     if (!isWaiting || receipt.timeoutMs !== undefined) this.#deps.onWork(this)
   }
 
@@ -145,8 +144,8 @@ export class PublishLane implements PublishAppender {
   }
 
   /**
-   * Returns how many batches may be unresolved. Before the broker has acknowledged a batch of this sequence, only one
-   * batch may be unresolved, because the broker might accept the second batch without the first.
+   * Returns how many batches may be unresolved. Without a recent acknowledgement, this is only one, because a broker
+   * that does not remember the producer might accept the second batch without the first.
    */
   #maxUnresolved(now: number): number {
     return now - this.#acknowledgedAt < REMEMBERED_FOR_MS ? MAX_UNRESOLVED_BATCHES : 1
@@ -199,7 +198,7 @@ export class PublishLane implements PublishAppender {
   #acknowledgeUpTo(index: number): void {
     for (const { batch, isInFlight, sends } of this.#stamped.splice(0, index + 1)) {
       batch.settle(undefined)
-      // If the request is unanswered, it may still read this memory, so the memory is not reused.
+      // An unanswered request may still read this memory, so it is not reused in that case.
       if (!isInFlight && sends === 1) this.#deps.pool.give(batch.writer.release())
     }
     this.#attempts = 0
@@ -255,8 +254,8 @@ export class PublishLane implements PublishAppender {
     this.#acknowledgedAt = Number.NEGATIVE_INFINITY
     const { identity } = this
     if (identity === undefined) return
-    // With the new epoch, the broker refuses late requests of earlier epochs. It tracks the epoch of a producer per
-    // partition.
+    // After a batch with the new epoch, the broker refuses late requests from earlier epochs. Brokers track a
+    // producer's epoch per partition, so each lane can raise it on its own.
     this.identity = identity.producerEpoch < LAST_EPOCH ? { ...identity, producerEpoch: identity.producerEpoch + 1 } : undefined
   }
 

@@ -12,7 +12,7 @@ const RETRY_MS = 250
 export interface Identities {
   /**
    * Gives the lane a producer id.
-   * @returns false while there is none; an id is then requested, and `onChange` is called when it arrives
+   * @returns false if no id is available yet. In that case an id is requested, and `onChange` is called when it arrives
    */
   give(lane: PublishLane): boolean
 }
@@ -28,8 +28,8 @@ export interface IdentityHooks {
 export function openIdentities(context: Context, cluster: Cluster, { signal, onChange, onRefused }: IdentityHooks): Identities {
   let identity: ProducerId | undefined
   /**
-   * Lanes that have received this id. If one of them asks again, it has used up the epochs of the id and needs a new
-   * id.
+   * Lanes that have received this id. If a lane asks a second time, it has used up the epochs of the id and needs a new
+   * one.
    */
   let usedBy = new Set<PublishLane>()
   let isAsking = false

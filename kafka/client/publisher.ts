@@ -26,7 +26,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
   /** Lanes that have records. The lane whose last request was longest ago comes first. */
   const busy = new Set<PublishLane>()
   const closing = new AbortController()
-  /** How many times in succession brokers have refused to be leaders. */
+  /** How many times in succession brokers have answered that they are not the leader. */
   let refusals = 0
   let isLocating = false
   let isScheduled = false
@@ -42,7 +42,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     { spacingMs, requestTimeoutMs },
     {
       onSent(lane) {
-        // The lane goes to the end of the order, so that its partition comes last in the next request.
+        // Moves the lane to the end of the set, so that its partition comes last in the next request.
         busy.delete(lane)
         busy.add(lane)
       },

@@ -6,14 +6,14 @@ import type { Context } from './options.ts'
  */
 const FIRST_WAIT_MS = 2
 /**
- * A failed broker gets about two requests a second. At this rate, the client soon notices that the broker is back, and
- * the requests cost little during the outage.
+ * With this limit, a failed broker gets about two requests a second. The client soon notices that the broker is back,
+ * and the requests cost little during the outage.
  */
 const LONGEST_WAIT_MS = 500
 
 /**
- * How long to wait for the markers of a commit. The coordinator writes them a few milliseconds after the EndTxn
- * response, and until then responds with CONCURRENT_TRANSACTIONS.
+ * First wait for the markers of a commit. The coordinator writes them a few milliseconds after the EndTxn response, and
+ * until then responds with CONCURRENT_TRANSACTIONS.
  */
 const MARKER_WAIT_MS = 1
 export const LONGEST_MARKER_WAIT_MS = 20
@@ -25,7 +25,7 @@ export function markerBackoff(context: Pick<Context, 'runtime'>): Backoff {
 
 /**
  * The waits between the attempts of one request loop. Each wait is twice as long as the previous one, with a jitter of
- * up to 20 %.
+ * ±10 %.
  */
 export interface Backoff {
   /** Returns the next wait in milliseconds. */

@@ -15,9 +15,9 @@ const REPLICATION_TIMEOUT_MS = 10_000
  */
 const FIRST_RETRY_MS = 3
 const LONGEST_RETRY_MS = 1_000
-/** The reason for a retry when the metadata name no leader. */
+/** The reason for a retry when the metadata names no leader. */
 const NO_LEADER = 'LEADER_NOT_AVAILABLE'
-/** Callbacks of the sender to its producer. */
+/** Data and steps that the sender requests from its producer. */
 export interface SenderHooks {
   identity(): ProducerIdentity
   target(): ProduceTarget
@@ -26,7 +26,9 @@ export interface SenderHooks {
   admit(): Promise<void>
 }
 
-/** Sends ready batches to their leaders, in order within a partition, until all are acknowledged or one has failed. */
+/**
+ * Sends ready batches to their leaders, in order within each partition, until all are acknowledged or one has failed.
+ */
 export function openSender(context: Context, cluster: Cluster, hooks: SenderHooks) {
   const { options, runtime } = context
   const { log } = runtime
@@ -38,8 +40,8 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
 
   /** Sends everything that is ready, including batches that become ready in the meantime. */
   async function drain(): Promise<void> {
-    // A loop that is about to end does not see batches that have just become ready, so the condition is checked again
-    // after the loop.
+    // A loop that is about to end may miss batches that have just become ready, so the condition is checked again after
+    // the loop.
     do {
       draining ??= loop().finally(() => {
         draining = undefined
@@ -160,8 +162,8 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
   }
 
   /**
-   * An unclean election of a leader removes acknowledged records from the log. In that case the transaction must not be
-   * committed, because the worker's state may be ahead of its changelog.
+   * Handles an acknowledgement. If its offset is too low, an unclean leader election has removed acknowledged records
+   * from the log. The transaction must then not be committed, because the worker's state may be ahead of its changelog.
    */
   function acknowledge(appender: PartitionAppender, baseOffset: number, doing: string): void {
     if (appender.isBelowLogEnd(baseOffset)) {

@@ -6,8 +6,8 @@ import type { Context, ResolvedKafkaOptions } from './options.ts'
 /** Time between two signs of life of the event loop. The timer fires at the same moments as the heartbeats. */
 const MARK_EVERY_MS = 1_000
 /**
- * Limits of the thread's heap. The thread needs memory only for one copy of the protocol package, which it loads after
- * the first stall.
+ * Limits of the thread's heap. The thread needs memory only for its copy of the protocol package, which it loads at the
+ * first stall.
  */
 const THREAD_HEAP = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 } as const
 

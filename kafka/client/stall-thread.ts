@@ -6,8 +6,8 @@ import type { StallThreadData } from './stall-guard.ts'
 import { CHECK_EVERY_MS, stallWatch } from './stall-watch.ts'
 
 /**
- * The thread behind `StallGuard`. While the event loop runs, it only compares two clocks once a second. The thread
- * loads the protocol package and connects only when the loop is blocked for the first time.
+ * The thread behind `StallGuard`. While the event loop runs, the thread only compares two clock readings once a second.
+ * It loads the protocol package and connects when the loop is blocked for the first time.
  */
 const { options, mark } = workerData as StallThreadData
 const lastTurn = new SharedMoment(mark)

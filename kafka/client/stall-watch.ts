@@ -3,12 +3,13 @@ import { KeptBeats, type KeptSession } from './kept-session.ts'
 /** How often the thread checks whether the event loop is running. */
 export const CHECK_EVERY_MS = 1_000
 /**
- * Time without a sign of life after which the event loop counts as blocked. The loop gives a sign of life every second.
- * The member may have sent its last heartbeat up to two seconds (two intervals) before the last sign of life, so the
- * thread sends its first heartbeat at most about 4.5 s after that heartbeat. The shortest session in use is 6 s.
+ * The event loop counts as blocked after this time without a sign of life. Normally it gives one every second. The
+ * member may have sent its last heartbeat up to two seconds (two intervals) before the last sign of life, and the
+ * thread checks once a second. So at most about 4.5 s pass between this heartbeat and the thread's first one. The
+ * shortest session in use is 6 s.
  */
 const STALLED_AFTER_MS = 1_500
-/** Share of the heartbeat interval by which a check may come early. */
+/** A check may come early by this share of the heartbeat interval. */
 const EARLY_BEAT = 0.1
 
 /** The answer to a heartbeat of the thread. */

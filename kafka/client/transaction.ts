@@ -19,14 +19,14 @@ import { backoff, LONGEST_MARKER_WAIT_MS, markerBackoff } from './retry.ts'
 import { type EndTxnResponse, endTxnV5, txnOffsetCommitV5 } from './transactions-v2.ts'
 
 /**
- * Error code of requests that arrive while the coordinator itself ends a transaction, which takes about ten
- * milliseconds. In this case the coordinator throws an IllegalStateException, which it reports with this code.
+ * Error code of requests that arrive while the coordinator itself is ending a transaction. It ends one in about ten
+ * milliseconds. Until then, an IllegalStateException is thrown inside the coordinator and reported with this code.
  */
 const UNEXPLAINED = 'UNKNOWN_SERVER_ERROR'
 const MAX_UNEXPLAINED = 20
 /**
- * The value that means "unknown producer id" in InitProducerId. When it is sent, the coordinator assigns a producer id,
- * or raises the epoch of the existing producer id, no matter which process used that id.
+ * The value that means "unknown producer id" in InitProducerId. With this value, the coordinator assigns a producer id.
+ * If the transactional id already has one, the coordinator raises its epoch, no matter which process used it.
  */
 const UNKNOWN_PRODUCER_ID = -1n
 const UNKNOWN_EPOCH = -1
@@ -51,7 +51,7 @@ export interface ProducerId {
 export type TransactionLog = ReturnType<typeof openTransactionLog>
 
 /**
- * From this version on, leaders add their partitions, and group coordinators their groups, to the transaction
+ * The first version of transactions with which leaders add their partitions, and group coordinators their groups
  * (KIP-890).
  */
 const LEADERS_ADD = 2
@@ -64,7 +64,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   const groups = new Map<string, Coordinator>()
   const closing = new AbortController()
   let opened = false
-  /** True if transactions of version 2 are in use. The value stays the same from one `init` to the next. */
+  /** True if transactions of version 2 are in use. The value changes only in `init`. */
   let isVersion2 = false
   /** The previous producer id, which the coordinator replaced because its epochs were used up. */
   let formerProducerId: number | undefined
@@ -132,10 +132,10 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
 
   /**
    * Returns the identity for the next transaction. Under transaction version 1 all transactions of a producer have the
-   * same epoch. A broker may execute an unanswered request long after the repeated request was answered, and thus apply
-   * it to the next transaction. A late EndTxn commits that transaction before its records are in the log, and a late
-   * TxnOffsetCommit sets its offsets back (KIP-890). After an unanswered request the next transaction therefore gets a
-   * new epoch.
+   * same epoch. If a request got no answer and was repeated, a broker may still execute the first copy late, in the
+   * next transaction. A late EndTxn would commit that transaction before its records are in the log, and a late
+   * TxnOffsetCommit would set its offsets back (KIP-890). After an unanswered request, the next transaction therefore
+   * gets a new epoch.
    * @throws FencedError when another process has initialised the transactional id after this one
    */
   async function renew(id: ProducerId): Promise<ProducerId> {
@@ -151,8 +151,8 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   }
 
   /**
-   * Returns true if another process has initialised the transactional id after this one. An abort by the coordinator
-   * (after a time-out, or on behalf of another worker) does not count as an initialisation by another process.
+   * Returns true if another process has initialised the transactional id after this one. An abort by the coordinator,
+   * after a timeout or on behalf of another worker, does not count.
    */
   async function isReplaced({ producerId, producerEpoch }: ProducerId): Promise<boolean> {
     const { transactionStates } = await sendUntilAnswered(
@@ -163,7 +163,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
         answer.transactionStates.map(({ errorCode }) => errorName(errorCode)).filter((name) => name !== 'TRANSACTIONAL_ID_NOT_FOUND'),
     )
     const [now] = transactionStates
-    // The transactional id has expired, which would not have happened if another process had initialised it.
+    // The transactional id has expired, so no other process has initialised it.
     if (now.errorCode !== 0) return false
     // The coordinator is still writing the markers that end the last transaction of the former producer id.
     if (Number(now.producerId) === formerProducerId) return false
@@ -296,7 +296,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       return isVersion2
     },
     renew,
-    /** True once the coordinator may know of the open transaction, which must then be ended explicitly. */
+    /** True once the coordinator may know of the open transaction. It must then be ended explicitly. */
     get isOpen() {
       return opened
     },

@@ -1,9 +1,9 @@
 import { createAPI, endTxnV4, type Reader, ResponseError, txnOffsetCommitV4 } from './protocol.ts'
 
 /**
- * Requests of transactions of version 2 (KIP-890), which the protocol package lacks. The leaders that receive records
+ * The protocol package lacks these requests of transactions of version 2 (KIP-890). The leaders that receive records
  * and offsets report their partitions and groups to the coordinator. The coordinator raises the epoch whenever a
- * transaction ends, so that a record that arrives late cannot enter the next transaction.
+ * transaction ends, so a record that arrives late cannot enter the next transaction.
  */
 
 const END_TXN_KEY = 26

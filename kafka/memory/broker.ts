@@ -58,7 +58,10 @@ export interface MemoryBroker {
   checkSize(topic: string, record: NewRecord): void
   /** Appends a record outside any transaction, like a plain producer. */
   append(topic: string, partition: number, record: NewRecord): void
-  /** Returns the result of a fetch from `offset`. The result contains at least one record if the log has one. */
+  /**
+   * Returns the result of a fetch from `offset`. The result contains at least one record if the log has one at or after
+   * `offset`.
+   */
   fetch(topic: string, partition: number, offset: number, maxRecords: number, maxBytes?: number): PartitionData
   /** Returns all records of a topic, partition by partition. */
   records(topic: string): (LogRecord & TopicPartition)[]
@@ -86,7 +89,7 @@ export interface MemoryBroker {
    */
   publishGate: Promise<void> | undefined
   /**
-   * Registers a listener that is called after every change that may concern a waiting reader.
+   * Adds a listener. It is called after every change that may concern a waiting reader.
    * @returns a function that removes the listener
    */
   onChange(listener: () => void): () => void

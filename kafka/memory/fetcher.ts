@@ -20,8 +20,8 @@ interface Assigned extends TopicPartition {
 }
 
 /**
- * Time after which a waiting poll ends without data, as when a broker responds without data. It is short enough for
- * group events to be noticed soon.
+ * A waiting poll ends after this time even if there is no data, as when a broker sends an empty response. The time is
+ * short, so that callers soon notice group events.
  */
 const MAX_WAIT_MS = 100
 /** Maximum number of records of one partition that one poll returns. */
@@ -65,7 +65,7 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
       each.wasReset = false
       if (data.chunks.length === 0) continue
       budget -= data.chunks.reduce((sum, chunk) => sum + bytesOf(chunk), 0)
-      // The partition goes to the end of the order, so that it comes last in the next call.
+      // Moves the partition to the end of the map, so that it comes last in the next call.
       assigned.delete(key)
       assigned.set(key, each)
     }

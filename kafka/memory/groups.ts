@@ -10,13 +10,13 @@ import {
 } from '../transport.ts'
 
 /**
- * Consumer groups as in KIP-848: a partition goes to its next owner only after the previous owner has reported that it
- * gave the partition up.
+ * Consumer groups as in KIP-848: a partition gets a new owner only after the previous owner has reported that it no
+ * longer owns the partition.
  */
 export interface MemoryGroups {
   /**
    * Adds a member to the group.
-   * @returns a number that identifies this membership, because each membership with the same member id gets separate
+   * @returns a number that identifies this membership. A member that joins again with the same id gets separate
    * assignments
    */
   join(groupId: string, memberId: string, topics: readonly string[], address?: string): number
@@ -44,7 +44,7 @@ export interface MemoryGroups {
   commit(groupId: string, memberId: string | undefined, offsets: Iterable<OffsetToCommit>): void
   /** Throws FencedError when the member is not in the group. */
   check(groupId: string, memberId: string): void
-  /** Deletes the group's offsets, like the broker after their retention time. */
+  /** Deletes the group's offsets, as a broker does after their retention time. */
   forgetOffsets(groupId: string): void
 }
 

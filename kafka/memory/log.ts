@@ -28,7 +28,7 @@ export interface PartitionLog {
   read(from: number, limit: number, maxBytes?: number): LogRecord[]
   /** Removes records below an offset, as retention does. */
   truncateBefore(offset: number): void
-  /** Keeps the last record of every key, without tombstones. */
+  /** Keeps only the last record of every key, and removes tombstones. */
   compact(): void
 }
 

@@ -23,8 +23,8 @@ export interface MemoryProducer extends WorkerProducer {
 }
 
 /**
- * Minimum size of a record in addition to its key and value (format v2). Because of this minimum, even markers, which
- * have neither a key nor a value, count as pending.
+ * Minimum size of a record in addition to its key and value (format v2). With this minimum, even a record without key
+ * and value counts as pending.
  */
 const RECORD_OVERHEAD_BYTES = 7
 const NO_HEADERS: readonly RecordHeader[] = []

@@ -39,7 +39,7 @@ export function memoryTransport(broker: MemoryBroker): Transport {
         }),
       )
     },
-    // Logs in memory never lose records at their end.
+    // In-memory logs never lose their last records, so every epoch ends at the end of the log.
     epochEnds: async (queries) =>
       new Map(queries.map(({ topic, partition }) => [partitionKey(topic, partition), broker.log(topic, partition).endOffset])),
     leaderEpoch: () => FIRST_EPOCH,

@@ -18,8 +18,8 @@ export function columnBytes(records: number): number {
 }
 
 /**
- * Collects the records of one or more batches over one buffer. All seven columns share one allocation, because a batch
- * with a single record would otherwise need seven arrays.
+ * Builds a chunk from the records of one or more batches in one buffer. All seven columns share one allocation, because
+ * a batch with a single record would otherwise need seven arrays.
  */
 export class ChunkBuilder {
   readonly #topic: string
@@ -55,8 +55,8 @@ export class ChunkBuilder {
    * Adds the records of `batch` from offset `from` on. Earlier records are skipped, because a batch may begin before
    * the requested offset.
    * @param header the buffer that contains the batch's header
-   * @param at position of the batch's first record byte in this chunk's buffer, which is not the header's buffer if the
-   * batch was compressed
+   * @param at position of the batch's first record byte in this chunk's buffer. If the batch was compressed, the header
+   * is in another buffer
    */
   add(header: Buffer, batch: BatchHeader, at: number, end: number, from: number): void {
     const buffer = this.#buffer
@@ -94,7 +94,7 @@ export class ChunkBuilder {
     this.#count = row
   }
 
-  /** Adds the records of an uncompressed batch, whose bytes are in this chunk's own buffer. */
+  /** Adds the records of an uncompressed batch. Its bytes are in this chunk's own buffer. */
   addPlain(batch: BatchHeader, from: number): void {
     this.add(this.#buffer, batch, batch.start + RECORDS_AT, batch.end, from)
   }

@@ -19,7 +19,7 @@ export const RECORD_COUNT_AT = 57
 /** Position of the first byte of the records, compressed or not. */
 export const RECORDS_AT = 61
 
-/** Size of the batch up to and including the `batchLength` field, which counts only the bytes after itself. */
+/** Size of the batch up to and including the `batchLength` field. This field counts only the bytes after it. */
 export const LENGTH_PREFIX_BYTES = 12
 export const MAGIC_V2 = 2
 

@@ -13,10 +13,10 @@ export interface FetchedRecords {
   readonly records: Buffer
   /** The requested offset. Earlier records of the first batch are skipped. */
   readonly from: number
-  /** Null for read_uncommitted. */
+  /** The aborted transactions in the response; null for read_uncommitted. */
   readonly aborted: readonly AbortedTransaction[] | null
   readonly verifyChecksums: boolean
-  /** Default `fail`. */
+  /** How to treat a batch that cannot be unpacked. Default `fail`. */
   readonly unreadableBatches?: UnreadableBatches
 }
 
@@ -44,7 +44,7 @@ const MIN_RECORD_BYTES = 7
 
 /**
  * Decodes all complete batches into chunks of visible records.
- * @throws TransportError with code CORRUPT_BATCH, after which none of the bytes may be used
+ * @throws TransportError with code CORRUPT_BATCH. In that case, none of the bytes may be used
  */
 export function readChunks(fetched: FetchedRecords): RecordChunk[] {
   const reader = new ChunkReader(fetched)

@@ -1,6 +1,6 @@
 /**
- * Reads and writes zigzag varints as in record batches. Sizes are in bytes. Functions with "long" in their names
- * support values up to 2^53.
+ * Reads and writes zigzag varints in the format of record batches. Sizes are in bytes. Functions with "long" in their
+ * names support values up to 2^53.
  */
 
 const LOW_7_BITS = 0x7f

@@ -28,14 +28,14 @@ import { varintSize, varlongSize, writeVarint, writeVarlong } from './varint.ts'
  * limit and is reused afterwards.
  */
 const INITIAL_BYTES = 4_096
-/** Size below which a loop copies bytes faster than a call into the runtime. */
+/** Below this size, a loop copies bytes faster than a call into the runtime. */
 const SHORT_COPY_BYTES = 64
 /**
  * Overhead of a record in addition to its own bytes: five varints of at most 10 bytes, the attributes and an empty list
  * of headers.
  */
 const RECORD_OVERHEAD_BYTES = 32
-/** Two varints. */
+/** Overhead of a header in addition to its key and value: two varints of at most 5 bytes. */
 const HEADER_OVERHEAD_BYTES = 10
 /** Maximum number of bytes that UTF-8 needs for one UTF-16 code unit. */
 const UTF8_WORST = 3

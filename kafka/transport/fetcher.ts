@@ -17,11 +17,11 @@ export type ReaderReset = OffsetReset | 'rebuild'
 export type UnreadableBatches = 'fail' | 'stand-in'
 
 export interface FetcherOptions {
-  /** Default read_committed. */
+  /** Isolation level. Default read_committed. */
   readonly isolation?: 'read_committed' | 'read_uncommitted'
   /**
-   * How long the broker may wait for new data, in ms, unless its last answer for the same partitions was empty. Default
-   * 500.
+   * How long the broker may wait for new data, in ms. If its last answer for the same partitions was empty,
+   * `idleWaitMs` applies instead. Default 500.
    */
   readonly maxWaitMs?: number
   /**
@@ -48,8 +48,8 @@ export interface FetcherOptions {
   readonly maxBufferedBytes?: number
   /**
    * How to treat a compressed batch that cannot be unpacked or unpacks to more than 64 MiB. `fail` throws a fatal
-   * TransportError at every attempt. `stand-in` returns a chunk with `unreadable` in its place, so that the reader can
-   * set it aside and continue. Default `fail`.
+   * TransportError at every attempt. `stand-in` returns a chunk with `unreadable` instead of the batch, so that the
+   * caller can report the batch and continue. Default `fail`.
    */
   readonly unreadableBatches?: UnreadableBatches
   /**
@@ -78,7 +78,7 @@ export interface Fetcher {
    * Returns everything that has arrived since the last call. If nothing has arrived, waits up to `timeoutMs`. A
    * partition without new records appears with zero chunks when its position or watermarks have moved, or when the
    * broker has answered a fetch without data. This shows the reader that it has caught up. Throws TransportError with
-   * `fatal` for errors that a retry cannot cure (authorization, or an offset out of range with reset `fail`).
+   * `fatal` for errors that a retry cannot fix (authorization, or an offset out of range with reset `fail`).
    * @param maxBytes approximate maximum of unpacked bytes, if less than `maxPollBytes`. A poll returns at least a few
    * records of one partition, and starts with a different partition each time.
    */

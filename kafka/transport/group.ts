@@ -8,7 +8,7 @@ export type GroupEvent =
   | { readonly type: 'assignment'; readonly partitions: readonly TopicPartition[] }
   /** The membership is lost. Drop uncommitted results, then `rejoin`. */
   | { readonly type: 'fenced'; readonly reason: string }
-  /** The membership failed for a reason that a retry cannot cure (authorization, unsupported broker). */
+  /** The membership failed for a reason that a retry cannot fix (authorization, unsupported broker). */
   | { readonly type: 'failed'; readonly error: Error }
 
 export interface GroupOptions {
@@ -23,10 +23,10 @@ export interface GroupOptions {
   /** The HTTP address of this process (http://host:port), which the other members can see. */
   readonly address?: string
   /**
-   * Returns whether the process that published an address has certainly ended. If it is given, the members watch each
-   * other, and remove a member whose process has ended from the group. Its partitions then move within one or two
-   * heartbeat intervals instead of after the session time-out. Removing a live member is safe: like a member whose
-   * session has timed out, it is fenced and joins again.
+   * Returns true only if the process that published an address has certainly ended. If this option is given, the
+   * members watch each other, and remove a member from the group when its process has ended. The partitions of that
+   * member then move within one or two heartbeat intervals instead of after the session timeout. Removing a live member
+   * is safe: like a member whose session has timed out, it is fenced and joins again.
    */
   readonly hasEnded?: (address: string) => Promise<boolean>
   /** Server-side assignor. Default `range`. */
@@ -64,7 +64,7 @@ interface GroupOffsets {
   members(): Promise<GroupPeer[]>
 }
 
-/** A member of a KIP-848 consumer group, which sends heartbeats automatically from `join` to `leave`. */
+/** A member of a KIP-848 consumer group. It sends heartbeats automatically from `join` to `leave`. */
 export interface GroupMember extends GroupOffsets {
   /** The member's id. It changes when the broker refuses the old id at a rejoin (Kafka 4.0 and 4.1). */
   readonly memberId: string
@@ -72,10 +72,7 @@ export interface GroupMember extends GroupOffsets {
   readonly epoch: number
   /** Number of stalls of the event loop that the membership survived because another thread sent the heartbeats. */
   readonly stalls: number
-  /**
-   * Joins the group. Has no effect after `leave`, so that a member that is stopped during its start does not join
-   * again.
-   */
+  /** Joins the group. Has no effect after `leave`. A member that is stopped while it starts therefore does not join. */
   join(): Promise<void>
   /**
    * Returns the next event, or undefined. A new assignment replaces an earlier one that the caller has not taken yet.
@@ -134,8 +131,8 @@ export interface OffsetToCommit extends TopicPartition {
   readonly offset: number
   /**
    * The metadata of the commit. The client reads this property just before it sends the offset. If a leader changes
-   * during the commit of a transaction, the client reads the property and sends the offset again, once all records of
-   * the transaction are acknowledged.
+   * while a transaction is being committed, the client does both again after all records of the transaction are
+   * acknowledged.
    */
   readonly metadata?: string | undefined
   /** See `PartitionData.leaderEpoch`. */

@@ -4,7 +4,7 @@ export interface TopicPartition {
   readonly partition: number
 }
 
-/** Returns `topic-partition` as one string, which is the key of all maps over partitions. */
+/** Returns `topic-partition` as one string. All maps over partitions use it as the key. */
 export function partitionKey(topic: string, partition: number): string {
   return `${topic}-${partition}`
 }

@@ -28,9 +28,9 @@ export interface ProducerOptions {
    * transactions (at least once).
    */
   readonly transactionalId?: string
-  /** Default 10 s. */
+  /** Kafka's transaction.timeout.ms. Default 10 s. */
   readonly transactionTimeoutMs?: number
-  /** Default none. */
+  /** Compression codec of the batches. Default none. */
   readonly compression?: Compression
   /**
    * The largest batch that each topic accepts (`Transport.maxBatchBytes`). If the limit of a topic is missing, only the
@@ -77,12 +77,12 @@ export interface WorkerProducer {
    * Records that are appended after the call belong to the next transaction. The producer holds them back until the
    * current transaction has ended, and `abort` drops them too.
    *
-   * Throws FencedError when the broker has fenced the producer or the member, or has abandoned the transaction. In that
+   * Throws FencedError when the broker has fenced the producer or the member, or has aborted the transaction. In that
    * case, no part of the transaction is or will be committed.
    *
    * Without a transactional id, `commit` sends everything and then commits the offsets through the member.
-   *   @returns for every appended partition the next offset after the records of this transaction (`partitionKey` →
-   *   offset)
+   * @returns for every partition with records in this transaction, the offset after the last record (keyed by
+   * `partitionKey`)
    */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember | undefined): Promise<Map<string, number>>
   /** Drops everything that is not committed. Do not call it while a commit is running. */

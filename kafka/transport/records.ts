@@ -52,8 +52,8 @@ export interface PartitionData extends TopicPartition {
   /** Clock reading (epoch ms) before the fetch request was sent. The broker read its log no earlier than this. */
   readonly fetchedAt: number
   /**
-   * True when the log had no record at the reader's offset, so that the reset policy moved the reader. Records and
-   * tombstones in between are missing.
+   * True when the log had no record at the reader's offset, so the reset policy moved the reader. The records and
+   * tombstones that the reader skipped are missing.
    */
   readonly wasReset?: boolean
 }
@@ -62,8 +62,8 @@ export interface PartitionData extends TopicPartition {
 export const UNKNOWN_LEADER_EPOCH = -1
 
 /**
- * A query for the end of a leader epoch in a partition's log: the offset at which the batches of this and all earlier
- * epochs end.
+ * Asks for the end of a leader epoch in a partition's log, which is the offset at which the batches of this and all
+ * earlier epochs end.
  */
 export interface EpochQuery extends TopicPartition {
   readonly leaderEpoch: number

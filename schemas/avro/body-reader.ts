@@ -5,7 +5,7 @@ import { HEADER_BYTES, hasHeader } from './value.ts'
 /**
  * Returns `whole` with a different decoder, which reads only the needed fields from a value's Avro binary. The encoder
  * still takes whole values. If a value was written with a different schema, it is first decoded and encoded again.
- * @param read throws CodecError unless the bytes are one value of the format's schema
+ * @param read decodes the needed fields; throws CodecError if the bytes are not one value of the format's schema
  */
 export function bodyReader<T, Body>(whole: ValueFormat<T>, read: (buffer: Buffer, start: number, end: number) => Body): ValueFormat<Body> {
   return {

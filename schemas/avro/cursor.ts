@@ -16,7 +16,7 @@ export interface Cursor {
 
 export const cursor: Cursor = { at: 0, why: '', emptyItems: 0 }
 
-/** Shared memory of one BigInt and its halves, which is the cheapest way to convert between them. */
+/** One BigInt and its two halves in the same memory. This is the cheapest way to convert between them. */
 export const int64 = new BigInt64Array(1)
 export const halves = new Uint32Array(int64.buffer)
 const LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1

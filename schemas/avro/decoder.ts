@@ -58,8 +58,8 @@ function generateDecoder(plan: Plan): RawDecode {
 }
 
 /**
- * Emits statements that read from `b` at `p` and never past `e`. Paths are JavaScript string expressions as source
- * text, which are evaluated only on failure.
+ * Emits statements that read from `b` at `p` and never past `e`. Paths are the source text of JavaScript string
+ * expressions. These are evaluated only on failure.
  */
 function decoderGenerator(out: SourceBuilder) {
   const { line, fresh } = out

@@ -79,8 +79,8 @@ function check(type: AvroType, json: unknown, budget: DefaultBudget, depth: numb
 }
 
 /**
- * Returns the JavaScript source of an expression that creates a new value of the default. The default must have been
- * checked.
+ * Returns the JavaScript source of an expression that creates a new copy of the default value. The default must have
+ * been checked.
  */
 export function defaultSource(type: AvroType, json: unknown): string {
   switch (type.kind) {
@@ -88,7 +88,8 @@ export function defaultSource(type: AvroType, json: unknown): string {
       return `${exactInteger(json)}n`
     case 'long': {
       const value = exactInteger(json)
-      // A larger number would be rounded, and values that are read from bytes are never rounded.
+      // A JavaScript number would round a larger default. Decoded values are never rounded, so defaults must not be
+      // either.
       if (!Number.isSafeInteger(Number(value)))
         throw new SchemaError(`the default ${value} is outside ±(2^53-1): declare the long as int64`)
       return String(value)

@@ -12,7 +12,7 @@ export class EncodedBody {
 }
 
 /**
- * Returns `whole` with an encoder that also accepts values as Avro binary that the sender has written itself. Creating
+ * Returns `whole` with an encoder that also accepts values that the caller has already written as Avro binary. Creating
  * objects only to encode them would cost more than the encoding itself.
  */
 export function encodedBody<T>(whole: ValueFormat<T>): ValueFormat<T | EncodedBody> {

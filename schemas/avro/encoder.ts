@@ -53,7 +53,7 @@ function generateEncoder(type: AvroType): RawEncode {
 }
 
 /**
- * Emits statements that write to `b` at `p`. Paths are JavaScript string expressions as source text, which are
+ * Emits statements that write to `b` at `p`. Paths are the source text of JavaScript string expressions. These are
  * evaluated only on failure.
  */
 function encoderGenerator(out: SourceBuilder) {
@@ -256,8 +256,8 @@ function varint(index: number): string {
 }
 
 /**
- * Returns the maximum number of bytes of a type; undefined for a type without a bound. Writers of types with a bound do
- * not reserve room themselves.
+ * Returns the maximum number of bytes of a type; undefined for a type without a bound. The code that writes a bounded
+ * type does not reserve room itself.
  */
 function boundedBytes(type: AvroType): number | undefined {
   switch (type.kind) {

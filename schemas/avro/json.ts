@@ -11,7 +11,7 @@ function keepExact(_key: string, value: unknown, context?: { readonly source?: s
   return rawJson.rawJSON(context.source)
 }
 
-/** A function of V8 since 11.4 that TypeScript's library types lack. */
+/** Functions that V8 has had since 11.4, but that TypeScript's library types lack. */
 interface RawJson {
   rawJSON(text: string): object
   isRawJSON(value: unknown): value is { readonly rawJSON: string }
@@ -19,8 +19,8 @@ interface RawJson {
 const rawJson = JSON as unknown as RawJson
 
 /**
- * Returns the value as an integer; undefined when it is not an integer, or when it is beyond 2^53, so that its exact
- * digits are lost.
+ * Returns the value as an integer; undefined when it is not an integer, or is a number beyond 2^53 whose exact digits
+ * are lost.
  */
 export function exactInteger(value: unknown): bigint | undefined {
   if (rawJson.isRawJSON(value)) return BigInt(value.rawJSON)

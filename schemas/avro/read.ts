@@ -17,9 +17,9 @@ import {
 } from './cursor.ts'
 
 /**
- * Readers of Avro's primitives, which generated decoders call when their inlined fast path does not apply. Each reader
- * returns the value and stores the position after the value in the cursor. If the value is malformed, the reader stores
- * -1 and the reason.
+ * Functions that read Avro's primitives. Generated decoders call them when their inlined fast path does not apply. Each
+ * function returns the value and stores the position after the value in the cursor. If the value is malformed, the
+ * function stores -1 and the reason.
  */
 
 export const TRUNCATED = 'the bytes end inside the value'
@@ -165,20 +165,20 @@ function bitsToInt64(): void {
   halves[HIGH_HALF] = (high >>> 1) ^ sign
 }
 
-/** Reads four bytes, little-endian. */
+/** Reads a 32-bit float in little-endian order. */
 export function readFloat(buffer: Buffer, at: number): number {
   float32Bits[0] = buffer[at] | (buffer[at + 1] << 8) | (buffer[at + 2] << 16) | (buffer[at + 3] << 24)
   return float32[0]
 }
 
-/** Reads eight bytes, little-endian. */
+/** Reads a 64-bit float in little-endian order. */
 export function readDouble(buffer: Buffer, at: number): number {
   float64Bits[LOW_HALF] = buffer[at] | (buffer[at + 1] << 8) | (buffer[at + 2] << 16) | (buffer[at + 3] << 24)
   float64Bits[HIGH_HALF] = buffer[at + 4] | (buffer[at + 5] << 8) | (buffer[at + 6] << 16) | (buffer[at + 7] << 24)
   return float64[0]
 }
 
-/** Reads a length and strict UTF-8. */
+/** Reads a string: its length, then strict UTF-8. */
 export function readString(buffer: Buffer, at: number, end: number): string {
   const length = readLength(buffer, at, end)
   const start = cursor.at

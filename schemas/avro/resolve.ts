@@ -20,10 +20,7 @@ export class IncompatibleSchemaError extends Error {
   override readonly name = 'IncompatibleSchemaError'
 }
 
-/**
- * The plan for reading data of a writer's schema with a reader's schema, which is the result of Avro's schema
- * resolution.
- */
+/** The result of Avro's schema resolution: a plan for reading data of a writer's schema with a reader's schema. */
 export type Plan =
   | { readonly op: 'primitive'; readonly from: PrimitiveKind; readonly to: PrimitiveKind }
   | RecordPlan
@@ -51,8 +48,8 @@ export interface RecordPlan {
   /** Fields of the reader that the writer does not have. */
   readonly defaults: Field[]
   /**
-   * Why the record cannot be read. The reason is set if the record proves unreadable after a nested record has already
-   * referred to this plan.
+   * Why the record cannot be read. Needed for recursive records: a nested record may already refer to this plan when
+   * the record turns out to be unreadable.
    */
   failure: string | undefined
 }

@@ -84,7 +84,7 @@ export function literal(text: string): string {
   return JSON.stringify(text).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
 }
 
-/** Concatenates a path expression and a constant part; both are JavaScript source. */
+/** Returns the source of an expression that appends the text `part` to the path expression `path`. */
 export function extended(path: string, part: string): string {
   return path === "''" ? literal(part) : `${path} + ${literal(part)}`
 }

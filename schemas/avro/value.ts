@@ -12,12 +12,12 @@ import { SchemaError } from './types.ts'
 const MAGIC = 0
 export const HEADER_BYTES = 5
 /**
- * An id that no value has, because it does not fit into a header. A codec that is opened with it never assumes that a
- * value was written with its own schema, and resolves each value from the writer's schema.
+ * An id that no value has, because it does not fit into a header. A codec that is opened with this id therefore
+ * resolves every value from the writer's schema, even if that is the codec's own schema.
  */
 export const NO_SCHEMA_ID = 2 ** 32
 
-/** The caller has reserved the bytes. */
+/** Writes the header of a value. The caller must have reserved the bytes. */
 export function writeHeader(schemaId: number, out: ByteWriter): void {
   out.buffer[out.length] = MAGIC
   out.buffer.writeInt32BE(schemaId, out.length + 1)
@@ -35,8 +35,8 @@ export function schemaIdOf(buffer: Buffer, start = 0, end = buffer.length): numb
 }
 
 /**
- * Creates the Avro format of values, which begin with the id of the writer's schema. Values that were written with a
- * different schema are resolved to this schema.
+ * Creates the Avro format of values. Each value begins with the id of the writer's schema. Values that were written
+ * with a different schema are resolved to this schema.
  */
 export function avroValue<T>(schema: AvroSchema): ValueFormat<T> {
   // The functions are compiled on first use and only once per format, regardless of the number of tasks that open the

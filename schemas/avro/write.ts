@@ -17,8 +17,8 @@ import {
 } from './cursor.ts'
 
 /**
- * Writers of Avro's primitives, which generated encoders call. Each writer returns the position after the value. If the
- * value is invalid, the writer returns -1 and stores the reason in the cursor.
+ * Functions that write Avro's primitives, for generated encoders. Each function returns the position after the value.
+ * If the value is invalid, the function returns -1 and stores the reason in the cursor.
  */
 
 const LONE_SURROGATE = 'the string has a lone surrogate, which UTF-8 cannot represent'
@@ -27,7 +27,7 @@ const MIN_INT64 = -(2n ** 63n)
 const MAX_INT64 = 2n ** 63n - 1n
 /** Maximum number of characters for which a loop is faster than the native string functions. */
 const SHORT_STRING = 20
-/** Length in characters above which it is cheaper to count a string's bytes than to reserve room for the maximum. */
+/** For longer strings (in UTF-16 code units), it is cheaper to count the bytes than to reserve room for the maximum. */
 const COUNTED_LENGTH = 1024
 const MAX_BYTES_PER_UNIT = 3
 const MAX_VARINT = 10
@@ -97,7 +97,7 @@ export function writeInt64(buffer: Buffer, at: number, value: bigint): number {
   return writeGroups(buffer, at, zigzagLow & LOW_28_BITS, zigzagHigh * 16 + (zigzagLow >>> LOW_GROUPS_BITS))
 }
 
-/** Writes four bytes, little-endian. */
+/** Writes a 32-bit float in little-endian order. */
 export function writeFloat(buffer: Buffer, at: number, value: number): number {
   float32[0] = value
   const bits = float32Bits[0]
@@ -108,7 +108,7 @@ export function writeFloat(buffer: Buffer, at: number, value: number): number {
   return at + 4
 }
 
-/** Writes eight bytes, little-endian. */
+/** Writes a 64-bit float in little-endian order. */
 export function writeDouble(buffer: Buffer, at: number, value: number): number {
   float64[0] = value
   const low = float64Bits[LOW_HALF]

@@ -34,7 +34,7 @@ export function variantIdOf(productId: number, number: number): number {
 
 export interface VariantPlace {
   readonly productId: number
-  /** 1 to 255. */
+  /** Number of the variant within its product, from 1 to 255. */
   readonly number: number
 }
 

@@ -34,7 +34,7 @@ export interface CartCommand {
   action: CartAction
   /** OPEN */
   parts: CartPart[]
-  /** OPEN: the first end of a part */
+  /** OPEN: when the first part ends */
   parts_end_at: null | number
   /** OPEN, EXTEND: how long the cart stays open */
   held_ms: number
@@ -42,7 +42,7 @@ export interface CartCommand {
 
 export type CartAction = 'OPEN' | 'CHECK_OUT' | 'RELEASE' | 'EXTEND'
 
-/** How a cart has ended, for the stock of one of its products. Topic reservation-outcomes, key: product_id. */
+/** How a cart ended, for the stock of one of its products. Topic reservation-outcomes, key: product_id. */
 export interface CartOutcome {
   reservation_id: string
   product_id: number
@@ -55,7 +55,7 @@ export interface CartOutcome {
 
 export type CartEnd = 'DEDUCTED' | 'RELEASED' | 'EXPIRED' | 'EXTENDED'
 
-/** What search and lists show of a product. Topic catalog-documents, key: product_id. A product that is not public remains as a record without text, so that a reader that returns after days cannot show it again. */
+/** The data of a product that search and lists show. Topic catalog-documents, key: product_id. A product that is not public keeps a record without text, so that a reader that was off for days does not show it again. */
 export interface CatalogDocument {
   product_id: number
   is_public: boolean
@@ -66,7 +66,7 @@ export interface CatalogDocument {
   title: string
   description: string
   brand: null | string
-  /** of active variants, each once: <name in lower case>:<value> */
+  /** <name in lower case>:<value> of the active variants, without duplicates */
   attributes: string[]
   /** of the cheapest active variant; 0 without one */
   price_cents: number
@@ -82,9 +82,9 @@ export interface CatalogDocument {
   stars: number[]
   /** of all active variants together */
   in_stock: CatalogStockStatus
-  /** log2 of the sum of 2^(sold_at / 7 days) over all sold units, sold_at in epoch ms; null: none was sold. Units with a half-life of 7 days at a time: 2^(sales_log - time / 7 days) */
+  /** log2 of the sum of 2^(sold_at / 7 days) over all sold units, with sold_at in epoch ms; null: none was sold. 2^(sales_log - t / 7 days) is the number of units at time t, with a half-life of 7 days */
   sales_log: null | number
-  /** 1 to 5: the seller's mean with 10 prior ratings of 3.5, as it was when its factor last moved by 0.05; null: nothing is known, which counts as 3.5 */
+  /** 1 to 5: the seller's mean, including 10 prior ratings of 3.5. Updated only when its factor has changed by 0.05. null: unknown, counts as 3.5 */
   seller_rating: null | number
   /** sale, low_stock, top_rated, bestseller. Readers add new, which depends on the time */
   badges: string[]
@@ -155,7 +155,7 @@ export interface CatalogProductCommand {
   action: CatalogProductAction
   /** the subject of the token */
   actor: string
-  /** whose product it must be; null: an administrator may change all */
+  /** the product must belong to this seller; null: an administrator, who may change every product */
   seller_id: null | bigint
   /** refused if the product has another one */
   expected_version: null | number
@@ -222,7 +222,7 @@ export interface CatalogPriceRequest {
   ends_at: null | number
 }
 
-/** A product and what decisions about it depend on. Store products of products and topic product-decisions, key: product_id in decimal. */
+/** A product, and the data on which decisions about it depend. Store products of products and topic product-decisions, key: product_id in decimal. */
 export interface CatalogProductState {
   product: CatalogProduct
   /** one per variant, in the order of the variants */
@@ -231,12 +231,12 @@ export interface CatalogProductState {
 
 /** What the prices of a variant depend on. */
 export interface CatalogPricing {
-  /** of all prices that were ever accepted */
+  /** the lowest of all prices that were ever accepted */
   lowest_cents: number
   highest_cents: number
-  /** set while a period runs, to return to */
+  /** set while a period runs: the price to return to afterwards */
   regular: null | CatalogRegularPrice
-  /** that have not ended, in order of their start */
+  /** periods that have not ended, in the order of their start */
   periods: CatalogPricePeriod[]
 }
 
@@ -325,14 +325,14 @@ export interface DocumentNote {
 
 export type DocumentNoteKind = 'SELLER' | 'LEADER'
 
-/** What is available of a variant in a warehouse. Store stock of the topology catalog, key: product_id, variant_id and warehouse_id. */
+/** The available units of a variant in a warehouse. Store stock of the topology catalog, key: product_id, variant_id and warehouse_id. */
 export interface DocumentStock {
   available: number
   /** of the row of the inventory */
   version: number
 }
 
-/** How many products of a partition have an image. Store images of the topology catalog and topic catalog-images, key: content hash, partitioned as the products are; gone: none. */
+/** Number of products in a partition that have an image. Store images of the topology catalog and topic catalog-images, key: content hash, partitioned like the products. There is no record if the number is 0. */
 export interface ImageReferences {
   products: number
 }
@@ -349,11 +349,11 @@ export interface IndexRebuildStatus {
   rebuild_id: string
   index_name: string
   state: IndexRebuildState
-  /** offsets of the topic that are done; of a complete one 0 */
+  /** number of the topic's offsets that have been processed; 0 for a complete rebuild */
   done: number
   total: number
   requested_at: number
-  /** begin of the last attempt */
+  /** start of the last attempt */
   started_at: null | number
   updated_at: number
 }
@@ -407,7 +407,7 @@ export interface WantedLine {
   warehouse_id: null | string
   /** ADJUST: signed; otherwise above 0 */
   quantity: number
-  /** what the caller found: variant and product are active, or not, or there is none */
+  /** what the caller found: variant and product are active, one of them is not, or there is no such variant */
   offer: VariantOffer
 }
 
@@ -513,7 +513,7 @@ export interface SellerProduct {
   revision: number
 }
 
-/** A seller's rating as its documents have it or get it. Store sellers of the topology catalog, key: seller_id. */
+/** The rating of a seller that the documents of its products contain or will contain next. Store sellers of the topology catalog, key: seller_id. */
 export interface SellerRating {
   /** as in CatalogDocument */
   seller_rating: null | number
@@ -524,7 +524,7 @@ export interface SkuCommand {
   action: SkuAction
   /** the product that is to have them */
   product_id: number
-  /** identifies the request that claims them; its release only ends claims of its own */
+  /** identifies the request that claims the skus; a release ends only the claims with the same id */
   claim_id: string
   skus: string[]
 }
@@ -542,7 +542,7 @@ export interface SkuOwner {
 export interface SkuClaim {
   /** of the request that made it */
   claim_id: string
-  /** several requests rely on it, so that none of them can end it */
+  /** true: several requests rely on this claim, so none of them can end it */
   is_shared: boolean
   ends_at: number
 }
@@ -557,11 +557,11 @@ export interface SkuUse {
 export interface StockReservation {
   reservation_id: string
   product_id: number
-  /** the part of a cart, which ends only with its cart */
+  /** true: part of a cart, which ends only with the cart */
   is_part: boolean
   /** the last moment at which it is open */
   ends_at: number
-  /** one unless it is a part; different variants or warehouses */
+  /** one line, unless it is a part; the lines differ in variant or warehouse */
   lines: StockLine[]
 }
 
@@ -575,7 +575,7 @@ export interface StockRow {
   reserved: number
   /** the number of movements */
   version: number
-  /** no open reservation that is not a part ends earlier; calls without a reservation_id begin to read here */
+  /** lower bound for the ends of open reservations that are not parts; commands without a reservation_id start to search here */
   first_end: number
 }
 

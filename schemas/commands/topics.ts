@@ -11,7 +11,7 @@ export interface Command<C> {
   readonly reply_to: string
   /** Hash of the request. A request with the same command id and a different hash is a conflict. */
   readonly request_hash: string
-  /** Time after which no client waits for the result, epoch ms. */
+  /** No client waits for the result after this time, epoch ms. */
   readonly deadline: number
   readonly body: C
 }
@@ -49,7 +49,7 @@ interface FlowTopicOptions<T> {
   readonly erases?: boolean
 }
 
-/** Declares the topic `name` of commands with a `value` as their body. */
+/** Declares a topic of commands whose bodies have the format `value`. */
 export function commandTopic<C>(name: string, { value, ...options }: FlowTopicOptions<C>): Topic<string, Command<C>> {
   const body = recordOf(value.schema)
   const schema = {
@@ -67,10 +67,7 @@ export function commandTopic<C>(name: string, { value, ...options }: FlowTopicOp
   return { name, key: utf8, value: avroValue<Command<C>>(schema), ...options }
 }
 
-/**
- * Declares the compacted topic `name` of decisions. `value` is the format of the views of the objects that the
- * decisions concern.
- */
+/** Declares a compacted topic of decisions whose views have the format `value`. */
 export function decisionTopic<V>(name: string, { value, ...options }: FlowTopicOptions<V>): Topic<string, Decision<V>> {
   const view = recordOf(value.schema)
   const schema = {
@@ -89,7 +86,9 @@ function recordOf(schema: AvroSchema | undefined): { readonly name: string; read
   return schema as unknown as { readonly name: string; readonly namespace: string }
 }
 
-/** Prefix of the keys of results. Names never contain a NUL, so these keys cannot collide with names. */
+/**
+ * Prefix of the keys of results. Names of objects never contain a NUL, so the keys of results differ from all of them.
+ */
 const RESULT_KEY_PREFIX = '\0result-'
 /**
  * Number of keys for results in each partition. The number limits how many results remain after compaction. Results

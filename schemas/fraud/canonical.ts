@@ -21,8 +21,9 @@ export function canonicalPhone(value: string): string {
 }
 
 /**
- * Returns the form in which IP addresses are compared: IPv6 addresses as in RFC 5952, but without the zone, which has a
- * meaning only on the machine that wrote it. IPv4 addresses that are mapped into IPv6 become plain IPv4 addresses.
+ * Returns the form in which IP addresses are compared: IPv6 addresses as in RFC 5952, but without the zone, because a
+ * zone is meaningful only on the machine that wrote it. IPv4 addresses that are mapped into IPv6 become plain IPv4
+ * addresses.
  * @returns undefined if the value is not an IP address
  */
 export function canonicalIp(value: string): string | undefined {

@@ -13,12 +13,12 @@ export interface FraudEvent {
   /** Amount in 1/10,000 USD. */
   readonly units: number
   readonly place: FraudPlace | null
-  /** 32-bit hash of the user's id, like the hashes of the entities below; null if the profile does not need it. */
+  /** 32-bit hash of the user's id; null if the profile does not need it. The same applies to the entities below. */
   readonly user: number | null
   readonly device: number | null
   readonly ip: number | null
   readonly card: number | null
   readonly merchant: number | null
-  /** For profiles that list their users. */
+  /** The user's id, for profiles that list their users; null for all others. */
   readonly user_id: string | null
 }

@@ -15,7 +15,7 @@ export interface EntityEvent {
   readonly event: FraudEvent
 }
 
-/** What profiles need of a request. */
+/** The part of a request that profiles need. */
 export interface CountedRequest extends Pick<FraudRequest, 'transaction_id' | 'timestamp' | 'amount' | 'currency'> {
   readonly payer: Pick<FraudRequest['payer'], 'user_id'>
   readonly payee: Pick<FraudRequest['payee'], 'merchant_id'>
@@ -37,7 +37,7 @@ export function judgedEntities({ user_id, device, ip, card, merchant }: FraudFee
   return { user: user_id, device, ip, card, merchant }
 }
 
-/** A transaction as all profiles see it. */
+/** The facts about a transaction that do not depend on the profile. */
 export interface CountedFacts extends Pick<FraudEvent, 'id' | 'at' | 'units' | 'place'> {
   readonly ids: EntityIds
 }

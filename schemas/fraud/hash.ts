@@ -2,7 +2,7 @@ const HIGH_BITS = 0xffff
 const TWO_TO_32 = 2 ** 32
 
 /**
- * Returns a 48-bit hash of a string, which is exact in a double. An entity has at most 768 transactions; the
+ * Returns a 48-bit hash of a string. A double represents it exactly. An entity has at most 768 transactions; the
  * probability that two of them share a hash is 1e-9. The hash is fast but not cryptographic. A caller who chooses ids
  * with equal hashes gains nothing, because the caller could just as well send equal ids.
  */
@@ -21,12 +21,12 @@ export function hash48(text: string): number {
   return (mix(high) & HIGH_BITS) * TWO_TO_32 + (mix(low) >>> 0)
 }
 
-/** Returns a 32-bit hash of an entity's id, by which the profiles of other entities recognise the entity. */
+/** Returns a 32-bit hash of an entity's id. The profiles of other entities recognise the entity by this hash. */
 export function hash32(text: string): number {
   return hash48(text) >>> 0
 }
 
-/** Finalizer of MurmurHash3. */
+/** Mixes the bits of a number with the finalizer of MurmurHash3. */
 function mix(value: number): number {
   let mixed = value ^ (value >>> 16)
   mixed = Math.imul(mixed, 0x85ebca6b)

@@ -1,7 +1,10 @@
 import { createHmac, createSecretKey } from 'node:crypto'
 import { canonicalEmail, canonicalPhone } from './canonical.ts'
 
-/** Hashes of personal data, which show whether two values are equal but do not reveal the values without the key. */
+/**
+ * Keyed hashes of personal data. They show whether two values are equal. Without the key, they do not reveal the
+ * values.
+ */
 export interface PersonalHashes {
   /** @returns 32 hexadecimal digits, equal for equal canonical addresses */
   email(address: string): string
@@ -10,8 +13,8 @@ export interface PersonalHashes {
 }
 
 /**
- * Length of a hash in hexadecimal digits, which is 128 bits. The probability that any two of a billion values share a
- * hash is 1e-21.
+ * Length of a hash in hexadecimal digits (128 bits). The probability that any two of a billion values share a hash is
+ * 1e-21.
  */
 const HASH_CHARACTERS = 32
 

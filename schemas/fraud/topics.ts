@@ -9,7 +9,7 @@ import { fraudCaseCommands, fraudCases, fraudReviews } from './cases/topics.ts'
 import { fraudRuleTallies } from './rule-stats/topics.ts'
 import type { FraudFeedback, FraudProfile, FraudSetting, FraudSettingsChange, FraudSettingsCommand, TxnScored } from './types.ts'
 
-/** Replays after a bad week. */
+/** Retention of events. It allows for a replay of the last week after a fault. */
 const EVENTS_KEPT_DAYS = 7
 const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 
@@ -77,7 +77,7 @@ export const fraudRulesets: Topic<string, FraudSetting> = {
   config: { ...compacted, ...LARGE_RECORDS },
 }
 
-/** Changes to settings; key: the changed setting. Kept for a month; the table keeps them longer. */
+/** Changes to settings; key: the changed setting. Kept for a month; the ClickHouse table keeps them longer. */
 export const fraudAudit: Topic<string, FraudSettingsChange> = {
   name: 'fraud-audit',
   key: utf8,

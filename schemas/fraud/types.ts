@@ -61,7 +61,7 @@ export interface FraudCase {
   updated_at: number
   /** of a case with a final verdict */
   resolved_at: null | number
-  /** true: the case leaves the state and the view, and remains in the table */
+  /** true: the case is removed from the state and the view, but remains in the table */
   is_archived: boolean
   /** oldest first; the newest changes */
   history: FraudCaseEntry[]
@@ -108,7 +108,7 @@ export interface FraudCaseEntry {
   assigned_to: null | string
   /** given with this change */
   verdict: null | FraudVerdict
-  /** whose verdict it is; null: the actor's */
+  /** who gave the verdict; null: the actor */
   reporter: null | string
   /** the one that this corrects */
   previous_verdict: null | FraudVerdict
@@ -125,7 +125,7 @@ export type FraudCaseAction = 'OPENED' | 'CHANGED' | 'VERDICT'
 export interface FraudCaseCommand {
   /** the subject of the caller's token */
   actor: string
-  /** whose verdict it is; null: the actor's */
+  /** who gave the verdict; null: the actor */
   reporter: null | string
   verdict: null | FraudVerdict
   /** a final one is a verdict */
@@ -150,7 +150,7 @@ export interface FraudNewText {
   text: null | string
 }
 
-/** What happened to the entities of a partition until a commit; entities are <kind>:<id>. Repartition topic changes of fraud-profiles. */
+/** The events of one commit for the entities of a partition; entities are <kind>:<id>. Repartition topic changes of fraud-profiles. */
 export interface FraudChangedEntities {
   /** transactions in rows of fixed size: schemas/fraud/profile/rows.ts */
   rows: Buffer
@@ -235,9 +235,9 @@ export interface FraudKnownUser {
 
 export type FraudRiskTier = 'NORMAL' | 'ELEVATED' | 'HIGH'
 
-/** What rules did in one API process since the beginning of an hour. Topic fraud-rule-tallies, key: node. A later record about the same node, hour, rule and mode replaces an earlier one. */
+/** Counts of rule results in one API process since the beginning of an hour. Topic fraud-rule-tallies, key: node. A later record about the same node, hour, rule and mode replaces an earlier one. */
 export interface FraudRuleTallies {
-  /** a new one for every start of a process */
+  /** a new name at every start of a process */
   node: string
   /** the hour's beginning */
   hour: number
@@ -258,11 +258,11 @@ export interface FraudRuleTally {
   snoozed: number
   /** evaluations that threw */
   failed: number
-  /** times that a shadow rule was left out for lack of time */
+  /** how often a shadow rule was skipped because the time limit was reached */
   skipped: number
   /** evaluations whose result was missing */
   missing: number
-  /** how often each value was absent then, by field; list:<name> is a list that does not exist */
+  /** how often each value was absent in these evaluations, by field; list:<name> stands for a list that does not exist */
   missing_by: { [key: string]: number }
 }
 
@@ -325,7 +325,7 @@ export interface FraudList {
   updated_at: number
 }
 
-/** Makes one rule skip one entity until a time. */
+/** Makes one rule skip one entity for some time. */
 export interface FraudSnooze {
   snooze_id: string
   rule_id: string
@@ -351,7 +351,7 @@ export interface FraudModels {
 }
 
 export interface FraudChampion {
-  /** by the name of the model; a name that is absent means the shipped model */
+  /** keyed by the name of the model; an absent name means the shipped model */
   versions: { [key: string]: string }
   policy: FraudPolicy
   since: number

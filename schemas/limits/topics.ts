@@ -42,7 +42,8 @@ export const limitClients: Topic<string, LimitClient> = {
 }
 
 /**
- * Changes to rules and API keys; key: rule:<rule_id> or key:<key_id>. Kept for a month; the table keeps them longer.
+ * Changes to rules and API keys; key: rule:<rule_id> or key:<key_id>. Kept for a month; the ClickHouse table keeps them
+ * longer.
  */
 export const limitAudit: Topic<string, LimitChange> = {
   name: 'limit-audit',
@@ -62,7 +63,9 @@ export const limitViolations: Topic<string, LimitViolation> = {
   config: keptFor(DAY_MS, HOUR_MS),
 }
 
-/** Counts of decisions in each second; key: the API instance. Replays look back one hour. */
+/**
+ * Numbers of requests that an API instance decided in each second; key: the API instance. Replays read the last hour.
+ */
 export const limitTraffic: Topic<string, LimitTraffic> = {
   name: 'limit-traffic',
   key: utf8,

@@ -15,9 +15,9 @@ export interface LimitChange {
 
 export type LimitCommandAction = 'create_rule' | 'replace_rule' | 'delete_rule' | 'issue_key' | 'revoke_key'
 
-/** An API key and whose it is. Topic limit-clients (compacted), key: key_hash. */
+/** An API key and its owner. Topic limit-clients (compacted), key: key_hash. */
 export interface LimitClient {
-  /** names the key without being it */
+  /** identifies the key without revealing it */
   key_id: string
   /** SHA-256 of the key, hex; the key itself is nowhere */
   key_hash: string
@@ -64,7 +64,7 @@ export type LimitKeyPart = 'client' | 'api_key' | 'user' | 'ip' | 'endpoint'
 
 export type LimitAction = 'reject' | 'log_only'
 
-/** A rule or an API key, as it was decided last. Topic limit-decisions, key as in limit-commands. */
+/** A rule or an API key after the last decision about it. Topic limit-decisions, key as in limit-commands. */
 export interface LimitSetting {
   rule: null | LimitRule
   client: null | LimitClient
@@ -77,7 +77,7 @@ export interface LimitTraffic {
   second: number
   node: string
   entries: LimitTrafficEntry[]
-  /** requests beyond the kinds that are kept apart */
+  /** number of requests without an entry, because there were too many kinds of requests */
   left_out: number
 }
 
@@ -96,7 +96,7 @@ export interface LimitTrafficEntry {
   refused: number
 }
 
-/** A request over a rule's limit, refused or let through; at most one per client, rule and second from each API instance; the table limit_violations keeps one of them. Topic limit-violations, key: client_id. */
+/** A request over a rule's limit, which was refused or only reported. Each API instance writes at most one record per client, rule and second, and the table limit_violations keeps one of these records. Topic limit-violations, key: client_id. */
 export interface LimitViolation {
   at: number
   rule_id: string

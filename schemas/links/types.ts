@@ -28,13 +28,13 @@ export interface ClickDetails {
   /** desktop, mobile, tablet, tv, bot or unknown */
   device: string
   bot: boolean
-  /** 16 hexadecimal digits that are the visitor's for one UTC day */
+  /** 16 hexadecimal digits that identify the visitor for one UTC day */
   visitor: string
   /** empty unless the operator keeps addresses */
   ip: string
 }
 
-/** What is counted of one link's clicks. Store clicks-totals, key: short_code. */
+/** The counts of one link's clicks. Store clicks-totals, key: short_code. */
 export interface ClickTotals {
   /** all clicks */
   total: number
@@ -79,7 +79,7 @@ export interface Link {
   is_active: boolean
   /** switched off by an administrator; the owner cannot switch it on again */
   is_blocked: boolean
-  /** marked within 10 minutes of expires_at; readers look at the time themselves */
+  /** set within 10 minutes after expires_at. Readers also compare expires_at with the time */
   is_expired: boolean
   /** permanently; the code stays taken */
   is_deleted: boolean
@@ -98,7 +98,7 @@ export interface LinkCommand {
   domain: string
   /** create: clicks are counted */
   analytics: boolean
-  /** create: the asker's own link with the same URL is taken for the new one */
+  /** create: true to return the caller's existing link with the same URL instead of a new one */
   reuses: boolean
   /** update: expires_at is meant */
   sets_expiry: boolean
@@ -119,7 +119,7 @@ export interface LinkDeletion {
   deleted_at: number
 }
 
-/** The statistics of one link so far: the latest record counts. Topic link-stats (compacted), key: short_code. The record with the key :as-of has only as_of: all clicks of the partition up to this time are counted in the records before it. */
+/** The statistics of one link so far; the latest record applies. Topic link-stats (compacted), key: short_code. The record with the key :as-of has only as_of: the records before it include all clicks of the partition up to this time. */
 export interface LinkStats {
   as_of: number
   total_clicks: number
@@ -154,7 +154,7 @@ export interface LinkStatsEntry {
 export interface LinkVisitors {
   /** 8 bytes each, while the visitors are few; empty afterwards */
   hashes: Buffer
-  /** of a HyperLogLog, one byte each, from then on; empty before */
+  /** registers of a HyperLogLog, one byte each; empty while there are hashes */
   registers: Buffer
 }
 

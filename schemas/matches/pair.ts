@@ -18,7 +18,7 @@ export function pairOf(one: string, other: string): Pair {
   return one < other ? { a: one, b: other } : { a: other, b: one }
 }
 
-/** Returns the key of a pair's records, which is the same for both users. */
+/** Returns the key of a pair's records. The order of the two ids does not matter. */
 export function pairKey(one: string, other: string): string {
   const { a, b } = pairOf(one, other)
   return a + SEPARATOR + b
@@ -39,7 +39,7 @@ export function conversationIdOf(one: string, other: string): string {
   return uuidV5(`conversation:${pairKey(one, other)}`)
 }
 
-/** Returns the id of a swipe, which is the same for a repeated request. */
+/** Returns the id of a swipe. A repeated request gives the same id. */
 export function swipeIdOf(userId: string, idempotencyKey: string): string {
   return uuidV5(`swipe:${userId}:${idempotencyKey}`)
 }

@@ -79,7 +79,10 @@ export const stackRefillRequests: Topic<string, StackRefillRequest> = {
   config: keptFor(DAY_MS, HOUR_MS),
 }
 
-/** Requests to create, change or delete a profile; key: user_id. They contain profiles that the user may delete. */
+/**
+ * Requests to create, change or delete a profile; key: user_id. Kept only briefly, because they contain profiles, which
+ * users may delete.
+ */
 export const matchProfileCommands: Topic<string, Command<MatchProfileCommand>> = commandTopic('match-profile-commands', {
   value: avro('matches/MatchProfileCommand'),
   ...BY_USER,
@@ -176,7 +179,7 @@ export const matchNotifications: Topic<string, MatchNotification> = {
   config: eventsKept,
 }
 
-/** Accepted swipes, for the table; key: swiper_id. */
+/** Accepted swipes, for the ClickHouse table; key: swiper_id. */
 export const matchSwipes: Topic<string, AcceptedSwipe> = {
   name: 'match-swipes',
   key: utf8,

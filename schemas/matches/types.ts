@@ -91,7 +91,7 @@ export interface MatchProfile {
 /** A request that the partition of a user decides. Body of topic match-profile-commands, key: user_id. */
 export interface MatchProfileCommand {
   action: MatchProfileAction
-  /** names of the fields below that the request gives; put: the others get their defaults */
+  /** names of the fields below that the request sets; put: all other fields get their defaults */
   sets: string[]
   display_name: null | string
   /** ISO 8601 date */
@@ -126,16 +126,16 @@ export interface MatchRelation {
   is_blocked: boolean
   /** when the user blocked the other one */
   blocked_at: null | number
-  /** blocks by the other one up to this time no longer hold */
+  /** blocks by the other user up to this time no longer apply */
   unblocked_until: null | number
-  /** a deletion has removed the match, so that ends of it up to this time no longer hold */
+  /** the match was removed by a deletion, so records up to this time that end it no longer apply */
   reopened_until: null | number
-  /** blocks by the user up to this time no longer hold */
+  /** blocks by this user up to this time no longer apply */
   released_until: null | number
   changed_at: number
 }
 
-/** A page of a user's seen-set, or what else the pipeline knows of the user. Topic match-seen, keys: <user_id>:page-<n> and <user_id>:self, partitioned by user_id. */
+/** A page of a user's seen-set, or the other state of the user. Topic match-seen, keys: <user_id>:page-<n> and <user_id>:self, partitioned by user_id. */
 export interface MatchSeen {
   /** the page; null in a record of the user */
   page: null | Buffer
@@ -225,7 +225,7 @@ export type PairAction = 'block' | 'unblock' | 'unmatch' | 'notify'
 export interface PairRow {
   a: PairSide
   b: PairSide
-  /** older swipes no longer count: a block was lifted, or a profile deleted */
+  /** swipes before this time do not count, because a block was lifted or a profile was deleted */
   counts_from: number
   match_id: null | string
   matched_at: null | number
@@ -241,14 +241,14 @@ export interface PairSide {
   swiped_at: number
   /** the other one */
   blocks: boolean
-  /** when the block began; 0 if there is none or if an earlier version stored it */
+  /** when the block began; 0 if there is no block, or if an earlier version of the program stored it */
   blocked_at: number
   was_notified: boolean
 }
 
 export type PairDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE' | 'REWIND'
 
-/** A like, or what takes one back. Topic pair-swipes, key: the ordered pair of users. */
+/** A like, or an event that withdraws one. Topic pair-swipes, key: the ordered pair of users. */
 export interface PairSwipe {
   swipe_id: string
   swiper_id: string
@@ -296,7 +296,7 @@ export interface SwipeRow {
   ts: number
   /** the direction that last changed the target's score */
   scored_direction: null | ScoredDirection
-  /** earlier swipes and rewinds of the pair, oldest first: a request that is repeated late must not count again */
+  /** earlier swipes and rewinds of the pair, oldest first, so that a request that is repeated late does not count again */
   earlier_ids: string[]
 }
 

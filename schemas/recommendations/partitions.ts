@@ -3,5 +3,5 @@
  * everything about a user.
  */
 export const BY_USER = { partitions: 1, productionPartitions: 200 }
-/** Topics keyed by an item. */
+/** Partition count of all topics that are keyed by an item. */
 export const BY_ITEM = { partitions: 1, productionPartitions: 64 }

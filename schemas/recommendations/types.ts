@@ -7,9 +7,9 @@ export interface EditorialList {
   item_ids: bigint[]
   /** where a LIST is shown; empty: everywhere */
   contexts: string[]
-  /** of a NEW_RELEASE_BOOST: by which scores are multiplied */
+  /** NEW_RELEASE_BOOST: factor by which scores are multiplied */
   factor: null | number
-  /** of a NEW_RELEASE_BOOST: the age below which an item counts as new */
+  /** NEW_RELEASE_BOOST: age below which an item counts as new */
   max_age_days: null | number
   starts_at: null | number
   ends_at: null | number
@@ -116,7 +116,7 @@ export interface ItemSignals {
   total: number
 }
 
-/** What the APIs know of an item. Counts are as of `at` and decay after that. Topic item-stats, key: item_id. */
+/** The statistics of an item for the APIs. Counts are as of `at` and decay after that. Topic item-stats, key: item_id. */
 export interface ItemStats {
   at: number
   /** half-life 30 days */
@@ -136,7 +136,7 @@ export interface ItemStats {
   interactions: number
 }
 
-/** Which trained models there are, and which of them answer. Topic recommendation-models, under a single key, so that every change is one record. */
+/** The trained models, and which of them answer requests. Topic recommendation-models, under a single key, so that every change is one record. */
 export interface ModelHistory {
   /** newest first */
   versions: ModelVersion[]
@@ -146,7 +146,7 @@ export interface ModelHistory {
   challenger: null | string
   /** that share, 0 to 50 */
   challenger_percent: number
-  /** champions before, the last one first; an empty text stands for the rules */
+  /** earlier champions, newest first; an empty text stands for the rules */
   earlier: string[]
   changed_at: number
 }
@@ -174,9 +174,9 @@ export interface ModelFile {
 export interface ModelRequest {
   request_id: string
   action: ModelAction
-  /** of PROMOTE, and of CHALLENGE, where null ends the trial; of ROLL_BACK: the version that was in force for the caller */
+  /** PROMOTE: the version to promote. CHALLENGE: the version to try, or null to end the trial. ROLL_BACK: the version that the caller believes to be in force */
   version: null | string
-  /** of CHALLENGE: the share of the users, 0 to 50 */
+  /** CHALLENGE: share of the users in percent, 0 to 50 */
   percent: number
   requested_by: string
   requested_at: number
@@ -184,16 +184,16 @@ export interface ModelRequest {
 
 export type ModelAction = 'TRAIN' | 'PROMOTE' | 'CHALLENGE' | 'ROLL_BACK'
 
-/** How a training went. Topic recommendation-model-runs, key: run_id. A later record of a run replaces an earlier one. */
+/** The state and result of a training run. Topic recommendation-model-runs, key: run_id. A later record of a run replaces an earlier one. */
 export interface ModelRun {
   run_id: string
-  /** of those who asked for it; empty: it was due */
+  /** ids of the requests for this run; empty: it was due */
   request_ids: string[]
   state: ModelRunState
-  /** why it is refused, was skipped or failed, or why it went into force without a comparison */
+  /** why the model is refused, the run was skipped or has failed, or the model went into force without a comparison */
   reason: string
   version: null | string
-  /** the version in force, or that of the rules */
+  /** the version in force with which it was compared, or that of the rules */
   compared_with: null | string
   started_at: number
   ended_at: null | number
@@ -280,7 +280,7 @@ export interface TrendingItems {
   item_ids: bigint[]
 }
 
-/** What the API needs to know of a user, or a page of the set of watched items. Topic user-features, keys: <user_id>:self and <user_id>:page-<n>, partitioned by user_id. */
+/** The data about a user that the API needs, or a page of the user's set of watched items. Topic user-features, keys: <user_id>:self and <user_id>:page-<n>, partitioned by user_id. */
 export interface UserFeatures {
   /** the page; null in a record of the user */
   page: null | Buffer

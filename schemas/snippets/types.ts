@@ -1,11 +1,11 @@
 /** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
 
-/** How many snippets of a partition have a blob as their content. Store snippets-blobs and topic snippet-blobs, key: hash, partitioned as the snippets are; gone: none. */
+/** Number of snippets in a partition whose content is a blob. Store snippets-blobs and topic snippet-blobs, key: hash, partitioned like the snippets. There is no record if the number is 0. */
 export interface BlobReferences {
   snippets: number
 }
 
-/** A snippet without its content, which is in the blob store. One that is expired or deleted has neither its author, title and excerpt nor the addresses of its content and of other versions. Store snippets-records and view of topic snippet-decisions, key: paste_id. */
+/** A snippet without its content, which is in the blob store. After it has expired or was deleted, the record lacks the author, the title, the excerpt, and the addresses of the content and of other versions. Store snippets-records and view of topic snippet-decisions, key: paste_id. */
 export interface Snippet {
   paste_id: string
   /** null: anonymous */
@@ -23,19 +23,19 @@ export interface Snippet {
   expires_at: null | number
   created_at: number
   view_count: number
-  /** null: as often as one likes */
+  /** null: unlimited */
   reads_left: null | number
   /** paste_id of the version that this one follows */
   predecessor: null | string
   /** paste_id of the first version; null: this is it */
   root: null | string
-  /** out of every list; readers look at the time themselves */
+  /** true: it is in no list any more. Readers also compare expires_at with the time */
   is_expired: boolean
-  /** permanently: by its owner, by its last read, or by the cleanup after it had expired */
+  /** true: deleted permanently by its owner, by its last read, or by the cleanup after it had expired */
   is_deleted: boolean
   /** when it was found to be expired or was deleted */
   gone_at: null | number
-  /** the beginning of a public content, for the search; empty in the view, and when it has expired or is deleted */
+  /** beginning of the content if it is public, for searches; empty in the view, and after it has expired or was deleted */
   excerpt: string
 }
 
@@ -46,7 +46,7 @@ export interface SnippetCommand {
   action: SnippetAction
   /** who asks; null: anonymous */
   user_id: null | bigint
-  /** create; null: nothing is made, only the answer to the same command of before is wanted */
+  /** create: the new snippet; null: creates nothing, but returns the answer to an earlier command with the same id */
   snippet: null | NewSnippet
 }
 
@@ -72,7 +72,7 @@ export interface SnippetRead {
   read_at: number
 }
 
-/** What search and analysts know of a snippet; of those that are not public or have limited reads, neither title nor text. Topic snippet-texts, key: paste_id: once when it is made, once when it is deleted. */
+/** The data of a snippet for search and analysts. Title and text are empty if the snippet is not public or has limited reads. Topic snippet-texts, key: paste_id: one record when it is created, and one when it is deleted. */
 export interface SnippetText {
   paste_id: string
   user_id: null | bigint

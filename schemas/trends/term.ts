@@ -2,8 +2,8 @@
 export const MAX_TERM_CODE_POINTS = 140
 /**
  * Maximum number of UTF-16 code units of a hashtag or phrase as it was sent, because every spelling is stored with its
- * term. The limit allows for a term of maximum length whose letters each take four code units, such as a base with
- * accents, and for its #.
+ * term. The limit allows for a term of maximum length whose letters each take four code units, such as a base letter
+ * with accents.
  */
 const MAX_ORIGINAL_LENGTH = 4 * MAX_TERM_CODE_POINTS
 
@@ -23,8 +23,8 @@ const DOTLESS_I = 'ı'
  * leading # or surrounding space are one term. Applies NFKC, then Unicode's full case folding, then drops leading #.
  * Folding is idempotent.
  * @returns undefined when nothing is left, when the term is longer than MAX_TERM_CODE_POINTS, when the original has
- * four times as many characters (such as very many # or accents), or when it contains a NUL, which neither stores nor
- * clients accept
+ * more than four times as many characters (such as very many # or accents), or when it contains a NUL, which neither
+ * stores nor clients accept
  */
 export function foldTerm(original: string): string | undefined {
   if (original.length > MAX_ORIGINAL_LENGTH) return undefined

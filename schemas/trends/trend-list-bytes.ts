@@ -30,7 +30,7 @@ export class TrendListBytes {
   readonly missing_partitions: number
   /** The whole list as Avro. */
   readonly body: Buffer
-  /** Where each entry begins, and where the last entry ends. Entries of different blocks are not next to each other. */
+  /** Where each entry begins and ends. Entries of different blocks are not next to each other. */
   readonly #starts: number[] = []
   readonly #ends: number[] = []
 
@@ -97,7 +97,7 @@ function entrySchema(): AvroSchema {
 }
 
 /**
- * Skips an entry, whose fields are in the order of the schema.
+ * Skips an entry. Its fields are in the order of the schema.
  * @returns where the entry ends
  */
 function skipEntry(body: Buffer, start: number): number {
@@ -147,7 +147,7 @@ function skipId(body: Buffer, at: number, field: string): number {
   return checked(cursor.at, field)
 }
 
-/** A union of null and another type. */
+/** Skips a union of null and another type. */
 function skipOptional(body: Buffer, at: number, field: string, skip: Skip): number {
   const branch = checked(readInt(body, at, body.length), field)
   if (branch === 0) return cursor.at

@@ -1,6 +1,6 @@
 /** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
 
-/** A term that no list shows, by the decision of an administrator. Topic trends-blocked-terms, key: the folded term. */
+/** A term that an administrator has blocked, so that no list shows it. Topic trends-blocked-terms, key: the folded term. */
 export interface BlockedTerm {
   /** the spelling in which it was blocked */
   name: string
@@ -24,7 +24,7 @@ export interface NewTermMoment {
   mean: number
 }
 
-/** A part of the leading terms of all regions in one partition, from which a worker that starts continues. Store trends-standings. */
+/** A part of the leading terms of all regions in one partition. A worker that starts continues from these records. Store trends-standings. */
 export interface SavedStandings {
   /** of a change; for a region, the number of the first change that it does not contain */
   number: number
@@ -47,9 +47,9 @@ export interface SavedContenders {
   terms: string[]
 }
 
-/** How much is usual for a term of a region, by hour of the week. Store trends-usual, key: <woeid>:<term>. */
+/** The usual counts of a term in a region, by hour of the week. Store trends-usual, key: <woeid>:<term>. */
 export interface TermBaseline {
-  /** hours since 1970 from which on every hour is observed, silent ones included */
+  /** hour since 1970 from which on every hour is observed, including hours without contributions */
   since_hour: number
   /** the last hour with contributions */
   seen_hour: number
@@ -182,10 +182,10 @@ export interface TrendVolume {
   volume: number
 }
 
-/** Since when the terms of a region's top 30 trend, and where they stood. Store trends-since, key: woeid. */
+/** Since when each term of a region's top 30 has been trending, and its ranks. Store trends-since, key: woeid. */
 export interface TrendingSince {
   terms: TermSince[]
-  /** what changes of rank are measured from: the first list with terms of this and of the previous ten minutes */
+  /** the first list with terms of this and of the previous ten minutes; changes of rank are measured from it */
   earlier: EarlierList[]
 }
 

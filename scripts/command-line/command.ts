@@ -15,7 +15,7 @@ export interface Declaration<O extends Options, P extends Options> extends Descr
   readonly options?: O
   /** Positional arguments in order. Only the last one may be repeated. */
   readonly positionals?: P
-  /** Checks rules that concern several options. */
+  /** Checks rules that concern several options. Returns a message if a rule is violated; undefined otherwise. */
   readonly check?: (values: Values<O & P>) => string | undefined
 }
 

@@ -39,7 +39,7 @@ type OptionOf<T, D> = Option<D extends { readonly default: unknown } ? T : T | u
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
 
-/** Declares an option without a value, which is true when it is given. */
+/** Declares an option without a value. The result is true when the option is given. */
 export function flag(description: string): Option<boolean> {
   const read = (given: readonly string[]) => given.length > 0
   return { description, placeholder: undefined, fallback: undefined, isRequired: false, isRepeated: false, read }
@@ -62,7 +62,7 @@ export function integer<D extends Bounds>(description: string, bounds?: D): Opti
   return single(description, bounds, 'N', (value) => parseNumber(value, bounds, 'integer'))
 }
 
-/** Declares a number with a unit, such as `90s`, which is read as milliseconds. */
+/** Declares a number with a unit, such as `90s`. The result is in milliseconds. */
 export function duration<D extends Described<string>>(description: string, described?: D): OptionOf<number, D> {
   return single(description, described, 'TIME', (value) => {
     const match = DURATION.exec(value)

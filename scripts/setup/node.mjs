@@ -8,9 +8,8 @@ import { installPinned } from './pinned.mjs'
 
 const NODE_MAJOR = 24
 /**
- * For each platform, the package with the Node binary. These packages need no install script, unlike the `node`
- * package, whose install script downloads the binary. `npm view NAME@VERSION dist.integrity` shows the hash of a newer
- * version.
+ * For each platform, the package with the Node binary. Unlike the `node` package, these packages need no install script
+ * to download the binary. `npm view NAME@VERSION dist.integrity` shows the hash of a newer version.
  */
 const PINNED_NODE = {
   'linux-x64': {

@@ -2,7 +2,8 @@ import { Failure, logged } from './commands.mjs'
 import { ENV, ROOT, SETUP_LOG } from './config.mjs'
 
 /**
- * Returns the command and first arguments that run, with the Node of this process, the npm that started the process.
+ * Returns the command and first arguments that run npm: the npm that started this process, with the Node of this
+ * process.
  */
 export function startingNpm() {
   const cli = ENV.npm_execpath

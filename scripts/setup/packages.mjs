@@ -5,14 +5,14 @@ import { Failure, step } from './commands.mjs'
 import { ROOT } from './config.mjs'
 import { runNpm } from './npm.mjs'
 
-/** Free disk space that the setup needs: for 1.2 GB of packages, 45 MB for the broker, and data. */
+/** Free disk space that the setup needs, in bytes: 1.2 GB for packages, 45 MB for the broker, and the rest for data. */
 const FREE_BYTES_FOR_SETUP = 3e9
 
 /**
  * Installs the packages of the lockfile if it has changed since the last installation. The stamp is in node_modules and
  * is deleted with it.
  * @param npm command and first arguments of an npm that runs on Node 24; on an older Node, npm omits binaries that
- * require a newer one
+ * require a newer Node
  */
 export async function ensurePackages(npm) {
   const lock = readFileSync(join(ROOT, 'package-lock.json'))
@@ -22,8 +22,8 @@ export async function ensurePackages(npm) {
   if (!isInstalled(JSON.parse(lock.toString()))) {
     await step('npm packages', async () => {
       requireSpace()
-      // Install scripts are skipped, because native packages include their binaries. `npm ci` is not used: it would
-      // reject a lockfile without the binaries of all other platforms, which a registry mirror may lack. `npm install`
+      // Install scripts are skipped, because native packages include their binaries. `npm ci` is not used: it rejects a
+      // lockfile that lacks the binaries of other platforms, and a registry mirror may not have them. `npm install`
       // with these options also installs exactly the locked versions.
       await runNpm(npm, ['install', '--no-save', '--ignore-scripts'], ROOT)
     })

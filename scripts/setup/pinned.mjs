@@ -5,7 +5,7 @@ import { Failure } from './commands.mjs'
 import { runNpm } from './npm.mjs'
 
 /**
- * Installs packages without dependencies if their tarballs have the given hashes. All hashes are checked before
+ * Installs packages, but not their dependencies, if their tarballs have the given hashes. All hashes are checked before
  * anything is unpacked, and the folder appears only when everything is installed. npm itself compares a tarball only
  * with the hash from the same registry. That comparison detects damage but not forgery.
  *   @param packages name, version and integrity (`sha512-…` in base64, as registries publish it) of each package

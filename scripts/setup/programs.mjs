@@ -30,7 +30,7 @@ async function tryOptional(missing) {
   )
 }
 
-/** The settings that replace local servers that run on Java by external servers. */
+/** The settings that replace the local Java servers with external servers. */
 const JAVA_SERVERS = ['KAFKA_BROKERS', 'OPENSEARCH_URL']
 
 const PROGRAMS = {
@@ -111,7 +111,7 @@ function javaMajor(java) {
   return Number(/version "(\d+)/.exec(stderr ?? '')?.[1] ?? 0)
 }
 
-/** Returns true if the jars of both Java servers were downloaded before. Maven is then not needed again. */
+/** Returns true if the jars of both Java servers have been downloaded, so that Maven is not needed. */
 function hasJars() {
   const fetched = existsSync(TOOLS) ? readdirSync(TOOLS) : []
   return [/^kafka-[0-9a-f]+$/, /^search-[0-9a-f]+$/].every((folder) => fetched.some((name) => folder.test(name)))

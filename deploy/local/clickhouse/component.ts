@@ -22,7 +22,7 @@ export interface ClickhouseOptions extends ServerPlace {
   readonly password?: string
 }
 
-/** Describes ClickHouse as a separate process, which embeds the engine behind ClickHouse's HTTP interface. */
+/** Describes a separate process that serves the embedded ClickHouse engine over ClickHouse's HTTP interface. */
 export function clickhouseServerProcess(options: ClickhouseOptions): Component {
   const { password = '' } = options
   const address = `http://${LOOPBACK}:${options.port}`

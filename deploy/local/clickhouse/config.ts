@@ -8,7 +8,7 @@ const settings = z
   })
   .transform((env) => ({ port: env.CLICKHOUSE_PORT, dataDir: env.CLICKHOUSE_DATA, password: env.CLICKHOUSE_PASSWORD }))
 
-/** Returns the settings of the embedded ClickHouse process, which `deploy/local` provides. */
+/** Reads the settings that `deploy/local` passes to the process with the embedded ClickHouse. */
 export function clickhouseSettings(env: NodeJS.ProcessEnv = process.env) {
   return settings.parse(env)
 }

@@ -141,7 +141,7 @@ function insertedData({ sql, data }: EngineRequest, dataStart: number): Buffer {
 
 function preparations(request: EngineRequest): string[] {
   const assignments: string[] = []
-  // By default, ClickHouse parses a file with several threads, which is slower on two cores and needs more memory.
+  // By default, ClickHouse parses a file with several threads. This is slower on two cores, and needs more memory.
   if (!request.settings.has('input_format_parallel_parsing')) assignments.push("input_format_parallel_parsing = '0'")
   for (const [name, value] of request.settings) assignments.push(`${checkedName(name)} = ${literal(value)}`)
   for (const [name, value] of request.parameters) assignments.push(`param_${checkedName(name)} = ${literal(value)}`)

@@ -12,7 +12,7 @@ export function clickhousePassword({ path }: Pick<Home, 'path'>): string {
   return createOnce(join(path, 'auth', 'clickhouse-password'), () => randomBytes(PASSWORD_BYTES).toString('base64url')).trim()
 }
 
-/** Compares in constant time. */
+/** Compares two passwords in constant time. */
 export function isSamePassword(given: string, expected: string): boolean {
   return timingSafeEqual(digest(given), digest(expected))
 }

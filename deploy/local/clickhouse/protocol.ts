@@ -4,10 +4,7 @@ import type { EngineAnswer, EngineRequest } from './engine.ts'
 import { EngineError } from './engine.ts'
 import { CLICKHOUSE_USER } from './password.ts'
 
-/**
- * A request at the HTTP level of ClickHouse's interface, from which the query text, the settings and the other
- * parameters are extracted.
- */
+/** An HTTP request to ClickHouse's interface. It contains the query text, the settings and the other parameters. */
 export interface HttpRequest {
   readonly method: string
   readonly url: URL
@@ -16,7 +13,10 @@ export interface HttpRequest {
   readonly body: Buffer
 }
 
-/** Parameters of the HTTP interface. `param_*` are query parameters; all others are settings. */
+/**
+ * Parameters of the HTTP interface itself. Of all other parameters, `param_*` are query parameters and the rest are
+ * settings.
+ */
 const OWN_PARAMETERS = new Set([
   'query',
   'database',

@@ -10,7 +10,7 @@ import { answerHeaders, credentialsOf, engineRequest, queryIdOf, wantsGzip } fro
 
 const compress = promisify(gzip)
 
-/** Maximum size of a request. The largest requests are INSERTs with one batch of a sink, which is a few megabytes. */
+/** Maximum size of a request. The largest requests are INSERTs with one batch of a sink, a few megabytes. */
 const MAX_BODY_BYTES = 256 * 1024 * 1024
 const QUERY_IS_TOO_LARGE = 307
 const ZLIB_INFLATE_FAILED = 354
@@ -20,8 +20,8 @@ const AUTHENTICATION_FAILED = 516
 /** HTTP status of a request whose address is not a valid URL, such as `//`. */
 const BAD_REQUEST = 400
 /**
- * Time for which client sockets stay open between requests. ClickHouse's default is also 10 s, and ClickHouse's client
- * relies on this value.
+ * How long client sockets stay open between requests. ClickHouse's default is also 10 s, and ClickHouse's client relies
+ * on it.
  */
 const KEEP_ALIVE_MS = 10_000
 

@@ -10,9 +10,9 @@ const run = promisify(execFile)
 
 /** The jars of one server. */
 export interface JarSet {
-  /** First part of the folder's name. */
+  /** First part of the name of the folder with the jars. */
   readonly name: string
-  /** The server, for messages. */
+  /** Name of the server, for messages. */
   readonly what: string
   /** File with the dependencies, for Maven. */
   readonly pom: string

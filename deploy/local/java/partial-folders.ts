@@ -3,8 +3,8 @@ import { basename, dirname, join } from 'node:path'
 
 const PARTIAL = '.partial-'
 /**
- * Age after which an unfinished folder belongs to no running process. The longest step, a download, is stopped after 10
- * minutes. The age decides, not the process id, because processes of other containers may use the same volume.
+ * An unfinished folder of this age belongs to no running process, because the longest step, a download, is stopped
+ * after 10 minutes. Process ids are not compared, because processes of other containers may use the same volume.
  */
 const ABANDONED_MS = 24 * 3_600_000
 
@@ -14,8 +14,8 @@ export function partialPath(target: string): string {
 }
 
 /**
- * Removes the unfinished folders that killed processes have left: those of `target`, and those of earlier versions of
- * it, whose names differ only in the hash after the last hyphen.
+ * Removes the unfinished folders that killed processes have left: those of `target`, and those of its earlier versions.
+ * The names of versions differ only in the hash after the last hyphen.
  * @param now epoch ms
  */
 export async function removeAbandoned(target: string, now = Date.now()): Promise<void> {

@@ -17,8 +17,8 @@ const CLUSTER_ID_BYTES = 16
  */
 const JVM_OPTIONS = ['-XX:+UseSerialGC', '-XX:-UsePerfData', '-Xss512k', '-Djava.awt.headless=true']
 /**
- * JVM options that delay the optimising compiler. The options quadruple the number of calls after which the compiler
- * compiles a method, because it uses a third of the CPU time of an idle broker. Under load, methods reach this number
+ * JVM options that delay the optimising compiler. They quadruple the number of calls after which a method is compiled.
+ * With the default, the compiler uses a third of the CPU time of an idle broker. Under load, methods reach this number
  * within seconds.
  */
 const OPTIMISE_LATER = [

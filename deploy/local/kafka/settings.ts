@@ -11,19 +11,19 @@ export interface BrokerPorts {
 export type BrokerSettings = Readonly<Record<string, string | number | boolean>>
 
 /**
- * Retention of committed offsets: ten years. Therefore even a machine that was off for longer than Kafka's default of
- * seven days continues at its committed offsets.
+ * Retention of committed offsets: ten years. With Kafka's default of seven days, a machine that was off for longer
+ * could not continue at its committed offsets.
  */
 const OFFSETS_RETENTION_MINUTES = 10 * 365 * 24 * 60
 /**
- * Session time-out of consumer groups. It tolerates five missed heartbeats of an ordinary member, or two of a member
- * that owns all partitions. With Kafka's default, the partitions of a lost worker would wait for 45 s.
+ * Session timeout of consumer groups. It tolerates five missed heartbeats of an ordinary member, or two of a member
+ * that owns all partitions. With Kafka's default, the partitions of a lost worker would have no owner for 45 s.
  */
 const GROUP_SESSION_MS = 6_000
 const GROUP_HEARTBEAT_MS = 1_000
 /**
- * Interval of the check for transactions to abort. Transactions of dead producers block read_committed consumers until
- * they are aborted.
+ * How often the broker looks for transactions that have timed out. Transactions of dead producers block read_committed
+ * consumers until they are aborted.
  */
 const TRANSACTION_CLEANUP_MS = 1_000
 /**
@@ -42,7 +42,7 @@ const INTERNAL_PARTITIONS = 8
  */
 const METADATA_IDLE_MS = 30_000
 /**
- * Session time-out of the broker. After a kill -9, the controller rejects the restarted broker until the old session
+ * Session timeout of the broker. After a kill -9, the controller rejects the restarted broker until the old session
  * expires, 9 s by default. A session of three seconds still survives a short stall of the machine.
  */
 const BROKER_SESSION_MS = 3_000

@@ -43,7 +43,7 @@ export function incompatibilities(reader: AvroType, writer: AvroType): Incompati
    * recursion for recursive types.
    */
   const answers = new Map<AvroType, Map<AvroType, Incompatibility[]>>()
-  /** The pairs whose comparison found nothing, in the order in which the comparisons ended. */
+  /** The pairs for which no incompatibility was found, in the order in which their comparisons ended. */
   const readable: [reader: AvroType, writer: AvroType][] = []
 
   function check(r: AvroType, w: AvroType, path: string): Incompatibility[] {

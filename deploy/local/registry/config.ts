@@ -7,7 +7,7 @@ const settings = z
   })
   .transform((env) => ({ brokers: env.KAFKA_BROKERS.split(','), port: env.REGISTRY_PORT }))
 
-/** Returns the settings of the registry process, which `deploy/local` provides. */
+/** Reads the settings that `deploy/local` passes to the registry process. */
 export function registrySettings(env: NodeJS.ProcessEnv = process.env) {
   return settings.parse(env)
 }

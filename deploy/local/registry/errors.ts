@@ -2,7 +2,7 @@ import type { Incompatibility } from './compatibility.ts'
 
 /**
  * All error codes of the registry, as defined by Confluent. The HTTP status is the first three digits of the code. All
- * errors are permanent except those with 500, which mean that the schemas topic is currently unavailable.
+ * errors are permanent, except those with status 500. They mean that the schemas topic is currently unavailable.
  */
 const REGISTRY_ERRORS = {
   subjectNotFound: 40401,

@@ -2,9 +2,9 @@
 export type SchemasRecord =
   | { readonly type: 'schema'; readonly schema: StoredSchema }
   /**
-   * The highest id that was ever assigned. It precedes tombstones, because compaction removes the ids of permanently
-   * deleted versions, and an id must never be assigned twice. Its key is that of NOOP records, whose values Confluent's
-   * registry ignores.
+   * The highest id that was ever assigned. This record is written before tombstones, because compaction removes the ids
+   * of permanently deleted versions, and an id must never be assigned twice. It has the key of NOOP records, because
+   * Confluent's registry ignores the values of NOOP records.
    */
   | { readonly type: 'highest-id'; readonly id: number }
   /** A tombstone: the version was permanently deleted. */

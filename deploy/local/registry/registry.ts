@@ -83,8 +83,8 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
   }
 
   /**
-   * Returns the reasons why the schema must not follow the version `against`. If `against` is undefined, the schema is
-   * compared with the versions that the compatibility level requires.
+   * Returns the reasons why the schema is not compatible with the version `against`. If `against` is undefined, the
+   * schema is compared with the versions that the compatibility level requires.
    */
   function checkCompatibility(subject: string, input: SchemaInput, against: string | undefined): string[] {
     const { type } = readSchema(input)

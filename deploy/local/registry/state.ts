@@ -96,8 +96,8 @@ export function registryState(): RegistryState {
 }
 
 /**
- * Returns the canonical text of a stored schema, or its own text if it is not Avro. The topic may contain such texts,
- * and other schema types, if another registry wrote to it.
+ * Returns the canonical text of a stored schema, or its own text if it is not Avro. If another registry wrote to the
+ * topic, it may contain schemas that are not Avro.
  */
 function identityOf(schema: string): string {
   try {

@@ -46,7 +46,7 @@ public final class BrowserGuardPlugin extends Plugin implements ActionPlugin {
       }
     }
     String host = request.header("Host");
-    // Only HTTP/1.0 clients send no host, and no browser is one.
+    // Only HTTP/1.0 clients omit the Host header, and browsers do not use HTTP/1.0.
     if (host == null || LOCAL_NAMES.contains(host.replaceFirst(":\\d*$", "").toLowerCase(Locale.ROOT))) return null;
     return "The Host header does not name this machine: use localhost or 127.0.0.1";
   }

@@ -7,7 +7,7 @@ import { searchSettings } from './settings.ts'
 const LOG_CONFIG = fileURLToPath(new URL('./log4j2.properties', import.meta.url))
 /**
  * Minimum heap size for the concurrent collector. A smaller heap uses the serial collector, which needs the least
- * memory. With a larger heap, its pauses would take longer than a search.
+ * memory. With a larger heap, the pauses of the serial collector would take longer than a search.
  */
 const SMALLEST_CONCURRENT_HEAP_MB = 768
 const JVM_OPTIONS = [

@@ -30,6 +30,6 @@ export function searchSettings(dataDir: string, port: number): string {
     'thread_pool.estimated_time_interval': '1s',
     'monitor.jvm.gc.enabled': false,
   }
-  // JSON is YAML.
+  // Every JSON text is also valid YAML.
   return `${JSON.stringify(settings, null, 2)}\n`
 }

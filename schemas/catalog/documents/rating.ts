@@ -1,4 +1,6 @@
-/** Number of assumed prior ratings. These ratings pull the mean of few ratings towards the prior mean. */
+/**
+ * Number of assumed prior ratings. If a product has few ratings, the assumed ones pull its mean towards the prior mean.
+ */
 const PRIOR_RATINGS = 10
 export const PRIOR_MEAN = 3.5
 

@@ -3,15 +3,15 @@ import type { CatalogStockStatus } from '../types.ts'
 /** Maximum number of units that counts as low stock. */
 const LOW_STOCK_UNITS = 5
 
-/** Returns the status of a variant, or of a product with all its active variants. */
+/** Returns the stock status. @param available units of one variant, or of all active variants of a product */
 export function stockStatus(available: number): CatalogStockStatus {
   if (available <= 0) return 'out_of_stock'
   return available <= LOW_STOCK_UNITS ? 'low_stock' : 'in_stock'
 }
 
 /**
- * Returns the stock hint that is shown to buyers. The hint never gives an exact amount above five, which would only
- * help competitors.
+ * Returns the stock hint that is shown to buyers. Above five, the hint never gives an exact amount, because that would
+ * only help competitors.
  */
 export function quantityHint(available: number): string {
   if (available > 10) return '10+'

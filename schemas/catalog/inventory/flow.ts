@@ -7,7 +7,7 @@ export interface AnsweredReservation {
   readonly reservation_id: string
   /** Number of units that the command reserved, deducted or released. */
   readonly quantity: number
-  /** Epoch ms. */
+  /** End of the reservation, epoch ms. */
   readonly ends_at: number
 }
 

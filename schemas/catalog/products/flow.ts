@@ -12,13 +12,13 @@ export type ProductAnswer =
   | { readonly outcome: 'unclaimed'; readonly skus: readonly string[] }
   /** The product does not exist, is deleted, or belongs to another seller and is not public. */
   | { readonly outcome: 'not_found' }
-  /** A public product of another seller. */
+  /** The product is public and belongs to another seller. */
   | { readonly outcome: 'forbidden' }
   | { readonly outcome: 'variant_not_found' }
   | { readonly outcome: 'other_version'; readonly version: number }
   | { readonly outcome: 'no_transition'; readonly status: CatalogProductStatus }
   | PriceOutOfRange
-  /** Epoch ms of the other period. */
+  /** The period overlaps another one. The times are those of the other period, epoch ms. */
   | { readonly outcome: 'period_overlaps'; readonly starts_at: number; readonly ends_at: number }
   /** The variant has no limited-time price that begins at this time. */
   | { readonly outcome: 'no_such_period' }

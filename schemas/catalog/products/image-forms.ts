@@ -7,7 +7,7 @@ export const IMAGE_WIDTHS = [150, 300, 600, 1200] as const
 export type ImageWidth = (typeof IMAGE_WIDTHS)[number]
 
 /**
- * Returns the name under which a width of an image is stored. Change the name when files of this width are generated
+ * Returns the name under which the file of this width is stored. Change the name when the files are generated
  * differently.
  */
 export function imageForm(width: ImageWidth): string {
@@ -16,7 +16,7 @@ export function imageForm(width: ImageWidth): string {
 
 export const IMAGE_FORMS: readonly string[] = IMAGE_WIDTHS.map(imageForm)
 
-/** The width for lists. */
+/** Width of the images in lists. */
 export const THUMBNAIL_WIDTH: ImageWidth = 300
 
 /**

@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto'
 
-/** The id is a safe JSON number. */
+/** Number of bits of an id. With 53 bits, every id is a safe integer in JSON. */
 const ID_BITS = 53
 
-/**
- * Returns the id of an image. The id is the same whenever the same content is added to the same product, and never 0.
- */
+/** Returns the id of an image. The same content in the same product always has the same id. The id is never 0. */
 export function imageIdOf(productId: number, contentHash: string): number {
   const hash = createHash('sha256').update(`image:${productId}:${contentHash}`).digest()
   return Math.max(1, Number(BigInt.asUintN(ID_BITS, hash.readBigUInt64BE())))

@@ -2,7 +2,7 @@ import type { CatalogPricePeriod, CatalogProduct, CatalogProductState } from '..
 
 /** A product as JSON, in answers to commands and in the view. Money is in cents, and times are epoch ms. */
 export interface StoredProduct extends Omit<CatalogProduct, 'seller_id'> {
-  /** Decimal, because it may exceed 2^53. */
+  /** A decimal string, because the id may exceed 2^53. */
   readonly seller_id: string
   /** Limited-time prices that have not ended, keyed by variant_id. Variants without limited-time prices are absent. */
   readonly periods: { readonly [variantId: string]: readonly StoredPeriod[] }

@@ -6,7 +6,9 @@ import type { IndexRebuild, IndexRebuildStatus } from '../types.ts'
 
 const DAYS_KEPT = 7
 
-/** Requests to rebuild an index; key: name of the index. There is one partition, whose owner builds all indexes. */
+/**
+ * Requests to rebuild an index; key: name of the index. There is only one partition, so its owner builds all indexes.
+ */
 export const indexRebuild: Topic<string, IndexRebuild> = {
   name: 'index.rebuild',
   key: utf8,

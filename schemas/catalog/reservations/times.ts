@@ -9,7 +9,5 @@ export const PART_OUTLIVES_CART_MS = 60_000
  * later. The remaining time allows for clock differences and for a commit that waits for a broker.
  */
 export const CART_ENDS_BEFORE_PARTS_MS = 45_000
-/**
- * Delay from the end of a cart or reservation until it expires, because the clocks of the worker and the broker differ.
- */
+/** A cart or reservation expires this long after its end, because the clocks of the worker and the broker differ. */
 export const EXPIRES_AFTER_MS = 1_000

@@ -4,7 +4,7 @@ import { compacted, DAY_MS, HOUR_MS, keptFor } from '../../retention.ts'
 import type { Topic } from '../../topic.ts'
 import type { ProductSearch, SynonymGroup } from '../types.ts'
 
-/** The table keeps searches longer. */
+/** Retention in the topic. The ClickHouse table keeps searches longer. */
 const SEARCHES_KEPT_DAYS = 7
 
 /** Terms that searches treat as equal; key: the name of the group. Every API process keeps all groups in memory. */

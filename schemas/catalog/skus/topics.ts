@@ -6,7 +6,10 @@ import type { Topic } from '../../topic.ts'
 import { BY_SKU } from '../partitions.ts'
 import type { SkuCommand, SkuOwner, SkuUse } from '../types.ts'
 
-/** Requests about skus of the same partition; key: one of the skus. Claims expire according to the broker's clock. */
+/**
+ * Requests about skus; key: one of them. All skus of a request belong to the same partition. The broker sets the
+ * timestamps, because claims expire according to the broker's clock.
+ */
 export const skuCommands: Topic<string, Command<SkuCommand>> = commandTopic('sku-commands', {
   value: avro('catalog/SkuCommand'),
   ...BY_SKU,

@@ -6,10 +6,10 @@ import type { FraudBlocklistType } from '../types.ts'
 /** The types of entities that can be blocked, in the order in which a transaction is checked. */
 export const BLOCKLIST_TYPES = ['USER', 'DEVICE', 'IP', 'CARD_HASH', 'EMAIL'] as const satisfies readonly FraudBlocklistType[]
 
-/** What the blocklist stores of an entity. */
+/** What the blocklist stores about an entity. */
 export interface BlockedEntity {
   readonly entity_type: FraudBlocklistType
-  /** Canonical; a keyed hash for EMAIL. */
+  /** The value in canonical form; for EMAIL, a keyed hash of the address. */
   readonly entity_value: string
   /**
    * The masked form of an e-mail address for analysts. For other types it is null, because analysts may see the values
@@ -18,7 +18,7 @@ export interface BlockedEntity {
   readonly masked_value: string | null
 }
 
-/** 128 bits in hexadecimal digits. */
+/** Length of an entry's id: 128 bits in hexadecimal digits. */
 const ENTRY_ID_CHARACTERS = 32
 const ENTRY_ID = /^[0-9a-f]{32}$/
 

@@ -10,7 +10,7 @@ export type AnsweredCase = Omit<FraudCase, 'history'>
  * - `done`: the case after the command
  * - `not_found`: the case does not exist, and the command contains no transaction from which to create it
  * - `no_transition`: the requested status may not follow the current status of the case
- * - `needs_note`: a correction of a verdict has no note
+ * - `needs_note`: the command corrects a verdict but has no note
  * - `other_version`: the case does not have the version that the command names
  */
 export type CaseAnswer =

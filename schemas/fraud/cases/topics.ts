@@ -5,7 +5,7 @@ import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../../retenti
 import type { Topic } from '../../topic.ts'
 import type { FraudCase, FraudCaseCommand, FraudReview } from '../types.ts'
 
-/** Replays after a bad week. */
+/** Retention of reviewed transactions. It allows for a replay of the last week after a fault. */
 const REVIEWS_KEPT_DAYS = 7
 /**
  * Partition count of all topics that are keyed by a case. All these topics have the same count, so that one task owns

@@ -17,14 +17,14 @@ export function mayFollow(before: FraudCaseStatus, after: FraudCaseStatus): bool
   return before === after || NEXT[before].includes(after)
 }
 
-/** Returns whether the status is a verdict, which closes the case. */
+/** Returns whether the status is final, that is, a verdict that closes the case. */
 export function isFinal(status: FraudCaseStatus): status is FinalVerdict {
   return status === 'CONFIRMED_FRAUD' || status === 'FALSE_POSITIVE'
 }
 
 /**
- * Returns the status of a case after a verdict. SUSPICIOUS is not a label, so another analyst has to look at the case,
- * even if it was closed.
+ * Returns the status of a case after a verdict. SUSPICIOUS is not final, so another analyst has to look at the case,
+ * even if the case was closed.
  */
 export function statusAfter(verdict: FraudVerdict): FraudCaseStatus {
   return verdict === 'SUSPICIOUS' ? 'ESCALATED' : verdict

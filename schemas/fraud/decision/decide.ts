@@ -1,7 +1,7 @@
 import type { RuleAction } from '../rules/rule.ts'
 import { type Decision, type Levels, MAX_SCORE, MODELS, type ModelName, type ModelScores, type Policy, type RiskLevel } from './policy.ts'
 
-/** What decided: docs/services/fraud.md#decision */
+/** What determined the decision: docs/services/fraud.md#decision */
 export type DecisionReason = 'blocklist_hit' | 'rule' | 'models' | 'default_profile' | 'no_risk_found'
 
 export interface DecisionInput {
@@ -21,7 +21,7 @@ export interface DecisionInput {
 
 export interface Verdict {
   readonly decision: Decision
-  /** An integer of 0 to 1,000. */
+  /** An integer from 0 to 1,000. */
   readonly risk_score: number
   readonly risk_level: RiskLevel
   readonly requires_3ds: boolean
@@ -72,8 +72,8 @@ function modelsDecide({ thresholds }: Policy, score: number): Decision {
 }
 
 /**
- * Combines the rules' action with the models' decision. APPROVE cancels a REVIEW of the models but only weakens their
- * BLOCK, so that no rule hides a certain fraud.
+ * Combines the rules' action with the models' decision. If the models decide REVIEW, an APPROVE rule cancels it. If
+ * they decide BLOCK, the rule only weakens it to REVIEW, so that no rule hides a certain fraud.
  */
 function rulesDecide(action: RuleAction | undefined, byModels: Decision): Decision {
   switch (action) {

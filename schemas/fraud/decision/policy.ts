@@ -1,11 +1,11 @@
 import shipped from '../models/shipped/default.json' with { type: 'json' }
 
-/** Name of a model, which is also the name of its score. */
+/** Name of a model. Its score has the same name. */
 export type ModelName = 'account_takeover' | 'payment_fraud' | 'money_laundering'
 
 export const MODELS: readonly ModelName[] = ['account_takeover', 'payment_fraud', 'money_laundering']
 
-/** Probabilities of 0 to 1. */
+/** Probabilities from 0 to 1. */
 export type ModelScores = Readonly<Record<ModelName, number>>
 
 export type Decision = 'APPROVE' | 'REVIEW' | 'BLOCK'
@@ -25,7 +25,7 @@ export interface Levels {
 export type AloneThresholds = Partial<Levels>
 
 /**
- * The parameters by which rules and model scores become a decision; see docs/services/fraud.md#decision. A policy is
+ * The parameters that turn rules and model scores into a decision; see docs/services/fraud.md#decision. A policy is
  * published together with the models whose scores it was calibrated for.
  */
 export interface Policy {
@@ -47,7 +47,7 @@ export interface Policy {
   readonly default_profile: {
     /** Below this amount only rules decide. */
     readonly rules_only_below: number
-    /** Amount from which the decision is at least REVIEW. */
+    /** From this amount on, the decision is at least REVIEW. */
     readonly review_from: number
   }
 }
@@ -98,7 +98,7 @@ function aloneOf({ medium, high, critical }: AloneThresholds): number[] {
   return [medium, high, critical].filter((threshold) => threshold !== undefined)
 }
 
-/** Returns whether no number is smaller than the previous one. Returns false if any number is not finite. */
+/** Returns whether the numbers never decrease. Returns false if any number is not finite. */
 function areAscending(numbers: readonly number[]): boolean {
   return numbers.every((number, index) => Number.isFinite(number) && (index === 0 || number >= numbers[index - 1]))
 }

@@ -3,7 +3,7 @@ import type { FraudPlace } from '../event.ts'
 const EARTH_RADIUS_KM = 6_371
 const DEGREE = Math.PI / 180
 const HOUR_MS = 3_600_000
-/** Speed of an airliner. */
+/** Greatest plausible speed of a traveller: the speed of an airliner. */
 const MOST_KM_PER_HOUR = 900
 /** Distance in km up to which travel is never suspicious, because places are inexact. */
 const NEAR_KM = 100
@@ -13,7 +13,7 @@ export interface Travel {
   readonly isImpossible: boolean
   /**
    * Severity from 0 to 1. It is 0 for places that are near each other. For other places it is the distance as a share
-   * of the distance that a traveller can cover in the time.
+   * of the distance that a traveller can cover in the elapsed time.
    */
   readonly severity: number
 }

@@ -3,7 +3,7 @@ import { FIELDS } from '../rules/fields.ts'
 import { valueReader } from '../rules/read-facts.ts'
 import type { FraudFeatures, FraudIpFacts, FraudRequest } from '../types.ts'
 
-/** What models read. */
+/** The data from which the inputs of models are computed. */
 export interface ModelInput {
   readonly request: FraudRequest
   readonly ip: FraudIpFacts
@@ -44,8 +44,8 @@ const DERIVED: Readonly<Record<string, (input: ModelInput) => number>> = {
 }
 
 /**
- * All inputs that models can read, in the order of the slots. The inputs are the derived inputs and, under the same
- * names as in rules, all fields that are numbers, booleans or tiers. A manifest names the inputs of its model.
+ * All inputs that models can read, in the order of the slots. They consist of all fields that are numbers, booleans or
+ * tiers, under the same names as in rules, and of the derived inputs. A manifest names the inputs of its model.
  */
 export const INPUT_FIELDS: readonly InputField[] = [
   ...FIELDS.filter(({ type, name }) => ['number', 'boolean', 'tier'].includes(type) && !NOT_FOR_MODELS.has(name)).map(ofRules),

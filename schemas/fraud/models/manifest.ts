@@ -6,7 +6,7 @@ export interface GoldenVectors {
   /** Values in the order of `features`; null for a missing value. */
   readonly vectors: readonly (readonly (number | null)[])[]
   readonly scores: readonly number[]
-  /** Greatest difference that is accepted. */
+  /** Maximum difference between a computed score and the score in `scores`. */
   readonly tolerance: number
 }
 
@@ -14,9 +14,9 @@ export interface GoldenVectors {
 export interface ModelManifest {
   readonly name: ModelName
   readonly version: string
-  /** The name of the ONNX file, which is in the folder of the manifest. */
+  /** Name of the ONNX file. It is in the same folder as the manifest. */
   readonly file: string
-  /** Of the ONNX file, in lower-case hexadecimal. */
+  /** SHA-256 of the ONNX file, in lower-case hexadecimal. */
   readonly sha256: string
   /** Names of the ONNX graph's input and of the output whose last column is the probability. */
   readonly input: string

@@ -9,7 +9,7 @@ const VERSION = 1
 const VERSION_BYTES = 1
 /** The zeros of the header of Avro values: the magic byte and NO_SCHEMA_ID. */
 const HEADER_BYTES = 5
-/** The length of an empty list of included transactions, which is encoded as a zero. */
+/** Size of an empty list of included transactions: a single zero byte. */
 const EMPTY_BYTES = 1
 /** Placeholder for a schema id, because the schema of these copies is not registered with the schema registry. */
 const NO_SCHEMA_ID = 0

@@ -73,7 +73,7 @@ export function firstRowFrom(rows: Buffer, at: number): number {
 }
 
 /**
- * Returns the rows with further rows inserted in order.
+ * Returns the rows with `added` inserted in order.
  * @param added sorted like `rows`, without transactions that `rows` contains
  */
 export function withEvents(rows: Buffer, added: readonly EventRow[]): Buffer {

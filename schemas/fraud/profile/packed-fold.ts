@@ -34,14 +34,14 @@ export interface EventRows {
 }
 
 const MAX_VARINT = 10
-/** Six numbers. */
+/** Maximum size of the six numbers at the beginning of a profile. */
 const NUMBERS_BYTES = 6 * MAX_VARINT
 const SHAPES: readonly ProfileShape[] = ENTITY_KINDS.map((kind) => PROFILE_SHAPES[kind])
 
 const out = byteWriter()
-/** The id of a user, in the form that profiles contain. */
+/** Buffer for the id of a user, encoded as in profiles. */
 const userBytes = byteWriter()
-/** Rows of a column while they change. */
+/** Buffer for the rows of a column while they change. */
 let scratch = Buffer.alloc(8_192)
 
 /**
@@ -206,7 +206,7 @@ function writeMerged(all: Buffer, mostEvents: number, horizon: number): readonly
   return leaving
 }
 
-/** Events, too, begin as rows do. */
+/** Converts a transaction. `rows` may also be a column of events, because both formats begin with the same fields. */
 function asSum(rows: Buffer, at: number): SumEntry {
   return { at: timeAt(rows, at), count: 1, frauds: 0, units: unitsAt(rows, at) }
 }
@@ -253,7 +253,7 @@ function writePlaces(old: Buffer, parts: ProfileParts, { places }: ProfileShape,
   writeColumn(next, 0, next.length)
 }
 
-/** @returns the end of the place */
+/** @returns the position after the place */
 function writePlace(rows: Buffer, at: number, place: Buffer, to: number): number {
   writeUint48(place, timeAt(rows, at), to)
   rows.copy(place, to + 6, at + PLACE_AT, at + PLACE_AT + 8)
@@ -328,7 +328,7 @@ function writeUsers(
 }
 
 /**
- * Writes the users if the user of a transaction is now the newest user, so that all other users keep their order.
+ * Writes the list of users if the user of a transaction is now the newest. All other users then keep their order.
  * @returns false if another user is newer; the users are then not written
  */
 function writeNewestUser(old: Buffer, usersAt: number, tierAt: number, most: number, rows: EventRows, row: number): boolean {

@@ -16,13 +16,13 @@ export interface PackedProfile {
   end: number
 }
 
-/** Magic byte and schema id. */
+/** Size of the header: the magic byte and the schema id. */
 const HEADER_BYTES = 5
 const MAGIC = 0
 const DOUBLE_BYTES = 8
 
 const format = avro('fraud/FraudProfile')
-/** For bytes without a registered schema. */
+/** Placeholder for a schema id, because these bytes have no registered schema. */
 const NO_SCHEMA_ID = 0
 const own = format.open(NO_SCHEMA_ID, { get: () => undefined })
 const writer = byteWriter()
@@ -91,7 +91,7 @@ export const PLACES = 2
 export const SEEN = 3
 const COLUMNS = 8
 
-/** What a profile's bytes contain, and where. */
+/** The numbers in a profile's bytes, and the positions of all other fields. */
 export interface ProfileParts {
   txn_count: number
   txn_units: number
@@ -102,7 +102,7 @@ export interface ProfileParts {
   /** Where the rows of each column begin and end. */
   readonly starts: Int32Array
   readonly ends: Int32Array
-  /** Where the list of users begins, and where the tier follows it. */
+  /** Where the list of users begins, and where it ends and the tier begins. */
   usersAt: number
   tierAt: number
   fraud_count: number
@@ -129,8 +129,8 @@ const parts: ProfileParts = {
 
 /**
  * Finds the fields of a profile, in the order of the schema.
- * @returns an object that the next call changes
- * @throws CodecError for other bytes
+ * @returns an object that the next call reuses
+ * @throws CodecError if the bytes are not a profile
  */
 export function parseProfile({ bytes, start, end }: PackedProfile): ProfileParts {
   cursor.at = start

@@ -6,7 +6,7 @@ import { sumWithin, type WindowSum } from './sums.ts'
 export interface Reading {
   /** Epoch ms. */
   readonly t: number
-  /** Hash of the transaction in hand. */
+  /** Hash of the id of the transaction that is being scored. */
   readonly id: number
 }
 

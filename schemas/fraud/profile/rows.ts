@@ -23,13 +23,13 @@ const HASH_BYTES = 4
 const FLAGS_AT = 46
 const KINDS_AT = 47
 
-/** Bit `i` of the flags says that the transaction names an entity of kind `i`. */
+/** The flags above bits 0 to 4. Bit `i` of those says that the transaction names an entity of kind `i`. */
 const HAS_PLACE = 1 << 5
 const IS_REPEATED = 1 << 6
 
 /**
  * Writes a row without the kinds of its entities.
- * @param isRepeated the transaction was counted before
+ * @param isRepeated true if the transaction was counted before
  */
 export function writeRow(rows: Buffer, at: number, facts: CountedFacts, isRepeated: boolean): void {
   writeEvent(rows, at, facts)

@@ -29,8 +29,8 @@ interface SeenEntities {
 /**
  * Creates a fold that results in the same profile as a single `foldEvents` of all transactions, except for rounding in
  * mean and deviation. The fold remembers transactions and entities that leave the profile while others are added.
- * Otherwise, a profile that has reached its limits would count these transactions again, and would treat these entities
- * as new.
+ * Without this memory, a profile that has reached its limits would count these transactions again, and would treat
+ * these entities as new.
  * @param start the profile without these transactions
  */
 export function runningFold(start: FraudProfile, shape: ProfileShape): RunningFold {
@@ -57,8 +57,8 @@ export function runningFold(start: FraudProfile, shape: ProfileShape): RunningFo
       known.hash = hash
       pushSightings(sightings, known, hash)
     }
-    // A column forgets old entities only when it records a sighting, and an earlier transaction may have caused a
-    // sighting.
+    // A column drops old entities only when it records a sighting. If earlier transactions caused one, a single fold
+    // would drop the entities now, so the last sighting is recorded again.
     if (sightings.length === 0 && known.hash !== undefined) pushSightings(sightings, known, known.hash)
     return sightings
   }

@@ -127,7 +127,7 @@ function withoutOld(rows: Buffer, end: number, horizon: number, most: number): n
   return kept > most * SEEN_BYTES ? withoutTies(rows, kept, upTo, most) : kept
 }
 
-/** Returns the time at which the oldest row that remains was last seen, if the `excess` oldest rows are removed. */
+/** Returns when the oldest row that remains was last seen, if the `excess` oldest rows are removed. */
 function timeWithout(rows: Buffer, end: number, excess: number): number {
   // Nearly always only one row must be removed. Finding that row takes a fraction of the time of sorting all rows.
   if (excess === 1) return secondOldest(rows, end)
@@ -148,7 +148,7 @@ function secondOldest(rows: Buffer, end: number): number {
   return second
 }
 
-/** Of the rows that were last seen at a time, removes those with the greatest hashes, until the rows fit. */
+/** Several rows may have been last seen at the same time. Removes those with the greatest hashes until the rows fit. */
 function withoutTies(rows: Buffer, end: number, at: number, most: number): number {
   const hashes: number[] = []
   for (let row = 0; row < end; row += SEEN_BYTES) if (lastOf(rows, row) === at) hashes.push(rows.readUInt32BE(row))

@@ -10,31 +10,34 @@ export const MONTH_MS = 30 * DAY_MS
 export const KNOWN_MS = 90 * DAY_MS
 
 /**
- * Time for which data is kept beyond the length of its window. The newest transaction may come from a clock that is
- * five minutes fast. An ordinary transaction may then be five minutes older, and its windows begin five minutes
- * earlier.
+ * Data is kept for this long beyond the length of its window. Ages are counted from the newest transaction, which may
+ * come from a clock that is five minutes fast. A transaction from a correct clock is then five minutes older, and its
+ * windows begin five minutes earlier.
  */
 const SLACK_MS = 10 * MINUTE_MS
 
 /** Sums of transactions over aligned buckets. */
 export interface SumLevel {
   readonly spanMinutes: number
-  /** Age up to which buckets of this level are used, ms. Older buckets are joined into buckets of the next level. */
+  /** Buckets of this level are used up to this age, ms. Older buckets are joined into buckets of the next level. */
   readonly keptMs: number
 }
 
-/** The limits for remembered entities of another kind: how long they are remembered, and how many of them. */
+/** Limits for the entities of one other kind that a profile remembers. */
 export interface SeenLimit {
   readonly keptMs: number
   /** Maximum number of entities. When there are more, the entities that were seen longest ago are forgotten. */
   readonly most: number
 }
 
-/** What the profile of a kind holds. */
+/** What the profiles of one kind of entity contain. */
 export interface ProfileShape {
-  /** Age up to which transactions are kept individually, ms. */
+  /** Transactions are kept individually up to this age, ms. */
   readonly exactMs: number
-  /** With more, the oldest ones become sums. */
+  /**
+   * Maximum number of transactions that are kept individually. Further ones displace the oldest, which are added to the
+   * sums.
+   */
   readonly mostEvents: number
   /** The levels, from fine to coarse. The span of each level is a multiple of the span of the previous level. */
   readonly levels: readonly SumLevel[]
@@ -52,10 +55,10 @@ const MOST_EVENTS = 512
  * Greater counts need not be distinguished.
  */
 const MOST_SEEN = 128
-/** A user's merchants of 90 days. */
+/** Maximum number of a user's merchants of the last 90 days. */
 const MOST_MERCHANTS = 256
 const MOST_USER_IDS = 32
-/** Late transactions need the place before them. */
+/** Several places are kept, because a late transaction is compared with the place before it. */
 const MOST_PLACES = 8
 
 const aWeek: SeenLimit = { keptMs: WEEK_MS + SLACK_MS, most: MOST_SEEN }

@@ -1,10 +1,11 @@
 import type { SumLevel } from './shape.ts'
 
 /**
- * Size of a row in the column of a profile's sums, in bytes. A row contains the start in minutes since 1970 (4 bytes),
- * length in minutes (2), number of transactions (4), confirmed frauds, which may be negative after corrections (4),
- * amount in 1/10,000 USD (8). Buckets begin at multiples of their length, so that buckets of a level can be joined into
- * a bucket of the next level, and the order in which transactions arrive does not matter.
+ * Size of a row in the column of a profile's sums, in bytes. A row describes a bucket: start in minutes since 1970 (4
+ * bytes), length in minutes (2), number of transactions (4), number of confirmed frauds (4), and amount in 1/10,000 USD
+ * (8). After corrections, the number of frauds may be negative. Buckets begin at multiples of their length, so that
+ * buckets of a level can be joined into a bucket of the next level, and the order in which transactions arrive does not
+ * matter.
  */
 const SUM_BYTES = 22
 

@@ -157,8 +157,8 @@ class Checker {
   }
 
   /**
-   * Checks a literal against the type with which it is compared. For instance, `payer.country = 'Germany'` never
-   * matches.
+   * Checks a literal against the type of the value that it is compared with. For instance, `payer.country = 'Germany'`
+   * would never match.
    */
   #literal(node: Node, type: FieldType): void {
     if (node.kind !== 'string') return

@@ -8,15 +8,18 @@ import type { Truth } from './truth.ts'
 
 /** Time limit of all shadow rules together for one transaction. The time limit of all rules together is 10 ms. */
 const SHADOW_BUDGET_MS = 2
-/** Number of shadow rules per reading of the clock, because reading the clock takes as long as evaluating a rule. */
+/** The clock is read once per this many shadow rules, because reading it takes as long as evaluating a rule. */
 const SHADOW_RULES_PER_CLOCK_READ = 16
 
-/** What rules are evaluated on. */
+/** The data on which rules are evaluated. */
 export interface RuleInput {
   readonly facts: Facts
   readonly lists: Lists
   readonly snoozes: Snoozes
-  /** Time at which expiry and snoozes are evaluated, epoch ms. A back-test passes the logged time of the decision. */
+  /**
+   * The time that decides whether rules have expired or are snoozed, epoch ms. A back-test passes the logged time of
+   * the decision.
+   */
   readonly at: number
 }
 
@@ -80,8 +83,8 @@ function evaluateRule(
 }
 
 /**
- * Returns whether a rule matches. Returns undefined if a missing value prevents a decision, and false if the evaluation
- * failed.
+ * Returns whether a rule matches. Returns undefined if the result depends on a missing value, and false if the
+ * evaluation failed.
  */
 function resultOf(compiled: CompiledRule, plan: RulePlan, tallies: RuleTallies): Truth {
   try {

@@ -17,7 +17,7 @@ export interface Fault {
   readonly code: FaultCode
   /** A sentence without the position. */
   readonly message: string
-  /** From 1. */
+  /** Line of the fault, from 1. */
   readonly line: number
   /** Column of the fault, from 1, in characters (code points), as editors count columns. */
   readonly column: number

@@ -1,8 +1,8 @@
 import type { Node } from './ast.ts'
 
 /**
- * Levels of precedence, from OR to literals. An operand with a lower precedence than its place requires needs
- * parentheses.
+ * Levels of precedence, from OR to literals. An operand needs parentheses if its precedence is lower than its position
+ * requires.
  */
 const OR = 1
 const AND = 2

@@ -20,5 +20,5 @@ export const FUNCTIONS: ReadonlyMap<string, RuleFunction> = new Map<FunctionName
   ['inList', { parameters: ['list', 'string'], result: 'boolean' }],
 ])
 
-/** Names of lists. */
+/** The pattern that names of lists must match. */
 export const LIST_NAME = /^[A-Za-z0-9_.-]{1,50}$/

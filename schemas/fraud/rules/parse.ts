@@ -5,7 +5,7 @@ import { nearestOf } from './nearest.ts'
 import { syntaxFault, thrownFault } from './syntax-fault.ts'
 import { KEYWORDS, type Keyword, type Token, tokenName, tokensOf } from './tokens.ts'
 
-/** Maximum length of a condition in code points, which keeps 500 rules small and fast. */
+/** Maximum length of a condition in code points. The limit keeps 500 rules small and fast. */
 export const MAX_CONDITION_CHARACTERS = 4_000
 /**
  * Maximum depth of the syntax tree, and of parentheses. With this limit, recursive functions cannot overflow the stack.
@@ -45,8 +45,8 @@ export function parseCondition(text: string, maxCharacters = MAX_CONDITION_CHARA
 }
 
 /**
- * Maximum number of UTF-16 units per code point. Most texts are so short that, with this number, their code points need
- * not be counted.
+ * Maximum number of UTF-16 units per code point. A text with more units than this per allowed character is too long, so
+ * its code points need not be counted.
  */
 const MAX_UNITS_PER_CHARACTER = 2
 

@@ -82,12 +82,12 @@ export function planOf(conditions: readonly Node[]): RulePlan {
   }
 }
 
-/** The numbers of a transaction for which conditions have bounds. */
+/** The numbers of a transaction that are compared with bounds, one column for each field or closure. */
 interface Columns {
   /** The slot of each column's field; undefined for a column with a closure. */
   readonly slots: (number | undefined)[]
   readonly closures: (TruthOf | undefined)[]
-  /** Number assigned to each text with which conditions compare fields. */
+  /** The number assigned to each text that conditions compare with fields. */
   readonly texts: Map<string, number>
   ofField(field: NodeOf<'field'>): number
   /** Returns the column of a condition of any kind. The number in the column is 1 for true and 0 for false. */

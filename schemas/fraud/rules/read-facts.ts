@@ -7,8 +7,8 @@ type Read = (transaction: ScoredTransaction) => unknown
 const readers = FIELDS.map((field) => ({ field, read: readerOf(field.source) }))
 
 /**
- * Returns the facts of a transaction, which are read once for all rules. The live evaluation and the back-test both
- * call this function with the data that `txn.scored` logs, so their results agree.
+ * Reads the facts of a transaction, once for all rules. The live evaluation and the back-test both call this function
+ * with the data that `txn.scored` logs, so their results agree.
  */
 export function factsOfTransaction(transaction: ScoredTransaction): Facts {
   const row = new Array<FieldValue | undefined>(readers.length)

@@ -9,7 +9,7 @@ export interface CompiledRule {
   readonly condition: Condition
   /** Position in `RuleSet.rules`, for counters and the plan. */
   readonly index: number
-  /** Time from which the rule is not evaluated, epoch ms, possibly infinite. */
+  /** From this time on, the rule is not evaluated; epoch ms, infinite if the rule does not expire. */
   readonly endsAt: number
 }
 
@@ -28,9 +28,9 @@ export interface RuleSet {
   readonly rules: readonly CompiledRule[]
   /** Evaluates `rules` by their indexes. */
   readonly plan: RulePlan
-  /** In order of precedence. */
+  /** The live rules in order of precedence. */
   readonly live: readonly CompiledRule[]
-  /** In order of precedence. */
+  /** The shadow rules in order of precedence. */
   readonly shadow: readonly CompiledRule[]
   readonly broken: readonly BrokenRule[]
 }

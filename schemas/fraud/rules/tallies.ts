@@ -83,7 +83,7 @@ export class RuleTallies {
     this.#counters[index].skipped++
   }
 
-  /** Counts a missing result by its causes. */
+  /** Counts a missing result, and the absent values that caused it. */
   missing({ index, condition: { needs, lists: names } }: CompiledRule, facts: Facts, lists: Lists): void {
     const counters = this.#counters[index]
     const { causes } = counters

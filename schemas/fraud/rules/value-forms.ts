@@ -8,7 +8,7 @@ export interface WrongForm {
   readonly nearest?: string
 }
 
-/** Risk tiers of users and devices, which analysts and confirmed frauds raise. */
+/** Risk tiers of users and devices, from low to high. Analysts' verdicts change the tier. */
 const RISK_TIERS = ['NORMAL', 'ELEVATED', 'HIGH'] as const
 
 const COUNTRY = /^[A-Z]{2}$/

@@ -62,7 +62,7 @@ export function number(node: Node): NumberOf {
   }
 }
 
-/** Division by zero and overflow are missing. */
+/** Compiles an arithmetic expression. After a division by zero or an overflow, the value is missing. */
 function arithmetic(operator: ArithmeticOperator, readLeft: NumberOf, readRight: NumberOf): NumberOf {
   switch (operator) {
     case '+':

@@ -21,7 +21,7 @@ export interface PackedInteraction {
   readonly itemId: bigint
   /** Epoch ms in whole seconds. */
   readonly at: number
-  /** See weights.ts. */
+  /** Weight of the interaction; see weights.ts. */
   readonly weight: number
   readonly type: InteractionType
 }

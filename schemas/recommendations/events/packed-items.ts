@@ -14,7 +14,7 @@ function packedCount(packed: Uint8Array): number {
   return packed.length / ENTRY_BYTES
 }
 
-/** Returns the ids. */
+/** Returns the ids of the items, newest first. */
 export function unpackIds(packed: Uint8Array): bigint[] {
   const bytes = asBuffer(packed)
   return Array.from({ length: packedCount(bytes) }, (_, index) => idAt(bytes, index))

@@ -11,7 +11,7 @@ const SECONDS_PER_DWELL = 30
 const MAX_DWELL_WEIGHT = 2
 /**
  * Minimum share of an item that a user must have watched for the item to count as watched. Below this share, the user
- * has only tried the item, which may be recommended again.
+ * has only tried the item, so it may be recommended again.
  */
 const WATCHED_SHARE = 0.3
 
@@ -36,7 +36,7 @@ export function weightOf({ event_type, dwell_time_sec, rating, watch_pct }: Told
   }
 }
 
-/** Returns whether the user has finished the item, so that it must not be recommended again. */
+/** Returns whether the user is done with the item. If so, it must not be recommended again. */
 export function isWatched({ event_type, watch_pct }: Told): boolean {
   if (event_type === 'VIEW') return watch_pct === null || watch_pct >= WATCHED_SHARE
   return event_type === 'PURCHASE' || event_type === 'RATE' || event_type === 'SKIP'

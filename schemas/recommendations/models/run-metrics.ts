@@ -12,7 +12,7 @@ export interface GroupQuality {
   /** One of INTERACTION_GROUPS. */
   readonly from: number
   readonly questions: number
-  /** Mean NDCG@20. */
+  /** Mean NDCG@20 of the candidate. `inForce` is the same value for the model in force. */
   readonly candidate: number
   readonly inForce: number
 }

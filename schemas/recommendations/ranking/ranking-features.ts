@@ -37,7 +37,7 @@ export const RANKING_FEATURES = [
 
 export type RankingFeature = (typeof RANKING_FEATURES)[number]
 
-/** Doubles per row. */
+/** Number of doubles per row. */
 export const RANKING_WIDTH = RANKING_FEATURES.length
 
 /** The places where lists are shown. Rows contain the indexes of these contexts, so never change the order. */
@@ -59,17 +59,17 @@ export interface RankedUser {
 export interface RankedItem {
   /** Decayed number of views, clicks, purchases and ratings. The weight of an event halves every 30 days. */
   readonly popularity: number
-  /** The same, which count half after 6 hours. */
+  /** The same number, but the weight of an event halves every 6 hours. */
   readonly recentActivity: number
   /** Clicks per impression, from 0 to 1, including assumed prior clicks and impressions. */
   readonly clickRate: number
   /** Mean number of stars, from 1 to 5, including assumed prior ratings. */
   readonly meanRating: number
-  /** Purchases per interaction with prior purchases, 0 to 1. */
+  /** Purchases per interaction, from 0 to 1, including assumed prior purchases and interactions. */
   readonly purchaseShare: number
   /** The popularity that the producer of the item provided, from 0 to 1. */
   readonly givenPopularity: number
-  /** Interactions ever. */
+  /** Number of interactions with the item so far. */
   readonly interactions: number
   readonly ageDays: number
 }
@@ -77,8 +77,8 @@ export interface RankedItem {
 /** What connects the user with the item. */
 export interface RankedMatch {
   /**
-   * Product of the user's and the item's vectors, from -1 to 1, scaled so that the longest item vector has length 1; 0
-   * without a model.
+   * Dot product of the user's and the item's vectors, from -1 to 1, scaled so that the longest item vector has length
+   * 1; 0 without a model.
    */
   readonly vectorSimilarity: number
   /**
@@ -106,7 +106,7 @@ export interface RankedMatch {
   readonly historyGenreShare: number
   /** Weight of the user's preferences that the candidate meets, from -1 to 1; 0 without a preference. */
   readonly preferenceWeight: number
-  /** Number of times that the candidate was recently shown to the user, who did not choose it. */
+  /** How often the candidate was recently shown to the user without being chosen. */
   readonly timesShown: number
 }
 
@@ -140,6 +140,6 @@ export function writeRankingFeatures(out: Float64Array, offset: number, user: Ra
   out[at] = Math.log1p((user.hoursAway ?? NEVER_HOURS) * SECONDS_PER_HOUR)
 }
 
-/** Hours since the last event for users without an event within 7 days. */
+/** The value of `hoursAway` for users without an event within 7 days. */
 const NEVER_HOURS = 7 * 24
 const SECONDS_PER_HOUR = 3_600
