@@ -1,9 +1,9 @@
 /**
  * # 1. A topology
  *
- * A stream engine runs your functions over records that never stop arriving. The unit that it runs is a *topology*: a
+ * A stream engine calls your functions with records that never stop arriving. It runs *topologies*. A topology is a
  * named flow that reads topics (*sources*), passes every record to *processors* (your functions), and writes to other
- * topics. The engine reads Kafka, distributes the records over processes, and makes sure that every record counts
+ * topics. The engine reads from Kafka, distributes the work over processes, and makes sure that every record counts
  * exactly once, even when a process dies.
  *
  * All chapters are about one small company that rents out bikes. When a bike returns to a dock, the dock sends a record
@@ -83,13 +83,13 @@ test('the logic is tested without an engine', () => {
  * - `ctx.emit(topic, key, value)` writes a record. The processor declares the topics that it writes in `emits`, so that
  *   the flow can be drawn.
  *
- * If a stream has several processors, each record passes through them in order. A processor that returns an *outcome*
- * stops the record, so that later processors do not get it. `drop(reason)` ignores the record on purpose and counts it
- * under that reason. Later chapters introduce the other outcomes, dead letters and late records. A processor that
- * returns nothing has processed the record normally.
+ * If a stream has several processors, each record passes through them in order. If a processor returns an *outcome*,
+ * later processors do not get the record. `drop(reason)` ignores the record on purpose and counts it under that reason.
+ * Later chapters introduce the other outcomes: dead letters and late records. A processor that returns nothing has
+ * processed the record normally.
  *
- * Processors are synchronous, and they communicate only with the engine: no HTTP, no Redis. This rule is what makes it
- * safe to process a record again after a crash.
+ * Processors are synchronous, and they communicate only with the engine: no HTTP, no Redis. This rule makes it safe to
+ * process a record again after a crash.
  */
 const ridePrices = topology('ride-prices', (t) => {
   t.source(rides)
@@ -122,8 +122,8 @@ test('every ride has a price, and test rides are free', () => {
  * ## Order
  *
  * The topic has four partitions, and the engine runs one *task* per partition. A task is the unit that moves between
- * processes. Records of one partition are processed in order. There is no order across partitions, and your code should
- * not need one. Use the key to say which records must stay in order.
+ * processes. Records of one partition are processed in order. There is no order across partitions, so records that must
+ * stay in order need the same key.
  */
 test('rides of one bike stay in order, and each partition has a task', () => {
   const driver = testDriver(ridePrices)
@@ -156,7 +156,7 @@ test('describe shows the whole topology', () => {
  * ## Mistakes
  *
  * The build function runs when the file is loaded, so the engine reports most mistakes immediately, and says how to fix
- * them. Some mistakes only appear when a record arrives. They stop the worker with an error that names the topology,
+ * them. Other mistakes appear only when a record arrives. They stop the worker with an error that names the topology,
  * the processor, the partition and the offset. The engine never skips a record because of a bug.
  */
 test('a topic is read once, for any number of processors', () => {

@@ -1,10 +1,10 @@
 /**
  * # 2. State
  *
- * Most questions about a stream need memory: how far has this bike gone since its last inspection? The engine keeps
- * this memory in *stores*. To a processor, a store is a map that it reads and writes without waiting. The data is in
- * RocksDB on the local disk. Every change also goes to a compacted Kafka topic, the store's *changelog*, from which the
- * engine restores the state if the disk is lost.
+ * To answer most questions about a stream, a processor has to remember something: how far has this bike gone since its
+ * last inspection? The engine keeps this memory in *stores*. To a processor, a store is a map that it reads and writes
+ * without waiting. The data is in RocksDB on the local disk. Every change also goes to a compacted Kafka topic, the
+ * store's *changelog*, from which the engine restores the state if the disk is lost.
  *
  * You need chapter 1.
  */
@@ -105,8 +105,9 @@ test('a bike is inspected after 100 km, and then the count restarts', () => {
  * ## Partitions of state
  *
  * The build function runs once per task, so every task has separate stores and sees only the keys of its own partition.
- * For this reason no locks are needed, and state scales with the number of partitions. State whose key differs from the
- * key of the record needs a second stage (chapter 3). Tests read a task's store with `driver.store(name, partition)`.
+ * Therefore, processors need no locks, and state scales with the number of partitions. If the key of the state differs
+ * from the key of the records, you need a second stage (chapter 3). Tests read a task's store with
+ * `driver.store(name, partition)`.
  */
 test('each partition has its own part of the state', () => {
   const driver = testDriver(brakeChecks)
@@ -121,10 +122,10 @@ test('each partition has its own part of the state', () => {
 /*
  * ## A restart
  *
- * The engine writes state together with the position in its changelog and the offsets of the sources, in one atomic
+ * The engine writes state to the database together with its changelog position and the source offsets, in one atomic
  * batch. A worker that restarts therefore knows exactly how old its state is, and reads only the changes that it lacks.
- * If the folder is lost, it reads the whole changelog. The state is the same in both cases, and the following test
- * covers both.
+ * If the state folder is lost, it reads the whole changelog. The state is the same in both cases, and the following
+ * test covers both.
  */
 test.each([false, true])('the state survives a restart (folder lost: %s)', (wipeState) => {
   const driver = testDriver(brakeChecks)
@@ -155,8 +156,8 @@ test('the changelog has the last change of every commit', () => {
  *
  * The store keeps values as objects and encodes them only at the commit, so `get` returns the same object that was
  * `put`. If you change that object without putting it again, the change is never saved. The program seems to work until
- * the object leaves the cache or the worker restarts. Either create new objects, as `worn` does, or put what you
- * changed. A test with a restart reveals the mistake.
+ * the object leaves the cache or the worker restarts. Either create new objects, as `worn` does, or put every object
+ * that you have changed. A test with a restart reveals the mistake.
  */
 test('a change is lost if the object is not put again', () => {
   const careless = topology('careless', (t) => {

@@ -85,14 +85,14 @@ test('each stage has separate tasks', () => {
 /*
  * ## Aggregating before sending
  *
- * Every ride now costs one more record. At the busiest station of a big city this means many records with the value
- * one, all in one partition. It is better to aggregate in the first stage and send one sum per station and commit.
+ * Every ride now costs one more record. The busiest station of a big city gets a flood of records with the value one,
+ * all in one partition. It is better to aggregate in the first stage and send one sum per station and commit.
  *
  * Do this in `beforeCommit`, which runs before each commit that has anything to write. A plain `Map` can hold the sums,
  * because the build function runs once per task and its variables belong to that task alone. One rule makes this safe:
- * **variables of the build function must be empty after `beforeCommit`**. If a process dies, uncommitted work and these
- * variables are lost together, and the engine processes the records again. It never repeats committed work, so values
- * that stay in a variable across a commit would be lost.
+ * **variables of the build function must be empty after `beforeCommit`**. If a process dies, it loses uncommitted work
+ * and these variables together, and the engine processes the records again. The engine never repeats committed work, so
+ * a value that stays in a variable across a commit would be lost in a crash.
  */
 const summedUp = topology('summed-up', (t) => {
   const byStation = t.repartition('by-station', { key: utf8, value: count, partitions: 3 })
@@ -155,8 +155,8 @@ test('uncommitted work is counted once, although it was aggregated twice', () =>
  *
  * Streams whose processors declare the same store form one sub-topology. Their topics need the same number of
  * partitions, because records with the same key must reach the same task. Streams that share no store are separate
- * sub-topologies. The engine derives sub-topologies from `stores` alone. A processor that uses a store without
- * declaring it therefore fails at its first record.
+ * sub-topologies. The engine knows which stores a processor shares only from `stores`, so a processor that uses a store
+ * without declaring it fails at its first record.
  */
 test('a processor can use only the stores that it declares', () => {
   const unnamed = topology('unnamed', (t) => {

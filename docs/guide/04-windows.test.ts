@@ -2,9 +2,8 @@
  * # 4. Windows and event time
  *
  * How many bikes were returned here in the last ten minutes? How many between 12:00 and 12:05? Such questions need
- * *windows*, and first a decision about which clock to use. A dock that was offline for a minute sends its records a
- * minute late, although the bikes were returned on time. Windows therefore use *event time*: the timestamp of the
- * record, `ctx.timestamp`.
+ * *windows*, and windows need a clock. A dock that was offline for a minute sends its records a minute late, although
+ * the bikes were returned on time. Windows therefore use *event time*: the timestamp of the record, `ctx.timestamp`.
  *
  * You need chapters 1 to 3.
  */
@@ -92,8 +91,8 @@ test('a record from before the ring is counted as late, and has no other effect'
  *
  * 1. The key of the store begins with the window. All windows that are over are therefore at the front of the store,
  *    and one scan finds them.
- * 2. The end of the last closed window is also state. A record is late if its window has been published, not merely
- *    because it is older than stream time.
+ * 2. The end of the last closed window is also state. A record is late only if its window has been published, not
+ *    merely because it is older than stream time.
  * 3. Two clocks close windows. `event` closes them while records flow, even if the records are read hours later. But
  *    event time does not advance without records: after the last bike of the night the last window would stay open
  *    until morning. Therefore `caught-up` also closes windows by the time of day, once everything that was in the topic
@@ -141,7 +140,7 @@ function published(driver: TestDriver): string[] {
 
 /*
  * An `event` tick runs directly after the record that moves event time past a multiple of `everyMs`, and gets that
- * multiple. In this test the driver's clock stays at noon, so only event time matters.
+ * multiple as its time. In this test the driver's clock stays at noon, so only event time matters.
  */
 test('a window is published once, when event time has passed its end and the grace period', () => {
   const driver = testDriver(fiveMinutes, { startAt: NOON })
@@ -170,8 +169,8 @@ test('a record of a published window is late and goes to the late output', () =>
 /*
  * ## Silence
  *
- * The driver's wall clock moves only when the test moves it. A tick that becomes due during such a move runs at its own
- * time.
+ * The driver's wall clock moves only when the test advances it. Ticks that become due in between run with their own
+ * times.
  */
 test('without records, the time of day closes the window', () => {
   const driver = testDriver(fiveMinutes, { startAt: NOON })
@@ -189,8 +188,8 @@ test('without records, the time of day closes the window', () => {
  * not been read yet. `caught-up` waits until they are processed. (`clock: 'wall'` uses only the time of day, for work
  * that does not depend on the input: chapter 5.)
  *
- * In a test, `commit: 'manual'` leaves records where they are until the test processes them, and `restart({ downMs })`
- * advances the clock while the process is down.
+ * With `commit: 'manual'`, records stay in the topic until the test processes them. `restart({ downMs })` advances the
+ * clock while the process is down.
  */
 test('a backlog is processed before the window closes', () => {
   const driver = testDriver(fiveMinutes, { startAt: NOON, commit: 'manual' })
@@ -225,8 +224,8 @@ test.each([false, true])('a published window stays closed across a restart (fold
  * ## Wrong clocks
  *
  * A dock whose clock is an hour ahead would move event time an hour ahead, and every correct record after it would be
- * late. Reject such records: a record that goes to the dead letters (chapter 8) does not move event time.
- * `pipelines/trends/tweet-counts.ts` does this.
+ * late. Reject such records, as `pipelines/trends/tweet-counts.ts` does: a record that goes to the dead letters
+ * (chapter 8) does not move event time.
  *
  * Read next: chapter 5, ticks and timers. Sources: `state/stores/windowed-counter-store.ts`, `schemas/composite.ts`
  * (keys that sort like their parts), `pipelines/engine/time/task-time.ts`.

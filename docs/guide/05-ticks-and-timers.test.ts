@@ -1,7 +1,7 @@
 /**
  * # 5. Ticks and timers
  *
- * A bike was unlocked and never returned. No record will report this: some things happen only because time passes.
+ * A bike was unlocked and never returned. No record will ever report this, so only the passing of time can show it.
  * *Ticks* run your code at regular times, and *timers* remember when something is due.
  *
  * You need chapters 1 to 4.
@@ -24,11 +24,11 @@ const START = Date.UTC(2026, 5, 1, 8, 0)
  * ## Timers
  *
  * `timerStore` keeps at most one timer per key. `schedule` sets it, `cancel` removes it, and `takeDue(now, limit)`
- * removes and returns the timers that are due. It finds these without reading the other timers, regardless of their
- * number. Like all state, timers survive restarts and moves.
+ * removes and returns the timers that are due. It finds these without reading any other timers, however many there are.
+ * Like all state, timers survive restarts and moves.
  *
  * A timer does not fire by itself. A tick has to ask for the timers that are due. Give each tick a limit, because a
- * million timers that are due at once would delay the records behind them. The next tick takes the rest.
+ * million timers that are due at once would hold up the records that arrive next. The next tick takes the rest.
  *
  * Use the clock `caught-up`, as for windows: a worker that was stopped for a day must first read which bikes were
  * returned in the meantime.
@@ -106,12 +106,12 @@ test('a bike that was returned while the worker was stopped is not missing', () 
  * | `clock` | runs when | for |
  * |---|---|---|
  * | `event` | a record moves event time past a multiple of `everyMs` | closing windows while records flow, even old ones |
- * | `caught-up` | the time of day passes a multiple, and everything in the source by then is processed | closing windows, timers: results of the input |
+ * | `caught-up` | the time of day passes a multiple, and everything in the source by then is processed | closing windows, timers: work whose result depends on the input |
  * | `wall` | the time of day passes a multiple, regardless of the backlog | work that is independent of the input: heartbeats, dropping old keys |
  *
  * All three clocks tick at the multiples of `everyMs` since 1970, so an hour means the full hour on every worker. If
- * several multiples have passed since the last run, the handler runs once, with the last multiple. Write handlers that
- * do everything that is due *up to* their time, as `takeDue(now, …)` does, and not only "one minute's worth".
+ * several multiples have passed since the last run, the handler runs once, with the last multiple. A handler must
+ * therefore do everything that is due *up to* its time, as `takeDue(now, …)` does, and not only "one minute's worth".
  */
 const pulse: Topic<string, number> = { name: 'pulse', key: utf8, value: avroValue<number>('long'), partitions: 1 }
 

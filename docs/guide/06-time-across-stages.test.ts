@@ -46,13 +46,13 @@ const busiest: Topic<string, Busy[]> = { name: 'busiest-stations', key: utf8, va
 /*
  * ## Markers
  *
- * - The first stage calls `.markTime({ everyMs, delayMs, to })`. When the time of day has passed 12:01 by `delayMs`,
- *   and everything that was in its source at that moment is processed, the stage writes a *time marker* 12:01 into
- *   every partition of the next topic. It writes the marker in the same transaction that commits this work, so the
- *   marker follows all of it. (`delayMs` allows for records that were sent before 12:01 and arrive a little later.)
- * - A later stage calls `.onTime(name, options, handler)`. The handler runs when the markers 12:01 of *all* partitions
- *   of the previous stage have arrived. Its output is sent together with its own marker for the next stage
- *   (`forwardTo`).
+ * - The first stage calls `.markTime({ everyMs, delayMs, to })`. `delayMs` after 12:01, the stage notes what is in its
+ *   source at that moment. When all of it is processed, the stage writes a *time marker* 12:01 into every partition of
+ *   the next topic. The marker is in the same transaction as this work, so it follows all records of the work.
+ *   (`delayMs` allows for records that were sent before 12:01 and arrive a little later.)
+ * - A later stage calls `.onTime(name, options, handler)`. The handler runs when the markers 12:01 from *all*
+ *   partitions of the previous stage have arrived. The stage sends the handler's output together with its own marker
+ *   for the next stage (`forwardTo`).
  * - If the marker of one partition never arrives, the time does not advance. A missing partition never counts as zero.
  *
  * The last stage keeps its ranking in a `topKStore`: the K best items per group. `compare` must order any two different
@@ -134,8 +134,8 @@ test('every minute has one list, which is empty if nothing happened', () => {
  *
  * The worker is down from 12:00 to 12:02, and the rides of 12:01 wait in Kafka. If each stage used its own wall clock,
  * it would now publish the rides counted so far and add the others to the wrong minute. Instead, the first stage marks
- * 12:02 only when the backlog is processed, and then each later stage has everything before the marker. The times in
- * between are skipped, because nobody can reconstruct which records had arrived by 12:01.
+ * 12:02 only when the backlog is processed, so each later stage gets all of its input before the marker. Times that
+ * passed during the stop are skipped, because nobody can reconstruct which records had arrived by 12:01.
  */
 test('a backlog is counted before its time is published', () => {
   const driver = testDriver(busyStations, { startAt: START, commit: 'manual' })
@@ -174,7 +174,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
  * ## Markers in Kafka
  *
  * A marker is a record without key and value. Its only header has the time, the partition that has reached this time,
- * the number of partitions, and the stage. Every console consumer can show markers. If a time does not arrive, you can
+ * the number of partitions, and the stage. Any console consumer can show markers, so if a time does not arrive, you can
  * see which partition is missing. A worker lists the latest closed time of every task under `/tasks`.
  */
 test('each partition sends its marker to every partition of the next stage', () => {
@@ -219,7 +219,7 @@ test('a stage that waits for markers needs a stage that sends them', () => {
 
 /*
  * A handler that has a lot to do may be a generator that calls `yield` regularly. The worker can then send heartbeats
- * in between. No other code of the task runs, and nothing is committed, until the handler has finished.
+ * in between. Until the handler has finished, no other code of the task runs and nothing is committed.
  *
  * Read next: chapter 7, exactly once. Sources: `pipelines/engine/time/time-mark.ts` (when a first stage may mark),
  * `pipelines/engine/time/time-gate.ts` (when a later stage may close), and `pipelines/trends/topology.ts`, three stages

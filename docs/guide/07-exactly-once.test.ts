@@ -1,7 +1,7 @@
 /**
  * # 7. Exactly once
  *
- * Riders pay from a prepaid balance. Charging a ride twice annoys a customer, and not charging it loses money, but a
+ * Riders pay from a prepaid balance. Charging a ride twice annoys the customer, and not charging it loses money. Yet a
  * process may die at any moment. This chapter kills a process at every possible point.
  *
  * You need chapters 1 to 3.
@@ -56,9 +56,9 @@ function paid(driver: TestDriver): (number | null)[] {
  * | 5 `written` | state, changelog position and offsets are in RocksDB, in one batch | everything is done |
  *
  * While the brokers handle steps 2 to 4, the worker processes the next records. These records belong to the next
- * commit, and their results are discarded if the current commit fails. Only step 4 decides whether the commit takes
- * effect, and it is one atomic step in Kafka. Uncommitted changes never reach RocksDB, so a crash never leaves state
- * that has to be rolled back.
+ * commit, and their results are discarded if the current commit fails. Only step 4, which is atomic in Kafka, decides
+ * whether the commit takes effect. Uncommitted changes never reach RocksDB, so a crash never leaves state that has to
+ * be rolled back.
  */
 test.each([
   ['encoded', false],
@@ -87,8 +87,8 @@ test.each([
 /*
  * ## The meaning of exactly once
  *
- * The *effect* happens exactly once: outputs, state and offsets. Your function may run twice for one record, but then
- * the changes of the first run are discarded.
+ * What happens exactly once is the *effect*: outputs, state and offsets. Your function may run twice for one record,
+ * but then the changes from the first run are discarded.
  */
 test('the function runs again, but its effect happens once', () => {
   const driver = testDriver(payments)
@@ -105,8 +105,8 @@ test('the function runs again, but its effect happens once', () => {
 /*
  * For this reason processors communicate only with the engine. If `payFare` sent an e-mail, it might send it twice.
  * Emit a record instead, and let a consumer that can recognise repetitions act on it. The sinks, which copy topics into
- * Redis and ClickHouse, do exactly this. They store the offset that they have applied in the target, in the same atomic
- * step as the data.
+ * Redis and ClickHouse, recognise repetitions in this way: they store in the target the offset up to which they have
+ * applied the topic, in the same atomic step as the data.
  *
  * For the same reason processors should not read the system clock or generate random numbers. `ctx.now` is a clock that
  * tests can set.
@@ -164,8 +164,8 @@ test('every fare is paid once, through any sequence of crashes', () => {
  * ## The price
  *
  * Readers see a record when its transaction is committed: after at most 100 ms, or as soon as the input pauses. A
- * topology can choose another interval. `topology(name, build, { commitIntervalMs: 0 })` commits after every poll, for
- * answers within milliseconds and at the price of more transactions. An interval of a second collects more changes per
+ * topology can choose another interval. `topology(name, build, { commitIntervalMs: 0 })` commits after every poll:
+ * answers come within milliseconds, but there are more transactions. An interval of a second collects more changes per
  * commit. Because each changed key is encoded once per commit, longer intervals also make the changelog shorter.
  *
  * Read next: chapter 8, dead letters. Sources: `pipelines/engine/worker/commit.ts`,

@@ -2,9 +2,9 @@
  * # 8. Dead letters
  *
  * Somebody installs a dock with broken firmware, and now the topic contains bytes that nobody can decode. A stream
- * engine has three choices: skip such records and lose data silently, stop and let one dock stop the whole city, or set
- * them aside with a note and continue. The third choice is the default. The engine copies such records to the
- * topology's *dead-letter topic*, byte for byte, with the reason and their origin, in the same transaction as
+ * engine has three choices: skip such records, and lose data silently; stop, so that one dock stops the whole city; or
+ * set the records aside with a note, and continue. The third choice is the default. The engine copies such records to
+ * the topology's *dead-letter topic*, byte for byte, with the reason and their origin, in the same transaction as
  * everything else.
  *
  * You need chapters 1 and 4.
@@ -34,7 +34,8 @@ const HOUR_MS = 3_600_000
 
 /*
  * A processor rejects a record with `deadLetter(code, message)`. The code is for programs (metrics, filters) and does
- * not change. The message is for the person who investigates: say what is wrong with this record and how to fix it.
+ * not change. The message is for the person who investigates the dead letter: say what is wrong with the record and how
+ * to fix it.
  */
 const pricing = topology('pricing', (t) => {
   t.source(rides).process('price', { emits: [fares] }, function price(length, ctx) {
@@ -137,9 +138,9 @@ test('a source may accept tombstones and records without keys', () => {
 /*
  * ## Check first
  *
- * Everything that a processor puts or emits before it returns `deadLetter` remains. Check the record first, and then
- * act. A rejected record does not move event time. Otherwise a dock whose clock is a year ahead would make every
- * correct record late.
+ * Everything that a processor puts or emits before it returns `deadLetter` takes effect. Therefore, check the record
+ * before you put or emit anything. A rejected record does not move event time. Otherwise a dock whose clock is a year
+ * ahead would make every correct record late.
  */
 test('a rejected record does not move event time', () => {
   const driver = testDriver(pricing)
@@ -185,9 +186,9 @@ test('a bug stops the worker at the record, and nothing is lost', () => {
  * ## Choose per source
  *
  * A stopped worker prices no rides at all until you have fixed the bug. If anybody may send rides, anybody can stop
- * your worker this way. `onError` says for each source, and for each stage in which a record can fail, what happens to
- * the record: `fail` stops the worker, `drop` skips and counts it, and `dead-letter` skips it and sends it to the dead
- * letters.
+ * your worker in this way. `onError` decides for each source, and for each stage in which a record can fail, what
+ * happens to the record: `fail` stops the worker, `drop` skips and counts it, and `dead-letter` skips it and sends it
+ * to the dead letters.
  *
  * | stage | the record | default |
  * |---|---|---|
@@ -236,15 +237,15 @@ test('a source may set records aside at which the code fails, and nothing of the
 /*
  * Each skipped record costs a few tens of milliseconds, because the records since the last commit are processed again.
  * The metric `records_skipped_total` and the log events `record_failed` (with the stack trace) and `record_skipped`
- * show how many records were skipped. Watch this number, because a bug that affects every record now turns every record
- * into a dead letter.
+ * show how many records were skipped. Watch this number: with these policies, a bug that affects every record turns
+ * every record into a dead letter.
  *
- * A policy applies only if one record is to blame. In ticks, `beforeCommit` and time handlers, or when a row of a store
- * has become too large for its changelog, no single record is to blame. Such a failure stops the worker under every
- * policy.
+ * A policy applies only if one record is to blame. No single record is to blame for failures in ticks, `beforeCommit`
+ * and time handlers, nor for a row of a store that has become too large for its changelog. Such failures stop the
+ * worker under every policy.
  *
- * In a topic that only your own topology writes, such as a repartition topic, even a record that cannot be decoded *is*
- * a bug.
+ * If only your own topology writes a topic, such as a repartition topic, a record that cannot be decoded is also a bug,
+ * so let it stop the worker.
  */
 test('a source may stop the worker at every bad record', () => {
   const strict = topology('strict', (t) => {

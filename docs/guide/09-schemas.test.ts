@@ -2,7 +2,7 @@
  * # 9. Schemas
  *
  * Topics outlive the programs that write them. A worker that was deployed today reads records that a dock wrote last
- * year, and somebody's Python script reads the records of this worker. All these programs agree through a *schema*,
+ * year, and somebody's Python script reads the worker's own records. What all these programs agree on is a *schema*,
  * which defines the fields of a value and their types. Millrace uses Avro with a schema registry, for topics and for
  * state.
  *
@@ -99,7 +99,7 @@ test('64-bit ids are exact', () => {
  * - a renamed field, with its old name as an alias
  * - a wider number: `int` to `long`, `float` or `double`
  *
- * The order of deployment is therefore always the same: readers first, and writers at any later time.
+ * Therefore, always deploy a new schema to readers first, and to writers at any later time.
  */
 interface RideV2 {
   bike: string
@@ -129,8 +129,8 @@ test('a reader of the new schema reads records of the old one', () => {
  * ## Incompatible changes
  *
  * At its start a worker registers the schemas of everything that it reads, writes and stores. The registry refuses an
- * incompatible schema with the reason, and the worker does not start. Nothing has been written at that point, so
- * nothing needs repair.
+ * incompatible schema with the reason, and the worker does not start. At that point, nothing has been written, so
+ * nothing has to be repaired.
  */
 const riderWanted: Topic<string, RideV1 & { rider: string }> = {
   ...ridesV1,
@@ -165,9 +165,9 @@ test('a record with an unreadable schema becomes a dead letter with the reason',
 /*
  * ## Evolution of state
  *
- * Values in stores are also Avro, under the subject of their changelog. A new version of a topology reads the values of
- * the old version one by one, as it needs them, without a migration. In a test, `driver.restart({ topology })` deploys
- * a new version: the same topics, the same state, new code.
+ * Values in stores are also Avro. Their schemas are registered under the subject of the store's changelog. A new
+ * version of a topology reads the old version's values one by one, as it needs them, so there is no migration. In a
+ * test, `driver.restart({ topology })` deploys a new version: the same topics, the same state, new code.
  */
 interface WearV1 {
   km: number

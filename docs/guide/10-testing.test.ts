@@ -1,8 +1,8 @@
 /**
  * # 10. Testing
  *
- * The first nine chapters used the test driver. This chapter is about testing well: what to test at which level, and
- * how to find the mistakes that stream processing invites.
+ * The first nine chapters used the test driver. This chapter shows what to test at which level, and how to find the
+ * mistakes that are easy to make in stream processing.
  *
  * | level | what | with |
  * |---|---|---|
@@ -79,9 +79,9 @@ test('a test can read what processors count', () => {
 /*
  * ## Every mode of operation
  *
- * By default the driver commits after every record, which is the easiest mode. In production, thousands of records
+ * By default, the driver commits after every record, which hides many mistakes. In production, thousands of records
  * share a commit, stores do not fit into the cache, and workers restart in between. A topology must give the same
- * result in all cases, so run one input through every mode:
+ * result in all these cases, so run one input through every mode:
  */
 type Move = readonly [station: string, change: number]
 
@@ -163,8 +163,8 @@ test('state outside a store passes the easy modes and fails the others', () => {
  * ## What the driver cannot show
  *
  * The driver has one process, so nothing moves between workers. Its broker never fails, and the test controls its
- * clock. The engine's own tests cover these cases with real brokers
- * (`tests/pipelines/engine/worker/crash.integration.test.ts` and its neighbours), so your tests need not repeat them. A
+ * clock. The engine's own tests cover what this leaves out, with real brokers
+ * (`tests/pipelines/engine/worker/crash.integration.test.ts` and its neighbours), so your tests need not repeat it. A
  * service still needs one test that shows that all its parts fit together: producer, topology, sink, view, API.
  * `tests/stack/README.md` describes how to get a broker, a registry, Redis and ClickHouse in a test.
  *

@@ -1,8 +1,8 @@
 /**
  * # 11. Sinks
  *
- * A topology writes topics, but users see web pages, which read Redis, and reports, which read ClickHouse. A *sink*
- * copies a topic into such a store. Kafka's transactions end at Kafka, so how can a copy be exact?
+ * A topology writes to topics, but web pages read from Redis, and reports from ClickHouse. A *sink* copies a topic into
+ * such a store. Kafka's transactions end at Kafka, so how can a copy be exact?
  *
  * Sinks use a well-known rule: **the store keeps the offset up to which it has applied the topic, and updates it in the
  * same atomic step as the data.** The sink then recognises a record that it reads twice. It also notices when a store
@@ -41,15 +41,16 @@ const displays = topology('displays', (t) => {
 /*
  * ## A target
  *
- * The engine has two targets: `viewTarget` for views in Redis (one script call per batch, which advances the offset or
- * changes nothing) and `tableTarget` for tables in ClickHouse (rows contain their offsets, so the table itself knows
- * its position). This chapter writes a third target, for the displays at the stations, to show what a target must do:
+ * The engine has two targets: `viewTarget` for views in Redis (each batch is one call of a script, which either writes
+ * the data and the new offset or changes nothing) and `tableTarget` for tables in ClickHouse (rows contain their
+ * offsets, so the table itself knows its position). This chapter writes a third target, for the displays at the
+ * stations, to show what a target must do:
  *
  * - `open` returns the position of the target: the next offset that it lacks, or undefined if it is empty.
  * - `prepare` computes the changes of a batch and returns a function that writes them. The sink calls that function
  *   again if it does not know whether the first call was applied. The second call must then change nothing.
  * - A target that is down throws `TargetUnavailableError`. The sink keeps the batch and retries with growing pauses. In
- *   the meantime it does not fetch the partition, so a slow target does not fill the memory.
+ *   the meantime, it does not fetch more records of the partition, so waiting records do not fill the memory.
  */
 interface Displays {
   next: number | undefined
@@ -170,9 +171,10 @@ test('a target that was emptied is filled again', async () => {
  *
  * Some receivers do not store offsets: a web server accepts one record per request, and some requests fail. A sink with
  * a `DeliveryTarget` delivers many records at the same time and in no particular order. A failed record waits in the
- * topic `<sink>-retries`, so that it delays no other record, and becomes a dead letter after a day. The offsets in
- * Kafka decide where reading continues. After a crash a record may be delivered again, so receivers must recognise it
- * by its id. `httpSender` sends records with POST, with a time limit and a bounded answer.
+ * topic `<sink>-retries`, so that it delays no other record, and becomes a dead letter after a day. Since the receiver
+ * stores no offset, the sink continues at the offsets that it has committed in Kafka. After a crash, it may deliver a
+ * record again, so receivers must recognise repeated records by their ids. `httpSender` sends records with POST, limits
+ * the time of a request, and reads only the beginning of a long answer.
  */
 test('a failed delivery holds up nobody, and is repeated', async () => {
   const driver = testDriver(displays)
@@ -194,8 +196,8 @@ test('a failed delivery holds up nobody, and is repeated', async () => {
 })
 
 /*
- * A record that cannot be decoded goes to the sink's own dead-letter topic, `<sink>-dead-letters`, before its
- * neighbours are written.
+ * A sink writes records that it cannot decode to its own dead-letter topic, `<sink>-dead-letters`, before it writes the
+ * other records of the batch to the target.
  *
  * Read next: chapter 12, running. Sources: `pipelines/engine/sinks/target.ts`, `pipelines/engine/sinks/lane.ts` (how
  * one partition reaches a target), `state/views/view.ts`, `state/tables/table.ts`.

@@ -1,8 +1,8 @@
 /**
  * # 12. Running
  *
- * So far everything ran in memory. This chapter runs a topology on a real Kafka with its state in a real RocksDB, and
- * inspects it from outside, as its operators will. It needs a broker and a registry, which the test stack starts:
+ * So far, everything ran in memory. This chapter runs a topology on a real Kafka with its state in a real RocksDB, and
+ * inspects it from outside, as an operator would. It needs a broker and a registry, which the test stack starts:
  *
  *     npx vitest run --project integration docs/guide/12
  *
@@ -63,7 +63,8 @@ beforeAll(async () => {
  * One call of `run` starts a worker. It connects to the brokers, opens the database in the state folder, creates
  * missing topics, registers the schemas and joins the group that has the topology's name. Give each worker process a
  * separate state folder. Beside the database, the folder contains the worker's identity. With this identity, a
- * restarted worker gets its partitions back at once and fences the remains of its earlier process.
+ * restarted worker gets its partitions back at once and fences its earlier process, in case that process is still
+ * running.
  *
  * Your program consists of these lines, with your own addresses:
  *
@@ -174,9 +175,9 @@ test('the next start continues where the last one ended', async () => {
 /*
  * ## Failures
  *
- * If something is missing at the start, `run` fails with a one-line error that names the cause and what to check. Once
- * the worker runs, brokers and registry may go down and come back, and the worker waits for them. A failure of your
- * code, such as a processor that throws, ends the worker, and `done` rejects.
+ * If `run` cannot start the worker, for example because a server is missing, it fails with a one-line error that names
+ * the cause and what to check. Once the worker runs, brokers and registry may go down and come back, and the worker
+ * waits for them. A failure of your code, such as a processor that throws, ends the worker, and `done` rejects.
  */
 test('a second worker needs a separate folder', async () => {
   await startWorker()
@@ -187,6 +188,6 @@ test('a second worker needs a separate folder', async () => {
  * For more capacity, start more processes, each with a separate state folder. The group distributes the partitions over
  * them, without further configuration.
  *
- * Read next: chapter 13, asking a running topology for its state. Sources: `pipelines/engine/worker/run.ts`,
- * `pipelines/main.ts`, `pipelines/engine/worker/host.ts`, `pipelines/engine/worker/introspection.ts`.
+ * Read next: chapter 13, queries. Sources: `pipelines/engine/worker/run.ts`, `pipelines/main.ts`,
+ * `pipelines/engine/worker/host.ts`, `pipelines/engine/worker/introspection.ts`.
  */

@@ -1,9 +1,9 @@
 /**
  * # 13. Queries
  *
- * The state of a topology is a database that is always up to date. Clients can often read results directly from this
- * state, without an output topic and a sink. This chapter queries a running topology by key and by range, from code and
- * over HTTP, regardless of which worker has the key.
+ * The state of a topology is a database that is always up to date. Often, clients can read results directly from it, so
+ * that no output topic and no sink are needed. This chapter queries a running topology by key and by range, from code
+ * and over HTTP, regardless of which worker has the key.
  *
  * You need chapters 2 and 12.
  */
@@ -85,8 +85,8 @@ const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeou
  * - `not-ready`: the partition is being moved or restored, so ask again
  *
  * Queries return only committed state, never intermediate state of a transaction that may still be aborted.
- * `state.position` gives the input offsets that the state includes, and `behind` gives the number of records that it
- * lacked when the worker last checked the end of the log. Queries do not disturb processing.
+ * `state.position` has the offsets up to which the state includes the input, and `behind` is the number of input
+ * records that it lacked when the worker last checked the end of the log. Queries do not disturb processing.
  */
 test('an answer is typed and has the position of the state that it comes from', async () => {
   const { worker } = await startProcess()
@@ -104,7 +104,8 @@ test('an answer is typed and has the position of the state that it comes from', 
 
 /*
  * The worker derives the partition from the key in the same way as producers do (murmur2). Pass `partition` if the keys
- * of a store differ from those of its records, or if the producer chooses partitions in its own way, as in this test.
+ * of the store differ from those of the records, or if the producer chooses partitions in a different way, as in this
+ * test.
  *
  * ## Over HTTP
  *
@@ -140,8 +141,8 @@ test('every worker can answer for every key', async () => {
  *
  *     curl -L 'localhost:9400/state/station-totals/totals?prefix=pier&limit=50'
  *
- * The pages of one partition are followed by those of the next partition, so that a client gets the keys of all
- * workers, in order within each partition. With `partition`, the list is limited to one partition.
+ * After the last page of a partition, `next` leads to the next partition. A client that follows it gets the keys of all
+ * workers, in order within each partition. `partition` limits the list to one partition.
  */
 test('a client lists all keys by following the pages', async () => {
   const { url } = await startProcess()
@@ -163,15 +164,15 @@ test('a client lists all keys by following the pages', async () => {
 
 /*
  * Values are JSON, with 64-bit integers as text and bytes as base64. A windowed counter returns its buckets, a timer
- * its due time, and a top-K store its list. Pass keys that are not text as `key_hex=`. Other answers are 404
- * `key_not_found` (which also has the position), 503 `not_ready`, and 400 for a wrong key, range or parameter.
+ * its due time, and a top-K store its list. Pass keys that are not text as `key_hex=`. A request can also get 404
+ * `key_not_found` (with the position of the state), 503 `not_ready`, or 400 for a wrong key, range or parameter.
  *
- * State may be private. Without `QUERY_TOKEN`, only a loopback `HEALTH_HOST` answers queries. If `QUERY_TOKEN` is set,
- * send `Authorization: Bearer <token>`. HTTP clients drop this header when they follow a redirect to another host, so
- * repeat the request at the address in `location`.
+ * State may be private, so without `QUERY_TOKEN`, a worker answers queries only on a loopback `HEALTH_HOST`. If
+ * `QUERY_TOKEN` is set, send `Authorization: Bearer <token>`. HTTP clients drop this header when they follow a redirect
+ * to another host, so repeat the request at the address in `location`.
  *
- * For many readers or high rates, write a view with a sink (chapter 11), because each query takes time from a worker
- * that also processes records.
+ * Each query takes time from a worker that also processes records. For many readers or high rates, write a view with a
+ * sink (chapter 11) instead.
  *
  * Read next: chapter 14, standing by. Sources: `pipelines/engine/queries/queries.ts`,
  * `pipelines/engine/queries/state-endpoint.ts`, `docs/adr/0005-queries-by-the-group.md`.

@@ -2,9 +2,8 @@
  * # 14. Standing by
  *
  * When a worker dies and does not return, its partitions move to other workers, which need the state of these
- * partitions. With a few thousand keys they restore the state from the changelog almost immediately. With millions of
- * keys the restore takes a while. A *standby*, a copy of the state that another worker keeps up to date, avoids this
- * wait.
+ * partitions. Restoring a few thousand keys from the changelog takes almost no time, but restoring millions of keys
+ * takes a while. A *standby*, a copy of the state that another worker keeps up to date, avoids this wait.
  *
  * You need chapters 2, 12 and 13.
  */
@@ -89,8 +88,8 @@ const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeou
 /*
  * ## Placement of the copies
  *
- * Kafka's `range` assignor assigns partitions in the order of the member ids. Every worker can therefore compute which
- * worker would get a partition if its owner died, and that worker keeps the copy. The copy follows the changelog, reads
+ * Kafka's `range` assignor assigns partitions in the order of the member ids. Every worker can therefore compute who
+ * would get a partition if its owner left the group. That worker keeps the copy. The copy follows the changelog, reads
  * committed records only, and is a few milliseconds behind. `/tasks` and the metric `standby_lag_records` show how many
  * records it lacks.
  */
@@ -123,21 +122,21 @@ test('the worker that takes over reads nothing, because it already has the state
  * ## The price
  *
  * The state takes twice the space on disk, and each changelog is read once more, which costs about a microsecond of CPU
- * per changed key on the standby. A standby saves the bulk restore. According to `bench/results.md` a restore takes one
- * second for each 500,000 to 700,000 keys on an idle machine, and several times as long alongside a running stream. A
- * standby does not shorten the session time-out, so a topology with little state gains nothing from one.
+ * per changed key on the standby. What a standby saves is the restore. According to `bench/results.md`, a restore takes
+ * one second for each 500,000 to 700,000 keys on an idle machine, and several times as long while a stream is running.
+ * A standby does not shorten the session time-out, so a topology with little state gains nothing from one.
  *
  * ## When partitions move
  *
  * Workers also come and go in normal operation. Partitions then move, and often return. The previous owner keeps their
- * state, by default for an hour (`STATE_KEEP_MINUTES`), and then deletes it. A partition that returns in time reads
- * only the changes since then. A worker that was killed and restarts with its folder within the session time-out keeps
- * its partitions, so nothing moves. A worker that stops gracefully gives them up at once, unless `KEEP_PLACE_ON_STOP`
- * announces that it will return.
+ * state, by default for an hour (`STATE_KEEP_MINUTES`), and then deletes it. If a partition returns within this time,
+ * the worker reads only the changes that it missed. A worker that was killed and restarts with its folder within the
+ * session time-out keeps its partitions, so nothing moves. A worker that stops gracefully gives them up at once, unless
+ * `KEEP_PLACE_ON_STOP` announces that it will return.
  *
  * A new worker copies the state of its future partitions before it takes them over, with or without standbys, and their
- * owners continue until then. A worker copies first only if it lacks at least 100,000 changelog records, and for at
- * most `WARM_UP_MAX_MINUTES`.
+ * owners continue until then. A worker does this only if it lacks at least 100,000 changelog records, and for at most
+ * `WARM_UP_MAX_MINUTES`.
  *
  * Read next: chapter 15, commands. `docs/engine-reference.md` lists all options, metrics and endpoints. Sources:
  * `pipelines/engine/state/standby.ts`, `pipelines/engine/state/placement.ts`,

@@ -1,14 +1,14 @@
 /**
  * # 15. Commands
  *
- * Most input consists of facts, which have already happened, and no caller waits for a result. A *command* is a
+ * Most input consists of facts: something has already happened, and no caller waits for a result. A *command* is a
  * question: may I have this locker? Two callers may ask at once, only one can have it, and both wait for an answer.
  *
  * One rule of the engine answers such questions without locks: **all commands about one thing go to one partition,
- * which decides them in order.** The command topic is keyed by the thing. Its partition reads the state, decides, and
- * writes the new state, the view for clients and the answer in one transaction. A sink applies the view and the answer
- * to Redis in one atomic step and notifies the API instance that waits. An answer therefore means that the decision is
- * committed and that everybody can read it.
+ * which decides them in order.** The command topic is keyed by the thing. The partition's task reads the state,
+ * decides, and writes the new state, the view for clients and the answer in one transaction. A sink then writes the
+ * view and the answer to Redis in one atomic step, and notifies the waiting API instance. An answer therefore means
+ * that the decision is committed and that everybody can read it.
  *
  * You need chapters 2, 7 and 11.
  */
@@ -37,10 +37,10 @@ import { decisionDriver } from '../../pipelines/engine/testing.ts'
 /*
  * ## Commands, views and answers
  *
- * There is a record type for the command, one for the view that clients read, and a type for the answer, which may be
- * any JSON. (In a service the records are in files, chapter 9.) Helper functions wrap these records in envelopes. The
- * envelope of a command has its id, its deadline and its caller, and the envelope of a decision has either a view or a
- * result. The command topic and the decision topic have the same number of partitions.
+ * You define three types: the record of the command, the record of the view that clients read, and the answer, which
+ * may be any JSON. (In a service, the schemas of the records are in files; see chapter 9.) Helper functions wrap the
+ * records in envelopes. The envelope of a command has its id, its deadline and its caller. The envelope of a decision
+ * has either a view or a result. The command topic and the decision topic have the same number of partitions.
  */
 interface Ask {
   readonly rider: string
@@ -134,8 +134,8 @@ test('after a crash before the commit, no part of the decision is visible', () =
  * ## Deadlines
  *
  * A command has a deadline. While no worker runs, commands wait in the topic. When a worker is back, it drops and
- * counts the commands past their deadline, whose callers have long received an error. A caller may send the same id
- * again with a new deadline.
+ * counts the commands whose deadline has passed, because their callers have already received an error. A caller may
+ * send the same id again with a new deadline.
  */
 test('a command is not decided after its deadline', () => {
   const { driver, result, ask: asks } = decisionDriver(lockers, lockerFlow)
@@ -178,7 +178,7 @@ test('a command at which the decision throws does not stop the others', () => {
  * ## Several rows
  *
  * A decision often concerns more than one thing. A station counts its free lockers, and each rental is a separate row,
- * since a station may have a hundred thousand rentals. The count and the rental change together or not at all.
+ * since a station may have a hundred thousand rentals. The count and the rental must change together or not at all.
  *
  * All rows are in the partition of the command, so the key of the commands must be what the rows have in common, here
  * the station. `rows.stores` declares the stores. `rows.reads` announces the rows that a command will read, and the
@@ -219,10 +219,10 @@ const station = avroValue<Station>(record('Station', [{ name: 'free', type: 'int
  * ## The time that counts
  *
  * A rider extends a rental shortly before its end, and the worker dies. When the next worker reads the command, the end
- * has passed. By the worker's clock the rider would lose the locker without any fault. With `judgedBy: 'append-time'`,
- * `now` is the time at which the broker appended the command to the log. This time never goes back within a partition.
- * The outcome follows from the log, so it can be checked later. The topic needs `APPEND_TIME`, since a sender must not
- * set its own time (ADR 19).
+ * has passed. By the worker's clock, the rider would lose the locker through no fault of their own. With
+ * `judgedBy: 'append-time'`, `now` is the time at which the broker appended the command to the log. This time never
+ * goes back within a partition, and since the outcome then depends only on the log, it can be checked later. The topic
+ * needs `APPEND_TIME`, since a sender must not set its own time (ADR 19).
  *
  * A tick ends rentals. Its clock is `caught-up` (chapter 5), which waits for commands that were sent earlier.
  */
@@ -308,10 +308,10 @@ test('an extension that was sent in time counts, although the worker was down at
  * ## The other parts
  *
  * The sink is a view sink with `decisionView` around the service's own view. On the API's side,
- * `api/kit/commands/commands.ts` gives the command an id, binds the caller's Idempotency-Key to one request, waits for
- * the answer, and responds with 503 and the command's id if there is none in time. `api/kit/README.md` describes the
- * three steps for a service. `pipelines/links/topology.ts` is an example, with ticks that change state without a
- * command.
+ * `api/kit/commands/commands.ts` gives the command an id, binds the caller's Idempotency-Key to one request, and waits
+ * for the answer. If no answer arrives in time, it responds with 503 and the command's id. `api/kit/README.md`
+ * describes the three steps for a service. `pipelines/links/topology.ts` is an example, with ticks that change state
+ * without a command.
  *
  * Read next: chapter 16, joins. Sources: `pipelines/engine/commands/`, `schemas/commands/topics.ts`,
  * `state/views/results.ts`, `api/kit/commands/waiting.ts`.

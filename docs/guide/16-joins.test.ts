@@ -19,9 +19,10 @@ const START = Date.UTC(2026, 5, 1, 8, 0)
 /*
  * ## A join within a span of time
  *
- * A rider pays, and a rider unlocks a bike. A payment and an unlocking within five minutes of each other belong
- * together. Each side has a buffer. A record looks for matches in the buffer of the other side, and then waits in its
- * own buffer. Both topics have the same keys and the same number of partitions, so both halves reach the same task.
+ * A rider pays and unlocks a bike, in either order. A payment and an unlocking by the same rider belong together if
+ * they are at most five minutes apart. Each stream has a buffer. When a record arrives, the processor looks for matches
+ * in the buffer of the other stream, and then puts the record into the buffer of its own stream. Both topics have the
+ * same keys and the same number of partitions, so both halves reach the same task.
  */
 /** Key: the rider. Value: cents. */
 const payments: Topic<string, number> = { name: 'payments', key: utf8, value: avroValue<number>('int'), partitions: 1 }
@@ -81,8 +82,8 @@ test('an unlock and a payment match in either order', () => {
 })
 
 /*
- * Only the timestamps of the records matter, not their arrival. A record that arrives late finds its match as long as
- * the buffer keeps it.
+ * Only the timestamps of the records matter, not when they arrive. A record that arrives late still finds its match if
+ * the buffer has not removed it yet.
  */
 test('records that are more than five minutes apart do not match, regardless of when they arrive', () => {
   const driver = testDriver(paidRides, { startAt: START })
@@ -100,8 +101,8 @@ test('records that are more than five minutes apart do not match, regardless of 
  * outer join can emit them. The buffer is divided into time segments of a quarter of the span, so the call finds old
  * values without reading newer values. A value may stay up to a quarter of the span longer.
  *
- * This topology refunds every payment once it is old, whether it found a bike or not. A real topology would remember
- * which payments have found a bike.
+ * To stay short, this topology refunds every payment that is old enough, even if it found a bike. A real topology would
+ * remember which payments have found one.
  */
 test('values that are too old for any match are removed', () => {
   const driver = testDriver(paidRides, { startAt: START })
@@ -121,12 +122,12 @@ test('values that are too old for any match are removed', () => {
  *
  * A rider should be greeted at a station only the first time in 30 days. A keyed store could keep the list of stations,
  * but would store the complete name of each station. A seen-set keeps about 14 bits per station (at an error rate of
- * one percent), and is wrong in one direction only: it may report a new station as seen, but it never reports a seen
- * station as new. Each station is remembered for `lifetimeMs` after its last visit, or up to a tenth longer. `capacity`
- * is the minimum number of stations that a set remembers; with more, it forgets the oldest stations early.
+ * one percent). It errs in one direction only: it may report a new station as seen, but never a seen station as new.
+ * The set remembers each station for `lifetimeMs` after the last visit, or up to a tenth longer. `capacity` is the
+ * number of stations for which this holds; beyond it, the set may forget the oldest stations early.
  *
  * The set of a rider consists of pages of at most 512 bytes, and a visit writes only one page, however large the set
- * is. The sets of riders who have left are never accessed again, so a tick calls `expire`, which deletes expired items.
+ * is. Nobody ever accesses the sets of riders who have left, so a tick calls `expire` to delete their expired items.
  */
 /** Key: the rider. Value: the station. */
 const visits: Topic<string, string> = { name: 'visits', key: utf8, value: avroValue<string>('string'), partitions: 1 }
