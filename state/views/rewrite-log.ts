@@ -5,8 +5,7 @@ const NOT_ALLOWED = /^(NOPERM|ERR unknown command)/
 
 /**
  * Makes Redis rewrite its append-only files. Without a rewrite, the files contain replaced and deleted values until
- * they have doubled in size. Does nothing on servers that have no append-only files. Rejects if a server does not allow
- * the command.
+ * they have doubled in size. Does nothing on servers that have no append-only files or do not allow the command.
  */
 export async function rewriteRedisLogs(redis: Redis | Cluster): Promise<void> {
   const nodes = redis instanceof Cluster ? redis.nodes('all') : [redis]
