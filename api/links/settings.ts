@@ -18,7 +18,8 @@ function shortDomain(text: string, context: z.core.$RefinementCtx<string>): stri
     context.addIssue({ code: 'custom', message: `${text} is longer than ${MAX_DOMAIN_CHARACTERS} characters` })
     return z.NEVER
   }
-  if (url !== undefined && url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '') return url.origin
+  if (url !== undefined && url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '' && url.password === '')
+    return url.origin
   context.addIssue({ code: 'custom', message: `${text} is neither a host nor a base URL like https://sho.rt` })
   return z.NEVER
 }

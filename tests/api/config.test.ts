@@ -73,6 +73,7 @@ test('accepts a host or a whole address as a short domain', () => {
 
 test.each([
   [{ SHORT_DOMAINS: 'sho.rt/path' }, /SHORT_DOMAINS: sho.rt\/path is neither a host/],
+  [{ SHORT_DOMAINS: 'http://:secret@sho.rt' }, /SHORT_DOMAINS: .* is neither a host/],
   [{ SHORT_DOMAINS: `${'a.'.repeat(50)}b` }, /SHORT_DOMAINS: a.*is longer than 100 characters/],
   [{ SHORT_DOMAINS: ' ' }, /SHORT_DOMAINS/],
   [{ LINKS_SECRET: 'short' }, /LINKS_SECRET: is too short/],
