@@ -25,7 +25,7 @@ export interface RunFigures {
 
 const POLL_MS = 50
 const TIMEOUT_MS = 300_000
-/** Rate in records per second below which a long run is given up. */
+/** Lowest rate in records per second. A long run that is slower than this is aborted. */
 const LOWEST_RATE = 2_000
 const MS_PER_SECOND = 1_000
 const MILLION = 1e6
