@@ -13,7 +13,7 @@ export interface StockVerdict extends StockFold {
   readonly open: number
 }
 
-/** Maximum delay of an expiry after the end of a reservation or cart while no part is down. */
+/** Maximum delay from the end of a reservation or cart to its expiry while nothing is down. */
 const LATEST_EXPIRY_MS = 5_000
 
 /**
