@@ -136,7 +136,7 @@ describe('while another request waits', () => {
     expect(await waiting).toBeDefined()
   })
 
-  test('waiting requests of a caller that has used up its share cut off only the caller's own transfers', async () => {
+  test("waiting requests of a caller that has used up its share cut off only the caller's own transfers", async () => {
     const clock = { ms: 0 }
     const size = { places: 3, placesPerCaller: 1, maxWaiting: 1, maxWaitingPerCaller: 1 }
     const places = streams({ ...size, waitMs: WAIT_MS, monotonic: () => clock.ms })

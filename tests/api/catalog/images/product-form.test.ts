@@ -99,7 +99,7 @@ test('without a list and files a product keeps its images, and files alone repla
   ])
 })
 
-test('a list combines the product's images with new files, and changes their properties', () => {
+test("a list combines the product's images with new files, and changes their properties", () => {
   const list = [{ upload: 0, alt_text: 'new', sku: 'b' }, { image_id: 11 }]
   expect(offeredImages({ list, uploads: [stored('x')], skus: ['a', 'b'] }, PRESENT)).toEqual([
     { image_id: imageIdOf(5, 'x'), sku: 'b', alt_text: 'new', ...stored('x') },
