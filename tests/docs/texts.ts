@@ -4,7 +4,7 @@ export interface Text {
   readonly line: number
   readonly kind: 'comment' | 'string' | 'prose' | 'table'
   readonly text: string
-  /** Columns of the whole line, or undefined if the line also contains code. */
+  /** Width of the whole line in columns, or undefined if the line also contains code. */
   readonly columns: number | undefined
 }
 

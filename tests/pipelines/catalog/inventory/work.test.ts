@@ -13,7 +13,7 @@ const MANY = 2_000
 const PER_COMMIT = 100
 /** Upper bound for the number of rows that a decision about one unit may touch. */
 const SOME = 10
-/** Upper bound for the number of rows that a decision about one unit may touch. */
+/** Size of the cache, so small that every read and write reaches the state. */
 const CACHE_BYTES = 1
 
 /** Creates a stock row for many open reservations, and functions that measure the work of each decision. */
