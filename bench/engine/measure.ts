@@ -44,7 +44,7 @@ export interface Measured {
   readonly worker: WorkerEnvironment
   /** Number of input records. */
   readonly records: number
-  /** Number of records after which the contender counts as warm. Default: half of all records. */
+  /** The contender counts as warm after this many records. Default: half of all records. */
   readonly warmFrom?: number
   /** Process of the broker; undefined for an external broker. */
   readonly brokerPid?: number | undefined

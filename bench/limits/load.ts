@@ -34,7 +34,7 @@ export interface LoadReport {
 
 const MS_PER_SECOND = 1_000
 const US_PER_SECOND = 1_000_000
-/** Number of synchronous decisions after which the load process yields to the event loop. */
+/** The load process yields to the event loop after this many synchronous decisions. */
 const TURN_EVERY = 32
 const MAX_SAMPLES = 4_000_000
 

@@ -21,7 +21,7 @@ export interface FaultDeps {
   /** Prefix of all topics of the run. */
   readonly name: string
   readonly workers: readonly WorkerSlot[]
-  /** True if this run has a fault after which a worker may end by itself, even during a graceful stop. */
+  /** True if a fault in this run may make a worker exit by itself, even during a graceful stop. */
   readonly mayEnd: boolean
   readonly say: (text: string) => void
 }

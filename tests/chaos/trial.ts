@@ -74,7 +74,7 @@ const LOOK_EVERY_MS = 300
 /** How far ahead of its own clock the broker accepts timestamps (`message.timestamp.after.max.ms`). */
 const TOO_FAR_AHEAD_MS = 3_600_000
 
-/** Returns whether a worker may end by itself after the fault, so that its supervisor must restart it. */
+/** Returns true if the fault may make a worker exit by itself, so that its supervisor has to restart it. */
 function mayEndWorkers(fault: Fault): boolean {
   return fault.kind === 'disk-full' || fault.kind === 'damage' || (fault.kind === 'clock' && fault.offsetMs >= TOO_FAR_AHEAD_MS)
 }

@@ -8,7 +8,7 @@ export interface Text {
   readonly columns: number | undefined
 }
 
-/** Matches text after which a slash begins a regular expression, not a division. */
+/** Matches text that ends where a following slash would begin a regular expression, and not a division. */
 const BEFORE_REGEX = /(?:^|[(,=:[!&|?{};+>]|\breturn|\bcase)\s*$/
 const QUOTES = new Set(["'", '"', '`'])
 

@@ -11,7 +11,7 @@ import { type MatchesSystem, matchesSystem, type TestUser } from './system.ts'
 const SETUP_TIMEOUT_MS = 120_000
 /** Time limit of the test. It takes less than a minute on an idle machine. */
 const TEST_TIMEOUT_MS = 240_000
-/** Replaces the usual hour within which everything must be erased, so that the test is short. */
+/** Replaces the usual time limit for erasures, which is an hour, so that the test is short. */
 const ERASE_WITHIN_SECONDS = 10
 const SOON = { timeoutMs: 60_000, intervalMs: 200 }
 /**

@@ -11,7 +11,7 @@ import { type SnippetStack, snippetStack } from './stack.ts'
 const SETUP_TIMEOUT_MS = 120_000
 /** Time limit of the test. It takes half a minute on an idle machine. */
 const TEST_TIMEOUT_MS = 150_000
-/** Replaces the usual hour within which everything must be erased. */
+/** Replaces the usual time limit for erasures, which is an hour. */
 const ERASE_WITHIN_SECONDS = 10
 /** How soon everything must be erased, on a busy machine. */
 const GONE = { timeoutMs: 100_000, intervalMs: 1_000 }

@@ -209,7 +209,7 @@ test('an upload below the minimum rate gets a 408 when another waits, and leaves
   const post = { method: 'POST', headers: TEXT }
   const slow = from('10.0.0.1', '/api/v1/pastes', { ...post, body })
   await expect.poll(() => incoming.running).toBe(1)
-  // Waits until the first half of the body is stored, because the time of the slot starts then.
+  // Waits until the first half of the body is stored. The time limit of the slot starts at that moment.
   await expect.poll(() => readdirSync(draftFolder).length).toBe(1)
   async function statusOfAnother(): Promise<number> {
     monotonic.ms += 120_000

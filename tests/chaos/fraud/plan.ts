@@ -130,7 +130,7 @@ const SHARES: readonly (readonly [PaymentKind, number])[] = [
 ]
 const LONGEST_UNTIL_AGAIN_MS = 3_000
 const USUAL_AMOUNT = 100
-/** Smallest amount for which the default profile alone causes a review. */
+/** Smallest amount that the default profile alone sends to review. */
 const HIGH_AMOUNT = 1_500
 const HIGH_AMOUNTS = 0.03
 const FOREIGN = 0.1

@@ -18,7 +18,7 @@ const LATEST_EXPIRY_MS = 5_000
 
 /**
  * Judges a whole log.
- * @param outages periods during and shortly after which reservations may expire late
+ * @param outages reservations may expire late in these periods and shortly after them
  */
 export function judgeStock(log: StockLog, outages: readonly Outage[]): StockVerdict {
   const stock = foldStock(log)

@@ -57,7 +57,7 @@ export interface Logs {
 export interface Views {
   readonly features: ReadonlyMap<string, UserSelf>
   readonly pages: ReadonlyMap<string, ReadonlyMap<number, Uint8Array>>
-  /** Bytes of the neighbours of each item. */
+  /** The encoded neighbours of each item. */
   readonly neighbours: ReadonlyMap<string, Uint8Array>
 }
 

@@ -84,7 +84,7 @@ describe('64-bit integers', () => {
 })
 
 describe('hostile bytes', () => {
-  /** A count of 2^50 items. A loop over so many items would practically never end. */
+  /** A count of 2^50 items. A loop over them would practically never end. */
   const huge = zigzagVarint(2n ** 50n)
   const hugeNegative = [...zigzagVarint(-(2n ** 50n)), 0]
 

@@ -80,7 +80,8 @@ export interface ClusterFaults {
   /**
    * For some time, makes a broker hang, isolates it, or withholds the controller's decisions from it. Has no effect on
    * a broker that is down or already in trouble.
-   * @param fencedAfterMs time after which the controller elects other leaders, unless the broker is only outdated
+   * @param fencedAfterMs how long the controller waits before it elects other leaders, unless the broker is only
+   * outdated
    */
   trouble(broker: SimulatedBroker, kind: Trouble, forMs: number, fencedAfterMs: number): void
 }

@@ -18,7 +18,7 @@ const vectors = Array.from({ length: VECTORS }, (_, row) =>
 const product = (one: Float32Array, other: Float32Array) => one.reduce((sum, value, at) => sum + value * other[at], 0)
 const length = (vector: Float32Array) => Math.sqrt(product(vector, vector))
 
-test('the vectors with the greatest products are found, best first, in an index that was saved and mapped', () => {
+test('finds the vectors with the greatest inner products, best first, in an index that was saved and mapped into memory', () => {
   const built = newVectorIndex(DIMENSIONS)
   vectors.forEach((vector, row) => void built.add(row, vector))
   const path = join(folder, 'index')

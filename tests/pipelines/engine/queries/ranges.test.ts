@@ -100,7 +100,7 @@ test('code gets typed pages; a page ends early if its rows are large', async () 
   ])
   expect(pages[1].entries[0].value).toHaveLength(BIG_BYTES)
 
-  // A timer store has rows by key, followed by rows by due time. The latter must not be part of any range.
+  // A timer store has rows by key, followed by rows by due time. Rows by due time must not be part of any range.
   const due = await running.queries!.scan(timers(), { partition: 0, gte: 'b', limit: 9 })
   if (due.outcome !== 'answered') throw new Error(due.outcome)
   expect(due.value.entries.map(({ key, value }) => [key, value])).toEqual([

@@ -13,7 +13,7 @@ const PARTITIONS = 2
 /** Maximum number of requests in flight. */
 const CONNECTIONS = 16
 const TIME_LIMIT_MS = 500
-/** Time limit of the delivery. On a busy machine, a record may fail six times, after which it waits for a minute. */
+/** Time limit of the delivery. On a busy machine, a record may fail six times and then wait for a minute. */
 const SOON = { timeout: 90_000, interval: 20 }
 const TIMEOUT_MS = 300_000
 
