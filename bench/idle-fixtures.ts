@@ -1,7 +1,7 @@
 /**
  * Adds topologies and sinks without input, to show the cost of additional services. A worker process loads this file
- * before its main program (`--import`); the query string of its URL gives the number of topologies and of sinks. The
- * fixtures are distributed over the two roles of workers and over the stores as in the real services.
+ * before its main program (`--import`). The query string of the file's URL contains the numbers of topologies and
+ * sinks. They are distributed over the two worker roles and over the stores in the same proportions as the real ones.
  */
 
 import { keyedStore, rawValue, type Topic, type Topology, topology, utf8 } from '../pipelines/engine/index.ts'
@@ -14,7 +14,7 @@ import { type View, viewTag } from '../state/views/view.ts'
 
 const PARTITIONS = 4
 /**
- * Every third topology decides commands, and every fifth sink copies the output of such a topology. Half of the
+ * Every third topology decides commands, and every fifth sink copies the output of a deciding topology. Half of the
  * remaining sinks fill tables.
  */
 const DECIDING_TOPOLOGIES = 3

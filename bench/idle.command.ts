@@ -2,18 +2,19 @@ import { command } from '../scripts/command-line/command.ts'
 import { number, text } from '../scripts/command-line/option.ts'
 
 /**
- * Time before the measurement. The compilers of the broker and of Node are busy for up to four minutes after a start.
+ * Time to wait before the measurement, in seconds. The JIT compilers of the broker and of Node are busy for up to four
+ * minutes after the start.
  */
 const SETTLED_S = 270
 
 export default command({
   call: 'npm run bench:idle --',
   description:
-    'Starts everything like npm start in a separate folder, without the demonstration, waits until it has settled, and measures its CPU and memory. Linux only.',
+    'Starts everything that npm start starts, except the demonstration, in a separate folder. Waits until the processes have settled, and measures their CPU time and memory. Linux only.',
   options: {
-    settle: number('Seconds before the measurement.', { default: SETTLED_S }),
-    seconds: number('Seconds of the measurement.', { default: 120, min: 1 }),
-    fixtures: text('Additional topologies and sinks, as further services would add them.', {
+    settle: number('Seconds to wait before the measurement.', { default: SETTLED_S }),
+    seconds: number('Duration of the measurement in seconds.', { default: 120, min: 1 }),
+    fixtures: text('Numbers of additional topologies and sinks, to simulate further services.', {
       default: '0x0',
       placeholder: 'TOPOLOGIESxSINKS',
     }),

@@ -42,7 +42,7 @@ function snapshot(root: number): Use[] {
   return processesOf(root).map((pid) => ({ name: nameOf(pid), pid, cpuSeconds: cpuSeconds(pid) }))
 }
 
-/** Returns the name of a process: the last of its arguments that is one of the project's programs. */
+/** Returns the name of a process, taken from its last argument that is one of the project's programs. */
 function nameOf(pid: number): string {
   const args = read(`/proc/${pid}/cmdline`).split('\0').filter(Boolean)
   const program = args.findLast((arg) => /\.(ts|mjs)$|^kafka\.Kafka$/.test(arg)) ?? args[0] ?? '?'
@@ -62,7 +62,9 @@ function read(path: string): string {
   }
 }
 
-/** Returns the environment that adds fixtures. @param fixtures numbers of topologies and sinks, such as 15x25 */
+/**
+ * Returns the environment variables that add fixtures. @param fixtures numbers of topologies and sinks, such as 15x25
+ */
 function fixtureEnv(fixtures: string): Record<string, string> {
   if (fixtures === '0x0') return {}
   const [topologies, sinks] = fixtures.split('x')

@@ -1,10 +1,11 @@
 /**
- * Measures the throughput of the transport alone, without an engine or state. See kafka-transport.command.ts.
+ * Measures the throughput of the Kafka transport alone, without an engine or state. See kafka-transport.command.ts.
  *
- * Jobs: `produce` fills a topic of 4 partitions with records of 200 bytes. `consume` reads the records with
- * read_committed and accesses each of them. `read-process-write` reads the records and writes two records of 36 bytes
- * for each, exactly once, with a commit every 100 ms. The program prints JSON lines with the records per second, and
- * the CPU seconds of this process per million records. It restarts itself with the flags of kafka/client/heap-flags.ts.
+ * Jobs: `produce` fills a topic of 4 partitions with records of 200 bytes. `consume` reads these records with
+ * read_committed and accesses each of them. `read-process-write` reads the records and, for each of them, writes two
+ * records of 36 bytes, exactly once, with a commit every 100 ms. The program prints JSON lines with the records per
+ * second, and the CPU seconds of this process per million records. It restarts itself with the flags of
+ * kafka/client/heap-flags.ts.
  */
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'

@@ -5,7 +5,7 @@ const DAY_MS = 24 * 3_600_000
 const SHAPE = { item: utf8, capacity: 50_000, errorRate: 0.01, lifetimeMs: 30 * DAY_MS }
 const START_MS = Date.UTC(2026, 0, 1)
 const SIZES = [300, 5_000, 50_000]
-/** Number of measured items. Each is added to a full set in a separate commit. */
+/** Number of items whose addition is measured. Each is added to a full set in a separate commit. */
 const MEASURED = 1_000
 const ASKED = 50_000
 const CACHE_BYTES = 8 * 1024 * 1024
@@ -17,11 +17,11 @@ export interface SeenSetCost {
   readonly addMicroseconds: number
   /** Bytes of keys and values that one added item writes to the changelog. */
   readonly writtenBytes: number
-  /** All pages of the set. */
+  /** Size of all pages of the set in bytes. */
   readonly setBytes: number
   /** Share of new items that the set reports as seen. */
   readonly falsePositives: number
-  /** CPU time per look-up in µs. It includes the decoding of the set. The items are looked up one after another. */
+  /** CPU time per look-up in µs, including decoding the set. The items are looked up one after another. */
   readonly readMicroseconds: number
 }
 

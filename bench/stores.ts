@@ -113,10 +113,7 @@ function benchStore(backend: StateBackend, name: string, cacheBytes: number): vo
   }
 }
 
-/**
- * Measures the cost of a record between two commits, when its key is in memory and has already changed since the last
- * commit.
- */
+/** Measures the cost of a record whose key is in memory and has already changed since the last commit. */
 function benchHot(backend: StateBackend): void {
   const store = openStore(backend, 4 * keyCount * CARD_BYTES)
   for (let i = 0; i < keyCount; i++) store.put(keys[i], newCard(i))
@@ -202,7 +199,7 @@ async function main(): Promise<void> {
   process.stdout.write(`${keyCount} keys, commit every ${BATCH}, ${ROUNDS} rounds, µs per key (median)\n`)
   for (const [name, values] of figures) process.stdout.write(`${median(values).toFixed(3).padStart(9)}  ${name}\n`)
 
-  process.stdout.write('\nseen-set: items, written per item, set, false positives, CPU to add, CPU to ask a copy\n')
+  process.stdout.write('\nseen-set: items, written per item, set, false positives, CPU to add, CPU to query a copy\n')
   await inFolder(async (folder) => {
     const backend = await openRocksdbBackend({ folder: join(folder, 'seen') })
     for (const cost of seenSetCosts(backend)) {

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:tables`: measures a packed table, and a Map with the same entries. A transport in this process
- * generates the records, so that the results do not include the cost of a broker.
+ * `npm run bench:tables`: compares a packed table with a Map that has the same entries. A transport in this process
+ * generates the records, so that the results exclude the cost of a broker.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type Packing, packedTable } from '../api/kit/packed/packed-table.ts'
@@ -34,7 +34,7 @@ interface Entry {
 
 const entryCodec: Codec<Entry> = {
   encode() {
-    throw new Error('the benchmark writes bytes')
+    throw new Error('unexpected: the benchmark provides encoded bytes, so nothing needs to be encoded')
   },
   decode: (buffer, start) => ({ reason: buffer.readUInt32LE(start), expiresAt: buffer.readDoubleLE(start + 4) }),
 }
@@ -97,7 +97,7 @@ function madeTransport(): Transport {
   return { partitionCounts: async () => new Map([[topic.name, 1]]), offsets, fetcher } as unknown as Transport
 }
 
-/** Returns the CPU time of this process. Other processes on the machine affect it less than the wall-clock time. */
+/** Returns the CPU time of this process. It is used because other processes affect it less than wall-clock time. */
 function cpuSeconds(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1e6
@@ -149,14 +149,14 @@ async function benchPacked(folder: string): Promise<void> {
     table = await open(folder)
   })
   delay.disable()
-  print('packed: reading the topic, without making the records', `${(loadSeconds - recordSeconds).toFixed(1)} s`)
+  print('packed: reading the topic, excluding the generation of the records', `${(loadSeconds - recordSeconds).toFixed(1)} s`)
   print('packed: longest pause of the event loop while reading', `${(delay.max * MS_PER_NS).toFixed(1)} ms`)
   print('packed: memory per entry', `${(table.bytes / table.size).toFixed(1)} bytes`)
   print('packed: resident memory in all, with garbage', `${((process.memoryUsage().rss - before) / MIB).toFixed(0)} MiB`)
   print('packed: lookup of a present key', `${lookups(table.get, 0, true).toFixed(2)} µs`)
   print('packed: lookup of an absent key', `${lookups(table.get, count, false).toFixed(2)} µs`)
-  // The look-ups have blocked the event loop for so long that the table counts as stale, and a stale table writes no
-  // snapshot.
+  // The look-ups have blocked the event loop for so long that the table counts as stale. This waits until it is fresh
+  // again, because a stale table writes no snapshot.
   while (table.isStale) await new Promise((resolve) => setTimeout(resolve, 1))
   print('packed: snapshot written', `${(await seconds(table.close)).toFixed(1)} s`)
   delay.reset()
@@ -178,7 +178,7 @@ function benchMap(): void {
       map.set(key, [utf8.decode(buffer, keyStart[index], keyEnd[index]), entryCodec.decode(buffer, valueStart[index], valueEnd[index])])
     }
   }
-  print('Map as in globalTable: filling, with making the records', `${(cpuSeconds() - start).toFixed(1)} s`)
+  print('Map as in globalTable: filling, including the generation of the records', `${(cpuSeconds() - start).toFixed(1)} s`)
   print('Map: heap per entry, with garbage', `${((process.memoryUsage().heapUsed - before) / count).toFixed(0)} bytes`)
   print('Map: lookup of a present key', `${lookups((key) => map.get(key), 0, true).toFixed(2)} µs`)
 }

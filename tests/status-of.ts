@@ -1,7 +1,10 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 
-/** Returns the status of a GET with exactly these headers. `fetch` would send neither Host nor Sec-Fetch-Site. */
+/**
+ * Sends a GET request with exactly these headers and returns the status. `fetch` would not send the given Host or
+ * Sec-Fetch-Site.
+ */
 export async function statusOf(url: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
   const sent = request(url, { headers })
   sent.end()

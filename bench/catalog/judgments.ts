@@ -39,12 +39,12 @@ export function readJudgments(folder: string, leastJudgments: number): Judgments
   return { titles, queries: queries.map(([text, judged]) => ({ text: withoutEntities(text), gains: judged })) }
 }
 
-/** The file was taken from web pages. */
+/** Replaces HTML entities. The data set contains them because its texts were copied from web pages. */
 function withoutEntities(text: string): string {
   return ENTITIES.reduce((changed, [entity, character]) => changed.replaceAll(entity, character), text)
 }
 
-/** Reads CSV by RFC 4180. */
+/** Parses CSV as specified in RFC 4180. */
 function rowsOf(text: string): string[][] {
   const rows: string[][] = []
   let row: string[] = []

@@ -12,8 +12,8 @@ export interface Accuracy {
   /** Greatest relative error of a count in the statistics. */
   readonly worstCount: number
   /**
-   * Relative error of the estimated number of visitors, grouped by the true number: the root mean square over all
-   * links.
+   * Relative error of the estimated number of visitors: the root mean square over all links, grouped by the true
+   * number.
    */
   readonly visitors: readonly (readonly [count: number, error: number])[]
 }

@@ -11,9 +11,9 @@ import { clickStream, type Spread } from './stream.ts'
 
 /** The cost of processing one backlog. CPU times are user and system seconds per million clicks. */
 export interface BacklogFigures {
-  /** Clicks per second, measured until the committed offsets cover all clicks, with sinks running concurrently. */
+  /** Clicks per second until the committed offsets cover all clicks. The sinks run concurrently. */
   readonly clicksPerSecond: number
-  /** Clicks per second, measured until Redis and ClickHouse also contain all clicks. */
+  /** Clicks per second until Redis and ClickHouse also contain all clicks. */
   readonly storedPerSecond: number
   readonly cpu: number
   readonly brokerCpu: number
@@ -96,8 +96,8 @@ async function untilCommitted(admin: Admin, transport: Transport, worker: Worker
       worker.check()
       for (const group of groups) {
         const waiting = await lags(admin, transport, group)
-        // End offsets include control records. Even a group that has caught up still lags by these records, until it
-        // commits their offsets a moment later.
+        // End offsets include control records. A group that has processed all clicks therefore lags until it also
+        // commits the offsets of these records, a moment later.
         if (waiting.size === 0 || [...waiting.values()].some((lag) => lag > 0)) return false
       }
       return true

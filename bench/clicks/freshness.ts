@@ -21,7 +21,7 @@ const LOOK_MS = 20
 const GIVEN_UP_MS = 60_000
 const ascending = (a: number, b: number) => a - b
 
-/** Measures the time until the first click of a new link is in the view, under a steady stream of other clicks. */
+/** Measures the time until the view counts the first click of a new link, under a steady stream of other clicks. */
 export async function measureFreshness(
   servers: BenchServers,
   transport: Transport,
@@ -58,7 +58,7 @@ export async function measureFreshness(
       await producer.send({ ...next(sentAt), short_code: code })
       await producer.flush()
       looks.push(look(code, sentAt))
-      // The interval varies, so that it does not align with the commits.
+      // The interval varies, so that clicks do not always arrive at the same point between two commits.
       await delay(Math.max(0, startedAt + 1_000 + (second % 7) * 37 - Date.now()))
     }
     await Promise.all(looks)

@@ -16,7 +16,10 @@ export interface ClickProducer {
   close(): Promise<void>
 }
 
-/** Creates a producer that sends clicks like the redirect does: Avro in the registry's format, keyed by short code. */
+/**
+ * Creates a producer that sends clicks in the same form as the redirect endpoint: Avro in the registry's format, keyed
+ * by short code.
+ */
 export async function clickProducer(transport: Transport, registry: SchemaRegistry): Promise<ClickProducer> {
   const count = (await transport.partitionCounts([clicks.name])).get(clicks.name) as number
   const values = (await openSerdes(registry, [clicks])).codecFor(clicks)

@@ -65,7 +65,7 @@ function sayAccuracy(): void {
   const { topFound, worstCount, visitors } = measureAccuracy()
   const percent = (share: number) => `${(share * 100).toFixed(2)} %`
   say(
-    `One link, 1,000,000 clicks from 100,000 referrers by Zipf's law: ${topFound} of the true top 10 referrers were served; the largest error of a count was ${percent(worstCount)}.`,
+    `One link, 1,000,000 clicks from 100,000 referrers by Zipf's law: ${topFound} of the true top 10 referrers were in the statistics; the largest relative error of a count was ${percent(worstCount)}.`,
   )
   say(`Visitors, root mean square error over 12 links: ${visitors.map(([count, error]) => `${count}: ${percent(error)}`).join(', ')}.`)
   say('')
@@ -77,7 +77,7 @@ async function pipeline(servers: BenchServers, userAgents: readonly string[]): P
   await transport.connect()
   try {
     await waitUntil(async () => (await worker.tasks()) === PARTITIONS, { what: 'the worker', timeoutMs: START_TIMEOUT_MS })
-    // The warm-up compiles the code, as in a long-running process.
+    // This run only warms up the worker, so that its code is compiled as in a long-running process.
     await measureBacklog(servers, transport, worker, { spread: 'zipf', count: Math.ceil(values.clicks / 3), userAgents, seed: 1 })
     say(row(TITLES))
     say(row(TITLES.map((_, index) => (index === 0 ? '---' : '--:'))))
@@ -91,7 +91,7 @@ async function pipeline(servers: BenchServers, userAgents: readonly string[]): P
       `P50 ${quantile(times, 0.5)} ms, P99 ${quantile(times, 0.99)} ms, greatest ${times.at(-1)} ms`
     say('')
     say(
-      `At ${rate} clicks/s: from the first click of a link to its statistics in the view ${shown(seenMs)} of ${seenMs.length} links; as_of was then ${shown(asOfAgeMs)} old.`,
+      `At ${rate} clicks/s: time from the first click of a link to its statistics in the view, ${seenMs.length} links: ${shown(seenMs)}; age of as_of at that time: ${shown(asOfAgeMs)}.`,
     )
   } finally {
     await transport.close()

@@ -8,12 +8,12 @@ export type Spread = (typeof SPREADS)[number]
 
 const LINKS = 100_000
 /**
- * Exponent of the popularity of links and referrers, similar to that of web pages: the weight of the k-th link or
- * referrer is 1 / k^1.1.
+ * Zipf exponent of the popularity of links and referrers: the k-th has the weight 1 / k^1.1. The popularity of web
+ * pages has a similar exponent.
  */
 const ZIPF_EXPONENT = 1.1
 const REFERRERS = 2_000
-/** Share of clicks without a referrer. In real traffic, about half of all clicks have none. */
+/** Share of clicks without a referrer. It is about a half in real traffic as well. */
 const DIRECT_SHARE = 0.5
 const VISITORS = 200_000
 const CODE_DIGITS = 7

@@ -12,7 +12,7 @@ export interface BenchConfig {
   readonly peer: PeerName | undefined
   /** Settings of the peer: its defaults, or the usual tuning. */
   readonly variant: 'default' | 'tuned'
-  /** Where the state of Flink lies. */
+  /** Where Flink keeps its state. */
   readonly peerState: (typeof PEER_STATES)[number]
   /** How the join in Kafka Streams is implemented: with its DSL or with processors. */
   readonly peerJoin: (typeof PEER_JOINS)[number]
@@ -141,7 +141,7 @@ export function workerEnvironment(env: NodeJS.ProcessEnv = process.env): WorkerE
   }
 }
 
-/** Returns the variables with which a contender's process starts. */
+/** Returns the environment variables for a contender's process. */
 export function workerProcessEnv(worker: WorkerEnvironment): NodeJS.ProcessEnv {
   return {
     ...process.env,

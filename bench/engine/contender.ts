@@ -20,7 +20,9 @@ export interface Contender {
 
 /** The processes of one run. */
 export interface Running {
-  /** Reports the first input record. `onFirst` is called once with the record's time in epoch ms. */
+  /**
+   * Calls `onFirst` once, when the contender reports its first input record, with the time of the report in epoch ms.
+   */
   watch(onFirst: (at: number) => void): void
   /** Calls `onLine` with the words of each line that a process of the contender prints. */
   listen(onLine: (words: readonly string[]) => void): void
@@ -102,8 +104,7 @@ function limitContender({ nodeArguments }: Pick<BenchConfig, 'nodeArguments'>): 
 const STDIO: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit']
 
 /**
- * The program of a contender, with the environment variables that it gets in addition to the variables that all
- * contenders get.
+ * The program of a contender. `settings` are its environment variables in addition to those that all contenders get.
  */
 interface Program {
   readonly command: string
@@ -112,8 +113,9 @@ interface Program {
 }
 
 /**
- * Initial and maximum size of V8's heap, as shares of the memory limit. Together with buffers outside the heap, V8 uses
- * up to twice the maximum size of the heap. The database gets a separate share (worker-process.ts).
+ * Initial and maximum size of V8's heap, as shares of the memory limit. The shares are small because V8 uses up to
+ * twice the maximum size of the heap, including buffers outside the heap, and because the database gets a separate
+ * share (worker-process.ts).
  */
 const INITIAL_HEAP_SHARE = 0.1
 const HEAP_SHARE = 0.15

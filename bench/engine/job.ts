@@ -7,7 +7,7 @@ export const PARTITIONS = 4
 export const KEEP_ALL = { 'retention.ms': '-1' }
 
 /**
- * A job in which contenders are compared. Keys are UTF-8 text, values are the Avro binary of one record without a
+ * A job on which contenders are compared. Keys are UTF-8 text, values are single records in Avro binary without a
  * header, and timestamps are event times.
  */
 export interface Job {
@@ -56,7 +56,7 @@ export interface JobTopology {
   readonly output: string
   /** Called for every input record. */
   readonly onRecord: () => void
-  /** Number of standby copies, for jobs whose workers are started and stopped. */
+  /** Number of standby copies, for measurements that start and stop workers. */
   readonly standby?: 0 | 1
   /** Number of bytes that J2 adds to the state of each card. Default 0. */
   readonly statePadding?: number | undefined

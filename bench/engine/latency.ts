@@ -8,7 +8,7 @@ import { type JobInput, PARTITIONS } from './job.ts'
 import { inputAppender } from './load.ts'
 import { readLongs } from './longs.ts'
 
-/** Latencies from the time at which a record is due until a poll returns its output. */
+/** Latencies, from the time at which a record was due until a poll returned its output. */
 export interface LatencyFigures {
   readonly p50Ms: number
   readonly p99Ms: number

@@ -3,7 +3,7 @@ import type { Transport, WorkerProducer } from '../../kafka/transport.ts'
 import { byteWriter } from '../../schemas/codec.ts'
 import { type JobInput, KEEP_ALL, PARTITIONS } from './job.ts'
 
-/** Number of records after which the producer waits for acknowledgements. */
+/** The producer waits for acknowledgements after this many records. */
 const FLUSH_RECORDS = 50_000
 
 /** Writes the whole input. Partitions the records in the same way as the Java client. */

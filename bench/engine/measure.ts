@@ -25,7 +25,7 @@ export interface RunFigures {
 
 const POLL_MS = 50
 const TIMEOUT_MS = 300_000
-/** Rate in records per second below which a long run is given up. */
+/** Lowest rate in records per second. A long run that is slower than this is aborted. */
 const LOWEST_RATE = 2_000
 const MS_PER_SECOND = 1_000
 const MILLION = 1e6
@@ -44,7 +44,7 @@ export interface Measured {
   readonly worker: WorkerEnvironment
   /** Number of input records. */
   readonly records: number
-  /** Number of records after which the contender counts as warm. Default: half of all records. */
+  /** The contender counts as warm after this many records. Default: half of all records. */
   readonly warmFrom?: number
   /** Process of the broker; undefined for an external broker. */
   readonly brokerPid?: number | undefined

@@ -5,7 +5,7 @@ export type JobName = (typeof JOB_NAMES)[number]
 export const PEER_NAMES = ['kafka-streams', 'flink', 'goka', 'quix', 'limit'] as const
 export type PeerName = (typeof PEER_NAMES)[number]
 
-/** Where the state of Flink lies. */
+/** Where Flink keeps its state. */
 export const PEER_STATES = ['rocksdb', 'heap'] as const
 /** Ways to implement the join in Kafka Streams. */
 export const PEER_JOINS = ['dsl', 'processor'] as const

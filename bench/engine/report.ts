@@ -1,6 +1,6 @@
 import { median, row } from '../harness/table.ts'
 
-/** A column of the table. It shows the same figure for every run. */
+/** A column of the table. It shows one figure of each run. */
 export interface Column<Figures> {
   readonly title: string
   readonly digits: number

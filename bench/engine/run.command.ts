@@ -13,11 +13,13 @@ export default command({
     variant: choice('Settings of the peer: its defaults, or those that its users usually tune.', ['default', 'tuned'], {
       default: 'default',
     }),
-    'peer-state': choice('State of Flink: in RocksDB or on the heap.', PEER_STATES, { default: 'rocksdb' }),
-    'peer-join': choice('Join of Kafka Streams in J3: the DSL, or the same algorithm as the engine.', PEER_JOINS, { default: 'dsl' }),
+    'peer-state': choice('Where Flink keeps its state: in RocksDB or on the heap.', PEER_STATES, { default: 'rocksdb' }),
+    'peer-join': choice('How Kafka Streams joins in J3: with its DSL, or with the algorithm of the engine.', PEER_JOINS, {
+      default: 'dsl',
+    }),
     guarantee: choice('Processing guarantee.', GUARANTEES, { default: 'exactly-once' }),
     workers: integer('Number of engine processes.', { default: 1, min: 1 }),
-    'peer-workers': integer('Number of threads or processes of the peer. Default: that of --workers.', { min: 1 }),
+    'peer-workers': integer('Number of threads or processes of the peer. Default: the value of --workers.', { min: 1 }),
     records: integer('Number of input records.', { default: 1_000_000, min: 1 }),
     runs: integer('Runs per contender; the medians are reported.', { default: 3, min: 1 }),
     'commit-ms': integer('Time between two commits in milliseconds.', { default: 100, min: 1 }),
@@ -30,9 +32,12 @@ export default command({
       { default: 0, min: 0, max: MAX_STATE_PADDING },
     ),
     memory: integer('Memory limit in MiB of each contender with its page cache. Requires root. Default: no limit.', { min: 1 }),
-    latency: integer('Instead measures the time from a record to its visible result, with job J2 at this many records per second.', {
-      min: 1,
-    }),
+    latency: integer(
+      'Instead of the throughput, measures the time from a record to its visible result, with job J2 at this many records per second.',
+      {
+        min: 1,
+      },
+    ),
   },
   environment: {
     MILLRACE_DATA: 'Folder of the public data sets; J1 and J2 read tweets and payments. Default: ../shared/data.',

@@ -18,9 +18,9 @@ import { type BenchServers, startServers, WITHOUT_CLICKHOUSE } from '../harness/
 import { median, quantile, row } from '../harness/table.ts'
 
 export interface BlocklistLoad {
-  /** Entities that are blocked and unblocked. */
+  /** Number of entities that are blocked and then unblocked. */
   readonly changes: number
-  /** Entries of the large list. */
+  /** Number of entries in the large list. */
   readonly entries: number
 }
 
@@ -36,7 +36,7 @@ const TOKEN_SECONDS = 3_600
 
 const log = createLogger('silent')
 
-/** Measures the time until three other instances enforce a change, and the cost of a large list. */
+/** Measures how long three other instances take to enforce a change of the blocklist, and the cost of a large list. */
 export async function blocklistTable(folder: string, load: BlocklistLoad, say: (text: string) => void): Promise<void> {
   const servers = await startServers(folder, WITHOUT_CLICKHOUSE)
   try {
@@ -120,12 +120,12 @@ async function enforcement(servers: BenchServers, changes: number, say: (text: s
     await api.stop()
     await worker.stop()
   }
-  say(`\n### Blocklist: ${changes} changes, ${READERS} other instances (target: P99 of 1 s from the answer)`)
+  say(`\n### Blocklist: ${changes} changes, ${READERS} other instances (target: P99 of 1 s from the response)`)
   say(`\n${row(['ms', 'median', 'P99', 'max'])}\n${row(['---', '--:', '--:', '--:'])}`)
-  say(row(['a change, sent → answered', ...summary(times.answer)]))
-  say(row(['blocked: answered → enforced by all', ...summary(times.blocked)]))
-  say(row(['removed: answered → no longer enforced by any', ...summary(times.unblocked)]))
-  say(row([`a bulk of 1,000, sent → answered`, ...summary(times.bulk)]))
+  say(row(['a change: request → response', ...summary(times.answer)]))
+  say(row(['blocked: response → enforced by all', ...summary(times.blocked)]))
+  say(row(['removed: response → no longer enforced by any', ...summary(times.unblocked)]))
+  say(row([`a bulk of 1,000: request → response`, ...summary(times.bulk)]))
 }
 
 async function largeList(servers: BenchServers, entries: number, say: (text: string) => void): Promise<void> {
@@ -150,7 +150,7 @@ async function largeList(servers: BenchServers, entries: number, say: (text: str
   say(row(['a Map of keys and times', `${(map / MIB).toFixed(1)} MiB`, '', '']))
 }
 
-/** Writes entries as the topology does, half of them permanent. */
+/** Writes entries in the same form as the topology. Half of them are permanent. */
 async function writeEntries(transport: Transport, registry: string, entries: number): Promise<void> {
   const now = Date.now()
   const producer = await topicProducer(fraudBlocklist)(transport, registryClient({ url: registry }))
@@ -178,7 +178,7 @@ function entryOf(index: number, now: number): FraudBlocklistEntry {
   }
 }
 
-/** Returns the heap memory that a Map with this many entries takes, without garbage. */
+/** Returns the heap memory of a Map with this many entries, measured after garbage collection. */
 function mapBytes(entries: number): number {
   const { gc } = globalThis
   gc?.()
@@ -187,8 +187,8 @@ function mapBytes(entries: number): number {
   const now = Date.now()
   for (let index = 0; index < entries; index++) {
     const { entity_type, entity_value, expires_at } = entryOf(index, now)
-    // The copy makes the key a flat string, like a key that was read from a record. Without it, V8 would store a
-    // concatenation of two strings.
+    // The copy makes the key a flat string, like a key read from a record. Without the copy, V8 would store the key as
+    // a concatenation of two strings.
     map.set(Buffer.from(`${entity_type}:${entity_value}`).toString('latin1'), expires_at)
   }
   gc?.()
@@ -216,7 +216,7 @@ async function bodyOf<T>(sent: Promise<Response>): Promise<T> {
 async function until(isTrue: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + READY_TIMEOUT_MS
   while (!(await isTrue())) {
-    if (performance.now() > end) throw new Error('waited too long')
+    if (performance.now() > end) throw new Error('the blocklist change was not enforced in time')
     await delay(LOOK_EVERY_MS)
   }
 }

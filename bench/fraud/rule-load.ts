@@ -20,7 +20,7 @@ const OTHER_IDS = 1_000
 const TIMESTAMP_MS = Date.UTC(2026, 0, 1)
 const USER_AGENT = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
 
-/** Lists that some of the rules read. */
+/** Lists that some of the rules refer to. */
 export const BENCH_LISTS = new Map([['trusted', new Set(Array.from({ length: LIST_SIZE }, (_, index) => `m${index}`))]])
 
 const numbers = FIELDS.filter(({ type }) => type === 'number').map(({ name }) => name)

@@ -17,7 +17,7 @@ export interface RuleTimes {
   readonly compileMs: number
   /** Live rules that match per transaction. */
   readonly matches: number
-  /** Times of all evaluations, in ms. They include delays by other processes of the machine. */
+  /** Times of all evaluations, in ms. They include delays caused by other processes on the machine. */
   readonly all: { readonly median: number; readonly p99: number }
   /** Times of the fastest evaluation of each transaction, in ms. Other processes hardly affect them. */
   readonly fastest: { readonly median: number; readonly p99: number }
@@ -31,7 +31,8 @@ export function measureRules(): RuleTimes {
   const compileStart = performance.now()
   const ruleSet = compileRuleSet(1, rules)
   const compileMs = performance.now() - compileStart
-  if (ruleSet.live.length !== MAX_ACTIVE_RULES) throw new Error(`Rules are broken: ${JSON.stringify(ruleSet.broken[0])}`)
+  if (ruleSet.live.length !== MAX_ACTIVE_RULES)
+    throw new Error(`some rules do not compile, for example ${JSON.stringify(ruleSet.broken[0])}`)
   const tallies = new RuleTallies(ruleSet)
   const clock = () => performance.now()
   const all: number[] = []

@@ -5,15 +5,18 @@ import { PART_NAMES } from './part-names.ts'
 export default command({
   call: 'npm run bench:fraud --',
   description:
-    'Measures the parts of fraud scoring. Rules, without servers: how long 500 rules take on one transaction, here and in two other engines, which npm installs. Blocklist, on separate servers: how soon other instances enforce a change, and the memory and start-up time of a large list, compared with a Map. Models: the three models in their process, without servers. Profiles: how fast their topology processes a backlog, compared with Kafka Streams on J2, and when a profile is in Redis. Scores: payments scored by one API with its workers, also with all payments from one IP address or to one merchant. Linux only, because CPU times come from /proc.',
+    'Measures the parts of fraud scoring. Rules, without servers: how long 500 rules take for one transaction, in this engine and in two peers that npm installs. Blocklist, on separate servers: how soon other instances enforce a change, and the memory and start-up time of a large list compared with a Map. Models: the three models in their process, without servers. Profiles: how fast their topology processes a backlog, compared with Kafka Streams on J2, and how soon a profile is in Redis. Scores: payments scored by one API with its workers, spread evenly, all from one IP address, or all to one merchant. Linux only, because CPU times come from /proc.',
   options: {
     part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
-    changes: integer('Changes of the blocklist.', { default: 200, min: 1 }),
-    entries: integer('Entries of the large blocklist, and of the one with which payments are scored.', { default: 1_000_000, min: 1 }),
-    users: integer('Users with a week of payments.', { default: 100_000, min: 100 }),
+    changes: integer('Number of changes to the blocklist.', { default: 200, min: 1 }),
+    entries: integer('Number of entries in the large blocklist, and in the blocklist that is used for scoring payments.', {
+      default: 1_000_000,
+      min: 1,
+    }),
+    users: integer('Number of users. Each has a history of one week of payments.', { default: 100_000, min: 100 }),
     scores: integer('Scores per second.', { default: 1_000, min: 10 }),
     seconds: integer('Duration of one round of scores.', { default: 15, min: 1 }),
-    records: integer('Transactions of a backlog of profiles.', { default: 200_000, min: 1_000 }),
+    records: integer('Number of transactions in the backlog for profiles.', { default: 200_000, min: 1_000 }),
     rounds: integer('Rounds of each measurement of profiles and scores; the table has medians.', { default: 3, min: 1 }),
     prof: text('Writes a .cpuprofile of the API that scores, and of its workers, into this folder.', { placeholder: 'FOLDER' }),
     note: text('Appends the results to bench/results.md under this note.'),

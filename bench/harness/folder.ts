@@ -18,7 +18,7 @@ const PORTS = [
   'SHORT_PORT',
 ]
 
-/** A promise that Ctrl-C rejects, so that a benchmark stops everything that it has started. */
+/** Rejects on Ctrl-C or SIGTERM, so that a benchmark can stop everything that it has started. */
 export const interrupted = new Promise<never>((_, reject) => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => reject(new Error('interrupted')))
 })
@@ -55,7 +55,7 @@ export function withStarted<S extends { stop(): Promise<void> }, T>(
  */
 export async function ownStack(folder: string): Promise<Record<string, string>> {
   mkdirSync(folder, { recursive: true })
-  // The programs that npm start has already downloaded are reused.
+  // Reuses the programs that `npm start` has already downloaded.
   const tools = join(localConfig().home, 'tools')
   mkdirSync(tools, { recursive: true })
   // If an earlier run used this folder, the link already exists.

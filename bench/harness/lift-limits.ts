@@ -8,8 +8,8 @@ import { benchTransport } from './broker.ts'
 import type { BenchServers } from './servers.ts'
 
 /**
- * Makes all seeded rules inactive, as an administrator does before a load test (docs/services/limits.md#seeded-rules).
- * Call it before the API starts.
+ * Makes all seeded rate limits inactive, as an administrator does before a load test
+ * (docs/services/limits.md#seeded-rules). Must be called before the API starts.
  */
 export async function liftSeededLimits({ addresses }: Pick<BenchServers, 'addresses'>): Promise<void> {
   const transport = benchTransport(addresses.kafka)

@@ -1,9 +1,9 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Limits the memory of processes, including the page cache of the files that they read and write. */
+/** A memory limit for processes. The page cache of the files that they read and write counts towards the limit. */
 export interface MemoryLimit {
-  /** Program and arguments that start `command` under the limit. */
+  /** Returns the program and arguments that start `command` under the limit. */
   wrap(command: string, args: readonly string[]): [string, string[]]
   /** Removes the limit's control group. Its processes must have ended. */
   remove(): void
@@ -18,7 +18,7 @@ const BYTES_PER_MIB = 1024 * 1024
 const ENTER = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
 
 /**
- * Creates a control group of Linux (version 1 or 2) with a limit.
+ * Creates a Linux control group (version 1 or 2) with a memory limit.
  * @throws Error when the machine has no memory controller, or the process may not create control groups
  */
 export function memoryLimit(mib: number, name: string, root: string = CGROUPS): MemoryLimit {

@@ -14,7 +14,7 @@ const READY_TIMEOUT_MS = 120_000
 
 /** A Node process that a benchmark has started. */
 export interface NodeProcess {
-  /** The log line with which the process reported that it was ready. */
+  /** The parsed log line in which the process reported that it was ready. */
   readonly line: Record<string, unknown>
   readonly pid: number
   stop(): Promise<void>
@@ -34,7 +34,7 @@ export function startNode(
   return startProgram(process.execPath, [...flags, join(ROOT, main), ...args], env, event)
 }
 
-/** Starts an API process with the same flags as `npm start`, and the same limit of heaps. */
+/** Starts an API process with the same flags and heap limits as `npm start`. */
 export function startApiProcess(flags: readonly string[], env: Record<string, string>): Promise<NodeProcess> {
   return startNode('api/main.ts', [...API_HEAP_FLAGS, ...flags], { ...API_HEAP_ENV, ...env }, 'api_started')
 }

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 
 /**
- * Listens on a free port until the process ends, so that the other workers of its group notice when it has ended.
+ * Listens on a free port until the process ends. Other workers of the group connect to the port and notice from it that
+ * the process has ended.
  * @returns the HTTP address
  */
 export async function processAddress(): Promise<string> {

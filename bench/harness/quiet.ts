@@ -6,12 +6,14 @@ const SAMPLE_MS = 1_000
 /** Share of all cores that may be busy on a quiet machine. Idle servers take about a tenth of one core. */
 const QUIET_SHARE = 0.12
 /**
- * Maximum wait for a quiet machine. A machine on which other programs are running never becomes quiet, so the benchmark
- * continues after this time and reports the load.
+ * How long to wait for a quiet machine. If other programs keep it busy, the benchmark then continues and reports the
+ * load.
  */
 const LIMIT_MS = 120_000
 
-/** Waits until the machine is nearly idle, for example until servers have processed the seeded data. */
+/**
+ * Waits until the machine is nearly idle, so that, for example, the servers have finished processing the seeded data.
+ */
 export async function untilQuiet(): Promise<void> {
   const end = performance.now() + LIMIT_MS
   while (performance.now() < end) {

@@ -10,11 +10,11 @@ import { stackServers } from '../../deploy/local/servers.ts'
 import type { AnyTopic } from '../../schemas/topic.ts'
 import { ownStack } from './folder.ts'
 
-/** The servers of one run, which contain no data at the start. */
+/** The servers of one run. They contain no data at the start. */
 export interface BenchServers {
   readonly home: Home
   readonly addresses: Addresses
-  /** Settings that point processes to these servers. */
+  /** Environment variables that make processes use these servers. */
   readonly env: Readonly<Record<string, string>>
   /** Base URL of the metrics of the API that `startApi` starts. */
   readonly operationsUrl: string
@@ -22,7 +22,7 @@ export interface BenchServers {
   /** Process id of each server; 0 for a server that was not started. */
   readonly pids: Readonly<Record<ServerName, number>>
   startApi(): Promise<Component>
-  /** Starts two workers for the given services: one that decides commands, and one that runs everything else. */
+  /** Starts two workers for the given services: one decides commands, the other runs everything else. */
   startWorkers(pipelines: string): Promise<Component[]>
   /** Runs a query in ClickHouse and returns the first column of the first row. */
   query(sql: string): Promise<number>
@@ -43,7 +43,7 @@ export interface ServersOptions {
   readonly partitionsOf?: (topic: AnyTopic) => number
 }
 
-/** The servers that services need if they store nothing in ClickHouse. */
+/** The servers for services that store nothing in ClickHouse. */
 export const WITHOUT_CLICKHOUSE: ServersOptions = { names: ['kafka', 'redis', 'registry'], brokerHeapMb: 256 }
 
 const ALL: readonly ServerName[] = ['kafka', 'redis', 'clickhouse', 'registry']

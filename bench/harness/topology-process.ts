@@ -1,7 +1,7 @@
 /**
- * Runs one topology without sinks. Prints a line with its start time when its tasks are running. Arguments: address of
- * Kafka, URL of the schema registry, folder of the state, path of the topology's module from the repository's root, and
- * name of its export.
+ * Runs one topology without sinks. When its tasks are running, prints a line with the current time. Arguments: address
+ * of Kafka, URL of the schema registry, folder for the state, path of the topology's module from the repository root,
+ * and name of the export.
  */
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'

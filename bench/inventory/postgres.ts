@@ -6,24 +6,24 @@ import { freePort } from '../../deploy/local/ports.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { PeerMissingError } from '../peer-missing.ts'
 
-/** Where Debian puts its versions. */
+/** Folder in which Debian installs PostgreSQL, with one subfolder per version. */
 const INSTALLED = '/usr/lib/postgresql'
-/** The server refuses to run as root. */
+/** Account that runs the server, because the server refuses to run as root. */
 const ACCOUNT = 'nobody'
 const DATABASE = 'postgres'
 const CLIENTS = 64
 const STARTED = { what: 'PostgreSQL to start', timeoutMs: 30_000, intervalMs: 100 }
 const MICROSECONDS_PER_MS = 1_000
 /**
- * Columns of pgbench's log: the duration of the transaction and, if a rate is set, the delay of its start, both in
- * microseconds.
+ * Column of pgbench's log with the duration of the transaction in microseconds. Because a rate is set, the duration
+ * includes the delay of the start.
  */
 const TIME_COLUMN = 2
 
 /**
- * The schema: one row per variant, and one row per reservation. Each operation is one transaction, which updates the
- * stock under a condition and inserts or deletes the reservation. As in the measurements of the API, half of the
- * operations are reservations.
+ * The schema: one row per variant, and one row per reservation. Each operation is one transaction. It updates the stock
+ * if there is enough, and inserts or deletes the reservation. As in the measurements of the API, half of the operations
+ * are reservations.
  */
 const SCHEMA = (variants: number, quantity: number) => `
 CREATE TABLE stock (variant_id bigint PRIMARY KEY, available int, reserved int, version bigint) WITH (fillfactor = 50);
@@ -49,7 +49,8 @@ FROM ended WHERE stock.variant_id = ended.variant_id;`
 
 export interface Postgres {
   /**
-   * Returns the durations of all operations in ms, in ascending order. Each duration begins when its operation was due.
+   * Returns the durations of all operations in ms, in ascending order. Durations are measured from the time at which
+   * the operation was due.
    */
   measure(options: { variants: number; perSecond: number; seconds: number; quantity: number }): number[]
   stop(): Promise<void>
@@ -115,10 +116,7 @@ export async function startPostgres(folder: string): Promise<Postgres> {
 /** Permission for all accounts to access files in a folder, but not to list the folder. */
 const PASS = 0o001
 
-/**
- * Lets every account access a folder through its temporary parent folders, but gives no permission to list these
- * folders.
- */
+/** Lets every account pass through the parent folders of a folder, without the permission to list them. */
 function openPathTo(folder: string): void {
   for (let path = folder; path !== dirname(path); path = dirname(path)) {
     const { mode } = statSync(path)

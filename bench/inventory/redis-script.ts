@@ -2,8 +2,8 @@ import { Redis } from 'ioredis'
 import type { Subject } from './subject.ts'
 
 /**
- * Moves stock if there is enough. The script stores no log, no reservations and no answers, so a complete service that
- * keeps stock in Redis cannot be faster.
+ * Moves stock if there is enough. The script stores no log, no reservations and no responses, so it is an upper bound:
+ * a complete service that keeps stock in Redis cannot be faster.
  */
 const MOVE = `
 local available, reserved = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -4,12 +4,12 @@ import { flag, integer } from '../../scripts/command-line/option.ts'
 export default command({
   call: 'npm run bench:inventory --',
   description:
-    'Measures reservations, deductions and releases of stock at a fixed rate, with their parts: first over many variants, then on one. Compares them with conditional updates in PostgreSQL, and with a bare script in Redis as the upper bound. Missing peers are skipped. Linux only, because CPU times come from /proc.',
+    'Measures reservations, deductions and releases of stock at a fixed rate, and the parts of their latency: first over many variants, then on one. Compares them with conditional updates in PostgreSQL, and with a bare Redis script as the upper bound. Missing peers are skipped. Linux only, because CPU times come from /proc.',
   options: {
     rate: integer('Operations per second.', { default: 500, min: 1 }),
     seconds: integer('Duration of each measurement.', { default: 20, min: 1 }),
-    variants: integer('Number of variants of the first measurement.', { default: 10_000, min: 1 }),
-    open: integer('Number of open reservations of the variant in a third measurement, which has no peers. 0 skips this measurement.', {
+    variants: integer('Number of variants in the first measurement.', { default: 10_000, min: 1 }),
+    open: integer('Number of open reservations of the single variant in a third measurement, without peers. 0 skips this measurement.', {
       default: 0,
       min: 0,
     }),

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:inventory`: measures operations on stock at a fixed rate, and their parts, first over many variants
- * and then on one variant. Two peers perform the same operations. See run.command.ts.
+ * `npm run bench:inventory`: measures stock operations at a fixed rate and the parts of their latency, first over many
+ * variants and then on one variant. Two peers perform the same operations. See run.command.ts.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../deploy/local/wait.ts'
@@ -80,7 +80,7 @@ async function fill(subject: { receive(variant: number, quantity: number): Promi
   }
 }
 
-/** Opens reservations that nobody ends. */
+/** Opens reservations that stay open during the measurement. */
 async function reserveMany(subject: Subject, count: number): Promise<void> {
   for (let first = 0; first < count; first += FILLING_AT_ONCE) {
     const some = Array.from({ length: Math.min(FILLING_AT_ONCE, count - first) }, () => subject.reserve(variantAt(0)))

@@ -8,7 +8,7 @@ import { startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 /** One API, one worker that decides commands, and the servers that they need. */
 export interface InventoryServers {
   readonly apiUrl: string
-  /** Base URLs of metrics. */
+  /** Base URL of the API's metrics. */
   readonly operationsUrl: string
   readonly workerUrl: string
   readonly redisUrl: string

@@ -1,4 +1,4 @@
-/** Who keeps stock in a measurement. */
+/** A system under test that keeps stock. */
 export interface Subject {
   /** Reserves one unit. @returns the id of the reservation, or undefined if the request failed */
   reserve(variant: number): Promise<string | undefined>
@@ -9,7 +9,10 @@ export interface Subject {
 /** One operation of a measurement. */
 export interface Operation {
   readonly kind: 'RESERVE' | 'DEDUCT' | 'RELEASE'
-  /** Milliseconds since the operation was due, so that a late generator does not improve the result. */
+  /**
+   * Duration in ms, measured from the time at which the operation was due, so that a late load generator does not
+   * improve the result.
+   */
   readonly ms: number
   readonly succeeded: boolean
 }

@@ -9,8 +9,8 @@ import declaration from './run.command.ts'
 
 /**
  * Compares this service's language detection with that of highlight.js on the same files. The detection table was
- * developed on the set `markup`, in which each fragment shows one element of syntax. The set `detect` has one file per
- * language and was not used for development.
+ * developed on the set `markup`, whose fragments each show one element of syntax. The set `detect`, with one file per
+ * language, was not used for development.
  */
 interface Sample {
   readonly set: string
@@ -20,12 +20,9 @@ interface Sample {
 
 type Guess = (text: string) => string
 
-/** Maps languages of the test files to those of this service, which distinguishes fewer languages. */
+/** Maps languages of the test files to this service's languages. The service distinguishes fewer of them. */
 const SAME: Readonly<Record<string, string>> = { html: 'xml' }
-/**
- * Relevance below which the language counts as unknown. The threshold is needed because highlight.js names a language
- * for any text.
- */
+/** Minimum relevance. Below it, the language counts as unknown, because highlight.js names a language for any text. */
 const MIN_RELEVANCE = 2
 const PERCENT = 100
 const SETS = ['detect', 'markup']
@@ -102,7 +99,7 @@ async function main(): Promise<void> {
       const recall = SETS.map((set) => (files[set] === undefined ? '–' : `${right[set] ?? 0}/${files[set]}`))
       return [language, ...recall, percent(sum(right), sum(right) + wrong)]
     })
-  /** To save lines, the table has several columns of languages. */
+  /** The table lists several languages per row, to save lines. */
   const height = Math.ceil(rows.length / COLUMNS)
   const repeated = (cells: readonly string[]) => Array.from({ length: COLUMNS }, () => cells).flat()
   print(

@@ -7,11 +7,11 @@ export interface AnswerProxy {
 }
 
 export interface DelayingProxy extends AnswerProxy {
-  /** Delay of each reply from now on. */
+  /** Delay of all subsequent replies, in ms. */
   delayMs: number
 }
 
-/** A part of Redis' output. Parts are always forwarded in order. */
+/** A chunk of Redis' output that is being held back. Chunks are always forwarded in order. */
 interface Held {
   readonly data: Buffer
   isLetGo: boolean
@@ -19,7 +19,8 @@ interface Held {
 
 /**
  * Starts a proxy between clients and Redis that can hold back replies.
- * @param answer called with each part of Redis' output; `pass` forwards the part to the client, now or later
+ * @param answer called with each chunk of Redis' output; it calls `pass`, now or later, to forward the chunk to the
+ * client
  */
 export async function answerProxy(redisUrl: string, answer: (pass: () => void) => void): Promise<AnswerProxy> {
   const target = Number(new URL(redisUrl).port)

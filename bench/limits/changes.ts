@@ -21,8 +21,8 @@ const RULE = '/api/v1/rate-limits/rules/watched'
 const FIRST_LIMIT = 1_000_000
 
 /**
- * Measures the time from a change of a rule until all nodes apply the change, with separate servers, one worker and
- * three API processes.
+ * Measures the time from a change of a rule until all nodes apply it. Uses separate servers, one worker and three API
+ * processes.
  */
 export async function changesTable(folder: string, say: (text: string) => void): Promise<void> {
   const servers = await startNodes(folder)
@@ -74,12 +74,12 @@ async function untilLimit(url: string, limit: number): Promise<void> {
     if (answer.headers.get('x-ratelimit-limit') === String(limit)) return
     await delay(LOOK_EVERY_MS)
   }
-  throw new Error(`the limit ${limit} is not in force at ${url} after ${FORCE_TIMEOUT_MS} ms`)
+  throw new Error(`the limit ${limit} is still not in force at ${url} after ${FORCE_TIMEOUT_MS} ms`)
 }
 
 interface Servers {
   readonly urls: readonly string[]
-  /** Headers of an administrator. */
+  /** Headers with an administrator's token. */
   readonly headers: Record<string, string>
   stop(): Promise<void>
 }

@@ -18,7 +18,7 @@ const OUTPUT_BYTES = 256 * 1024 * 1024
 const SECONDS_PER_MINUTE = 60
 
 /**
- * envoyproxy/ratelimit, a Go service with a gRPC interface. The peer uses the same Redis and supports only fixed
+ * A peer: envoyproxy/ratelimit, a Go service with a gRPC interface. It uses the same Redis and supports only fixed
  * windows.
  */
 export interface EnvoyPeer {

@@ -39,9 +39,7 @@ async function admin<T>(redis: Component, work: (client: Redis) => Promise<T>): 
 
 const LOOP = 'for turn = 1, tonumber(ARGV[1]) do end'
 const BLOCKED_MS = 1_000
-/**
- * Number of loop iterations for the calibration. It is high enough for a useful measurement, but fast on any machine.
- */
+/** Number of loop iterations for the calibration: enough for a useful measurement, but fast on any machine. */
 const TRIED_TURNS = 5_000_000
 
 /**
@@ -90,8 +88,8 @@ const FAULTS: readonly Fault[] = [
 ]
 
 /**
- * Measures the latency that limits add at 2,000 requests per second while Redis fails. Requests without a decision are
- * admitted, so a fault never causes a rejection.
+ * Measures the latency that rate limits add at 2,000 requests per second while Redis fails. Requests without a decision
+ * are admitted, so a fault never causes a rejection.
  */
 export async function faultTable(folder: string, say: (text: string) => void): Promise<void> {
   say(`\n### Faults: ${PER_SECOND} requests per second, ${FAULT_MS / 1_000} s of fault`)

@@ -26,14 +26,14 @@ const PERCENT = 100
 
 interface Load {
   readonly limit: Limit
-  /** Time from the start of the first window until the load starts. */
+  /** Time from the start of the first window until the load starts, in µs. */
   readonly offsetUs: number
   readonly stretches: readonly { readonly seconds: number; readonly times: number }[]
 }
 
 /**
- * Computes how far the admitted requests of each window differ from those of the exact limiter, as a fraction of the
- * limit.
+ * Computes, for each window, the difference between the numbers of requests that the leases and the exact limiter
+ * admit, as a fraction of the limit.
  */
 async function differences({ limit, offsetUs, stretches }: Load, count: number, random: Random): Promise<number[]> {
   let nowUs = START_US + offsetUs

@@ -1,8 +1,7 @@
 import { openSubject, type SubjectName, type SubjectOptions } from './subjects.ts'
 
 /**
- * The job of a load process. `run.ts` passes the job as an argument, and the process prints its result as one line of
- * JSON.
+ * The task of a load process. `run.ts` passes it as an argument, and the process prints its report as one line of JSON.
  */
 export interface LoadOrder extends SubjectOptions {
   readonly subject: SubjectName
@@ -11,8 +10,8 @@ export interface LoadOrder extends SubjectOptions {
   /** Number of callers, chosen with equal probability. */
   readonly callers: number
   /**
-   * Mode of the load. `closed` contains the number of requests in flight. `open` contains the number of requests per
-   * second, which does not depend on the responses.
+   * Closed or open loop. `closed` is the number of requests in flight. `open` is the number of requests per second,
+   * regardless of response times.
    */
   readonly mode: { readonly closed: number } | { readonly open: number }
   /** Whether the process reports the times of admitted requests. */
@@ -35,7 +34,7 @@ export interface LoadReport {
 
 const MS_PER_SECOND = 1_000
 const US_PER_SECOND = 1_000_000
-/** Number of synchronous decisions after which the load process yields to the event loop. */
+/** The load process yields to the event loop after this many synchronous decisions. */
 const TURN_EVERY = 32
 const MAX_SAMPLES = 4_000_000
 

@@ -16,9 +16,15 @@ const FIRST_RATE = 2_000
 const LAST_RATE = 1_024_000
 /** Number of bisection steps after the doubling. They narrow the rate down to an eighth of the last doubling step. */
 const BISECTIONS = 3
-/** Minimum share of the due requests that must be sent. If fewer are sent, the load process itself is saturated. */
+/**
+ * Minimum share of the due requests that must be sent. If fewer are sent, the load process itself is saturated, and the
+ * step fails.
+ */
 const LEAST_SENT = 0.98
-/** Number of failed tries after which a step has failed. A single try may fail because of other load on the machine. */
+/**
+ * Number of tries per step. A step fails only if all of them fail, because one try may fail due to other load on the
+ * machine.
+ */
 const TRIES = 2
 
 interface Step {
@@ -30,7 +36,7 @@ interface Step {
 /**
  * Finds the highest rate at which decisions add less than 2 ms to 99 % of requests. One process makes the decisions,
  * with Redis on the same machine.
- * @param traffic selects the kinds of traffic whose names contain this text
+ * @param traffic measures only kinds of traffic whose names contain this text
  */
 export async function rateTable(
   apply: ApplyRate,

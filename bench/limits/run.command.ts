@@ -10,7 +10,7 @@ export default command({
   options: {
     seconds: number('Duration of each load.', { default: 4, min: 1 }),
     only: choices('Measurements to run.', SECTIONS, { default: 'all' }),
-    traffic: text('Only the kinds of traffic whose name contains this text, such as hot.'),
+    traffic: text('Measures only kinds of traffic whose name contains this text, such as hot.'),
     processes: integers('Numbers of processes that share a limit.', { default: '1,2,4', min: 1 }),
   },
   examples: [['--only speed,latency --traffic hot', 'Prints two tables for ten hot callers.']],

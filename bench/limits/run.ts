@@ -29,14 +29,14 @@ const TOOLS = join(ROOT, '.millrace', 'tools')
 const OUTPUT_BYTES = 256 * 1024 * 1024
 const ENVOY = 'envoyproxy/ratelimit'
 const IN_FLIGHT = 128
-/** Rate at which latencies are compared, in requests per second. Every subject can sustain this rate. */
+/** Rate at which latencies are compared, in requests per second. All subjects can sustain it. */
 const SHARED_RATE = 5_000
 const WARM_UP_SECONDS = 1
 /** The limiter's production time-out (docs/services/limits.md#without-redis). */
 const TIMEOUT_MS = 5
 /**
- * Time-out in the comparison with peers. It is long, because the peers wait for an overloaded store. With the usual
- * short time-out, requests that are admitted without a decision would count as decisions.
+ * Time-out in the comparison with peers. It is long because the peers also wait for an overloaded store. With the usual
+ * short time-out, Millrace would admit requests without a decision, and these would count as decisions.
  */
 const PATIENT_MS = 1_000
 
@@ -112,8 +112,8 @@ async function withEnvoy<T>(start: StartEnvoy, limit: number, window: number, us
 }
 
 /**
- * Measures the accuracy for one caller at twice its limit, through 1, 2 and 4 processes. Only the first table includes
- * the peers, because they cannot limit the time of a request to the store.
+ * Measures the accuracy for one caller that sends twice its limit through 1, 2 and 4 processes. Only the first table
+ * includes the peers, because they have no time-out for the store.
  */
 async function accuracy(redisUrl: string, subjects: readonly SubjectName[], envoy: StartEnvoy | undefined): Promise<void> {
   await accuracyTable(redisUrl, 'no time-out for the store', PATIENT_MS, subjects, envoy)

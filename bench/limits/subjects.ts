@@ -33,7 +33,7 @@ async function flexibleLimiters() {
 export interface Subject {
   /** Returns true if the request is admitted. */
   decide(caller: string): boolean | Promise<boolean>
-  /** Number of requests admitted because the store did not respond. */
+  /** Number of requests that were admitted because the store did not respond. */
   readonly undecided: number
   close(): Promise<void>
 }
@@ -69,7 +69,7 @@ export async function openSubject(name: SubjectName, options: SubjectOptions): P
   }
 }
 
-/** Creates Millrace's complete limiter. It matches rules, runs one script per turn of the event loop, and decides. */
+/** Creates Millrace's complete limiter: it matches rules, runs one script per turn of the event loop, and decides. */
 function ours(redis: Redis, { limit, windowSeconds, prefix, timeoutMs }: SubjectOptions, hasLeases: boolean): Subject {
   const monotonic = () => performance.now()
   const own = ownCounts({ now: Date.now, monotonic })

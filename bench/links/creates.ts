@@ -1,13 +1,15 @@
 import { Agent, request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** One answered request of the open loop. Times are in ms. */
+/** One request of the open loop and its response. Times are in ms. */
 export interface Created {
   /** 0 when the connection failed. */
   readonly status: number
-  /** Time since the request was due, so that a late generator does not improve the result. */
+  /**
+   * Time from when the request was due until the response, so that a late load generator does not improve the result.
+   */
   readonly totalMs: number
-  /** Time from sending the request until its command is decided. */
+  /** Time from sending the request until its command was decided. */
   readonly decidedMs: number
   readonly code: string
 }
@@ -15,7 +17,7 @@ export interface Created {
 const MS_PER_SECOND = 1_000
 /**
  * Maximum number of connections, similar to that of load balancers. Without this limit, a stall of one second would
- * open 500 new connections, which do not fit into the accept queue of a server.
+ * open 500 new connections, too many for the server's accept queue.
  */
 const CONNECTIONS = 256
 

@@ -2,7 +2,7 @@
  * `npm run bench:links`: measures the time to create a link, and the parts of this time, at a fixed rate. Then it
  * measures redirects in a closed loop, alternating with two peers: nginx with the same links in its configuration (the
  * upper bound), and a redirect service in Go on the same Redis. Redirects are also measured while Kafka is slow, while
- * Kafka is stopped, and while the buffer of clicks is full. See run.command.ts.
+ * Kafka is stopped, and while the click buffer is full. See run.command.ts.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../deploy/local/wait.ts'
@@ -29,7 +29,7 @@ const CREATE_WARM_UP_SECONDS = 15
 const REDIRECT_SECONDS = 5
 /**
  * Duration of a measurement in which all clicks stay in the buffer. In this time, two cores serve fewer than 100,000
- * redirects, and the buffer has room for 100,000 clicks.
+ * redirects, so the clicks fit into the buffer.
  */
 const BUFFERED_SECONDS = 2
 /** Delay of messages to and from Kafka in each direction, in ms. A click is therefore acknowledged after one second. */
@@ -83,8 +83,10 @@ async function benchCreates(servers: LinksServers): Promise<void> {
   const made = created.filter(({ status }) => status === 201)
   say(`whole request, from when it was due: ${spread(made.map(({ totalMs }) => totalMs))}`)
   say(`  sent → decided: ${spread(made.map(({ decidedMs }) => decidedMs))}`)
-  say(`  decided → answered: ${spread(made.map(({ totalMs, decidedMs }) => Math.max(0, totalMs - decidedMs)))}`)
-  say(`means: command acknowledged by Kafka ${mean(API_PARTS[0])}, result there ${mean(API_PARTS[1])}, one commit ${mean(WORKER_PARTS[0])}`)
+  say(`  decided → response: ${spread(made.map(({ totalMs, decidedMs }) => Math.max(0, totalMs - decidedMs)))}`)
+  say(
+    `means: command acknowledged by Kafka ${mean(API_PARTS[0])}, result available ${mean(API_PARTS[1])}, one commit ${mean(WORKER_PARTS[0])}`,
+  )
   say(
     `CPU ms per create: ${cpuAfter.map(([name, used], index) => `${name} ${(((used - cpuBefore[index][1]) * MS_PER_SECOND) / created.length).toFixed(2)}`).join(', ')}`,
   )
@@ -119,9 +121,7 @@ interface Subject {
   readonly seconds?: number
   readonly before?: () => void | Promise<void>
   readonly after?: () => void
-  /**
-   * True if the clicks that this subject has buffered should still be in the buffer when the next subject is measured.
-   */
+  /** True if this subject's buffered clicks should stay in the buffer for the next subject. */
   readonly leavesClicks?: boolean
 }
 

@@ -40,7 +40,7 @@ export async function startLinksServers(folder: string, host: string): Promise<L
   })
   const proxy = await brokerProxy(addresses.kafka, { remember: false })
 
-  // Starts an API that logs one line per request, as in production. The log goes to a pipe, which this process reads.
+  // Starts an API that logs one line per request, as in production. This process reads the log from a pipe.
   async function startApi(brokers: string) {
     const settings = { API_SERVICES: 'links', API_PORT: '0', SHORT_PORT: '0', SHORT_DOMAINS: host, LOG_LEVEL: 'info' }
     const started = await startApiProcess([], { ...env, ...settings, KAFKA_BROKERS: brokers })

@@ -2,8 +2,8 @@ import { readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 /**
- * Names of files that contain records, and names of their folders. Each partition has one folder, whose name consists
- * of the topic and the number of the partition.
+ * Names of record files and of their folders. Each partition has one folder, named after the topic and the partition
+ * number.
  */
 const LOG = /^\d+\.log$/
 const PARTITION = /^(.+)-\d+$/
@@ -24,7 +24,10 @@ export function bytesIn(folder: string): number {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).reduce((sum, file) => sum + sizeOf(join(folder, file)), 0)
 }
 
-/** Files may be deleted at any time. */
+/**
+ * Returns the size of a file; 0 if it is not a file or no longer exists, because the servers may delete files at any
+ * time.
+ */
 function sizeOf(file: string): number {
   const found = statSync(file, { throwIfNoEntry: false })
   return found?.isFile() === true ? found.size : 0

@@ -1,4 +1,4 @@
-/** A Hono app with one route that returns an empty object: the minimum cost of a feed. */
+/** A Hono app with one route that returns an empty object. It shows the minimum cost of a feed. */
 import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'

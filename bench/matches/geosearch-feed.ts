@@ -1,7 +1,7 @@
 /**
  * A feed that finds its candidates with GEOSEARCH, nearest first. It filters, ranks and responds like Millrace's feed,
- * but checks no token and no limit, and stores no stack. Arguments: address of Redis, key of the geo set, number of
- * partitions of the view of users.
+ * but checks no tokens or rate limits, and stores no stacks. Arguments: address of Redis, key of the geo set, and
+ * number of partitions of the user view.
  */
 import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
@@ -20,8 +20,8 @@ import { viewReader } from '../../state/views/reader.ts'
 import { NOT_CAUGHT_UP } from '../../state/views/view.ts'
 
 /**
- * Numbers of nearest users to examine, step by step. If too few of them pass the filters to fill a stack, the next step
- * examines more. Millrace's own feed examines 2,000 per step and 5,000 in all.
+ * Number of nearest users to examine in each step. If too few users pass the filters to fill a stack, the next step
+ * examines more. Millrace's own feed examines 2,000 per step and 5,000 in total.
  */
 const STEPS = [500, 2_000, 5_000]
 const STACK_SIZE = 50

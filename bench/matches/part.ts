@@ -3,7 +3,7 @@ import type { Say } from './rounds.ts'
 import type declaration from './run.command.ts'
 import type { MatchesSystem } from './system.ts'
 
-/** What a part of the benchmark needs. */
+/** Input of each part of the benchmark. */
 export interface PartInput {
   readonly system: MatchesSystem
   readonly values: ValuesOf<typeof declaration>

@@ -5,15 +5,14 @@ import type { Transport } from '../../kafka/transport.ts'
 import { partitionKey } from '../../kafka/transport.ts'
 import { matchNotifications } from '../../schemas/matches/topics.ts'
 
-/** Where the pushes of matches arrive. */
+/** A receiver of push notifications about matches. */
 export interface Pushes {
-  /** Settings with which workers send their push notifications to this receiver. */
+  /** Environment variables that make workers send their push notifications to this receiver. */
   readonly workerEnv: Readonly<Record<string, string>>
   /** Starts to receive push notifications. Kafka must be running. */
   open(transport: Transport): Promise<void>
   /**
-   * Returns the time at which the push about a match arrived at a user, by `performance.now()`; undefined if it has not
-   * arrived.
+   * Returns the `performance.now()` time at which a user's push about a match arrived; undefined if it has not arrived.
    */
   arrivedAt(matchId: string, userId: string): number | undefined
   close(): Promise<void>
@@ -23,7 +22,7 @@ const POLL_MS = 100
 const UUID = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/
 const SECRET_BYTES = 32
 
-/** Receives the records of `match-notifications` as soon as their transactions are committed. */
+/** Receives push notifications as records of `match-notifications`, as soon as their transactions are committed. */
 export function pushRecords(): Pushes {
   const arrived = new Map<string, number>()
   let closed = false
@@ -63,7 +62,7 @@ export function pushRecords(): Pushes {
   }
 }
 
-/** Receives the requests to the webhook, whose Idempotency-Key is `match_id:user_id`. */
+/** Receives push notifications as requests to the webhook. Their Idempotency-Key is `match_id:user_id`. */
 export async function pushWebhook(): Promise<Pushes> {
   const arrived = new Map<string, number>()
   const server: Server = createServer((request, response) => {

@@ -5,7 +5,7 @@ import { type Paced, paced } from '../snippets/pace.ts'
 /** One of the contenders that are measured in turn. */
 export interface Contender {
   readonly name: string
-  /** Called before each round, outside of the measurement. */
+  /** Called before each round. Its time is not measured. */
   readonly before?: () => Promise<void>
   readonly once: () => Promise<Round>
 }
@@ -28,7 +28,7 @@ export type Say = (line: string) => void
 
 const ERROR_BODY = /^(\d{3}) \{"error":"(\w+)".*$/s
 
-/** Load above which the results get a remark, because other processes are using the machine. */
+/** Load average above which the results get a remark, because other processes are using the machine. */
 const BUSY = 1
 
 /** Returns a remark about the machine's load before a measurement. */
@@ -43,8 +43,8 @@ function roundOf({ latencies, failures }: Paced, more: Record<string, number>): 
 }
 
 /**
- * Counts failures by status and code. The rest of a response is ignored, because its message contains the id of the
- * request.
+ * Groups failures by status and error code. The messages of error responses contain request ids, so they would make
+ * each failure a separate group.
  */
 function byCode(failures: ReadonlyMap<string, number>): Map<string, number> {
   const sums = new Map<string, number>()
@@ -101,7 +101,7 @@ function resultRow(name: string, found: readonly Round[]): string {
   return row([name, count, ...times, Math.max(...found.map(({ max }) => max)).toFixed(1), failed.join('; ') || 0, more])
 }
 
-/** Formats the median, followed by the least and the greatest value in brackets. */
+/** Formats the median, followed by the minimum and maximum in brackets. */
 export function middleOf(values: readonly number[], digits = 1): string {
   const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(digits))
   return `${median(values).toFixed(digits)} (${least}-${most})`

@@ -16,9 +16,13 @@ export default command({
     feeds: integer('Feeds with a kept stack per second.', { default: 500, min: 1 }),
     builds: integer('Feeds that search per second.', { default: 200, min: 1 }),
     records: integer('Swipes that match-pairs processes per round.', { default: 500_000, min: 1_000 }),
-    to: choice('Where the time from a mutual swipe ends: at the record of the push, or at the webhook.', ['record', 'webhook'], {
-      default: 'record',
-    }),
+    to: choice(
+      'End of the measured time from a mutual swipe: the push record in Kafka, or the request to the webhook.',
+      ['record', 'webhook'],
+      {
+        default: 'record',
+      },
+    ),
     'no-peers': flag('Measures no peers.'),
     prof: text('Writes a .cpuprofile of the API and of each worker into this folder.', { placeholder: 'FOLDER' }),
     note: text('Appends the results to bench/results.md under this note.'),

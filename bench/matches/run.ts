@@ -1,6 +1,6 @@
 /**
- * `npm run bench:matches`: measures the parts of the match feed one by one, and peers in the same run. See
- * run.command.ts.
+ * `npm run bench:matches`: measures the parts of the match feed one by one, and compares them with peers in the same
+ * run. See run.command.ts.
  */
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { inFolder, withStarted } from '../harness/folder.ts'
@@ -40,7 +40,7 @@ const measures: Readonly<Record<Exclude<PartName, 'pairs'>, (input: PartInput, p
 }
 
 async function measureOnSystem(): Promise<void> {
-  // The memory of users is measured first, because users have the fewest swipes at the beginning.
+  // The part `memory` comes first, because the other parts add swipes to the users.
   const parts = (Object.keys(measures) as (keyof typeof measures)[]).filter((part) => values.part.includes(part))
   if (parts.length === 0) return
   const pushes = values.to === 'webhook' ? await pushWebhook() : pushRecords()

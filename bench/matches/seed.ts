@@ -12,15 +12,13 @@ export interface SeedTarget {
   readonly registry: SchemaRegistry
 }
 
-/** Period in which the users were last active. The times of last activity are spread over this period. */
+/** Period over which the users' times of last activity are spread. It ends now. */
 const ACTIVE_WITHIN_MS = 3 * 24 * 3_600_000
 const YEAR_MS = 365 * 24 * 3_600_000
 const SEED = 21
 const BIO = 'I like the sea, long walks with a dog, old films and new restaurants. Ask me about the best coffee in town.'
 
-/**
- * Writes profiles in the same way as the pipeline that decides profile commands, and places in the same way as the API.
- */
+/** Writes profiles in the form of the pipeline that decides profile commands, and locations in the form of the API. */
 export async function seedPeople(target: SeedTarget, people: readonly Person[]): Promise<void> {
   const random = seededRandom(SEED)
   const now = Date.now()
@@ -36,8 +34,8 @@ export async function seedPeople(target: SeedTarget, people: readonly Person[]):
 }
 
 /**
- * Writes swipes like the API. The records of old swipes have the current time as their timestamp, because Kafka would
- * delete older records.
+ * Writes swipes in the form of the API. Even for old swipes, the record timestamp is the current time, because Kafka
+ * would delete older records.
  */
 export function seedSwipes(target: SeedTarget, swipes: readonly SwipeEvent[]): Promise<void> {
   const now = Date.now()

@@ -17,11 +17,13 @@ import { type BenchServers, startServers } from '../harness/servers.ts'
 import { lags } from '../trends/progress.ts'
 import { seedPeople } from './seed.ts'
 
-/** Separate servers, an API, a deciding worker and a bulk worker. Their users match each other's preferences. */
+/**
+ * Separate servers, an API, a deciding worker and a bulk worker, filled with users who match each other's preferences.
+ */
 export interface MatchesSystem extends People {
   readonly servers: BenchServers
   readonly api: { readonly url: string; readonly pid: number }
-  /** The two workers, for signals. */
+  /** The two workers. Parts of the benchmark send signals to them. */
   readonly workers: readonly NodeProcess[]
   readonly transport: Transport
   readonly registry: SchemaRegistry
@@ -48,8 +50,8 @@ export const TOPOLOGY_GROUPS = ['match-users', 'match-pairs', 'match-profiles']
 const SINK_GROUPS = ['match-users-view', 'match-pairs-view', 'match-index-view', 'match-swipes-table', 'matches-table']
 const IDLE_POLL_MS = 100
 /**
- * Number of consecutive polls without lag after which the pipelines are idle. A stage may have no lag for a moment
- * before the previous stage writes to it.
+ * Number of consecutive polls without lag after which the pipelines count as idle. One poll is not enough, because a
+ * stage has no lag for a moment before the previous stage writes to it.
  */
 const IDLE_POLLS = 3
 const IDLE_TIMEOUT_MS = 600_000

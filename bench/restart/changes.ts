@@ -1,3 +1,3 @@
-/** Changes of the group in the scenario `scale`, in the order in which they are made. */
+/** Membership changes in the scenario `scale`, in chronological order. */
 export const CHANGES = ['add', 'stop', 'return', 'kill'] as const
 export type Change = (typeof CHANGES)[number]

@@ -20,9 +20,7 @@ export interface Contender {
   workingMembers(brokers: string, group: string): Promise<number>
 }
 
-/**
- * Settings of the peer's program. Logging is off, because stack traces about killed processes would fill the screen.
- */
+/** Settings of the peer's program. Logging is off, because killed processes would fill the screen with stack traces. */
 const KAFKA_STREAMS = { THREADS: '1', VARIANT: 'default', LOG_LEVEL: 'off' }
 const WORKER = fileURLToPath(new URL('../engine/worker-process.ts', import.meta.url))
 
@@ -42,14 +40,14 @@ export const engine: Contender = {
  */
 const SETTINGS_VARIABLE = 'STREAMS_PROPERTIES'
 /**
- * Settings that users of Kafka Streams choose when they add and remove workers, and the same session time-out as the
- * engine.
+ * Settings that users of Kafka Streams choose when they scale workers, with the same session time-out as the engine.
  */
 const SCALING = {
   'num.standby.replicas': '1',
   'main.consumer.session.timeout.ms': '6000',
   'main.consumer.heartbeat.interval.ms': '1000',
-  // The shortest interval that Kafka Streams allows. A partition moves to its complete standby copy within this time.
+  // The shortest interval that Kafka Streams allows. Within this time, a task moves to the worker whose standby has
+  // caught up.
   'probing.rebalance.interval.ms': '60000',
 }
 
@@ -58,7 +56,7 @@ export function scalingKafkaStreams(peersDir: string): Contender {
   const { start, ...rest } = kafkaStreams(peersDir)
   const program = join(peersDir, 'kafka-streams', 'src', 'main', 'java', 'peers', 'App.java')
   if (!readFileSync(program, 'utf8').includes(SETTINGS_VARIABLE))
-    throw new PeerMissingError(`${program} does not read ${SETTINGS_VARIABLE}, without which it runs without standbys`)
+    throw new PeerMissingError(`${program} does not read ${SETTINGS_VARIABLE}, so Kafka Streams would run without standbys`)
   return {
     ...rest,
     label: 'Kafka Streams, standbys, static members, session time-out 6 s, probing every 60 s',

@@ -8,14 +8,14 @@ interface InputRecord {
   readonly value: Buffer
 }
 
-/** The format of the topology's records under load. */
+/** The format of the records that the load sends to a topology. */
 export interface LoadFormat {
   /**
    * Creates the first record of a key.
    * @param number number of the key in its partition
    */
   first(number: number, partition: number): InputRecord
-  /** Creates a timed record for an existing key. The latency of its result is measured. */
+  /** Creates a record for an existing key. The latency of its result is measured. */
   timed(sequence: number, number: number, partition: number): InputRecord
   /** Returns the sequence number of the record that caused a result; undefined if the record created a key. */
   sequenceOf(buffer: Buffer, valueStart: number, valueEnd: number): number | undefined
@@ -62,7 +62,7 @@ export async function fill(
   { partitions, keys, format }: Pick<Load, 'partitions' | 'keys' | 'format'>,
   rounds = 1,
 ): Promise<void> {
-  // Two producers take turns: one accepts records while the other waits for the broker.
+  // Two producers take turns, so that one accepts records while the other waits for the broker.
   const producers = [transport.producer({}), transport.producer({})]
   for (const producer of producers) await producer.init()
   const commits: Promise<unknown>[] = []
@@ -99,8 +99,8 @@ function append(producer: WorkerProducer, topic: string, partition: number, { ke
 /** A steady stream of records through the workers, with the latencies of each input partition. */
 export interface TimedStream {
   /**
-   * Returns for each partition the longest latency in ms since the last call: from sending a record until a
-   * read_committed reader received its result. The latency of a record in flight is its age.
+   * Returns, for each partition, the longest latency in ms since the last call. Latency is the time from sending a
+   * record until a read_committed reader receives its result; for records still in flight, their age.
    */
   takeLongest(): number[]
   /** Returns the age of the oldest record in flight, in ms. */

@@ -4,10 +4,7 @@ import { readLongs } from '../engine/longs.ts'
 import { enrichedSchema, type Payment, paymentSchema } from '../engine/velocity/payments.ts'
 import type { LoadFormat } from './load.ts'
 
-/**
- * Smallest number of a payment whose latency is measured. Payments with smaller numbers only create the state of the
- * cards.
- */
+/** Smallest id of a payment whose latency is measured. Payments with smaller ids only create the state of the cards. */
 const FIRST_TIMED = 1_000_000_000
 const FIELDS = (enrichedSchema as { fields: readonly unknown[] }).fields.length
 
@@ -30,7 +27,8 @@ export function paymentFormat(partitions: number): LoadFormat {
       if (!readLongs(buffer, valueStart, valueEnd, fields)) throw new Error(`a result does not contain ${FIELDS} longs`)
       return fields[0] < FIRST_TIMED ? undefined : fields[0] - FIRST_TIMED
     },
-    // Peers partition their results by the hash of the card.
+    // Peers partition their results by a hash of the card, so the results of an input partition are in several output
+    // partitions.
     ordered: false,
   }
 }

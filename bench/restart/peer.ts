@@ -7,10 +7,10 @@ import { PeerMissingError } from '../peer-missing.ts'
 import { childEnvironment } from './config.ts'
 
 const result = z.object({ restored: z.number(), restore_s: z.number(), start_to_running_s: z.number() })
-/** Returns true for lines about restores. The remaining lines describe the runs that created the state. */
+/** Returns true for lines about restores. All other lines describe the runs that created the state. */
 const isRestore = (line: object) => 'kind' in line && line.kind === 'restore'
 
-/** Parameters with which a peer restores the wiped state of job J2. */
+/** Parameters for restoring the wiped state of job J2 with a peer. */
 export interface PeerRestore {
   readonly brokers: string
   readonly peersDir: string

@@ -11,8 +11,8 @@ import { jobEnvironment } from './job-environment.ts'
 import type { Place, RestoreFigures } from './scenarios.ts'
 
 /**
- * Measures restores by the engine in the same way as `restoreKafkaStreams` does for the peer. Runs job J2 on the real
- * payments with exactly-once processing, wipes the state, and then restores the state from the changelog.
+ * Measures restores by the engine in the same way as `restoreKafkaStreams` measures those of the peer. Runs job J2 on
+ * the real payments with exactly-once processing, wipes the state, and then restores the state from the changelog.
  */
 export async function restoreJob(place: Place, dataDir: string, records: number, runs: number): Promise<RestoreFigures[]> {
   const { brokers, folder, transport } = place
@@ -39,7 +39,7 @@ async function startOnce(contender: Contender, worker: WorkerEnvironment): Promi
       let [records, ms] = [0, 1]
       running.listen(([word, ...rest]) => {
         if (word === 'RESTORED') [records, ms] = [Number(rest[1]), Number(rest[3])]
-        // The state was wiped, so a running worker has restored its whole state.
+        // The state was wiped before the start, so a worker that is running has restored all of it.
         if (word === 'STATE' && records > 0)
           resolve({ records, recordsPerSecond: (records / ms) * 1_000, startToReadySeconds: (Number(rest[1]) - startedAt) / 1_000 })
       })

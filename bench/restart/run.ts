@@ -1,7 +1,7 @@
 /**
- * `npm run bench:restart`: measures how long a restore takes, and how long partitions stall when workers stop, crash
- * and restart. Every stream is verified: a lost, duplicated or out-of-order record ends the run with an error. See
- * run.command.ts.
+ * `npm run bench:restart`: measures how long restoring state takes, and how long partitions stall when workers stop,
+ * crash and restart. Every stream is verified: a lost, duplicated or out-of-order record ends the run with an error.
+ * See run.command.ts.
  */
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { dataSet } from '../../scripts/data-sets.ts'
@@ -119,7 +119,7 @@ const SCALE_HEADER = [
   row([
     '2 workers, then 3, 6 partitions, standby, under load',
     'before s',
-    'partitions of the worker that came or went s',
+    'partitions of the added or removed worker s',
     'partitions moved between other workers s',
     'unmoved partitions s',
     'until all workers are ready s',

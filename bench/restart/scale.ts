@@ -8,8 +8,8 @@ import type { WorkerProcess } from './workers.ts'
 const PARTITIONS = 6
 const WORKERS = 2
 /**
- * Number of keys that the workers write by processing records, so that the group has committed offsets. All other keys
- * are written directly to the changelog.
+ * Number of keys that the workers write by processing records. These are needed so that the group has committed
+ * offsets. All other keys are written directly to the changelog.
  */
 const PROCESSED_KEYS = 6_000
 /** Time limit for copying the whole state. 60 million rows take several minutes. */
@@ -21,7 +21,7 @@ const LOOK_MS = 20
  */
 export interface ScaleStalls {
   readonly what: string
-  /** Over all partitions, in the seconds before. */
+  /** Longest latency over all partitions, in the seconds before the change. */
   readonly before: number
   /** Longest latency over the partitions of the added or removed worker. */
   readonly concerned: number
@@ -41,13 +41,13 @@ export interface Scaling {
   /** Records per second. */
   readonly rate: number
   readonly changes: readonly Change[]
-  /** Called after each change, to report progress: all changes together take minutes. */
+  /** Called after each change with its stalls, so that progress is visible. All changes together take minutes. */
   readonly report: (stalls: ScaleStalls) => void
 }
 
 /**
  * Adds a third worker to two running workers, stops a worker, starts it again, and kills a worker. Before each change,
- * the whole state has a complete standby copy.
+ * waits until all standbys have caught up.
  */
 export async function scale(place: Place, { keys, valueBytes, rate, changes, report }: Scaling): Promise<void> {
   const options = {
@@ -83,7 +83,10 @@ export async function scale(place: Place, { keys, valueBytes, rate, changes, rep
   }
 }
 
-/** Writes the state to the changelog while no worker is running, which is faster than processing that many records. */
+/**
+ * Writes the state directly to the changelog while no worker is running. This is faster than processing that many
+ * records.
+ */
 async function fillState({ transport }: Place, cluster: Cluster, state: Pick<Load, 'keys' | 'format'>): Promise<void> {
   await Promise.all(cluster.workers.map((worker) => worker.stop()))
   await fill(transport, cluster.changelog, { partitions: PARTITIONS, ...state })
@@ -97,8 +100,8 @@ const ownersIn = ({ workers }: Cluster) =>
   new Map(workers.filter(isAlive).flatMap((worker) => partitionsOf(worker).map((partition) => [partition, worker.slot] as const)))
 
 /**
- * Returns the slot of the worker with the smallest member id. When this worker leaves, partitions also move between the
- * other workers.
+ * Returns the slot of the worker with the smallest member id. It is chosen because its departure also moves partitions
+ * between the other workers.
  */
 function firstById({ workers }: Cluster): number {
   const byId = workers.filter(isAlive).toSorted((one, other) => Math.min(...partitionsOf(one)) - Math.min(...partitionsOf(other)))
@@ -118,7 +121,7 @@ async function watch(what: string, cluster: Cluster, stream: TimedStream, change
   const least = Math.floor(PARTITIONS / now.length)
   const isSettled = (worker: WorkerProcess) => worker.status()?.ready === true && partitionsOf(worker).length >= least
   await waitUntil(() => now.length !== alive && now.every(isSettled) && ownersIn(cluster).size === PARTITIONS, {
-    what: `all partitions have owners after this: ${what}`,
+    what: `all partitions to have owners after: ${what}`,
     timeoutMs: COPY_DEADLINE_MS,
     intervalMs: LOOK_MS,
   })

@@ -30,10 +30,10 @@ export interface ClusterOptions {
 export interface Cluster {
   readonly workers: WorkerProcess[]
   readonly changelog: string
-  /** Starts a worker with the existing state of its slot, if there is any. */
+  /** Starts the worker of a slot, with the slot's existing state if there is any. */
   restart(slot: number): WorkerProcess
   wipe(slot: number): void
-  /** @param keys number of existing keys; by default, the number in the options */
+  /** Starts a timed stream. @param keys number of existing keys; by default, the number in the options */
   stream(rate: number, keys?: number): Promise<TimedStream>
   stop(): Promise<void>
 }
@@ -85,8 +85,8 @@ export async function openCluster({ brokers, folder, transport }: Place, options
 }
 
 /**
- * Waits until every partition has a complete standby copy. The copies may be spread unevenly, because each copy is on
- * the worker that would take over the partition.
+ * Waits until every partition has a caught-up standby. Standbys may be spread unevenly, because each is on the worker
+ * that would take over the partition.
  */
 export async function copied(workers: readonly WorkerProcess[], partitions: number, timeoutMs: number): Promise<void> {
   const complete = () => workers.reduce((sum, worker) => sum + (worker.status()?.completeStandbys ?? 0), 0)
@@ -100,7 +100,7 @@ export interface RestoreFigures {
 }
 
 /**
- * Measures restoring the wiped state in bulk, with one worker and four partitions.
+ * Measures how long restoring wiped state takes, with one worker and four partitions.
  * @param rounds number of times that every key was written; with more rounds, the restored state has fewer rows per
  * changelog record
  */
@@ -145,7 +145,7 @@ export async function restartInPlace(place: Place, keys: number, runs: number, e
   }
 }
 
-/** Durations of stalls of partitions. Each value is the longest latency of a record, in ms. */
+/** How long partitions stalled. Each value except `startMs` is the longest latency of a record, in ms. */
 export interface Stalls {
   /** Longest latency over all partitions before the fault. */
   readonly before: number
@@ -155,16 +155,16 @@ export interface Stalls {
   readonly moved: number
   /** Longest latency over the partitions that did not move during the fault. */
   readonly stayed: number
-  /** For a restarted worker, the time from the start of the process until all of its partitions are running. */
+  /** For a restarted worker, the time in ms from the start of the process until all of its partitions are running. */
   readonly startMs?: number
 }
 
-/** Measures the stream during a fault of one worker. */
+/** Injects a fault and measures the stream during it. `own` are the partitions of the affected worker. */
 type Watch = (own: readonly number[], fault: () => Promise<void>) => Promise<void>
 
 /**
  * Runs a scenario while the stream is flowing.
- * @param faults injects faults, each within `watch`
+ * @param faults injects the faults; each must be passed to `watch`
  * @returns additional measurements of `faults`, if any
  */
 async function underLoad(
@@ -204,7 +204,7 @@ const SHARED: ClusterOptions = { workers: 3, partitions: 6, keys: 0, standby: 0,
 const partitionsOf = (worker: WorkerProcess) => worker.status()?.partitions ?? []
 
 /**
- * Observes where partitions run.
+ * Starts to observe on which workers partitions run.
  * @returns a function that ends the observation and returns the partitions that ran on a different worker, even briefly
  */
 function watchMoves({ workers }: Cluster): () => Set<number> {
@@ -248,8 +248,8 @@ export async function rollingRestart(place: Place, keys: number, rate: number, k
 }
 
 /**
- * Selects the worker that is killed. Partitions are assigned in the order of member ids. Unless the middle worker is
- * killed, partitions also move between the surviving workers.
+ * Position, by member id, of the worker that is killed. Partitions are assigned in the order of member ids, so killing
+ * the first or the last worker also moves partitions between the survivors.
  */
 export type Victim = 'first' | 'middle' | 'last'
 const PLACE_OF: Readonly<Record<Victim, number>> = { first: 0, middle: 1, last: 2 }

@@ -12,16 +12,13 @@ import { paymentFormat } from './payments.ts'
 import type { Place } from './scenarios.ts'
 
 const BASELINE_MS = 4_000
-/**
- * Time that standby copies get, after the state was filled, to become complete. They already copy while the state is
- * filled.
- */
+/** How long standbys may take to catch up after the state was filled. They already copy while it is being filled. */
 const COPYING_MS = 10_000
-/** Maximum latency of records while all partitions are flowing. */
+/** Maximum latency at which partitions count as flowing. */
 const FLOWING_MS = 1_000
 /**
- * Time for which all partitions must have been flowing, because the effect of a fault becomes visible only after a
- * while.
+ * How long all partitions must have been flowing. It is needed because the effect of a fault becomes visible only after
+ * a while.
  */
 const STEADY_MS = 3_000
 /** Time limit for recovery. A session of Kafka Streams times out after 45 s, and the restore begins after that. */
@@ -43,9 +40,9 @@ export interface SideBySide {
   readonly stood: number
 }
 
-/** A fault or a change of a group, and the group that is affected. */
+/** A fault or a membership change, and the group that it affects. */
 export interface Mishap {
-  /** Number of processes before it. */
+  /** Number of processes before the fault or change. */
   readonly processes: number
   readonly standby: 0 | 1
   readonly happen: (of: MishapDeps) => Promise<void>
@@ -133,8 +130,8 @@ export async function sideBySide(place: Place, contender: Contender, keys: numbe
   }
   let stream: TimedStream | undefined
   try {
-    // All processes must be running before the state is filled. Kafka Streams would not assign partitions to a process
-    // that joins later until it has a copy.
+    // All processes must be running before the state is filled. To a process that joins later, Kafka Streams would
+    // assign partitions only after it has copied their state.
     await working(mishap.processes)
     await fill(transport, input, load)
     stream = await timedStream(transport, load, rate)

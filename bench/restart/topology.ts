@@ -1,6 +1,6 @@
 import { type Codec, keyedStore, rawValue, type Topic, type Topology, topology, utf8 } from '../../pipelines/engine/index.ts'
 
-/** A codec that does not convert bytes, because the benchmark measures how state moves, not how it is decoded. */
+/** A codec that passes bytes through unchanged, because the benchmark measures moving state, not decoding it. */
 const bytes: Codec<Buffer> = {
   encode(value, out) {
     out.reserve(value.length)
@@ -10,7 +10,7 @@ const bytes: Codec<Buffer> = {
 }
 
 const format = rawValue(bytes)
-/** First byte of timed records. The topology forwards timed records, so that a reader can measure their latency. */
+/** First byte of timed records. The topology forwards them, so that a reader can measure their latency. */
 export const TIMED = 0x74
 
 export interface KeepLatestOptions {
@@ -21,7 +21,7 @@ export interface KeepLatestOptions {
   readonly standby: 0 | 1
 }
 
-/** Creates a topology that stores the last value of every key. Each record takes one read and one write. */
+/** Creates a topology that stores the last value of every key, with one read and one write per record. */
 export function keepLatest({ name, input, output, partitions, standby }: KeepLatestOptions): Topology {
   const source: Topic<string, Buffer> = { name: input, key: utf8, value: format, partitions }
   const out: Topic<string, Buffer> = { name: output, key: utf8, value: format, partitions }
@@ -34,7 +34,7 @@ export function keepLatest({ name, input, output, partitions, standby }: KeepLat
         { reads: (_, key) => latest.prefetch(key), stores: [latest], emits: [out] },
         function keep(value, ctx) {
           latest.get(ctx.key)
-          // The value is copied, so that it does not keep the fetched chunk in memory.
+          // Copies the value, because a slice of the fetched chunk would keep the whole chunk in memory.
           latest.put(ctx.key, Buffer.from(value))
           if (value[0] === TIMED) ctx.emit(out, ctx.key, value, { partition: ctx.partition })
         },

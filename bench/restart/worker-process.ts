@@ -32,7 +32,7 @@ export interface WorkerLine {
   readonly warmingUp: boolean
   /** Number of standby copies on this worker. */
   readonly standbys: number
-  /** Number of those that are complete. */
+  /** Number of standby copies that have caught up. */
   readonly completeStandbys: number
   /** Number of changelog records restored so far. */
   readonly restored: number
@@ -72,8 +72,7 @@ const worker = createWorker(
   { transport, registry: memoryRegistry(), backend, identity, runtime, address: await processAddress(), hasEnded: endedProcesses(runtime) },
 )
 process.once('SIGTERM', () => void worker.stop())
-// The end of standard input means that the benchmark has ended. This process has to end itself, because nothing else
-// would end it.
+// Standard input ends when the benchmark ends. This process must then exit, because nothing else would stop it.
 process.stdin.once('end', () => process.exit(1)).resume()
 await worker.start()
 

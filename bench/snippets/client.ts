@@ -1,24 +1,24 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 
 /**
- * An HTTP client. It uses Node's own client, because `fetch` would take as much CPU time as the measured service, with
- * which it shares the cores.
+ * An HTTP client on the same cores as the measured service. It uses `node:http`, because `fetch` would take as much CPU
+ * time as the service.
  */
 export interface Client {
   /**
    * Sends a GET request. Resolves when the whole response has arrived.
-   * @returns the size of the response, and the first piece of the response
+   * @returns the size and the first chunk of the response
    * @throws Error when the status is not 2xx
    */
   get(path: string, headers?: Record<string, string>): Promise<Arrived>
-  /** @param body the body in pieces */
+  /** @param body the chunks of the body */
   post(path: string, body: readonly Uint8Array[], headers: Record<string, string>): Promise<Arrived>
   close(): void
 }
 
 export interface Arrived {
   readonly bytes: number
-  /** The first piece of the response. A short response is a single piece. */
+  /** The first chunk of the response. A short response is a single chunk. */
   readonly head: string
 }
 

@@ -14,8 +14,8 @@ const ASK_EVERY_MS = 200
 const TARGET_MS = 60_000
 
 /**
- * Reads a new snippet every half second. Returns, in ascending order, the times in ms until the reads are visible in
- * the view counts.
+ * Reads a new snippet every half second. Returns the times in ms until the view counts include these reads, in
+ * ascending order.
  */
 export async function viewsFreshness({ client, create, from, seconds }: FreshnessOptions): Promise<number[]> {
   async function probe(): Promise<number> {

@@ -9,8 +9,8 @@ import type { Client } from './client.ts'
 export interface LargeOptions {
   readonly client: Client
   /**
-   * Stores content.
-   * @returns its id
+   * Creates a snippet with this content.
+   * @returns the id of the snippet
    */
   readonly create: (content: readonly Uint8Array[]) => Promise<string>
   /** Resident memory of the API. */
@@ -35,7 +35,7 @@ interface Watched {
 }
 
 export async function largeAtOnce({ client, create, residentBytes, from, print }: LargeOptions): Promise<void> {
-  // Text that is as incompressible as possible.
+  // Random Base64 text, because no text is harder to compress.
   const tail = Buffer.from(randomBytes(LARGE_BYTES * RANDOM_SHARE).toString('base64')).subarray(HEAD_BYTES)
   let made = 0
   const createOne = () => create([Buffer.from(String(made++).padStart(HEAD_BYTES)), tail])

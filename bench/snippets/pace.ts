@@ -1,5 +1,5 @@
 /**
- * Results of tasks. Each task is started on schedule, even if earlier tasks are still running, so a slow response does
+ * Results of tasks. Each task starts on schedule even if earlier tasks are still running, so that a slow response does
  * not delay later tasks.
  */
 export interface Paced {
@@ -8,7 +8,7 @@ export interface Paced {
   readonly failures: Map<string, number>
 }
 
-/** Starts `work` `perSecond` times per second. */
+/** Calls `work` at a fixed rate and returns the results. */
 export async function paced(perSecond: number, seconds: number, work: () => Promise<void>): Promise<Paced> {
   const latencies: number[] = []
   const failures = new Map<string, number>()

@@ -15,9 +15,9 @@ import declaration from './run.command.ts'
 
 /**
  * Measures snippets end to end at the average rates in docs/services/snippets.md#targets, with sizes from a long-tailed
- * distribution. Creations and reads run concurrently and are compared with lower bounds from the same run: a durable
- * file of the same size, and the smallest response of the same API. The benchmark then measures the freshness of view
- * counts, and the memory growth of the API under many concurrent contents of the maximum size.
+ * distribution. Creations and reads run concurrently. They are compared with lower bounds from the same run: writing a
+ * durable file of the same size, and the smallest response of the same API. The benchmark then measures the freshness
+ * of view counts, and the memory growth of the API under many concurrent contents of the maximum size.
  */
 const SEED = 7
 /** 5 million creations and 50 million reads per day. */
@@ -33,7 +33,7 @@ const readsPerSecond = Math.round(READS_PER_SECOND * times)
 const random = seededRandom(SEED)
 const print = (line: string) => process.stdout.write(`${line}\n`)
 let addresses = 0
-/** Each request has a new client address, so that it stays below every rate limit. */
+/** Returns headers with a new client address for each request, so that no client reaches a rate limit. */
 const from = () => ({ 'x-forwarded-for': `10.${(addresses >> 16) & 255}.${(addresses >> 8) & 255}.${addresses++ & 255}` })
 
 /** Writes a file durably, which is the minimum cost of a creation. */
@@ -72,7 +72,7 @@ async function measure(url: string, operationsUrl: string, folder: string): Prom
   for (let index = 0; index < FIRST_SNIPPETS; index++) ids.push(await create([next()]))
   const some = () => ids[Math.floor(random() * ids.length)]
   const read = async () => void (await client.get(`/api/v1/pastes/${some()}`, from()))
-  // Contents are prepared in advance, because generating ten megabytes would take this process as long as sending them.
+  // Contents are prepared in advance, because generating ten megabytes takes as long as sending them.
   const ready = Array.from({ length: creationsPerSecond * seconds }, next)
   print(`| ${seconds} s | responses | P50 ms | P99 ms | P99.9 ms | failed |\n|---|---:|---:|---:|---:|---:|`)
   print(

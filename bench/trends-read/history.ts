@@ -7,7 +7,7 @@ import { type BenchServers, startServers } from '../harness/servers.ts'
 import { quantile, row } from '../harness/table.ts'
 import { startWorker } from '../harness/worker.ts'
 
-/** The retention of the table, minus one day so that no row expires during the benchmark. */
+/** One day less than the retention of the table, so that no row expires during the benchmark. */
 const DAYS = 89
 const MINUTES_PER_DAY = 1_440
 const HOURS_PER_DAY = 24
@@ -16,8 +16,8 @@ const TERM = 'good morning'
 const REQUESTS = 200
 const TABLES_TIMEOUT_MS = 60_000
 /**
- * Limit of the wait for merges. The table is filled within a minute, which never happens in production, and ClickHouse
- * then merges all of its rows.
+ * How long to wait for merges. Unlike in production, the table is filled within a minute, and ClickHouse then merges
+ * all of its rows.
  */
 const MERGES_TIMEOUT_MS = 150_000
 const MERGES_EVERY_MS = 1_000
@@ -28,7 +28,7 @@ interface HistoryServers {
   stop(): Promise<void>
 }
 
-/** Starts servers whose table has a term that occurs in every region in every minute. */
+/** Starts servers and fills the table with a term that occurs in every region in every minute. */
 export async function startHistoryServers(folder: string): Promise<HistoryServers> {
   const servers = await startServers(folder)
   const parts: { stop(): Promise<void> }[] = []
@@ -104,7 +104,7 @@ async function timeOf(url: string): Promise<number> {
   const before = performance.now()
   const response = await fetch(url)
   const body = await response.text()
-  if (response.status !== 200) throw new Error(`${url} answered ${response.status}: ${body}`)
+  if (response.status !== 200) throw new Error(`${url} returned status ${response.status}: ${body}`)
   const isCounted = /"volume":[1-9]/.test(body)
   if (!isCounted) throw new Error(`${url} returned no volumes`)
   return performance.now() - before

@@ -49,7 +49,7 @@ export async function requireWrk(): Promise<true> {
 
 /**
  * Applies load with wrk on one thread, in a closed loop: each connection always has one request in flight. A load
- * generator in JavaScript would use more of the two cores than the server under test.
+ * generator in JavaScript would take more CPU time than the server under test.
  */
 export async function applyLoad(options: LoadOptions): Promise<LoadResult> {
   const file = join(options.folder, `paths-${options.paths.length}-${options.url.replaceAll(/\W/g, '')}`)

@@ -66,8 +66,8 @@ export function withHotTerm(backlog: Backlog, share: number): Backlog {
 }
 
 /**
- * Returns the number of contributions that a tweet makes to counts, according to the rules of
- * docs/services/trends.md#what-counts. This code is independent of the pipeline.
+ * Returns the number of contributions of a tweet to counts, by the rules in docs/services/trends.md#what-counts. This
+ * code is independent of the pipeline.
  */
 function countOf(tweet: Tweet, byUser: Map<string, number>): number {
   if (tweet.bot_score > MAX_BOT_SCORE) return 0
@@ -83,7 +83,8 @@ function countOf(tweet: Tweet, byUser: Map<string, number>): number {
 }
 
 /**
- * Creates `termsPerCity` distinct terms in every city, each once and by a different user, so that every list is full.
+ * Creates tweets that fill every list: `termsPerCity` distinct terms in every city. Each term occurs once, in a tweet
+ * by a separate user.
  */
 export function fillingBacklog(termsPerCity: number, now: number): Backlog {
   const tweets: SentTweet[] = []
@@ -92,8 +93,8 @@ export function fillingBacklog(termsPerCity: number, now: number): Backlog {
     if (type !== 'Town') continue
     for (let first = 0; first < termsPerCity; first += TERMS_PER_FILLING_TWEET) {
       const sequence = tweets.length
-      // Half of the terms occur in all cities, and half in a single city. Countries and the world have more terms than
-      // their lists need.
+      // Half of the terms occur in all cities, and half in a single city. Countries and the world therefore have more
+      // terms than their lists need.
       const hashtags = [`#everywhere${codeOf(first)}`, `#only${codeOf(woeid)}${codeOf(first)}`]
       const user_id = BigInt(FIRST_FILLING_USER + sequence)
       const tweet_id = tweetId(now, sequence)

@@ -10,7 +10,7 @@ import { type TweetProducer, tweetProducer } from '../../tools/tweets/producer.t
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 import type { BenchServers } from '../harness/servers.ts'
 
-/** Times from a tweet until its trend is visible, in ms, one for each marked term. */
+/** Time in ms from the tweets about a marked term until the term is visible, for each term that appeared. */
 export interface FreshnessFigures {
   readonly seen: readonly number[]
   /** Number of marked terms that never appeared. */
@@ -23,10 +23,7 @@ export interface FreshnessOptions {
   /** Number of tweets per second, in addition to the marked tweets. */
   readonly rate: number
   readonly seconds: number
-  /**
-   * Opens a stream of tweets with this rate that starts at a time (epoch ms). By default, the stream consists of tweets
-   * of the demo.
-   */
+  /** Opens a stream of tweets with this rate that starts at `startAt` (epoch ms). Default: the demo stream. */
   readonly open?: (startAt: number) => TweetStream
 }
 
@@ -41,10 +38,7 @@ const STRIDE_MS = 100
  * occur at all points between two renewals.
  */
 const MARK_EVERY_MS = 1_700
-/**
- * Number of tweets per marked term, each by a different user. This many tweets put a term at the top of any city's
- * list.
- */
+/** Number of tweets per marked term, each by a different user: enough to put a term at the top of any city's list. */
 const TWEETS_PER_MARK = 40
 const FIRST_MARKING_USER = 90_000_000
 const ASK_EVERY_MS = 250
@@ -60,7 +54,7 @@ interface Mark {
 }
 
 /**
- * Sends tweets about new terms in one city after another. Polls the API for each city's list until it contains the new
+ * Sends tweets about a new term in one city after another. Polls the API for the city's list until it contains the
  * term.
  */
 export async function measureFreshness(servers: BenchServers, api: string, options: FreshnessOptions): Promise<FreshnessFigures> {

@@ -11,7 +11,7 @@ import { measureBacklog, startWorkers, verifyContributions } from './throughput.
 
 /** Results with 500 terms in the list of each of the 551 regions, which is the maximum cost of the lists. */
 export interface FullListFigures {
-  /** CPU seconds that one renewal of all lists takes while no tweets arrive. */
+  /** CPU seconds for one renewal of all lists while no tweets arrive. */
   readonly renewalCpu: Readonly<Record<Part, number>>
   /** CPU seconds that the worker used in each renewal. */
   readonly workerCpu: readonly number[]
@@ -34,8 +34,8 @@ const LISTS = 551
 const RENEWAL_SECONDS = 30
 const FIRST_LISTS_TIMEOUT_MS = 600_000
 /**
- * Wait after a renewal: a third of the renewal interval. After this wait, the renewal has finished and the next one is
- * not due yet.
+ * How long to wait after a renewal starts: a third of the renewal interval. By then, the renewal has finished, and the
+ * next one is not due yet.
  */
 const AFTER_RENEWAL_MS = 10_000
 const BYTES_PER_MIB = 1_048_576
@@ -99,8 +99,8 @@ export async function measureFullLists(
 }
 
 /**
- * Waits until the first lists and the renewal after them have finished. The first lists cost more, because 275,000
- * terms are tracked for the first time.
+ * Waits until the first lists and the next renewal are complete. The first lists cost more than a renewal, because
+ * 275,000 terms are tracked for the first time.
  */
 export async function untilRenewed(servers: BenchServers): Promise<void> {
   const transport = benchTransport(servers.addresses.kafka)

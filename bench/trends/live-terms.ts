@@ -9,22 +9,17 @@ import { tweetProducer } from '../../tools/tweets/producer.ts'
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 import type { BenchServers } from '../harness/servers.ts'
 
-/**
- * Number of terms per tweet. Real tweets have fewer terms, but with more terms per tweet, filling the worker takes less
- * time.
- */
+/** Number of terms per tweet. Real tweets have fewer, but with more terms per tweet, filling the worker is faster. */
 export const TERMS_PER_TWEET = 20
 const FIRST_USER = 70_000_000
 const HOUR_MS = 3_600_000
 const HOURS_PER_WEEK = 168
 const WEEK_MS = HOURS_PER_WEEK * HOUR_MS
-/** Number of hours of the week for which each baseline has a mean. */
+/** How many hours of the week have a mean in each baseline. */
 const OBSERVED_HOURS = 4
 const USUAL = { name: 'trends-usual-changelog', key: utf8, value: avro('trends/TermBaseline'), partitions: 4 }
 
-/**
- * Sends tweets with `count` different terms in total. Each term occurs once, as do nine of ten terms in real tweets.
- */
+/** Sends tweets with `count` different terms in total. Each term occurs once, like nine in ten terms of real tweets. */
 export async function sendLiveTerms(servers: BenchServers, transport: Transport, count: number): Promise<void> {
   const producer = await tweetProducer(transport, registryClient({ url: servers.addresses.registry }))
   const cities = regions.filter(({ type }) => type === 'Town')
@@ -52,7 +47,7 @@ export async function sendLiveTerms(servers: BenchServers, transport: Transport,
 }
 
 /**
- * Writes baselines to the changelog of their store. The worker must be stopped meanwhile, and must restore the store
+ * Writes baselines to the changelog of their store. The worker must be stopped during this, and must restore the store
  * when it starts.
  */
 export async function writeBaselines(servers: BenchServers, transport: Transport, count: number): Promise<void> {

@@ -13,14 +13,11 @@ import type { Backlog, SentTweet } from './backlog.ts'
 
 const MINUTE_MS = 60_000
 /**
- * Number of users per repetition. Each repetition has separate users, because no user writes the same tweets twice. The
- * recording has fewer users than this number.
+ * Number of user ids per repetition, more than the recording has users. Each repetition has separate users, because no
+ * user writes the same tweets twice.
  */
 const USERS_PER_REPETITION = 1_000_000n
-/**
- * Number of occurrences below which a term gets a different name in each repetition, so that most terms still occur
- * once.
- */
+/** Terms with fewer occurrences get a different name in each repetition, so that most terms still occur only once. */
 const SELDOM = 5
 /** Number of tweets in the recording. The generated substitute has the same number. */
 const RECORDED = 60_082
@@ -28,15 +25,15 @@ const SEED = 20121028
 const STAND_IN_USERS = 40_000
 const STAND_IN_TERMS_PER_TWEET = 5
 /**
- * Share of new terms in the generated substitute, equal to that in the recording. The remaining terms come from a small
- * vocabulary.
+ * Share of terms in the generated substitute that occur nowhere else, as in the recording. The remaining terms come
+ * from a small vocabulary.
  */
 const STAND_IN_NEW = 0.54
 const STAND_IN_VOCABULARY = 20_000
 
 /**
- * Creates `count` tweets by repeating the recorded tweets, spread over the last `minutes`. If the data set is missing,
- * a generated substitute with about as many new terms is used.
+ * Creates `count` tweets, spread over the last `minutes`, by repeating the recorded tweets. If the data set is missing,
+ * it uses generated tweets with about as many new terms.
  */
 export async function recordedBacklog(count: number, minutes: number, now: number): Promise<Backlog> {
   const tweetAt = await repeatedTweets()
@@ -112,8 +109,8 @@ function termsOf(names: readonly string[]): Set<string> {
 const MAX_PER_USER = 3
 
 /**
- * Returns the number of contributions of a tweet by the documented rules. All tweets are in one window, so the limit
- * per user is a plain count.
+ * Returns the number of contributions of a tweet by the documented rules. All tweets are in one window, so a plain
+ * count per user is enough to apply the limit per user.
  */
 function countOf({ user_id, hashtags, phrases, woeid }: Tweet, byUser: Map<string, number>): number {
   let counted = 0

@@ -12,7 +12,7 @@ import { untilCaughtUp } from './progress.ts'
 import { startWorkers } from './throughput.ts'
 
 export interface RestartOptions {
-  /** Number of different terms to fill the window with. */
+  /** Number of different terms in the window. */
   readonly terms: number
   readonly baselines: number
   readonly nodeArguments: readonly string[]
@@ -29,8 +29,8 @@ const MS_PER_SECOND = 1_000
 const inSeconds = (ms: number) => (ms / MS_PER_SECOND).toFixed(1)
 
 /**
- * Fills a worker with baselines, and with terms that occurred once in the last hour. Then stops and starts the worker,
- * kills and starts it, and kills it and deletes its folder before the start. Measures the memory, the time until the
+ * Fills a worker with baselines, and with terms that occurred once in the last hour. Then restarts the worker in three
+ * ways: after a stop, after a kill, and after a kill with its folder deleted. Measures the memory, the time until the
  * worker is ready, the time until all lists are fresh, and how long the event loop was blocked.
  */
 export async function measureRestart(servers: BenchServers, options: RestartOptions, say: Say): Promise<void> {
@@ -131,7 +131,7 @@ async function untilFresh(api: string, from: number): Promise<{ freshMs: number;
   return { freshMs: Date.now() - from, oldestMs }
 }
 
-/** Sends requests to the worker, one after another. The worker answers late if its event loop is blocked. */
+/** Sends requests to the worker, one after another, to find out how long its event loop is blocked. */
 export function watchLoop(worker: WorkerProcess): { stop(): Promise<number> } {
   let longest = 0
   let running = true
@@ -145,7 +145,7 @@ export function watchLoop(worker: WorkerProcess): { stop(): Promise<number> } {
   }
   const watching = watch()
   return {
-    /** @returns the longest time that the worker took to answer, in ms */
+    /** @returns the longest response time of the worker, in ms */
     async stop() {
       running = false
       await watching

@@ -2,8 +2,8 @@ import { command } from '../../scripts/command-line/command.ts'
 import { choice, integer, integers, number, text } from '../../scripts/command-line/option.ts'
 
 /**
- * Maximum number of minutes. With this maximum, all tweets are in one window even with the delays in the stream, so
- * that the limit per user is a plain count.
+ * Maximum number of minutes. Within this maximum, all tweets are in one window despite the delays in the stream, so
+ * that a plain count is enough to apply the limit per user.
  */
 const MAX_BACKLOG_MINUTES = 45
 
@@ -14,15 +14,15 @@ export default command({
   options: {
     events: integer('Number of tweets of the demo stream in the backlog.', { default: 300_000, min: 1 }),
     stream: choice(
-      'The tweets: those of the demo, or the recorded tweets repeated (generated tweets if MILLRACE_DATA lacks the recording).',
+      'Source of the tweets: the demo stream, or repetitions of the recorded tweets (generated tweets if MILLRACE_DATA lacks the recording).',
       ['demo', 'recorded'],
       { default: 'demo' },
     ),
-    warmup: integer('Number of tweets that are processed before the measurement, so that lists are full and code is compiled.', {
+    warmup: integer('Number of tweets that are processed before the measurement, to fill the lists and let the code be compiled.', {
       default: 0,
       min: 0,
     }),
-    hot: number('Share of the tweets that also have one term in common.', { default: 0, max: 1 }),
+    hot: number('Share of the tweets that get one additional term, the same for all of them.', { default: 0, max: 1 }),
     terms: integer('Number of partitions of the terms.', { default: 4, min: 1 }),
     minutes: number('Age of the first tweet in minutes.', { default: 30, max: MAX_BACKLOG_MINUTES }),
     workers: integers('Numbers of worker processes; 0 skips the backlog.', { default: '1,2' }),
@@ -32,10 +32,16 @@ export default command({
       min: 1,
     }),
     seconds: number('Duration of the measurement of freshness; 0 skips it.', { default: 150 }),
-    steady: integer('Seconds for which recorded tweets are sent at the rate to an empty worker; 0 skips this.', { default: 0, min: 0 }),
-    live: integer('Number of terms in the window of a worker that is restarted and killed; 0 skips this.', { default: 0, min: 0 }),
-    baselines: integer('Number of baselines of this worker.', { default: 0, min: 0 }),
-    renewals: integer('Number of renewals of full lists that are measured; an even number, because half of them are also snapshots.', {
+    steady: integer('Number of seconds for which an empty worker receives recorded tweets at --rate; 0 skips this measurement.', {
+      default: 0,
+      min: 0,
+    }),
+    live: integer('Number of terms in the window of a worker that is restarted and killed; 0 skips this measurement.', {
+      default: 0,
+      min: 0,
+    }),
+    baselines: integer('Number of baselines in the worker that --live restarts.', { default: 0, min: 0 }),
+    renewals: integer('Number of measured renewals of full lists. Should be even, because every second renewal is also a snapshot.', {
       default: 2,
       min: 2,
     }),

@@ -136,7 +136,7 @@ async function steady(): Promise<void> {
     true,
   )
   say(
-    `- oldest list ${(figures.oldestMs / 1_000).toFixed(1)} s; worker without an answer for at most ${(figures.stallMs / 1_000).toFixed(2)} s`,
+    `- oldest list ${(figures.oldestMs / 1_000).toFixed(1)} s; longest response time of the worker ${(figures.stallMs / 1_000).toFixed(2)} s`,
     true,
   )
   say(

@@ -12,7 +12,7 @@ export interface SteadyFigures {
   readonly freshness: FreshnessFigures
   /** Greatest age of a served list, in ms. */
   readonly oldestMs: number
-  /** Longest time for which the worker did not answer, in ms. */
+  /** Longest response time of the worker, in ms. */
   readonly stallMs: number
   /** CPU seconds that the worker used per second. */
   readonly workerCpu: number
@@ -23,7 +23,9 @@ export interface SteadyFigures {
 const MS_PER_SECOND = 1_000
 const LOOK_EVERY_MS = 1_000
 
-/** Sends recorded tweets to an empty worker at `rate`. Meanwhile, reads the lists of all regions repeatedly. */
+/**
+ * Sends recorded tweets to an empty worker at `rate`, and reads the lists of all regions repeatedly during that time.
+ */
 export async function measureSteady(
   servers: BenchServers,
   { rate, seconds, nodeArguments }: { readonly rate: number; readonly seconds: number; readonly nodeArguments: readonly string[] },

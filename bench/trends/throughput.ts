@@ -15,14 +15,14 @@ import type { Backlog } from './backlog.ts'
 import { untilCaughtUp } from './progress.ts'
 
 /**
- * Number of tasks in the user stage and the region stage, which have four partitions each. The number of tasks in the
- * term stage is an option.
+ * Number of tasks in the user stage and the region stage, which have four partitions each. The number in the term stage
+ * is an option.
  */
 const OTHER_TASKS = 8
 const START_TIMEOUT_MS = 60_000
 /**
- * Time limit of the verification. The last volumes are published at the next whole minute. After that, the sink has
- * little left to write.
+ * Time limit of the verification. The last volumes are published at the next whole minute, and the sink writes them
+ * shortly afterwards.
  */
 const VERIFY_TIMEOUT_MS = 600_000
 const VERIFY_EVERY_MS = 1_000
@@ -30,7 +30,7 @@ const MS_PER_SECOND = 1_000
 const MILLION = 1e6
 const BYTES_PER_MIB = 1_048_576
 const OWN_TOPICS = /^trends?-/
-/** Fewer records per tweet are not reported. */
+/** Minimum number of records per tweet. Topics below it are not reported. */
 const LEAST_SHOWN = 0.001
 const COUNTED = `
 SELECT sum(v) FROM (
@@ -45,13 +45,13 @@ SELECT sum(v) FROM (
 /** The results of one run. CPU times are user and system seconds per million events. */
 export interface ThroughputFigures {
   readonly eventsPerSecond: number
-  /** Rate of the first stage alone, which runs ahead of the other stages. */
+  /** Rate of the first stage alone, in events per second. It runs ahead of the other stages. */
   readonly inputPerSecond: number
   readonly cpu: number
   readonly brokerCpu: number
   /** CPU of Redis and ClickHouse together while the backlog was processed. */
   readonly storesCpu: number
-  /** Maximum over the workers. */
+  /** Largest peak RSS of any worker. */
   readonly peakRssMib: number
   /** Disk usage of all workers, MiB. */
   readonly stateMib: number
@@ -63,7 +63,7 @@ export interface ThroughputFigures {
    * compared.
    */
   readonly renewals: number
-  /** Number of volume records of frequent terms per tweet. These records are published once a minute. */
+  /** Number of volume records for frequent terms, per tweet. They are published once a minute. */
   readonly volumes: number
   /** CPU seconds of all other processes on the machine. A run with a high value is unreliable. */
   readonly otherCpuSeconds: number

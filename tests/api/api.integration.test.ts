@@ -30,13 +30,13 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 /** Term with characters that would break an unescaped SQL statement. */
 const ODD_TERM = "it's \\ odd\t{x:int32} %_"
-/** Time within which a process must notice that a server is down, and a view must catch up. */
+/** How soon a process must notice that a server is down, and how soon a view must catch up. */
 const SOON = { timeout: 30_000, interval: 100 }
 /** Time limit of a write without Kafka: the handler's time limit plus a margin. */
 const WRITE_LIMIT_MS = 8_000
 const SETUP_TIMEOUT_MS = 120_000
 const FUZZ_EXAMPLES = 50
-/** Number of examples for anonymous callers, who reach only a few routes. */
+/** Number of examples for anonymous callers. It is small, because they reach only a few routes. */
 const ANONYMOUS_EXAMPLES = 5
 
 const log = createLogger('silent')
@@ -84,14 +84,14 @@ async function token(...args: string[]): Promise<{ authorization: string }> {
   return { authorization: `Bearer ${stdout.trim()}` }
 }
 
-/** Attempts of the test of histories. */
+/** Number of times that the test of histories has run. Vitest repeats a test that fails. */
 let histories = 0
-/** Window end of the newest list that a test has posted for the world. */
+/** Window end of the newest worldwide list that a test has posted. */
 let newestEnd = 0
 
 /**
- * Returns a window end that is later than the end of the previous list's window. If two lists had the same window end,
- * the API would keep only the first.
+ * Returns a window end that is later than that of the previous list. Of two lists with the same window end, the API
+ * would keep only the first.
  */
 function newest(): number {
   newestEnd = Math.max(newestEnd + SECOND_MS, Math.floor(Date.now() / SECOND_MS) * SECOND_MS)
@@ -118,11 +118,11 @@ async function readinessNames(list: 'missing' | 'degraded', api = apis[0]): Prom
 }
 
 describe('the API process', () => {
-  test('starts without any server, reports the missing ones and answers 503', async () => {
+  test('starts without any server, reports the missing servers and answers 503', async () => {
     apis = [await startApiProcess(folder.path, env), await startApiProcess(folder.path, env)]
     expect((await get('/livez')).status).toBe(200)
-    // The topic with the rules of rate limits is missing here, too. It is not reported, because seeded rules apply
-    // until the topic can be read.
+    // The topic with the rate limit rules is also missing. It is not reported, because seeded rules apply until the
+    // topic can be read.
     const missing = ['redis', 'view trends', 'view interests', 'table trends-blocked-terms']
     expect(await missingNames()).toEqual(missing)
     expect(await readinessNames('degraded')).toContain('kafka')
@@ -142,7 +142,8 @@ describe('the API process', () => {
       sinks = await startTrendSinks(env)
       await expect.poll(missingNames, SOON).toEqual([])
       expect((await get('/v1/trends')).body.message).toContain('no list yet')
-      // Views need no registry. A process that found the registry unavailable asks it again only after a pause.
+      // Ready views do not show that the registry is reachable, because views do not need it. A process that found the
+      // registry unavailable retries only after a pause, so this waits for it.
       for (const api of apis) await expect.poll(() => readinessNames('degraded', api), SOON).not.toContain('kafka')
     },
     SETUP_TIMEOUT_MS,
@@ -190,9 +191,9 @@ describe('the API process', () => {
       .toEqual(['three', 'two'])
   })
 
-  test('reads the history of frequent and rare terms, and sums the greatest count of each minute by step', async () => {
+  test('reads the history of frequent and rare terms, and adds up the greatest counts of the minutes in a step', async () => {
     const step = Math.floor(Date.now() / (5 * MINUTE_MS)) * 5 * MINUTE_MS
-    // The term is different in each attempt, so that a repeated test does not find the counts of its first attempt.
+    // Each run uses a different term, so that a repeated run does not find the counts of the previous one.
     const [term, plain] = [`café${step}n${++histories}`, `cafe${step}n${histories}`]
     const counted = (woeid: number, of: string, minute: number, volume: number) => ({ woeid, term: of, minute, volume })
     const counts = [
@@ -216,19 +217,18 @@ describe('the API process', () => {
       adds_as,
       rows: [{ term, minute, woeids, volumes }],
     })
-    // The first row was published before the term became frequent, and the second has no worldwide count.
+    // The first row is from before the term became frequent. The second has no worldwide count.
     await facts.publish(trendRareVolumes, 0, rare(step - 4 * MINUTE_MS, [44418, 1], [3, 60]))
     await facts.publish(trendRareVolumes, 0, rare(step - 3 * MINUTE_MS, [44418], [500]))
     await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 5]))
     await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 7]))
-    // The rows with an id were counted after their minute had left the state. The second of these rows repeats the
-    // first.
+    // A row with an id was counted after its minute had left the state. The second row repeats the first.
     for (const id of ['0-17', '0-17', '0-18']) await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [1], [10], id))
     await facts.close()
     await transport.close()
 
     const series = async (of: string) => (await get(`/v1/trends/${encodeURIComponent(of)}/history?hours=1`)).body.data_points
-    // The next step may begin in the meantime, so the point with the counts is not necessarily the last point.
+    // The next step may begin during the test, so the point with the counts is not necessarily the last one.
     const at = new Date(step).toISOString()
     await expect.poll(async () => (await series(ODD_TERM))?.find(({ ts }: { ts: string }) => ts === at)?.volume, SOON).toBe(2_000_000_000)
     const points = await series(`#${term.toUpperCase()}`)
@@ -283,7 +283,8 @@ describe('the API process', () => {
   test('without Kafka it still serves lists and answers writes with 503 in time; writes work again when Kafka is back', async () => {
     const headers = { ...(await token('--sub', '77')), 'content-type': 'application/json' }
     const write = () => fetch(`${apis[0].url}/v1/me/interests`, { method: 'PUT', headers, body: '{}' })
-    // The previous test emptied Redis. Wait until the view is complete, because it cannot be rebuilt without Kafka.
+    // The previous test emptied Redis. This waits until the view is complete, because it cannot be rebuilt without
+    // Kafka.
     await expect.poll(async () => (await get('/readyz')).status, SOON).toBe(200)
     await kafka.kill()
     const startedAt = performance.now()
@@ -292,7 +293,7 @@ describe('the API process', () => {
     expect(refused.headers.get('retry-after')).toBe('1')
     expect(performance.now() - startedAt).toBeLessThan(WRITE_LIMIT_MS)
     expect((await get('/v1/trends')).status).toBe(200)
-    // The test polls, because the process may not have noticed the outage yet.
+    // Polls, because the process may not have noticed the outage yet.
     await expect
       .poll(async () => {
         const { status, body } = await get('/readyz')
@@ -310,7 +311,8 @@ describe('the API process', () => {
       await refresh(newest(), ['for the fuzzer'])
       await expect.poll(async () => (await get('/v1/trends')).status, SOON).toBe(200)
       const { authorization } = await token('--sub', '42', '--scope', 'internal')
-      // The fuzzer would wait for the end of each stream. tests/api/trends tests the stream's own parameters.
+      // The stream is excluded, because the fuzzer would wait for the end of each response. tests/api/trends tests its
+      // parameters.
       const routes = ['--exclude-path-regex', '^/v1/trends/stream']
       const all = { url: apis[0].url, routes, folder: folder.path }
       await fuzz({ ...all, authorization, examples: FUZZ_EXAMPLES })
@@ -321,8 +323,8 @@ describe('the API process', () => {
 
   test('SIGTERM shuts it down gracefully', async () => {
     expect(await apis[1].stop()).toBe(0)
-    // Log lines are written asynchronously and flushed at exit, so on a busy machine a line may appear after a line
-    // that was logged later.
+    // The order of the lines is not checked: they are written asynchronously and flushed at exit, so a busy machine may
+    // change it.
     expect(apis[1].lines).toContainEqual(expect.objectContaining({ event: 'api_stopped', connections_cut: 0 }))
     expect(await get('/livez')).toMatchObject({ status: 200 })
   })

@@ -26,7 +26,7 @@ async function documented() {
 
 /** Formats the error catalogue as a Markdown table, aligned as the formatter aligns it. */
 function errorTable(definitions: readonly ErrorDefinition[]): string {
-  // Services may share a code. The table has one row for it, with its meaning in each service.
+  // Services may share a code. The table has one row per code, with its meaning in each service.
   const byCode = Map.groupBy(definitions, ({ code }) => code)
   const rows = [...byCode].map(([code, [{ status, retryable }, ...others]]) => {
     for (const other of others) expect(other, `${code} means the same status everywhere`).toMatchObject({ status, retryable })
@@ -57,7 +57,7 @@ test('the error catalogue in api/ERRORS.md matches the code', async () => {
 })
 
 describe('/openapi.json', () => {
-  test('documents every operation with every status that it answers', async () => {
+  test('documents every operation with all of its statuses', async () => {
     const { document } = await documented()
     const statuses = Object.fromEntries(
       Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -88,7 +88,7 @@ describe('/openapi.json', () => {
     expect(responses[409].description).toContain('`alias_taken`')
   })
 
-  test('documents the answers of the short domains', async () => {
+  test('documents the responses of the short domains', async () => {
     const { app } = await linksApi()
     const { paths } = (await (await app.request('/openapi.json')).json()) as OpenApi
     const { get } = paths['/{short_code}']

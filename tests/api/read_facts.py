@@ -1,7 +1,7 @@
-"""Reads the facts that the API publishes with an independent client: librdkafka and Confluent's Avro deserializer.
+"""Reads the facts that the API has published. Uses an independent client: librdkafka and Confluent's Avro deserializer.
 
-Arguments: brokers, registry URL, topics. Prints one list per topic as JSON: [{key, partition, value}, ...], with 64-bit user
-ids as text.
+Arguments: brokers, registry URL, topics. Prints a JSON list per topic: [{key, partition, value}, ...]. 64-bit user ids
+are text.
 """
 
 import json

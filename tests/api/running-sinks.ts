@@ -7,8 +7,7 @@ import { trendSinks } from '../../pipelines/trends/sinks.ts'
 import { systemRuntime } from '../../runtime/system.ts'
 
 /**
- * Runs the sinks of the trends service in this process like a worker does, but without the pipeline that produces
- * lists.
+ * Runs the sinks of the trends service in this process, like a worker, but without the pipeline that produces lists.
  */
 export async function startTrendSinks(env: Readonly<Record<string, string>>) {
   const config = readPipelinesConfig(env)

@@ -11,8 +11,8 @@ import { serviceOnFakes } from './on-fakes.ts'
 
 /** Open routes that need no seeded limit, with the reasons. */
 const CHEAP: Readonly<Record<string, string>> = {
-  'GET /v1/trends': 'its answers come from a cache',
-  'GET /v1/trends/available': 'it is one constant answer, or a comparison of 551 short names',
+  'GET /v1/trends': 'its responses come from a cache',
+  'GET /v1/trends/available': 'it returns a constant response or compares 551 short names',
   'GET /v1/trends/closest': 'it compares 500 positions, which takes microseconds',
   'GET /v1/trends/stream': 'its readers are bounded, and their lists come from the same cache',
   'GET /trends/files/{file}': 'it is one file, which is read once',

@@ -3,12 +3,12 @@ import type { GuardedFolder } from '../stack/folder.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
 /**
- * A worker that is restarted when it ends by itself, for instance because a server was not up yet when the worker
+ * A worker that is restarted when it ends by itself, for example because a server was not running yet when the worker
  * started.
  */
 export interface SupervisedWorker extends Pick<WorkerProcess, 'child' | 'isReady' | 'kill' | 'lines' | 'url'> {
   /**
-   * Starts the worker again after `kill`. Repeats this as often as necessary, because a server that it needs may be
+   * Starts the worker again after `kill`. Retries until it succeeds, because a server that the worker needs may be
    * down.
    */
   restart(): Promise<void>
@@ -17,8 +17,8 @@ export interface SupervisedWorker extends Pick<WorkerProcess, 'child' | 'isReady
 /** How long a typical supervisor waits before it restarts a process. */
 const RESTART_AFTER_MS = 500
 /**
- * Time limit of a restart, longer than any server is down in a test. After this time, the worker's last error is
- * thrown.
+ * Time limit of a restart. It is longer than any server is down in a test. After this time, `restart` throws the
+ * worker's last error.
  */
 const RESTART_DEADLINE_MS = 90_000
 

@@ -6,7 +6,7 @@ import { type TestCertificate, testAuthority } from '../stack/certificates.ts'
 import { guardedFolder } from '../stack/folder.ts'
 import { type ApiProcess, startApiProcess } from './api-process.ts'
 
-/** The process reads its files every 5 s. */
+/** Time limit for changes of the files. The process reads them every 5 s. */
 const SOON = { timeout: 30_000, interval: 100 }
 
 const folder = guardedFolder()
@@ -49,12 +49,12 @@ test('the process serves all routes with TLS, to clients with and without a cert
   const client = clientAuthority.issue({ commonName: 'payments', usage: 'client' })
   expect((await get('/livez', client)).status).toBe(200)
   expect((await get('/livez')).status).toBe(200)
-  // A certificate permits only what routes name.
+  // A certificate permits only the routes that accept it.
   expect((await get('/v1/me/interests', client)).status).toBe(401)
   expect((await fetch(`${api.url}/livez`)).status).toBe(200)
 })
 
-test('the process follows its files', async () => {
+test('the process reloads changed files', async () => {
   const before = await get('/livez')
   await issue()
   await expect.poll(async () => (await get('/livez')).serial, SOON).not.toBe(before.serial)

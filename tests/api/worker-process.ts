@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface WorkerProcess {
   readonly child: ChildProcess
-  /** Address of its status endpoints. */
+  /** Base URL of its status endpoints. */
   readonly url: string
   /** All log lines so far. */
   readonly lines: readonly Record<string, unknown>[]

@@ -9,7 +9,7 @@ export interface FakeAnswer {
   readonly body?: unknown
 }
 
-/** A recorded request that changes something: its body, and a line of text that describes the request. */
+/** A recorded request that changes data: its body, and one line with its method and path. */
 export interface Change {
   readonly line: string
   readonly body: Record<string, unknown>
@@ -176,7 +176,7 @@ const STATS = {
   shadow: { ...NO_COUNTS, evaluated: 1_000, missing: 10, missing_by: { 'payer.account_age_days': 10 } },
   hourly: [],
 }
-/** A rule whose field nobody sends. */
+/** Statistics of a rule that reads a field that no request contains. */
 const SILENT = { ...STATS, live: NO_COUNTS, shadow: { ...NO_COUNTS, evaluated: 40, missing: 40, missing_by: { 'txn.age': 40 } } }
 
 const VERSIONS = [7, 6, 5].map((version) => ({
@@ -210,7 +210,7 @@ export function deskFakes() {
     policy: {},
     available: ['2026-01', '2026-02', '2026-03'].map(modelFile),
   }
-  /** Answers that replace others, by line. */
+  /** Responses that override the default ones, keyed by method and path. */
   const replaced = new Map<string, FakeAnswer>()
 
   function find(id: string) {

@@ -10,7 +10,7 @@ let system: FraudSystem
 beforeAll(async () => {
   system = await fraudSystem()
 })
-/** A repeated test must not find the data of its first attempt. */
+/** Number of the attempt. It is part of ids, so that a retried test does not find the data of its first attempt. */
 let attempt = 0
 beforeEach(() => {
   attempt++
@@ -39,7 +39,7 @@ describe('the desk of fraud scoring in Chromium, with real servers', () => {
     return { page, complaints }
   }
 
-  test('a payment under review becomes a case, which an analyst judges by key and corrects', async () => {
+  test('a payment under review becomes a case, and an analyst gives a verdict by keyboard and then corrects it', async () => {
     const user = `${HOSTILE} ${attempt}`
     const paid = (id: string, amount: number, lat: number, lng: number) => {
       const device = { fingerprint_id: 'd1', geo_location: { lat, lng } }
@@ -68,7 +68,7 @@ describe('the desk of fraud scoring in Chromium, with real servers', () => {
     await page.keyboard.press('j')
     const heading = page.getByRole('heading', { name: 'USD 900.00' })
     await heading.waitFor()
-    // The browser already has the files of the page, and the server answers that they have not changed.
+    // The browser has cached the files of the page, so the server answers that they have not changed.
     await page.reload()
     await heading.waitFor()
     await page.getByText('seed-new-account-high').first().waitFor()
@@ -90,7 +90,7 @@ describe('the desk of fraud scoring in Chromium, with real servers', () => {
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('the editor refuses a wrong condition, saves the right one in shadow, back-tests it, and restores the rules', async () => {
+  test('the editor refuses an invalid condition, saves a valid one as a shadow rule, back-tests it, and restores the rules', async () => {
     const rule = `big-${attempt}`
     const user = `u-${rule}`
     // This test uses a separate device, because the device of the other test has a confirmed fraud.

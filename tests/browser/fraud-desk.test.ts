@@ -34,7 +34,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     return { page, complaints, token, fakes, api }
   }
 
-  test('an analyst gives a verdict by key, confirms it, and takes it back by a correction', async () => {
+  test('an analyst gives a verdict by keyboard, confirms it, and withdraws it with a correction', async () => {
     const { page, complaints, fakes } = await opened()
     await page.locator('.entry').first().waitFor()
     await page.keyboard.press('j')
@@ -45,7 +45,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(fakes.changes).toEqual([])
     await page.keyboard.press('f')
     await page.getByLabel('Kind of fraud').fill('stolen_card')
-    // Keys that are typed into a field are text.
+    // In a text field, the same keys are text and not shortcuts.
     await page.getByLabel('Notes (optional)').fill('psf')
     await page.keyboard.press('Enter')
     await page.getByText('Recorded as confirmed fraud.').waitFor()
@@ -76,7 +76,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     fakes.replaced.clear()
     await page.keyboard.press('Enter')
     await page.getByText('Recorded as false positive.').waitFor()
-    // Another verdict would be a correction, which needs a reason.
+    // A second verdict is a correction, and a correction needs a reason.
     await page.keyboard.press('f')
     await page.keyboard.press('Enter')
     expect(await page.getByLabel('Notes (a correction needs a reason)').evaluate((field) => field.matches(':invalid:focus'))).toBe(true)
@@ -137,7 +137,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(await page.isVisible('#case-notes')).toBe(false)
   })
 
-  test('the editor underlines a fault where it is, offers the nearest name, and saves', async () => {
+  test('the editor underlines the faulty text, suggests the nearest name, and saves', async () => {
     const { page, complaints, fakes } = await opened({ hash: '#rules' })
     await page.getByRole('button', { name: 'New rule' }).click()
     await page.getByLabel('Id', { exact: true }).fill('big')
@@ -176,7 +176,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(complaints.filter((text) => !text.startsWith('Failed to load resource')).join('\n')).toBe('')
   })
 
-  test('a back-test runs to its report, whose examples lead to transactions', async () => {
+  test('a back-test runs until its report appears, and the examples in the report link to transactions', async () => {
     const { page, complaints, fakes } = await opened({ hash: '#rule/night' })
     await page.getByRole('heading', { name: 'Rule night' }).waitFor()
     await page.getByRole('button', { name: 'Start' }).click()
@@ -190,7 +190,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('the models have plots of their report', async () => {
+  test('the page of the models plots the data of their reports', async () => {
     const { page, complaints } = await opened({ hash: '#models' })
     await expect
       .poll(() => page.locator('.plot figcaption').allTextContents())
@@ -231,7 +231,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('an earlier version of the rules is restored at the second press', async () => {
+  test('an earlier version of the rules is restored when the button is pressed a second time', async () => {
     const { page, complaints, fakes } = await opened({ hash: '#rules' })
     await page.getByText('Versions of the rule set').click()
     await page.getByRole('row', { name: 'in force' }).waitFor()
@@ -247,7 +247,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('a challenger is promoted and tried, and a refusal shows its reason', async () => {
+  test('a challenger can be promoted or tried out, and a refusal shows its reason', async () => {
     const { page, fakes } = await opened({ hash: '#models' })
     const press = async (label: string, question: string) => {
       await page.getByRole('button', { name: label }).click()
@@ -276,7 +276,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     ])
   })
 
-  test('a rule that does not exist is named as such', async () => {
+  test('the page says so if a rule does not exist', async () => {
     const { page, complaints } = await opened({ hash: '#rule/nothing' })
     await page.getByRole('alert').filter({ hasText: 'There is no such rule any more.' }).waitFor()
     expect(complaints.join('\n')).toBe('')

@@ -21,7 +21,7 @@ async function person(profile: object, scope?: string): Promise<TestUser> {
 describe('the page of the match feed in Chromium, with real servers', () => {
   const open = useChromium()
 
-  test('a user swipes by key and sees a match come; an administrator sees the map', async () => {
+  test('a user swipes by keyboard and sees a new match appear; an administrator sees the map', async () => {
     const seeks = { gender: 'm', seeking_gender: ['f'] }
     const ann = await person({ display_name: 'Ann', gender: 'f', seeking_gender: ['m'] }, 'admin')
     const bob = await person({
@@ -71,7 +71,7 @@ describe('the page of the match feed in Chromium, with real servers', () => {
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('only an administrator may ask for the cells of a search', async () => {
+  test('only an administrator may see the cells of a search', async () => {
     const user = await person({ display_name: 'Eve' })
     expect((await user.ask('GET', `feed/explain?user=${user.id}`)).status).toBe(403)
   })

@@ -66,7 +66,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
   const top = (page: Page) => page.locator('.card:not(.next, .left, .right, .up) h3')
   const swiped: Fake = { body: { swipe_id: SWIPE_ID, match: null } }
 
-  test('swipes by key and button, shows hostile text as text, and contacts no other origin', async () => {
+  test('swipes by keyboard and button, shows hostile text as text, and contacts no other origin', async () => {
     const photo_urls = ['https://example.com/x.jpg']
     const people = [
       candidate(1, { display_name: HOSTILE, bio: `${HOSTILE}\n`, photo_urls }),
@@ -109,7 +109,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('keys that are typed into a field, or pressed with a modifier, swipe nobody', async () => {
+  test('keys typed into a field or pressed with a modifier do not swipe', async () => {
     const { page, asked } = await opened({ 'GET feed': () => feed([candidate(1)]), 'POST swipe': () => swiped }, { scope: 'admin' })
     await top(page).waitFor()
     await page.getByLabel('User', { exact: true }).fill('z')
@@ -121,7 +121,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     expect(asked.filter((name) => name.startsWith('POST'))).toEqual([])
   })
 
-  test('says in plain English what went wrong, and gives the card back', async () => {
+  test('says in plain English what went wrong, and puts the card back', async () => {
     const answers = [
       failure(429, 'rate_limit_exceeded', { 'Retry-After': '2' }),
       { status: 202, body: { ...(swiped.body as object), queued: true } },
@@ -149,14 +149,14 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await page.getByText('Your last swipe is a match already').waitFor()
   })
 
-  test('a token that the server refuses leads back to the sign-in, and leaves nothing in the tab', async () => {
+  test('if the server refuses a token, the page returns to the sign-in and deletes everything from the tab', async () => {
     const { page } = await opened({ 'GET feed': () => failure(401, 'unauthorized') })
     await page.getByText('This token is not valid or has expired.').waitFor()
     expect(await page.isVisible('#token')).toBe(true)
     expect(await page.evaluate(() => sessionStorage.length + localStorage.length)).toBe(0)
   })
 
-  test('asks for the profile and the place that the feed lacks', async () => {
+  test('asks for a missing profile and a missing location', async () => {
     let profile: unknown
     let place: unknown
     const { page, complaints } = await opened({
@@ -221,12 +221,12 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     const [outer, inner] = await page
       .locator('#map rect:not(.here, .chosen)')
       .evaluateAll((all) => all.map((rect) => ({ x: Number(rect.getAttribute('x')), width: Number(rect.getAttribute('width')) })))
-    // Beyond the antimeridian, the map continues to the right.
+    // The map does not break at the antimeridian: the cell beyond it is drawn to the right.
     expect(outer.x).toBeCloseTo(inner.x + inner.width, 6)
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('others see no map; the page fits a narrow screen and follows dark mode and reduced motion', async () => {
+  test('users who are not administrators see no map; the page fits a narrow screen and follows dark mode and reduced motion', async () => {
     const { page, complaints } = await opened(
       {
         'GET feed': () => feed([1, 2, 3, 4, 5].map((index) => candidate(index, { display_name: 'y'.repeat(50), bio: 'x'.repeat(2_000) }))),

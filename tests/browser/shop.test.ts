@@ -38,7 +38,7 @@ describe('the shop in Chromium', () => {
       page: 2,
     })
     expect(await page.getByRole('link', { name: 'red' }).getAttribute('aria-current')).toBe('true')
-    // The same link takes the filter back.
+    // The same link removes the filter.
     await page.getByRole('link', { name: 'red' }).click()
     expect(asked.at(-1)).toMatchObject({ attr: [], brand: ['Smith & Sons, Ltd'] })
     await page.getByRole('link', { name: 'Saw 5' }).click()

@@ -11,7 +11,7 @@ describe('the snippet page in Chromium', () => {
   const open = useChromium()
   afterAll(() => highlighter.close())
 
-  /** Opens a page of the snippets API on fakes. */
+  /** Opens a page of a snippets API whose dependencies are fakes. */
   async function opened(options: BrowserContextOptions = {}) {
     const api = await snippetsApi({ highlighter })
     const server: RunningServer = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now })
@@ -58,7 +58,7 @@ describe('the snippet page in Chromium', () => {
     expect(await page.content()).not.toContain('for your eyes')
     await page.click('#reveal')
     expect(await page.textContent('#code')).toBe('for your eyes')
-    // The browser sends the same form again.
+    // A reload submits the same form again.
     await page.reload()
     expect(await page.textContent('#code')).toBe('for your eyes')
     expect(complaints.join('\n')).toBe('')

@@ -9,7 +9,10 @@ const { seed, rounds } = settings
 const ROUND_TIMEOUT_MS = 300_000
 const CALLERS = 1_000
 const WAVES = 10
-/** Longest delay between the start of a wave of commands and the kill, so that commands are still in flight. */
+/**
+ * Longest delay between the start of a wave of commands and the kill. It is short, so that commands are still in
+ * flight.
+ */
 const WITHIN_MS = 500
 
 let system: LinksSystem

@@ -3,7 +3,7 @@ import { partitionKey, type Transport } from '../../kafka/transport.ts'
 const POLL_MS = 200
 const PERCENT = 100
 
-/** Returns a string that says how much of a changelog the broker has cleaned: `the cleaner removed 63 % of <topic>`. */
+/** Describes how much of a changelog the broker has cleaned, as in `the cleaner removed 63 % of <topic>`. */
 export async function cleanedText(transport: Transport, topic: string): Promise<string> {
   const count = (await transport.partitionCounts([topic])).get(topic) ?? 0
   const partitions = Array.from({ length: count }, (_, partition) => ({ topic, partition }))

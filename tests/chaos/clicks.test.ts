@@ -11,11 +11,14 @@ import { announce, SETUP_TIMEOUT_MS, say, settings } from './rounds.ts'
 
 const { seed, rounds, parts } = settings
 const ROUND_TIMEOUT_MS = 300_000
-/** Time limit of the test that fills the buffer. It sends a hundred thousand visits, perhaps on a busy machine. */
+/**
+ * Time limit of the test that fills the buffer. It is long because the test sends a hundred thousand visits, perhaps on
+ * a busy machine.
+ */
 const FULL_TIMEOUT_MS = 600_000
-/** Upper bound for the delay before an incident. */
+/** Longest delay before an incident. */
 const WITHIN_MS = 1_000
-/** Number of answers that each visitor waits for while a part is down. */
+/** Number of requests of each visitor while a part is down. A visitor waits for each response. */
 const VISITS = 50
 
 let system: LinksSystem

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 
-/** Settings that decide how long the chaos tests run and which parts they kill. */
+/** Settings of the chaos tests: how long they run and which parts they kill. */
 export interface ChaosConfig {
-  /** The seed of all random decisions. The output shows the seed, so that a failed run can be repeated. */
+  /** Seed of all random decisions. The tests print it, so that a failed run can be repeated. */
   readonly seed: number
   /** Number of kills of each part. */
   readonly rounds: number
@@ -41,7 +41,7 @@ const MEMORY_SEEDS = 6
 
 /**
  * Reads the number of runs on the in-memory broker, and the seed of the first run.
- * @param defaultSeeds the number of runs if none is set
+ * @param defaultSeeds the number of runs if the environment sets none
  */
 export function memoryConfig(
   defaultSeeds = MEMORY_SEEDS,

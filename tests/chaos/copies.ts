@@ -1,6 +1,6 @@
 /**
- * A topology without state, which runs alongside the shop. The source of the topology may get more partitions while it
- * runs. The topology copies each order once, and keeps the sequence of the orders in a partition.
+ * A stateless topology that runs alongside the shop and copies orders. It must copy each order exactly once and in the
+ * order of its partition, even if its source gets more partitions in the meantime.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Transport, WorkerProducer } from '../../kafka/transport.ts'
@@ -36,12 +36,12 @@ interface OrderOptions {
 
 export interface OrderLog {
   readonly topic: string
-  /** Partitions at the beginning. */
+  /** Number of partitions at the beginning. */
   readonly partitions: number
   /** Makes the writer also send orders to the new partitions. */
   grown(partitions: number): void
   produce(options: OrderOptions): Promise<void>
-  /** Opens a reader. Call this only after the topic has its final number of partitions. */
+  /** Opens a reader of orders and copies. Must be called after the topic has its final number of partitions. */
   read(): { faults(): Promise<string[]>; close(): Promise<void> }
 }
 
@@ -70,8 +70,8 @@ export function orderLog(transport: Transport, name: string): OrderLog {
 }
 
 /**
- * Writes orders for a while, without transactions. It does not resend orders that may have been lost, because the log
- * is the reference. The key of an order is its partition.
+ * Writes orders for a while, without transactions. Orders that may have been lost are not sent again, because the log,
+ * not the sender, determines the expected copies. The key of an order is its partition.
  */
 async function produceOrders(transport: Transport, topic: string, partitions: () => number, options: OrderOptions): Promise<void> {
   const random = seededRandom(options.seed)

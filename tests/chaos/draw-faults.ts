@@ -1,13 +1,13 @@
 import { integer, type Random } from '../../tools/random/random.ts'
 import type { PlannedFault } from './in-turn.ts'
 
-/** Average time from one fault to the next, including the recovery and the gap after it. */
+/** Average time from the start of one fault to the start of the next. It includes the recovery and the gap. */
 export const FAULT_TAKES_MS = 3_000
 const LONGEST_GAP_MS = 800
 const SHORTEST_HOLD_MS = 400
 /** Difference between the longest and the shortest duration of a fault. */
 const HOLDS_MS = 1_600
-/** Share of worker stops that last so long that the worker loses its session. A session lasts six seconds. */
+/** Share of worker stops that outlast the worker's session of six seconds. */
 const LOST_SESSIONS = 0.3
 const SESSION_LOST_MS = 7_500
 const OVERLAPS = 0.3

@@ -1,6 +1,6 @@
 /**
- * An unclean election on three brokers: the leader of a log dies, and a broker that has missed the last records becomes
- * the leader. Broker 1 has the coordinators and the input topic, so that only the logs of brokers 2 and 3 lose records.
+ * An unclean election on three brokers: the leader of a log dies, and a broker that lacks the last records becomes the
+ * leader. Broker 1 has the coordinators and the input topic, so only the logs of brokers 2 and 3 lose records.
  */
 import { randomUUID } from 'node:crypto'
 import { Admin } from '@platformatic/kafka'
@@ -58,7 +58,7 @@ async function write(producer: WorkerProducer, ...values: string[]): Promise<voi
 
 const totalsOf = (transport: Transport) => readToEnd(transport, { topic: TOTALS.name, partition: 0 })
 
-/** Sends words, each in a transaction of its own, and waits until the worker has counted them. */
+/** Sends words, each in a separate transaction, and waits until the worker has counted them. */
 async function send(transport: Transport, producer: WorkerProducer, ...words: string[]): Promise<void> {
   const before = (await totalsOf(transport)).length
   for (const word of words) {
@@ -82,7 +82,7 @@ test('after an election that loses records, a reader continues where the log dif
   const transport = await connected(first.address, { deliveryTimeoutMs: WAIT_MS })
   await transport.ensureTopics([WORDS, TOTALS].map(({ name, partitions }) => ({ name, partitions })))
   const input = await newProducer(transport)
-  // Creates the internal topics while there is only one broker.
+  // Creates the internal topics while there is only one broker, so that they are on that broker.
   await transport.memberlessGroup('none').committed([{ topic: WORDS.name, partition: 0 }])
   await input.commit(new Map(), undefined)
   append(input, WORDS.name, 0, 'x')
@@ -116,8 +116,8 @@ test('after an election that loses records, a reader continues where the log dif
 
   await second.kill()
   await third.start()
-  // The producer notices that its earlier records are gone. Without transactions, the record whose write reveals the
-  // loss stays in the log.
+  // The producer notices that its earlier records are gone. The record whose write revealed the loss stays in the log,
+  // because the producer uses no transactions.
   await expect(write(plain, 'd')).rejects.toMatchObject({ name: 'FencedError' })
   await plain.init()
   await write(plain, 'e', 'f', 'g')

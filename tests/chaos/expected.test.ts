@@ -5,7 +5,7 @@ import { faults, type Log, progress, type ShopInput, type ShopOutput, type Timin
 import { PARTITIONS, type Payment, shop, shopTopics } from './shop.ts'
 
 const topics = shopTopics('shop')
-/** Pause between two payments. It is long enough for the topology to close times. */
+/** Pause between two payments, long enough for the topology to close times. */
 const BETWEEN_PAYMENTS_MS = 100
 
 /** Computes the shop's output for a small input with the test driver. */
@@ -65,7 +65,7 @@ test.each(outputs)('detects a lost record of %s, and reports the output as incom
 test.each(outputs)('detects a duplicate record of %s', (name) => {
   const { input, output, timing } = run()
   for (let at = 0; at < output[name][0].length; at++) {
-    // biome-ignore lint/suspicious/noExplicitAny: the records of one topic or another
+    // biome-ignore lint/suspicious/noExplicitAny: records of any topic
     const [log] = output[name] as any[][]
     expect(faults(input, { ...output, [name]: [log.toSpliced(at, 0, log[at])] }, timing)).not.toEqual([])
   }

@@ -26,13 +26,13 @@ export interface ShopOutput {
 /** Times by a correct clock, in epoch ms. They determine which payments each closed time must include. */
 export interface Timing {
   /**
-   * Time at which each payment was certainly in the log, by id. A payment without a time is required only when the last
-   * time closes.
+   * Time by which each payment was certainly in the log, by id. A payment without such a time is required only in the
+   * last closing.
    */
   readonly inLogBy: ReadonlyMap<string, number>
   /**
-   * Ranges of times that may close with fewer payments than exist, because a clock was wrong during the range, or
-   * because a wrong clock showed a time within it.
+   * Ranges of times that may close with too few payments. During such a range a clock was wrong, or a wrong clock
+   * showed a time within the range.
    */
   readonly doubtful: readonly (readonly [from: number, to: number])[]
   /** Time at which the output is judged. */
@@ -63,8 +63,8 @@ function paid({ payments }: ShopInput): Log<Payment> {
 }
 
 /**
- * Computes offline what the shop must have written for this input. @returns descriptions of all deviations, empty if
- * the output is exactly right
+ * Computes offline what the shop must have written for this input, and compares it with the output. @returns
+ * descriptions of all deviations; empty if the output is exactly right
  */
 export function faults(input: ShopInput, output: ShopOutput, timing: Timing): string[] {
   const payments = paid(input)
@@ -83,7 +83,7 @@ export function faults(input: ShopInput, output: ShopOutput, timing: Timing): st
   return found.length > MAX_SHOWN ? [...found.slice(0, MAX_SHOWN), `and ${found.length - MAX_SHOWN} more`] : found
 }
 
-/** Reports how much of the output has been written, for tests that wait for the remaining output. */
+/** Reports how much of the output has been written, so that tests can wait for the rest. */
 export function progress(input: ShopInput, output: ShopOutput, timing: Timing): { readonly done: boolean; readonly text: string } {
   const payments = paid(input).flat()
   const due = sum(payments.map(({ value }) => value.amount))
@@ -101,7 +101,7 @@ export function progress(input: ShopInput, output: ShopOutput, timing: Timing): 
   }
 }
 
-/** Checks that each account's entries are exactly its payments in log order, with the running balance. */
+/** Checks that each account's ledger contains exactly its payments in log order, with the running balance. */
 function ledgerFaults(payments: Log<Payment>, ledger: Log<LedgerEntry>): string[] {
   const wanted = new Map<string, string[]>()
   for (const [account, list] of grouped(payments)) {
@@ -144,8 +144,8 @@ function idFaults(what: string, wanted: readonly string[], log: Log<{ readonly i
 }
 
 /**
- * Checks that each window contains exactly its payments, counted and summed one by one, in any order that the
- * repartition produced.
+ * Checks that each window counted and summed exactly its payments, one by one. They may be in any order, because the
+ * repartition determines the order.
  */
 function windowFaults(payments: Log<Payment>, windows: Log<WindowEntry>): string[] {
   const wanted = new Map<string, Map<string, number>>()
@@ -166,7 +166,7 @@ function windowFaults(payments: Log<Payment>, windows: Log<WindowEntry>): string
       left.delete(id)
     }
   }
-  // The payments found were removed above.
+  // The loop above removed the payments that it found.
   const missing = [...wanted].flatMap(([key, left]) => (left.size > 0 ? [`window ${key}: ${left.size} missing`] : []))
   return [...faults, ...missing]
 }
@@ -186,7 +186,7 @@ function regionFaults(payments: Log<Payment>, regions: Log<RegionEntry>): string
   })
 }
 
-/** Groups payments by the partition of their merchant, which counts them and closes times. */
+/** Groups payments by the partition of their merchant. This is the partition that counts them and closes times. */
 function byMerchant(payments: Log<Payment>): Payment[][] {
   const partitions: Payment[][] = Array.from({ length: PARTITIONS }, () => [])
   for (const { value } of payments.flat()) partitions[partitionFor(Buffer.from(value.merchant), PARTITIONS)].push(value)
@@ -201,7 +201,7 @@ function isAhead({ time }: Closing, { doubtful, now }: Timing): boolean {
   return doubtful.length > 0 && time > now
 }
 
-/** Finds partitions whose last closed time lacks payments, which shows that they have stopped closing times. */
+/** Finds partitions that have stopped closing times: their last closed time lacks payments. */
 function unclosed(payments: Log<Payment>, closings: Log<Closing>, timing: Timing): string[] {
   const closed = grouped(closings)
   return byMerchant(payments).flatMap((wanted, partition) => {
@@ -213,8 +213,8 @@ function unclosed(payments: Log<Payment>, closings: Log<Closing>, timing: Timing
 }
 
 /**
- * Checks that each partition closes every time once and in order, with all payments that were in the log before that
- * time. The last time must have all payments.
+ * Checks that each partition closes its times once and in order. Each closing must count all payments that were in the
+ * log before that time, and the last closing must count all payments.
  */
 function closingFaults(payments: Log<Payment>, closings: Log<Closing>, timing: Timing): string[] {
   const { inLogBy, doubtful } = timing

@@ -6,25 +6,22 @@ import type { Fault } from './schedule.ts'
 import { noSmallDisk } from './small-disk.ts'
 import { ENDED_BY_SIGNAL, type WorkerSlot } from './worker-slot.ts'
 
-/**
- * Time limit for a commit step at which a fault is to happen. A worker commits ten times a second unless it has no more
- * work.
- */
+/** How long to wait for a commit step at which a fault is planned. A worker with work commits ten times a second. */
 const STEP_WITHIN_MS = 10_000
 const BROKER_ANSWERS_MS = 90_000
 const READY_WITHIN_MS = 60_000
 
 export interface FaultDeps {
-  /** The controller first. */
+  /** The brokers, with the controller first. */
   readonly brokers: readonly [Component, ...Component[]]
-  /** A worker that joins and leaves. */
+  /** An additional worker that joins and leaves. */
   readonly guest?: WorkerSlot
-  /** A topic that may get more partitions. `grown` is called each time that it gets some. */
+  /** A topic that may get more partitions. `grown` is called with the new number each time. */
   readonly growing?: { readonly topic: string; readonly partitions: number; grown(partitions: number): void }
   /** Prefix of all topics of the run. */
   readonly name: string
   readonly workers: readonly WorkerSlot[]
-  /** Whether this run has a fault after which a worker may end by itself, even during a graceful stop. */
+  /** True if a fault in this run may make a worker exit by itself, even during a graceful stop. */
   readonly mayEnd: boolean
   readonly say: (text: string) => void
 }
@@ -35,7 +32,10 @@ export interface FaultHands {
   readonly skipped: readonly string[]
 }
 
-/** Applies the faults of a schedule to a running system. Faults of one worker, or of the broker, are serialized. */
+/**
+ * Applies the faults of a schedule to a running system. Faults of the same worker, or of the broker, wait for each
+ * other.
+ */
 export function faultHands({ brokers, guest, growing, name, workers, mayEnd, say }: FaultDeps): FaultHands {
   const [broker] = brokers
   let partitions = growing?.partitions ?? 0
@@ -114,7 +114,7 @@ export function faultHands({ brokers, guest, growing, name, workers, mayEnd, say
         await delay(fault.ms)
         return worker.disk.free()
       case 'damage': {
-        // A restart moves the records that the previous process left in the write-ahead log into a table file, so that
+        // Restarts the worker once. The new process moves records from the write-ahead log into a table file, so that
         // files of all kinds exist.
         await worker.kill()
         worker.start()
@@ -131,12 +131,12 @@ export function faultHands({ brokers, guest, growing, name, workers, mayEnd, say
   }
 
   async function onGuest(ms: number): Promise<void> {
-    if (guest === undefined) throw new Error('this run has no further worker')
+    if (guest === undefined) throw new Error('this run has no additional worker')
     guest.start()
     await delay(ms)
     const code = await guest.leave()
-    // A worker that has not loaded its program yet is ended by the signal itself.
-    if (code !== 0 && code !== ENDED_BY_SIGNAL && !mayEnd) throw new Error(`the further worker left with code ${code}`)
+    // If the worker has not loaded its program yet, no handler exists, and the signal ends it.
+    if (code !== 0 && code !== ENDED_BY_SIGNAL && !mayEnd) throw new Error(`the additional worker left with code ${code}`)
   }
 
   async function restarted(node: Component, downMs: number): Promise<void> {

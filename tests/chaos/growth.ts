@@ -1,6 +1,6 @@
 /** One measurement of a process. */
 export interface Sample {
-  /** Time since the first sample. */
+  /** Time since the first sample, in ms. */
   readonly atMs: number
   readonly rssBytes: number
   readonly handles: number
@@ -11,23 +11,25 @@ export interface Growth {
   readonly meanRssBytes: number
   /** Slope of the least-squares line. */
   readonly rssBytesPerHour: number
-  /** Rise of the fitted line over the measured time, as a share of the mean. */
+  /** Rise of the fitted line over the measured period, as a share of the mean. */
   readonly rssRise: number
   readonly firstHandles: number
   readonly lastHandles: number
 }
 
-/** The warm-up's share of a run: caches fill and code is compiled during it, so its samples are ignored. */
+/**
+ * Share of a run that counts as warm-up. Its samples are ignored, because caches fill and code is compiled during it.
+ */
 const WARM_UP_SHARE = 1 / 3
 const MS_PER_HOUR = 3_600_000
 /**
- * Maximum rise of memory that counts as flat. It allows for caches that are still filling, and for changing numbers of
- * connections.
+ * Maximum rise of memory that still counts as flat. It allows for caches that are still filling, and for a varying
+ * number of connections.
  */
 const MAX_RSS_RISE = 0.1
 /**
- * Maximum number of additional handles that counts as flat, because connections and table files are counted twice while
- * they are replaced.
+ * Maximum number of additional handles that still counts as flat. Some are expected, because connections and table
+ * files count twice while they are being replaced.
  */
 const MAX_MORE_HANDLES = 10
 

@@ -25,7 +25,7 @@ export async function restarted(killable: Killable, whileDown: () => Promise<unk
   await ('start' in killable ? killable.start() : killable.restart())
 }
 
-/** Suspends a server. Halfway through the suspension, another part fails as well. */
+/** Suspends a server and, halfway through, makes another part fail as well. */
 export async function stoppedDuring(
   pid: number | undefined,
   hold: () => Promise<unknown>,
@@ -38,7 +38,7 @@ export async function stoppedDuring(
   })
 }
 
-/** The API processes of a system, with the folder and the environment in which they start. */
+/** The API processes of a system, with their folder and environment. */
 export interface ApiHome {
   readonly apis: ApiProcess[]
   readonly folder: { readonly path: string }

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 /** A fault of a plan. */
 export interface PlannedFault<K extends string> {
   readonly kind: K
-  /** The API that suffers, if any. */
+  /** Index of the affected API, for faults that affect an API. */
   readonly api: number
   /** How long the fault lasts. */
   readonly holdMs: number
@@ -14,14 +14,14 @@ export interface PlannedFault<K extends string> {
 }
 
 export interface Inflicting<F> {
-  /** The parts that a fault needs. Faults of one part wait for each other. */
+  /** Returns the parts that a fault affects. Faults of the same part wait for each other. */
   partsOf(fault: F): readonly string[]
-  /** Applies a fault. Resolves when its part runs again. */
+  /** Applies a fault. Resolves when the affected part is running again. */
   suffer(fault: F): Promise<void>
   say(text: string): void
 }
 
-/** Applies faults, one after another unless they overlap. */
+/** Applies faults one after another, except those that are planned to overlap. */
 export async function inflictInTurn<F extends PlannedFault<string>>(
   faults: readonly F[],
   { partsOf, suffer, say }: Inflicting<F>,

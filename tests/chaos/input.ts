@@ -9,21 +9,23 @@ export interface InputOptions {
   readonly seed: number
   readonly payments: number
   readonly durationMs: number
-  /** Whether every payment gets a receipt. If so, no payment waits forever, and the state stops growing. */
+  /** If true, every payment gets a receipt. Then no payment waits forever, so the state stops growing. */
   readonly everyReceipt?: boolean
-  /** Called with the payments of a transaction once they are certainly in the log. */
+  /** Called with the ids of a transaction's payments once they are certainly in the log. */
   readonly onCommitted?: (ids: readonly string[]) => void
-  /** Default 40. */
+  /** Interval between batches. Default 40. */
   readonly batchEveryMs?: number
-  /** Maximum length of the notes of payments, whose lengths are random. By default payments have no notes. */
+  /** Maximum length of payments' notes. Lengths are random. By default, payments have no notes. */
   readonly longestNoteBytes?: number
-  /** Default 150. */
+  /** Number of accounts. Default 150. */
   readonly accounts?: number
 }
 
 const BATCH_EVERY_MS = 40
 const ACCOUNTS = 150
-/** Characters from which notes are cut. Their bytes look random, so that compression does not shrink them much. */
+/**
+ * Size of the random text from which notes are cut. The text is random, so that compression does not shrink notes much.
+ */
 const NOTES_BYTES = 64 * 1_024
 const MERCHANTS = 25
 const REGIONS = 6
@@ -31,13 +33,13 @@ const MAX_AMOUNT = 1_000
 /** Maximum distance, in batches, between a payment and its receipt. The receipt may also arrive first or never. */
 const RECEIPT_LAG_BATCHES = 12
 const SHARE_WITHOUT_RECEIPT = 0.05
-/** The share of transactions that the producer aborts. The shop must never see their records. */
+/** Share of transactions that the producer aborts. The shop must never see their records. */
 const SHARE_ABORTED = 0.15
 const HOUR_MS = 3_600_000
 
 /**
- * Writes payments and receipts for a while, in transactions, some of which it aborts. It does not resend transactions
- * that the broker has aborted, because the expected output is computed from the log.
+ * Writes payments and receipts in transactions for a while, and aborts some of the transactions. Transactions that the
+ * broker has aborted are not sent again, because the expected output is computed from the log.
  */
 export async function produceInput(transport: Transport, topics: ShopTopics, options: InputOptions): Promise<void> {
   const { batchEveryMs = BATCH_EVERY_MS, accounts = ACCOUNTS, longestNoteBytes } = options
@@ -59,8 +61,8 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
   }
 
   /**
-   * After a batch that was not committed, drops the receipts for the batch's payments. The receipts that the batch
-   * itself contained move to the next batch.
+   * Adjusts the planned receipts after a batch that was not committed. Receipts for the batch's payments are dropped.
+   * Receipts that the batch contained move to the next batch.
    */
   function mend(batch: number, ids: readonly string[]): void {
     const lost = new Set(ids)
@@ -73,7 +75,7 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
     receipts.delete(batch)
   }
 
-  /** @returns the ids of its payments */
+  /** Appends the records of a batch. @returns the ids of its payments */
   function fill(batch: number, at: number): string[] {
     const ids: string[] = []
     const count = Math.round((options.payments * (batch + 1)) / batches) - Math.round((options.payments * batch) / batches)

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const SETTLED_WITHIN_MS = 90_000
 const JUDGE_EVERY_MS = 1_000
-/** Time for which a result must stay correct before it is accepted. */
+/** How long a result must stay correct before it is accepted. */
 const STAYS_RIGHT_MS = 1_000
 
 export interface Judged<E> {
@@ -13,8 +13,8 @@ export interface Judged<E> {
 }
 
 /**
- * Judges until a judgement finds no fault and a second one confirms it, or until the deadline.
- * @param onRight called before the second judgement
+ * Judges repeatedly until two successive judgements find no fault, or until the deadline.
+ * @param onRight called after the first judgement without faults, before the second one
  */
 export async function judgeUntilRight<E>(
   evidence: () => Promise<E>,
@@ -37,7 +37,7 @@ export async function judgeUntilRight<E>(
   }
 }
 
-/** Writes all evidence of a failed round to a file, from which the verdict can be repeated. */
+/** Writes all evidence of a failed round to a file, so that the verdict can be repeated from it. */
 export function keepEvidence(file: string, { faults, evidence }: Judged<unknown>, plan: unknown): void {
   mkdirSync(dirname(file), { recursive: true })
   const text = (_key: string, value: unknown) =>
@@ -45,7 +45,7 @@ export function keepEvidence(file: string, { faults, evidence }: Judged<unknown>
   writeFileSync(file, JSON.stringify({ faults, plan, evidence }, text, 1))
 }
 
-/** Describes the first difference of two lists. */
+/** Describes the first difference between two lists; returns an empty array if they are equal. */
 export function differences(what: string, expected: readonly string[], is: readonly string[]): string[] {
   const length = Math.max(expected.length, is.length)
   for (let at = 0; at < length; at++)

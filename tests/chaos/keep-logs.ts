@@ -3,7 +3,10 @@ import { dirname, join } from 'node:path'
 import type { ApiProcess } from '../api/api-process.ts'
 import type { System } from '../e2e/system.ts'
 
-/** Time limit for the report of one process. A process that hangs must not prevent the copies for other processes. */
+/**
+ * Time limit for fetching the report of one process, so that a process that hangs does not prevent the copies for the
+ * others.
+ */
 const PAGE_TIMEOUT_MS = 5_000
 
 /**
@@ -24,7 +27,7 @@ export async function keepLogs({ workers, env }: System, target: string): Promis
 }
 
 /**
- * Copies the evidence of a failed test that reads the log lines of its processes itself: these lines, each worker's
+ * Copies the evidence of a failed test that keeps the log lines of its processes in memory: these lines, each worker's
  * report of its tasks, and the servers' logs. @returns the target
  */
 export async function keepLines(

@@ -14,13 +14,16 @@ import { announce, say, settings } from './rounds.ts'
 const { seed, rounds, parts } = settings
 const TWEETS_PER_SECOND = 40
 const SECOND_MS = 1_000
-/** Difference between the ids of two rounds. It is larger than the difference between any two ids of the recording. */
+/**
+ * Distance between the id ranges of two rounds. It is larger than the difference between any two ids of the recording.
+ */
 const IDS_PER_ROUND = 100_000_000_000_000_000n
 /**
- * Maximum delay of a kill. Lists are renewed every half minute, so a kill may happen at any point between two renewals.
+ * Maximum delay of a kill. It equals the renewal interval of lists, so a kill can happen at any point between two
+ * renewals.
  */
 const WITHIN_MS = 30 * SECOND_MS
-/** Time limit of one round with a kill, the recovery and the next window, on a busy machine. */
+/** Time limit of one round on a busy machine: a kill, the recovery and the next window. */
 const ROUND_TIMEOUT_MS = 240_000
 
 let system: System
@@ -53,7 +56,7 @@ async function tweetsFromNow(): Promise<() => LiveEvent> {
   }
 }
 
-/** For each part, the incident that a round causes. */
+/** The incident that a round causes, for each part. */
 const INCIDENTS: Readonly<Record<string, (round: number) => Promise<void>>> = {
   worker: (round) => trial.kill(system.workers[round % system.workers.length]),
   kafka: () => trial.kill(system.kafka),
@@ -88,8 +91,7 @@ test(
       say(`round ${round} of ${rounds} is over`)
     }
     await trial.endInput()
-    // Once this check has succeeded, even tweets without an acknowledgement are certain to be in the log before the
-    // last window is due.
+    // After this check, even tweets without an acknowledgement are certainly in the log before the last window is due.
     await trial.checkPublished()
     const windowEnd = await trial.nextWindow({ wholeMinute: true })
     await trial.checkPublished()

@@ -17,17 +17,15 @@ export interface Logged<V> extends Keyed<V> {
 export interface LogReader {
   /** Reads up to the current ends of the logs. */
   catchUp(): Promise<void>
-  /** Returns everything that was read so far, as one list per partition. */
+  /** Returns all records that were read so far, as one list per partition. */
   of<V>(topic: Topic<string, V>): Logged<V>[][]
   close(): Promise<void>
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: topics of all values, as in AnyTopic
+// biome-ignore lint/suspicious/noExplicitAny: topics with any value type, as in AnyTopic
 type LoggedTopic = Topic<string, any>
 
-/**
- * @param codecOf returns the codec of a topic's values; by default, the codec of formats without a registered schema
- */
+/** @param codecOf returns the codec for a topic's values; default: the codec for formats without a registered schema */
 export function logReader(
   transport: Transport,
   topics: readonly LoggedTopic[],

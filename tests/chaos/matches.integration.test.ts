@@ -10,11 +10,11 @@ const ROUND_TIMEOUT_MS = 420_000
 /** Seed of the round. The environment can set a different seed. */
 const SEED = process.env.CHAOS_SEED === undefined ? 1 : settings.seed
 const USERS = 10
-/** Number of additional users, who delete their profiles. One of them returns. */
+/** Number of additional users who delete their profiles. One of them returns. */
 const LEAVERS = 2
 const WORKERS = 2
 const FAULTS: readonly MatchFaultKind[] = ['outage', 'redis-emptied', 'worker-killed', 'api-stopped']
-/** The waits are short, so that some swipes wait for Kafka, others go to the spool, and some are accepted unchecked. */
+/** Short time limits, so that some swipes wait for Kafka, others go to the spool, and some are accepted unchecked. */
 const ENV = { SWIPE_WAIT_MS: '60', SWIPE_CHECK_MS: '100', ERASE_WITHIN_SECONDS: '20' }
 
 let system: MatchesSystem

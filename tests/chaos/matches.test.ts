@@ -7,10 +7,10 @@ import { announce, chosenFaults, playRounds, SETUP_TIMEOUT_MS, say, settings } f
 const { rounds } = settings
 const ROUND_TIMEOUT_MS = 420_000
 const USERS = 20
-/** Further users, who delete their profiles. */
+/** Number of additional users who delete their profiles. */
 const LEAVERS = 4
 const WORKERS = 2
-/** The waits are short, so that some swipes wait for Kafka, others go to the spool, and some are accepted unchecked. */
+/** Short time limits, so that some swipes wait for Kafka, others go to the spool, and some are accepted unchecked. */
 const ENV = { SWIPE_WAIT_MS: '60', SWIPE_CHECK_MS: '100', ERASE_WITHIN_SECONDS: '20' }
 
 const faults = chosenFaults(MATCH_FAULTS)

@@ -18,8 +18,8 @@ const WORKERS = 3
 const ROUNDS = 40
 const BATCH = 12
 /**
- * Share of payments on which the shop fails. It is high enough that failing payments meet every fault, and low enough
- * that most commits have no failing payment.
+ * Share of payments on which the shop fails. It is high enough that failing payments coincide with every kind of fault,
+ * and low enough that most commits contain none.
  */
 const SHARE_BROKEN = 0.02
 /** Probability per round that a database falls behind. */
@@ -36,7 +36,7 @@ const CLOCK_OFFSETS_MS = [-48 * HOUR_MS, -HOUR_MS, -300, 300, 20_000, HOUR_MS, 4
 const NAME = 'shop'
 const topics = shopTopics(NAME)
 
-/** Thrown inside a worker to end it immediately, without an orderly shutdown. */
+/** Thrown inside a worker to end it immediately, without a graceful shutdown. */
 class Killed extends Error {}
 
 /** A worker on the in-memory broker, with its state and its group membership. */
@@ -44,7 +44,7 @@ interface Slot {
   backend: StateBackend
   identity: MemberIdentity
   worker: Worker | undefined
-  /** Thrown when the next commit reaches the step. */
+  /** The error that the worker throws when its next commit reaches the step. */
   trap: { readonly step: CommitFaultPoint; readonly error: Error } | undefined
   /** The number of upcoming state writes that fail. */
   badWrites: number
@@ -54,18 +54,18 @@ interface Slot {
   clockOffsetMs: number
 }
 
-/** A wrong worker clock whose timestamps may still have an effect. */
+/** A period in which a worker's clock is wrong, or in which its wrong timestamps may still have an effect. */
 interface ClockJump {
   readonly slot: Slot
   readonly offsetMs: number
   readonly from: number
-  /** When the clock was corrected; undefined while it is wrong. */
+  /** Time at which the clock was corrected; undefined while it is wrong. */
   backAt: number | undefined
 }
 
 async function run(seed: number): Promise<string[]> {
   const random = seededRandom(seed)
-  /** A separate random generator. The draws for overloads therefore do not change the other faults of a seed. */
+  /** A separate random generator, so that the draws for overloads do not change the other faults of a seed. */
   const load = seededRandom(seed + 1)
   const b = bench()
   for (const topic of Object.values(topics)) b.broker.createTopic({ name: topic.name, partitions: topic.partitions })
@@ -130,7 +130,7 @@ async function run(seed: number): Promise<string[]> {
       case 0:
         return b.broker.groups.expire(NAME, slot.identity.memberId)
       case 1:
-        slot.trap = { step, error: new FencedError('the test revokes its slot') }
+        slot.trap = { step, error: new FencedError('the test fences the worker') }
         return
       case 2:
         slot.trap = { step: pick(random, ['encoded', 'produced', 'offsets-added']), error: passing() }
@@ -154,7 +154,7 @@ async function run(seed: number): Promise<string[]> {
     }
   }
 
-  /** Makes a database fall behind for a while. Faults of other kinds may occur in the meantime. */
+  /** Makes a database fall behind for a while. Other faults may occur during this time. */
   function overload(): void {
     const slot = pick(load, slots)
     if (load() > SHARE_OVERLOADED || slot.isOverloaded) return
@@ -183,8 +183,8 @@ async function run(seed: number): Promise<string[]> {
   }
 
   /**
-   * Ends the effect of a corrected clock once every partition has sent a time from a correct clock, which replaces all
-   * earlier times.
+   * Ends the effect of a corrected clock once every partition has sent a time from a correct clock. Such a time
+   * replaces all earlier ones.
    */
   function endDoubt(): void {
     if (jump?.backAt === undefined) return
@@ -194,8 +194,8 @@ async function run(seed: number): Promise<string[]> {
     if (last.size < PARTITIONS || [...last.values()].some((time) => time < backAt || time > now)) return
     doubtful.push([from, now], [from + offsetMs, now + offsetMs])
     jump = undefined
-    // Kills the worker, because the partitions of this slot have gone back to the present. No worker may still rely on
-    // the future times that the slot announced.
+    // Kills the worker, because the times of its partitions have just gone back to the present. After this, no worker
+    // may still rely on the future times that the slot announced.
     slot.trap = { step: pick(random, STEPS), error: new Killed('killed when its clock was right again') }
   }
 
@@ -209,16 +209,13 @@ async function run(seed: number): Promise<string[]> {
     return times
   }
 
-  /**
-   * Delays the responses to commits, so that other faults can occur in the meantime. Each delayed commit then succeeds
-   * or fails.
-   */
+  /** Delays the responses to commits, so that other faults can occur before the commits succeed or fail. */
   function holdCommits(): void {
     if (b.broker.commitGate !== undefined) return
     const gate = Promise.withResolvers<void>()
-    gate.promise.catch(() => {}) // Any waiting commit must be released.
+    gate.promise.catch(() => {}) // Prevents an unhandled rejection if no commit is waiting.
     b.broker.commitGate = gate.promise
-    const failure = pick(random, [undefined, undefined, passing(), new FencedError('given up by the broker')])
+    const failure = pick(random, [undefined, undefined, passing(), new FencedError('aborted by the broker')])
     setTimeout(
       () => {
         b.broker.commitGate = undefined
@@ -229,7 +226,7 @@ async function run(seed: number): Promise<string[]> {
     )
   }
 
-  /** Restarts workers that have ended. Some of them lose their state. */
+  /** Restarts workers that have ended. Some of them lose their state first. */
   async function revive(): Promise<void> {
     for (const slot of slots) {
       const state = slot.worker?.status().state
@@ -275,7 +272,7 @@ async function run(seed: number): Promise<string[]> {
     },
     'the whole output',
     OUTPUT_WITHIN_MS,
-  ).catch(() => {}) // The assertions report what is missing.
+  ).catch(() => {}) // A time-out is not an error here: the assertions report what is missing.
   for (const slot of slots) await slot.worker?.stop()
   return [...faults(input, output(), timing()), ...deadLetterFaults(input.payments, b.broker.records(`${NAME}-dead-letters`))]
 }

@@ -9,7 +9,7 @@ import { type LogReader, logReader } from './log-reader.ts'
 /** Opens a reader of topics with registered schemas. */
 export async function openLogs(
   env: { readonly KAFKA_BROKERS: string; readonly SCHEMA_REGISTRY_URL: string },
-  // biome-ignore lint/suspicious/noExplicitAny: topics of all values, as in AnyTopic
+  // biome-ignore lint/suspicious/noExplicitAny: topics with any value type, as in AnyTopic
   topics: readonly Topic<string, any>[],
 ): Promise<LogReader> {
   const transport = kafkaTransport(

@@ -1,6 +1,6 @@
 import { FencedError, TransportError } from '../../kafka/transport.ts'
 
-/** Returns whether a producer may continue after this error when it has initialised itself again. */
+/** Returns whether a producer can continue after this error, once it has been initialised again. */
 export function isPassing(error: unknown): boolean {
   return error instanceof FencedError || (error instanceof TransportError && !error.fatal && error.code !== 'CLOSED')
 }

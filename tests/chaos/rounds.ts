@@ -18,9 +18,9 @@ interface Result extends Judged<unknown> {
 
 /** A test of a service that applies faults in rounds. */
 export interface FaultRounds<P extends Plan, R extends Result> {
-  /** The folders with the evidence of failed rounds begin with this name. */
+  /** Prefix of the names of folders with the evidence of failed rounds. */
   readonly name: string
-  /** Applies the faults of a plan, and judges what happened. @param number counts the rounds from 0 */
+  /** Applies the faults of a plan, and judges the result. @param number number of the round, from 0 */
   play(plan: P, number: number): Promise<R>
   /** Copies the logs of the system to a folder. @returns the folder */
   keepLogs(target: string): Promise<string>
@@ -36,7 +36,7 @@ export function announce(): void {
   say(`CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}`)
 }
 
-/** The settings are read once, because a seed that is not set is drawn at random. */
+/** The settings, read once, because a seed that is not set is drawn at random. */
 export const settings = chaosConfig()
 
 /**
@@ -50,7 +50,7 @@ export function chosenFaults<K extends string>(all: readonly K[]): readonly K[] 
   return (parts as readonly K[] | undefined) ?? all
 }
 
-/** Runs all rounds, even if one of them is judged to be wrong, and keeps the evidence of the wrong rounds. */
+/** Runs all rounds even if some fail, and keeps the evidence of failed rounds. */
 export async function playRounds<P extends Plan, R extends Result>(
   draw: (seed: number, number: number) => P,
   { name, play, keepLogs }: FaultRounds<P, R>,

@@ -1,6 +1,7 @@
 /**
- * `npm run test:chaos`: random schedules of faults, one after another, or the chaos tests of a service (SERVICES). See
- * run.command.ts. Exits with code 1 if any output differed from the offline computation of the input.
+ * `npm run test:chaos`: runs random schedules of faults, one after another, or the chaos tests of a service (SERVICES).
+ * See run.command.ts. Exits with code 1 if any output differed from the output that was computed offline from the
+ * input.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,7 +16,7 @@ import { described, drawSchedule, type Schedule } from './schedule.ts'
 import { runTrial } from './trial.ts'
 import { VOLUME_BROKERS, VOLUME_SETTINGS } from './volume.ts'
 
-/** The test file of each service. */
+/** The test files of each service. */
 const SERVICES = {
   trends: ['kills'],
   links: ['alias', 'clicks'],
@@ -62,8 +63,8 @@ async function main(): Promise<number> {
   if (tests.length > 0) {
     // Reads the variables before any server starts, so that a wrong variable is reported immediately.
     chaosConfig()
-    // Each round of the match feed has a separate plan, which is drawn with a seed. The options that select the seeds
-    // of schedules therefore also select the seeds of these plans.
+    // The rounds of a service's tests draw their plans from seeds, so the options that select the seeds of schedules
+    // also select those of the plans.
     const env = { CHAOS_SEED: String(seeds[0]), CHAOS_ROUNDS: String(seeds.length), ...process.env }
     const args = [VERIFY, '--projects', 'chaos', ...tests.map((name) => `tests/chaos/${name}.test.ts`)]
     return spawnSync(process.execPath, args, { stdio: 'inherit', env }).status ?? 1
@@ -88,7 +89,7 @@ async function main(): Promise<number> {
         if (await passes(drawSchedule(seed, draw), [broker, ...others], join(folder.path, `seed-${seed}`))) passed++
         else {
           failed.push(seed)
-          // The failed run may have left the broker in any state.
+          // The failed run may have left the broker in any state, so the next run gets a new broker.
           break
         }
       }

@@ -8,13 +8,13 @@ export type Damage = 'truncate' | 'flip' | 'delete'
 
 /** A fault that the harness can inject. All times are in ms. */
 export type Fault =
-  /** Kills a worker with SIGKILL. With `wipe` the state folder is lost as well. */
+  /** Kills a worker with SIGKILL. With `wipe`, its state folder is deleted as well. */
   | { readonly kind: 'kill'; readonly worker: number; readonly downMs: number; readonly wipe: boolean }
-  /** kill -9 directly after a commit step. */
+  /** Kills a worker with SIGKILL directly after a commit step. */
   | { readonly kind: 'kill-at-step'; readonly worker: number; readonly downMs: number; readonly step: CommitFaultPoint }
   /** Stops the worker gracefully, so that it leaves the group, and starts it again. */
   | { readonly kind: 'restart'; readonly worker: number; readonly downMs: number }
-  /** Suspends a worker for longer than the session time-out and then resumes it, as a zombie. */
+  /** Suspends a worker for longer than the session time-out. When it is resumed, it is a zombie. */
   | { readonly kind: 'zombie'; readonly worker: number; readonly ms: number }
   /** Like `zombie`, but directly after a commit step. */
   | { readonly kind: 'zombie-at-step'; readonly worker: number; readonly ms: number; readonly step: CommitFaultPoint }
@@ -44,7 +44,7 @@ export type Fault =
   | { readonly kind: 'replica-kill'; readonly node: 2 | 3; readonly downMs: number }
   /** An additional worker joins the group and leaves it again. */
   | { readonly kind: 'join'; readonly ms: number }
-  /** The source of the stateless topology gets more partitions. */
+  /** Adds partitions to the source topic of the stateless topology. */
   | { readonly kind: 'grow'; readonly more: number }
 
 /** One of three brokers. */
@@ -53,7 +53,7 @@ export type Node = 1 | 2 | 3
 export type FaultKind = Fault['kind']
 
 export interface PlannedFault {
-  /** Time after the start of the input. */
+  /** Time after the start of the input, in ms. */
   readonly atMs: number
   readonly fault: Fault
 }
@@ -69,17 +69,17 @@ export interface Settings {
 export interface Schedule {
   readonly seed: number
   readonly settings: Settings
-  /** Whether it runs at volume: VOLUME. */
+  /** Whether the run has the large input of VOLUME. */
   readonly atVolume: boolean
   readonly faults: readonly PlannedFault[]
 }
 
 export interface ScheduleOptions {
-  /** Injects one fault of each of these kinds, at random times. By default the kinds are random as well. */
+  /** Injects one fault of each of these kinds, at random times. By default, the kinds are random as well. */
   readonly kinds?: readonly FaultKind[]
   /**
-   * Number of brokers. Default 1. With 2, every run moves partitions between the brokers. With 3, every run is at
-   * volume.
+   * Number of brokers. Default 1. With 2, every run moves partitions between the brokers. With 3, every run has the
+   * large input of VOLUME.
    */
   readonly brokers?: 1 | 2 | 3
   /** Longest pause of the broker. Default 9 s, and occasionally 20 to 30 s. */
@@ -156,8 +156,8 @@ const DRAW: { readonly [Kind in FaultKind]: (random: Random, options: ScheduleOp
 }
 export const FAULT_KINDS = Object.keys(DRAW) as FaultKind[]
 /**
- * Number of brokers for which each kind of fault is possible. The small disk has no room for the state of a run at
- * volume.
+ * Numbers of brokers with which a kind of fault is possible. `disk-full` needs a small disk, which has no room for the
+ * state of a run with the large input.
  */
 const BROKERS_OF: { readonly [Kind in FaultKind]?: readonly number[] } = {
   move: [2],
@@ -167,7 +167,7 @@ const BROKERS_OF: { readonly [Kind in FaultKind]?: readonly number[] } = {
   grow: [3],
   'disk-full': [1, 2],
 }
-/** Faults that each run has in addition to the drawn faults, keyed by the number of brokers. */
+/** Faults of every run in addition to the drawn ones, keyed by the number of brokers. */
 const ALWAYS: { readonly [Brokers in 1 | 2 | 3]: readonly FaultKind[] } = {
   1: [],
   2: ['move'],

@@ -1,4 +1,4 @@
-/** Time limit of a request. It is longer than any fault lasts, so that a stopped API's answers still arrive. */
+/** Time limit of a request. It is longer than any fault, so that the responses of a suspended API still arrive. */
 const TIMEOUT_MS = 12_000
 
 export interface Sent {
@@ -10,13 +10,13 @@ export interface Sent {
 }
 
 export interface CameBack {
-  /** Status of the answer, or 0 if the connection failed or no answer arrived in time. */
+  /** Status of the response, or 0 if the connection failed or no response arrived in time. */
   readonly status: number
-  // biome-ignore lint/suspicious/noExplicitAny: bodies of all routes
+  // biome-ignore lint/suspicious/noExplicitAny: response bodies of any route
   readonly body: any
 }
 
-/** Sends a request and waits for the answer. Never throws. */
+/** Sends a request and waits for the response. Never throws. */
 export async function send(url: string, { method, token, body, key }: Sent): Promise<CameBack> {
   try {
     const response = await fetch(url, {

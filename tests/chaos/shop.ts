@@ -14,7 +14,7 @@ import {
 } from '../../pipelines/engine/index.ts'
 import { CodecError } from '../../schemas/codec.ts'
 
-/** A payment from an account. Payments are keyed by account, and are in the log in the order of `at`. */
+/** A payment from an account. Payments are keyed by account, and their log order is that of `at`. */
 export interface Payment {
   readonly id: string
   readonly merchant: string
@@ -25,8 +25,8 @@ export interface Payment {
   /** True for the last record of a partition. It advances the event time past every timer. */
   readonly end?: boolean
   /**
-   * If true, the shop fails on this payment after it has changed state and emitted records. These changes must not be
-   * committed; the payment must become a dead letter.
+   * If true, the shop fails on this payment after it has changed state and emitted records. None of this may be
+   * committed, and the payment must become a dead letter.
    */
   readonly broken?: boolean
   /** Text that makes the payment, and the balance of its account, as large as a test needs. */
@@ -45,7 +45,7 @@ export interface LedgerEntry {
   readonly id: string
 }
 
-/** The merchant's window after one more payment. */
+/** Count and sum of a merchant's window after one more payment. */
 export interface WindowEntry {
   readonly count: number
   readonly sum: number
@@ -53,14 +53,14 @@ export interface WindowEntry {
   readonly amount: number
 }
 
-/** Number of payments that a partition of merchants had counted when it closed a time. */
+/** The closing of a time by a partition of merchants, with the number of payments counted until then. */
 export interface Closing {
   readonly time: number
   readonly partition: number
   readonly payments: number
 }
 
-/** The region's total after another commit's payments. */
+/** A region's total after one more commit, with the sum that the commit added. */
 export interface RegionEntry {
   readonly added: number
   readonly total: number
@@ -76,15 +76,15 @@ interface Balance {
 export const PARTITIONS = 4
 const WINDOW_MS = 1_000
 /**
- * Number of windows that are kept; older windows are dropped. Even with faults, no payment is in flight for as long as
- * these windows cover.
+ * Number of windows that are kept. They cover more time than a payment can be in flight, even with faults, so dropping
+ * older windows loses nothing.
  */
 const WINDOWS_KEPT = 600
 const REMINDER_AFTER_MS = 700
 const TICK_MS = 500
 const TIMERS_AT_ONCE = 100
 const CLOSED_EVERY_MS = 20
-/** The single key of a store with one number per partition. */
+/** The only key of stores that keep one number per partition. */
 const ALL = 'all'
 
 function json<T>(): Codec<T> {
@@ -94,7 +94,7 @@ function json<T>(): Codec<T> {
       try {
         return JSON.parse(utf8.decode(buffer, start, end)) as T
       } catch (error) {
-        throw new CodecError(`no JSON: ${(error as Error).message}`)
+        throw new CodecError(`invalid JSON: ${(error as Error).message}`)
       }
     },
   }
@@ -104,7 +104,7 @@ function jsonTopic<T>(name: string): Topic<string, T> {
   return { name, key: utf8, value: rawValue(json<T>()), partitions: PARTITIONS }
 }
 
-/** Returns every topic that the shop reads and writes, except its internal ones. */
+/** Returns the topics that the shop reads and writes, except its internal topics. */
 export function shopTopics(name: string) {
   return {
     payments: jsonTopic<Payment>(`${name}-payments`),
@@ -124,9 +124,9 @@ export function windowKey(merchant: string, at: number): string {
 }
 
 /**
- * Uses every feature of a topology: two co-partitioned sources with a join, a keyed store, event-time timers, an
- * aggregation that is emitted before each commit, time markers with which a later stage closes times, and two
- * repartitions, one of which feeds windows. Its output can be computed from the input's log alone, regardless of the
+ * Creates a topology that uses every feature: two co-partitioned sources with a join, a keyed store, event-time timers,
+ * an aggregate that is emitted before each commit, time markers that let a later stage close times, and two
+ * repartitions, one of which feeds windows. The output can be computed from the input's log alone, regardless of the
  * order in which partitions are read.
  */
 export function shop(name: string, options: TopologyOptions = {}): Topology {
@@ -221,7 +221,7 @@ export function shop(name: string, options: TopologyOptions = {}): Topology {
       )
       .onTime('close', { stores: [added], emits: [topics.closings] }, function* close(time, ctx) {
         const closing = { time, partition: ctx.partition, payments: added.get(ALL) ?? 0 }
-        // Lets other work run in between.
+        // Lets other work run before the next step.
         yield
         ctx.emit(topics.closings, String(ctx.partition), closing)
       })

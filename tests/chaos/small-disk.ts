@@ -8,13 +8,13 @@ const BLOCK = Buffer.alloc(1024 * 1024)
 const FILLER = 'filler'
 
 /**
- * A small file system that is mounted over a folder in a separate mount namespace. It disappears when the process that
- * keeps the namespace open ends.
+ * A small file system that is mounted over a folder in a separate mount namespace. One process keeps the namespace
+ * open; the file system disappears when that process ends.
  */
 export interface SmallDisk {
   /** The folder's path as seen from other processes. */
   readonly reach: string
-  /** Prefix for a command that must see the small disk. */
+  /** Command prefix that runs a program inside the mount namespace, where it sees the small disk. */
   readonly enter: readonly string[]
   /** Name of the file that fills the disk. */
   readonly filler: string

@@ -1,8 +1,8 @@
 /**
- * `npm run test:soak`: three workers with steady input, while connections are cut and workers are fenced and rejoin.
- * Prints the memory and open files of each worker over time. Exits with code 1 if they did not stay flat or the output
- * was wrong. Memory is measured directly after a garbage collection. Without this collection, the result would show how
- * rarely an idle process collects garbage, rather than leaks.
+ * `npm run test:soak`: runs three workers with steady input, cuts their connections, and fences them so that they
+ * rejoin. Prints the memory and open files of each worker over time. Exits with code 1 if they did not stay flat or the
+ * output was wrong. Memory is measured directly after a garbage collection, because an idle process rarely collects
+ * garbage, and growing garbage would look like a leak.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,14 +20,14 @@ const MIB = 1_048_576
 const KIB = 1_024
 const MINUTE_MS = 60_000
 const SAMPLE_EVERY_MS = 20_000
-/** Pause after a garbage collection, during which empty pages are returned to the system in the background. */
+/** Pause after a garbage collection. V8 returns empty pages to the system in the background during this time. */
 const COLLECTION_MS = 1_000
 const CUT_EVERY_MS = 20_000
 /** Interval at which each worker is fenced, drops its tasks and rejoins. */
 const ZOMBIE_EVERY_MS = 3 * MINUTE_MS
 const ZOMBIE_MS = 8_000
 
-/** Plans only faults that end no process, because the memory of each process is measured over the whole run. */
+/** Plans faults that end no process, because the memory of each process is measured over the whole run. */
 function faultsFor(durationMs: number): PlannedFault[] {
   const faults: PlannedFault[] = []
   for (let atMs = CUT_EVERY_MS; atMs < durationMs; atMs += CUT_EVERY_MS)

@@ -21,7 +21,7 @@ import { VOLUME } from './volume.ts'
 import { type WorkerSlot, workerSlot } from './worker-slot.ts'
 
 export interface TrialDeps {
-  /** All brokers of the cluster, the controller first. */
+  /** All brokers of the cluster, with the controller first. */
   readonly brokers: readonly [Component, ...Component[]]
   /** A folder that no other trial uses. */
   readonly folder: string
@@ -29,20 +29,20 @@ export interface TrialDeps {
 }
 
 export interface TrialOptions {
-  /** Default 4,000. */
+  /** Number of payments. Default 4,000. */
   readonly payments?: number
   /** Duration of the input. Default: one second longer than the period in which faults begin. */
   readonly inputMs?: number
   /** Gives every payment a receipt. */
   readonly everyReceipt?: boolean
-  /** Called with the workers when they are ready. */
+  /** Called with the workers when all of them are ready, for example to measure them. */
   readonly watch?: (workers: readonly WorkerSlot[]) => void
 }
 
 export interface TrialResult {
   /** Describes every deviation from the expected output. Empty if there is none. */
   readonly faults: readonly string[]
-  /** Payments in the log. */
+  /** Number of payments in the log. */
   readonly payments: number
   readonly fences: number
   readonly crashes: number
@@ -51,7 +51,10 @@ export interface TrialResult {
 }
 
 const OFFSETS_TOPIC = '__consumer_offsets'
-/** Longer than a run. Brokers do not compact the segment to which they append. */
+/**
+ * Segment age at which brokers start a new segment: longer than a run. Brokers never compact the segment to which they
+ * append.
+ */
 const NEVER_ROLLED_MS = 7 * 24 * 3_600_000
 const PAYMENTS = 4_000
 /** Duration of the input. It continues after the last fault begins, so that the fault affects some of it. */
@@ -63,22 +66,22 @@ const INPUT_MS = FAULTS_WITHIN_MS + 1_000
 const TRANSACTION_TIMEOUT_MS = 3_000
 const READY_WITHIN_MS = 90_000
 /**
- * Time limit for the output after the last fault, which allows for sessions, transactions and restores on a busy
- * machine.
+ * Time limit for the output after the last fault. It is long enough for sessions and transactions to time out and for
+ * restores, on a busy machine.
  */
 const OUTPUT_WITHIN_MS = 150_000
 const LOOK_EVERY_MS = 300
 /** How far ahead of its own clock the broker accepts timestamps (`message.timestamp.after.max.ms`). */
 const TOO_FAR_AHEAD_MS = 3_600_000
 
-/** Returns whether a worker may end after the fault, so that its supervisor must restart it. */
+/** Returns true if the fault may make a worker exit by itself, so that its supervisor has to restart it. */
 function mayEndWorkers(fault: Fault): boolean {
   return fault.kind === 'disk-full' || fault.kind === 'damage' || (fault.kind === 'clock' && fault.offsetMs >= TOO_FAR_AHEAD_MS)
 }
 
 /**
- * Excludes the committed offsets from the continuous compaction. A broker that compacts them while it loads a group
- * coordinator may fail to load it, and the groups of the coordinator then stop (KAFKA-19862).
+ * Excludes the committed offsets from continuous compaction. A broker that compacts them while it loads a group
+ * coordinator may fail to load it, which stops the coordinator's groups (KAFKA-19862).
  */
 async function keepOffsetsUncompacted(transport: Transport): Promise<void> {
   const partitions = (await transport.partitionCounts([OFFSETS_TOPIC])).get(OFFSETS_TOPIC)
@@ -218,7 +221,8 @@ async function ordeal(
     orders?.produce({ seed, durationMs: size.durationMs }),
   ])
   producing.catch(() => {}) // Reported below, unless something else fails first.
-  // Times from a wrong clock remain in effect until a worker with a correct clock has reported on the same partitions.
+  // Times from a wrong clock remain in effect until a worker with a correct clock has reported times for the same
+  // partitions.
   const doubtful: Timing['doubtful'] = planned.some(({ fault }) => fault.kind === 'clock') ? [[Date.now(), Infinity]] : []
   const timing = (): Timing => ({ inLogBy, doubtful, now: Date.now() })
   const inflicted = planned.map(async ({ atMs, fault }) => {
@@ -238,7 +242,7 @@ async function ordeal(
     },
     { what: 'the whole output', timeoutMs: OUTPUT_WITHIN_MS, intervalMs: LOOK_EVERY_MS },
   ).catch((error: Error) => say(`${error.message}: ${state}; workers ${JSON.stringify(workers.map(({ report }) => report ?? null))}`))
-  // Zombies have rejoined as well.
+  // Waits for zombies as well, which must rejoin.
   await allReady(workers)
   const codes = await Promise.all(workers.map((worker) => worker.leave()))
   await output.reader.catchUp()

@@ -7,8 +7,8 @@ export interface Trouble {
 export interface ApiTrouble extends Trouble {
   readonly api: number
   /**
-   * True if the API was killed, false if it was suspended. A killed API is affected until it is ready again; a
-   * suspended API answers its requests when it is resumed.
+   * True if the API was killed, false if it was suspended. A killed API is affected until it is ready again. A
+   * suspended API answers its requests as soon as it is resumed.
    */
   readonly isKilled: boolean
 }
@@ -22,7 +22,10 @@ export interface Inflicted {
 export interface FaultHands<F> {
   /** Applies the faults of a round. After each fault, the affected part is running again, but may not be ready yet. */
   inflict(faults: readonly F[]): Promise<Inflicted>
-  /** Returns whether an API gets requests. A load balancer would notice a killed API, but not a suspended one. */
+  /**
+   * Returns whether a load balancer would send requests to an API. It would notice a killed API, but not a suspended
+   * one.
+   */
   isReady(api: number): boolean
 }
 

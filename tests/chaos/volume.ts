@@ -2,13 +2,13 @@ import type { BrokerSettings } from '../../deploy/local/kafka/settings.ts'
 
 const KIB = 1_024
 
-/** The input of a run at volume, which has many times as many records as other runs. */
+/** The input of a run with large input. It has many times as many records as other runs. */
 export const VOLUME = {
   payments: 16_000,
   durationMs: 12_000,
   /**
-   * Interval between transactions. It is long, so that there are few large transactions. Each contains 1,067 payments
-   * with notes of 4 KiB on average, which is 4 MiB in all.
+   * Interval between transactions. It is long, so that there are few, large transactions. Each contains about 1,067
+   * payments with notes of 4 KiB on average, 4 MiB in total.
    */
   batchEveryMs: 800,
   longestNoteBytes: 8 * KIB,
@@ -23,7 +23,7 @@ export const VOLUME = {
 export const VOLUME_BROKERS = 3 as const
 
 /**
- * Every record has three replicas, two of which must be in sync. Cleaners work continuously, on segments of two
+ * Every record has three replicas, two of which must be in sync. Log cleaners run continuously on segments of two
  * seconds. Leadership returns to the preferred replica within two seconds.
  */
 export const VOLUME_SETTINGS: BrokerSettings = {

@@ -8,13 +8,13 @@ import type { WorkerArguments, WorkerOrder, WorkerReport } from './children/work
 import type { Damage, Settings } from './schedule.ts'
 import { type SmallDisk, smallDisk } from './small-disk.ts'
 
-/** Represents the exit code of a process that a signal has ended. */
+/** Returned instead of an exit code for a process that a signal has ended. */
 export const ENDED_BY_SIGNAL = -1
 const WORKER = join(import.meta.dirname, 'children/worker.ts')
-/** Time that a supervisor waits before it restarts a process that has ended by itself. */
+/** How long a supervisor waits before it restarts a process that has ended by itself. */
 const RESTART_AFTER_MS = 500
 const EXIT_TIMEOUT_MS = 40_000
-/** Files of the database. All other files in the folder can be lost without harm. */
+/** Files that the database needs. Losing any other file in its folder does no harm. */
 const DATABASE_FILES = /\.(sst|log)$|^(MANIFEST|CURRENT)/
 const FLIPPED_BYTES = 64
 
@@ -33,7 +33,9 @@ export interface SlotOptions {
   readonly onSmallDisk: boolean
 }
 
-/** A slot for worker processes: the state folder, the proxy to the broker, and the current process if there is one. */
+/**
+ * A slot for successive worker processes: the state folder, the proxy to the broker, and the current process, if any.
+ */
 export interface WorkerSlot {
   readonly slot: number
   readonly network: BrokerProxy
@@ -44,7 +46,7 @@ export interface WorkerSlot {
   readonly report: WorkerReport | undefined
   /** How often a process ended unexpectedly. */
   readonly crashes: number
-  /** How often a worker was fenced, over all processes of the slot. */
+  /** How often the worker was fenced, over all processes of the slot. */
   readonly fences: number
   start(): void
   kill(): Promise<void>
@@ -55,9 +57,9 @@ export interface WorkerSlot {
   go(): void
   /** Returns true while a signal suspends the process. */
   isStopped(): boolean
-  /** Resolves when the process that is current at the call has ended. */
+  /** Resolves when the process that is running at the time of the call has ended. */
   whenExited(): Promise<void>
-  /** Announces that the process will end by itself, so that it does not count as a crash. */
+  /** Announces that the process is about to end by itself, so that this does not count as a crash. */
   expectExit(): void
   wipe(): void
   /** @returns a description of the damaged file, or undefined if there is no such file */
@@ -146,8 +148,8 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
       exitExpected = true
       leaving.kill('SIGTERM')
       const hasEnded = () => {
-        // The process may have suspended itself only now, because it has reached the commit step at which it was to do
-        // so.
+        // The process may have suspended itself only now, because it has just reached the commit step of an `at-step`
+        // order.
         if (isStopped()) leaving.kill('SIGCONT')
         return leaving.exitCode !== null || leaving.signalCode !== null
       }
@@ -155,7 +157,7 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
       return leaving.exitCode ?? ENDED_BY_SIGNAL
     },
     tell(order) {
-      if (child?.connected === true) child.send(order, () => {}) // The child has just ended and cannot receive the message.
+      if (child?.connected === true) child.send(order, () => {}) // Ignores the error if the child has just ended and cannot receive the message.
     },
     stop: () => void child?.kill('SIGSTOP'),
     go: () => void child?.kill('SIGCONT'),

@@ -23,11 +23,11 @@ interface Container {
   readonly env: Env
   readonly isReadOnly: boolean
   readonly dropsPrivileges: boolean
-  /** Paths that it may write to. */
+  /** Paths that the container can write to. */
   readonly writable: readonly string[]
 }
 
-/** Variables that Node, its thread pool, the AWS SDK and Kubernetes read, rather than this project. */
+/** Variables that are read by Node, its thread pool, the AWS SDK or Kubernetes, and not by this project. */
 const OF_OTHERS = new Set([
   'NODE_COMPILE_CACHE',
   'UV_THREADPOOL_SIZE',
@@ -38,16 +38,16 @@ const OF_OTHERS = new Set([
   'AWS_SECRET_ACCESS_KEY',
   'POD_IP',
 ])
-/** Secrets without which production does not start. */
+/** Secrets that every process needs in order to start in production. */
 const REQUIRED_SECRETS = ['LINKS_SECRET', 'FRAUD_HASH_KEY', 'RECOMMENDATIONS_SECRET', 'VISITOR_SECRET']
 const SECRET = 'twenty-two characters and more'
 const MILLRACE_HOME = '/var/lib/millrace'
 const POD_IP = '10.0.0.1'
 
-/** All settings, from the README's table, which another test compares with the code. */
+/** All settings, read from the table in the README. Another test compares this table with the code. */
 const settings = new Set([...source('README.md').matchAll(/^\| `([A-Z][A-Z0-9_]+)` \|/gm)].map(([, name]) => name))
 
-/** The `ENV` of the image. */
+/** The image's `ENV` instruction. */
 const image = source('deploy/image/Dockerfile')
 const imageEnv = Object.fromEntries(
   [...(/^ENV ((?:.*\\\n)*.*)$/m.exec(image)?.[1] ?? '').matchAll(/(\w+)=(\S+)/g)].map(([, name, value]) => [name, value]),
@@ -135,26 +135,26 @@ const READERS: Record<string, (env: Env) => unknown> = {
 describe.each(containers)('$name', (container) => {
   const read = READERS[program(container)]
 
-  test('sets only variables that exist, and all that production requires', () => {
+  test('sets only variables that exist, and all variables that production requires', () => {
     expect(Object.keys(container.env).filter((name) => !settings.has(name) && !OF_OTHERS.has(name))).toEqual([])
     expect(container.env.NODE_ENV).toBe('production')
     expect(() => read(container.env)).not.toThrow()
   })
 
-  test('writes nothing to its own file system, and gives up all privileges', () => {
+  test('has a read-only root file system and no privileges', () => {
     expect(container.isReadOnly && container.dropsPrivileges).toBe(true)
     expect(container.writable).toEqual(expect.arrayContaining([MILLRACE_HOME, '/tmp']))
     const folders = ['MILLRACE_HOME', 'STATE_DIR', 'SPOOL_DIR', 'API_TABLES_DIR', 'NODE_COMPILE_CACHE']
     for (const path of folders.flatMap((name) => container.env[name] ?? [])) expect(path).toMatch(MILLRACE_HOME)
   })
 
-  test('starts a program of the image, workers and APIs with their flags and limits of heaps', () => {
+  test('starts a program of the image, and gives workers and APIs their flags and heap limits', () => {
     expect(container.command).toEqual(['node', ...(HEAP_FLAGS[program(container)] ?? []), program(container)])
     expect(container.env).toMatchObject(HEAP_ENV[program(container)] ?? {})
   })
 })
 
-test('workers of Compose, which share a machine with the APIs, have the nice values of npm start', () => {
+test('workers in Compose share a machine with the APIs, so they have the same nice values as with npm start', () => {
   const workers = ownServices.map(composeContainer).filter(({ env }) => env.WORKER_ROLE !== undefined)
   const nice = workers.map(({ env }) => [env.WORKER_ROLE, Number(env.WORKER_NICE ?? 0)])
   expect(Object.fromEntries(nice)).toEqual(WORKER_NICE)
@@ -165,7 +165,7 @@ test.each(REQUIRED_SECRETS)('without %s, production does not start', (name) => {
   expect(() => [readApiConfig(others), readPipelinesConfig(others)]).toThrow(name)
 })
 
-test('Kubernetes creates the topics of production before a worker, which would create those of a small machine', () => {
+test('Kubernetes creates the topics with production settings before a worker can create them with the defaults of a small machine', () => {
   const workers = workloads.filter((workload) => containerOf(workload).command.at(-1) === 'pipelines/main.ts')
   const first = workers.map((workload) => kubernetesContainer(workload, podOf(workload).initContainers[0]))
   expect(first.map((container) => [program(container), container.env.PARTITIONS])).toEqual([
@@ -174,7 +174,7 @@ test('Kubernetes creates the topics of production before a worker, which would c
   ])
 })
 
-test('both roles of workers run, and an API, with both', () => {
+test('Compose and Kubernetes both run workers of both roles and an API', () => {
   const roles = containers.filter((container) => program(container) === 'pipelines/main.ts').map(({ env }) => env.WORKER_ROLE)
   expect(roles.sort()).toEqual(['bulk', 'bulk', 'deciding', 'deciding'])
   expect(containers.filter((container) => program(container) === 'api/main.ts')).toHaveLength(2)
@@ -219,7 +219,7 @@ describe('ports', () => {
   })
 })
 
-test('a process has more time to stop than it needs', () => {
+test('the grace period is longer than a process needs to stop', () => {
   const MS_PER_SECOND = 1_000
   for (const workload of ofKind('StatefulSet')) {
     const { env } = kubernetesContainer(workload)
@@ -254,12 +254,12 @@ describe('the image', () => {
   const { dependencies, optionalDependencies } = JSON.parse(source('package.json'))
   const packages = new Set(Object.keys({ ...dependencies, ...optionalDependencies }))
 
-  test('runs as a user who is not root, with production packages only', () => {
+  test('runs as a non-root user and contains only production packages', () => {
     expect(image).toMatch(/^USER 1000:1000$/m)
     expect(image).toContain('npm install --no-save --omit=dev --ignore-scripts')
   })
 
-  test('gets every file that its programs load, and every package', () => {
+  test('contains every file and package that its programs load', () => {
     const starts = [...new Set(containers.map(program)), 'tools/recommendations/train/main.ts']
     const [files, named] = [new Set<string>(), new Set<string>()]
     const waiting = [...starts]
@@ -278,7 +278,7 @@ describe('the image', () => {
     expect([...named].filter((name) => !packages.has(name) && !/^https?:|^data:/.test(name))).toEqual([])
   })
 
-  test('does not ignore what it copies', () => {
+  test('.dockerignore does not exclude files that the image copies', () => {
     const shown = source('deploy/image/Dockerfile.dockerignore').split('\n')
     const sources = [...image.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, paths]) => paths.split(' '))
     expect(sources.filter((path) => !shown.some((line) => line.startsWith('!') && path.startsWith(line.slice(1))))).toEqual([])
@@ -312,7 +312,7 @@ describe('monitoring', () => {
     targets: readonly { expr: string }[]
   }[]
 
-  /** The documentation of the engine's metrics, which another test compares with the code. */
+  /** The engine's metrics as documented. Another test compares the documentation with the code. */
   const ofWorkers = [...source('docs/engine-reference.md').matchAll(/^\| `([a-z_]+)`[^|]*\| (?:gauge|counter|histogram) \|/gm)].map(
     ([, name]) => name,
   )
@@ -326,7 +326,7 @@ describe('monitoring', () => {
       .join('\n')
   }
 
-  /** Returns whether the code composes the metric's name from a prefix and a suffix. */
+  /** Returns true if the code builds the metric's name from a prefix and a suffix. */
   function isComposed(metric: string): boolean {
     const suffixes = [...apiSources.matchAll(/`\$\{(?:kind|name)\}((?:_[a-z]+)+)`/g)].map(([, suffix]) => suffix)
     return suffixes.some((suffix) => metric.endsWith(suffix) && apiSources.includes(`'${metric.slice(0, -suffix.length)}'`))
@@ -345,7 +345,7 @@ describe('monitoring', () => {
       .filter((name) => !/^(?:and|or|unless|by)$/.test(name))
   }
 
-  test('names only metrics that a worker or an API exports', async () => {
+  test('refers only to metrics that a worker or an API exports', async () => {
     const ofNode = await namesOfNode()
     const isExported = (metric: string) => {
       const name = metric.replace(/(_(?:total|seconds|rows))_(?:bucket|count|sum)$/, '$1')
@@ -360,7 +360,7 @@ describe('monitoring', () => {
     expect(isExported('millrace_sink_lag')).toBe(false)
   })
 
-  test('has names and ids that are used once', () => {
+  test('has unique names and ids', () => {
     const unique = (list: readonly unknown[]) => new Set(list).size === list.length
     expect(unique(rules.map(({ alert }) => alert)) && unique(panels.map(({ id }) => id)) && unique(panels.map(({ title }) => title))).toBe(
       true,

@@ -169,7 +169,8 @@ test('documents outcomes, codes and headers', () => {
 })
 
 /**
- * Folders whose errors an author or operator may see. Errors of the Kafka client become FencedError or TransportError.
+ * Folders with errors that an author or operator may see. The transport converts errors from the Kafka client to
+ * FencedError or TransportError.
  */
 const ERROR_FOLDERS = ['pipelines/engine', 'state/stores', 'kafka', 'schemas']
 

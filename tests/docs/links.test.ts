@@ -3,7 +3,7 @@ import { dirname, join, normalize, relative } from 'node:path'
 import { expect, test } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '..', '..')
-/** Folders without text of this project. */
+/** Folders that contain no text written for this project. */
 const FOREIGN = new Set(['node_modules', '.git', '.millrace'])
 const WITH_LINKS = /\.(?:md|ts|avsc|py|lua)$/
 
@@ -25,7 +25,7 @@ interface Link {
 
 /** Matches Markdown's `[text](target)`, whose target is relative to the file. */
 const MARKDOWN_LINK = /\]\(([^()\s#]*)(?:#([^()\s]*))?\)/g
-/** Matches a page that a comment names by its path from the root. */
+/** Matches a page that a comment names by its path relative to the root of the repository. */
 const NAMED_PAGE = /(?<![\w./-])docs\/([\w/-]+\.md)(?:#([\w-]*))?/g
 
 function linksOf(file: string, text: string): Link[] {
@@ -42,7 +42,7 @@ function withoutCode(markdown: string): string {
   return markdown.replaceAll(/^(`{3,})[\s\S]*?^\1/gm, '')
 }
 
-/** Returns the anchors of a page's headings, formed as GitHub does. */
+/** Returns the anchors of a page's headings, in the form that GitHub gives them. */
 function sectionsOf(markdown: string): Set<string> {
   const seen = new Map<string, number>()
   const headings = [...withoutCode(markdown).matchAll(/^#{1,6} +(.+?) *$/gm)].map(([, heading]) => anchorOf(heading))

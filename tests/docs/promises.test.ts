@@ -9,7 +9,7 @@ const CHAOS = '../tests/chaos/schedule.ts'
 const MAX_CELL_CHARACTERS = 300
 const LINK = /\[([^\]]+)\]\(([^)]+)\)/g
 
-/** Returns the promises, each with the links below it, without the section "What is not promised". */
+/** Returns each promise with the links below it. Skips the section "What is not promised". */
 function promises(): { text: string; links: { title: string; path: string }[] }[] {
   const [promised] = readFileSync(join(DOCS, 'promises.md'), 'utf8').split('## What is not promised')
   const [, ...items] = promised.split(/^- /m)

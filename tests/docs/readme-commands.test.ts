@@ -6,10 +6,10 @@ import { TASKS } from '../../scripts/tasks.mjs'
 
 const ROOT = join(import.meta.dirname, '../..')
 const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
-/** Maximum number of bullets in the section "Not yet", which is for the limits that matter most to a new reader. */
+/** Maximum number of bullets in the section "Not yet". The section is only for limits that matter to a new reader. */
 const MAX_NOT_YET = 10
 
-test('the table of commands lists every task, and no other', () => {
+test('the table of commands lists exactly the tasks that exist', () => {
   const listed = [...readme.matchAll(/^\| `npm (?:run )?([\w:-]+)` \|/gm)].map(([, task]) => task)
   expect(listed.toSorted()).toEqual(Object.keys(TASKS).toSorted())
 })

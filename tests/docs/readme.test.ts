@@ -7,7 +7,10 @@ import { guardedFolder } from '../stack/folder.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const COMPILER = join(ROOT, 'node_modules/typescript/bin/tsc')
-/** Time limit of the test. Compiling all files that the samples import takes many seconds on a busy machine. */
+/**
+ * Time limit of the test. It has to compile all files that the samples import, and on a busy machine this takes many
+ * seconds.
+ */
 const COMPILE_TIMEOUT_MS = 120_000
 const BROKEN = "import { drop } from './pipelines/engine/index.ts'\n\ndrop(missing)\n"
 
@@ -27,7 +30,7 @@ async function faultsOf(files: Readonly<Record<string, string>>): Promise<string
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder.path, name), text)
   symlinkSync(join(ROOT, 'node_modules'), join(folder.path, 'node_modules'))
   writeFileSync(join(folder.path, 'package.json'), JSON.stringify({ type: 'module' }))
-  // Imports that begin with ./ also refer to files of the checkout.
+  // Imports that begin with ./ resolve to files of the checkout, too.
   const compilerOptions = { rootDirs: [ROOT, folder.path] }
   const config = { extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: [], files: Object.keys(files) }
   writeFileSync(join(folder.path, 'tsconfig.json'), JSON.stringify(config))
@@ -42,7 +45,7 @@ test(
     const samples = samplesOf('README.md')
     expect(samples.some((sample) => sample.includes('topology('))).toBe(true)
     const files = Object.fromEntries(samples.map((sample, i) => [`sample-${i}.ts`, sample]))
-    // A deliberate error shows that the test detects errors.
+    // A deliberate error proves that the test can detect errors.
     expect(await faultsOf({ ...files, 'broken.ts': BROKEN })).toEqual([
       expect.stringMatching(/^broken\.ts\(3,\d+\): error TS\d+: Cannot find name 'missing'/),
     ])

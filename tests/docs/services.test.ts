@@ -21,7 +21,7 @@ interface OpenApi {
   readonly paths: Record<string, Record<string, { readonly tags: readonly string[] }>>
 }
 
-/** Returns the folders of the services that a list names. */
+/** Returns the folder names of the services in a list. */
 function listedIn(list: string): string[] {
   const text = readFileSync(join(ROOT, list), 'utf8')
   return [...text.matchAll(/from '\.\/([\w-]+)\/service\.ts'/g)].map((match) => match[1])
@@ -30,7 +30,7 @@ function listedIn(list: string): string[] {
 /** The services with an API. Only these have operations and errors. */
 const SERVICES = apiServices.map(({ name }) => ({ page: `${name}.md`, name }))
 
-test('every service of the lists has a page, and the index lists it', () => {
+test('every service in the lists has a page, and the index lists that page', () => {
   const pages = readdirSync(FOLDER).filter((file) => file !== 'README.md')
   const indexed = [...textOf('README.md').matchAll(/^\| \[[^\]]+\]\(([\w-]+\.md)\)/gm)].map((match) => match[1])
   const services = new Set([...listedIn('api/services.ts'), ...listedIn('pipelines/services.ts'), ...apiServices.map(({ name }) => name)])

@@ -4,11 +4,11 @@ export interface Text {
   readonly line: number
   readonly kind: 'comment' | 'string' | 'prose' | 'table'
   readonly text: string
-  /** Columns of the whole line, or undefined if the line also contains code. */
+  /** Width of the whole line in columns, or undefined if the line also contains code. */
   readonly columns: number | undefined
 }
 
-/** Matches text after which a slash begins a regular expression, not a division. */
+/** Matches text that ends where a following slash would begin a regular expression, and not a division. */
 const BEFORE_REGEX = /(?:^|[(,=:[!&|?{};+>]|\breturn|\bcase)\s*$/
 const QUOTES = new Set(["'", '"', '`'])
 

@@ -6,13 +6,13 @@ import { type Text, textsOfCode, textsOfMarkdown } from './texts.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const MAX_COLUMNS = 120
-/** Files and folders whose words are checked, in addition to all documents. `['']` checks the whole repository. */
+/** Files and folders that are checked in addition to all documents. `['']` checks the whole repository. */
 const AREAS: readonly string[] = ['']
 const DOCUMENT = /\.md$/
 const inAreas = (path: string) => DOCUMENT.test(path) || AREAS.some((area) => path.startsWith(area))
 /** Files that quote the unwanted words and are therefore not checked. */
 const EXEMPT = new Set(['tests/docs/words.test.ts', 'CONTRIBUTING.md'])
-/** Generated files, which `npm run schemas` and similar commands write. */
+/** Generated files, written by `npm run schemas` and similar commands. */
 const GENERATED = /^schemas\/[^/]+\/types\.ts$/
 
 interface Rule {
@@ -63,14 +63,14 @@ function faultsIn(path: string): string[] {
   )
 }
 
-test('comments and prose avoid unwanted words and widths that a pattern can find', () => {
+test('comments and prose contain none of the unwanted words and keep to the maximum width', () => {
   const tracked = execFileSync('git', ['ls-files', '-z', '*.ts', '*.mjs', '*.md'], { cwd: ROOT, encoding: 'utf8' })
   const paths = tracked.split('\0').filter((path) => path !== '' && !EXEMPT.has(path) && !GENERATED.test(path) && inAreas(path))
   expect(paths.length).toBeGreaterThan(0)
   expect(paths.flatMap(faultsIn)).toEqual([])
 })
 
-test('finds comments beside strings and regular expressions', () => {
+test('finds comments next to strings and regular expressions', () => {
   const source = [
     "const url = 'http://a b' // one",
     "const slash = /[/]'/ // two",

@@ -19,7 +19,7 @@ function known(user: bigint, phrases: string[], createdAt: number, acknowledgedA
   return { tweet, sentAt: createdAt, acknowledgedAt }
 }
 
-// The window contains two tweets of "a" and one tweet of "b". A second tweet of "b" was acknowledged only after the
+// The window contains two tweets with "a" and one with "b". A second tweet with "b" was acknowledged only after the
 // window was due.
 const expected = expectedLists([
   known(1n, ['a'], NOON - 1_000),
@@ -88,7 +88,7 @@ test.each([
   expect(faults(...counts.map(([term, volume]): [string, number] => [term, volume]))).toContainEqual(expect.stringMatching(reason))
 })
 
-test('accepts variants that share tweets with their trend, and reports others', () => {
+test('accepts variants that share tweets with their trend, and reports all others', () => {
   const together = Array.from({ length: 5 }, (_, i) => known(BigInt(i), ['a', 'b'], NOON - 1_000))
   const apart = Array.from({ length: 4 }, (_, i) => known(BigInt(10 + i), ['c'], NOON - 1_000))
   const judge = expectedLists([...together, ...apart])

@@ -8,17 +8,17 @@ const WINDOW_MINUTES = 60
 const ARRIVAL_DELAY_MS = 2_000
 /** The maximum number of terms in a list. */
 const KEPT_TERMS = 500
-/** Fewer common tweets fold nothing. */
+/** Minimum number of tweets that two terms must have in common before one is folded into the other. */
 const LEAST_COMMON = 4
 /**
- * Minimum share of tweets in common for a fold. Below this share, it is practically impossible that half of 24 drawn
- * tweets contain both terms.
+ * Minimum share of tweets in common before one term is folded into another. Below this share, it is practically
+ * impossible that half of 24 randomly drawn tweets contain both terms.
  */
 const LEAST_SHARE = 0.15
 
 /** A tweet in the log, and a time by which it was certainly in the log. */
 export interface KnownTweet extends SentTweet {
-  /** Epoch ms: when the producer got the acknowledgement or a reader first saw the tweet. */
+  /** Epoch ms: when the producer received the acknowledgement, or when a reader first saw the tweet. */
   readonly acknowledgedAt: number
 }
 
@@ -29,16 +29,17 @@ interface Occurrence {
 }
 
 /**
- * Bounds for published lists. A window must contain every tweet that was acknowledged before the window was due, and no
- * tweet that is not in the log. If no tweet was in flight when the window was due, the two bounds are equal.
+ * Bounds for the published lists. The lower bound counts the tweets that were acknowledged before the window was due,
+ * and the upper bound counts all tweets of the window in the log. If no tweet was in flight when the window was due,
+ * the two bounds are equal.
  */
 export interface Expected {
   bounds(woeid: number, windowEnd: number): Map<string, Bounds>
-  /** Descriptions of a list's faults, empty if it is correct. */
+  /** Describes the faults of a list. Empty if the list is correct. */
   faults(list: PublishedList): string[]
-  /** Returns true if there is only one correct list for every region. */
+  /** Returns true if every region has exactly one correct list. */
   isExact(windowEnd: number): boolean
-  /** The regions that have tweets. */
+  /** The regions with tweets. */
   readonly woeids: readonly number[]
 }
 
@@ -77,12 +78,15 @@ export function expectedLists(log: readonly KnownTweet[], counted: readonly Cont
     return found
   }
 
-  /** Returns the faults of a trend's variants. Random draws decide which terms are folded, so the bound is low. */
+  /**
+   * Returns the faults of a trend's variants. The pipeline folds terms based on a random sample of tweets, so this
+   * check uses a low bound.
+   */
   function variantFaults({ woeid, window_end }: PublishedList, { term, tweet_volume, variants }: PublishedEntry): string[] {
     const last = Math.ceil(window_end / MINUTE_MS) - 1
     const tweetsOf = (each: string) => {
       const all = regions.get(woeid)?.get(each) ?? []
-      // Tweets after the window are included, because the pipeline may have drawn them, too.
+      // Includes tweets after the window, because the pipeline may have sampled them, too.
       return new Set(all.flatMap(({ minute, tweetId }) => (minute > last - WINDOW_MINUTES ? tweetId : [])))
     }
     return variants.flatMap((name) => {
@@ -101,7 +105,8 @@ export function expectedLists(log: readonly KnownTweet[], counted: readonly Cont
     const found: string[] = []
     const place = `${woeid} at ${new Date(window_end).toISOString()}`
     const right = bounds(woeid, window_end)
-    // All terms without a baseline are compared with the same mean, so the order by score equals the order by count.
+    // No term has a baseline, so all terms are compared with the same mean. The order by score is therefore the order
+    // by count.
     for (let i = 1; i < entries.length; i++) {
       const [above, below] = [entries[i - 1], entries[i]]
       if (above.tweet_volume < below.tweet_volume || (above.tweet_volume === below.tweet_volume && above.term >= below.term))

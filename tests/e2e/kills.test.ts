@@ -4,7 +4,7 @@ import { seededRandom } from '../../tools/random/random.ts'
 import { leaveAndComeBack, type Ordeal, ordeal, randomMoment } from './kills.ts'
 import { type System, startSystem } from './system.ts'
 
-/** Seed that determines the tweets and the times of kills. tests/chaos covers many other seeds. */
+/** Seed for the tweets and the times of the kills. tests/chaos runs many other seeds. */
 const SEED = 20260115
 const TWEETS_PER_SECOND = 200
 /** Pause between two incidents. */
@@ -21,7 +21,7 @@ afterAll(async () => {
   await (trial?.finish() ?? system?.finish())
 })
 
-test('all published lists are correct although worker, broker and Redis are killed and a worker leaves and returns', async () => {
+test('all published lists are correct even if worker, broker and Redis are killed and a worker leaves and returns', async () => {
   const random = seededRandom(SEED)
   const stream = demoStream({ seed: SEED, rate: TWEETS_PER_SECOND, startAt: Date.now() })
   const running = ordeal(system, (text) => process.stderr.write(`kills.test.ts: ${text}\n`), stream.next)
@@ -33,8 +33,8 @@ test('all published lists are correct although worker, broker and Redis are kill
   await randomMoment(random, WITHIN_MS)
   await leaveAndComeBack(system.workers[1])
   await running.endInput()
-  // Once this check has succeeded, even tweets without an acknowledgement are certain to be in the log before the last
-  // window is due.
+  // When this check has succeeded, every tweet is certain to be in the log before the last window is due, even tweets
+  // without an acknowledgement.
   await running.checkPublished()
   const windowEnd = await running.nextWindow({ wholeMinute: true })
   await running.checkPublished()
@@ -42,6 +42,6 @@ test('all published lists are correct although worker, broker and Redis are kill
   await running.checkTable()
 })
 
-test('when Redis is emptied, readers get an error until the same lists are back', async () => {
+test('after Redis is emptied, readers get an error until the same lists are back', async () => {
   await trial?.flushRedis()
 })

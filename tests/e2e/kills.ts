@@ -16,10 +16,10 @@ import { get, type ListBody, listOf } from './trends-api.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
-/** Time limit of the wait for new lists: two list renewals, a restart, and a margin for a busy machine. */
+/** How long to wait for new lists: two list renewals, a restart, and a margin for a busy machine. */
 const RECOVERY_TIMEOUT_MS = 180_000
 const SINK_TIMEOUT_MS = 60_000
-/** Time limit of the wait for a 503 after Redis was emptied. The API still answers from its cache for one second. */
+/** How long to wait for a 503 after Redis was emptied. The API still answers from its cache for one second. */
 const REFUSAL_TIMEOUT_MS = 15_000
 const LOOK_EVERY_MS = 200
 /** Pause between reads of the topics. Each read starts a Python process. */
@@ -28,26 +28,31 @@ const SNAPSHOT_RANKS = 100
 const MAX_SHOWN = 10
 const WORLD = 1
 
-/** A running system whose parts are killed while tweets arrive, and everything that it has published so far. */
+/**
+ * A running system whose parts are killed while tweets arrive. Keeps everything that the system has published so far.
+ */
 export interface Ordeal {
-  /** Kills the part with -9. The supervisor restarts it as in `npm start`. Resolves when the part is ready again. */
+  /** Kills the part with -9. As in `npm start`, the supervisor restarts it. Resolves when the part is ready again. */
   kill(victim: Component): Promise<void>
-  /** Resolves with the end of the first window after the call for which every region has a list. */
+  /**
+   * Waits until every region has a list for the same window, and that window ends after the call. Resolves with the end
+   * of the window.
+   */
   nextWindow(options?: { readonly wholeMinute?: boolean }): Promise<number>
-  /** Ends the input. Resolves when all tweets are acknowledged. */
+  /** Stops sending tweets. Resolves when all sent tweets are acknowledged. */
   endInput(): Promise<void>
   /** Reads the lists that were published since the last call, and checks them. */
   checkPublished(): Promise<void>
-  /** Checks that ClickHouse has exactly the published snapshots, one row per region, window and rank. */
+  /** Checks that ClickHouse contains exactly the published snapshots, with one row per region, window and rank. */
   checkTable(): Promise<void>
   /**
-   * Returns true if every tweet of the window was acknowledged before the window was due. In that case, its counts
-   * equal those of an offline computation.
+   * Returns true if every tweet of the window was acknowledged before the window was due. In that case, the published
+   * counts must equal those of an offline computation.
    */
   isExact(windowEnd: number): boolean
   /** Checks that all APIs serve the same lists. */
   checkAgreement(): Promise<void>
-  /** Empties Redis, and checks that readers get an error until the views are back. */
+  /** Empties Redis, and checks that readers get an error until the views have been rebuilt. */
   flushRedis(): Promise<void>
   finish(): Promise<void>
 }
@@ -60,10 +65,10 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
   const reader = logReader(system)
   const log: LoggedTweet[] = []
   let expected = expectedLists([])
-  /** For each window, the regions that have a list. */
+  /** The regions with a list, by window. */
   const regionsOf = new Map<number, Set<number>>()
   const unchecked: PublishedList[] = []
-  /** For each window that was not checked yet, the rows that the table must have. */
+  /** The rows that the table must have, for each window that has not been checked yet. */
   const rowsOf = new Map<number, Set<string>>()
   let rowsFound = 0
   const answers = watchAnswers(system)
@@ -103,7 +108,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
       },
       { what: `a window after ${new Date(after).toISOString()}`, timeoutMs: RECOVERY_TIMEOUT_MS, intervalMs: LOOK_EVERY_MS },
     )
-    // One partition has published this window. The other partitions may be slightly behind.
+    // At least one partition has published this window, but others may be slightly behind.
     await waitUntil(async () => (await readPublished(windowEnd)) === regions.length, {
       what: `all regions at ${new Date(windowEnd).toISOString()}`,
       timeoutMs: RECOVERY_TIMEOUT_MS,
@@ -133,7 +138,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
 
   async function checkPublished(): Promise<void> {
     await readPublished(0)
-    // Reads the tweets after the lists, so that they include every tweet that the lists may count.
+    // Reads the lists first and then the tweets, so that the tweets include every tweet that the lists may count.
     log.push(...(await reader.tweets()))
     expected = expectedLists(live.known(log))
     const newest = Math.max(...regionsOf.keys())
@@ -152,7 +157,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
     }
     try {
       for (const [windowEnd, wanted] of rowsOf) {
-        // The newest window is skipped, because lists of other regions may still follow for it.
+        // Skips the newest window, because lists for more regions may still arrive.
         if (regionsOf.get(windowEnd)?.size !== regions.length) continue
         const at = `window_end = toDateTime(${windowEnd / SECOND_MS}) AND term != ''`
         const count = async () => Number((await ask(`SELECT count() FROM trend_snapshots WHERE ${at}`))[0][0])
@@ -165,7 +170,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
       const windows = [...regionsOf].filter(([windowEnd, { size }]) => windowEnd % MINUTE_MS === 0 && size === regions.length)
       const complete = `window_end IN (${windows.map(([windowEnd]) => windowEnd / SECOND_MS).join()}) AND term != ''`
       expect(rowsFound).toBeGreaterThan(0)
-      // This must be true even before ClickHouse merges rows, because no row is written twice.
+      // This holds even before ClickHouse merges rows, because no row is ever written twice.
       const counts = `count(), uniqExact(woeid, window_end, rank)`
       for (const table of ['trend_snapshots', 'trend_snapshots FINAL'])
         expect((await ask(`SELECT ${counts} FROM ${table} WHERE ${complete}`))[0].map(Number)).toEqual([rowsFound, rowsFound])
@@ -236,18 +241,18 @@ export async function leaveAndComeBack(worker: Component): Promise<void> {
 interface AnswerWatch {
   stop(): void
   wrong(): readonly string[]
-  /** Runs `action`, which kills the part. If the part is an API, it may fail to respond while `action` runs. */
+  /** Runs `action`, which kills the part. If the part is an API, missing responses are accepted while `action` runs. */
   without(victim: Component, action: () => Promise<void>): Promise<void>
 }
 
-/** Polls all APIs as readers do. They may respond with an error, but never with a wrong, empty or missing list. */
+/** Polls all APIs as readers do. An API may respond with an error, but never with a wrong, empty or missing list. */
 function watchAnswers({ apis }: System): AnswerWatch {
   const wrong: string[] = []
   const excused = new Set<Component>()
   let stopped = false
   /**
-   * End of the first window with trends. One API may still serve the previous, empty list when another API already
-   * serves the list of this window.
+   * End of the first window with trends. When one API serves the list of this window, another API may still serve the
+   * previous list, which was empty.
    */
   let trendsSince = Number.POSITIVE_INFINITY
 
@@ -286,7 +291,10 @@ function watchAnswers({ apis }: System): AnswerWatch {
   }
 }
 
-/** Suspends the part with SIGSTOP while `action` runs, which must take much less than the group's session time-out. */
+/**
+ * Suspends the part with SIGSTOP while `action` runs. `action` must take much less time than the group's session
+ * timeout.
+ */
 async function whileFrozen(components: readonly Component[], action: () => Promise<void>): Promise<void> {
   const pids = components.map(({ pid }) => pid as number)
   for (const pid of pids) process.kill(pid, 'SIGSTOP')
@@ -297,7 +305,7 @@ async function whileFrozen(components: readonly Component[], action: () => Promi
   }
 }
 
-/** Waits for a random time, determined by the seed. */
+/** Waits for a random time that depends only on the seed. */
 export function randomMoment(random: Random, withinMs: number): Promise<void> {
   return delay(Math.floor(random() * withinMs))
 }

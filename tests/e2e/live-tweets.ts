@@ -14,26 +14,26 @@ const STRIDE_MS = 100
 const RETRY_MS = 250
 const NO_TWEET = Buffer.from('no tweet')
 
-/** A record to send. Without a tweet, it is a record that cannot be decoded. */
+/** A record to send. If it has no tweet, it is a record that cannot be decoded. */
 export interface LiveEvent {
   /** Epoch ms. */
   readonly at: number
   readonly tweet: Tweet | undefined
 }
 
-/** A producer that records when each tweet was acknowledged, and continues after failures. */
+/** A producer that notes when each tweet was acknowledged, and continues after failures. */
 export interface LiveTweets {
   /**
-   * Adds the acknowledgement times to the tweets in the log. After a failure a tweet may be in the log twice, and the
-   * time belongs to the first record.
+   * Adds the acknowledgement times to the tweets in the log. After a failure, a tweet may be in the log twice. In that
+   * case, the first record gets the time.
    */
   known(log: readonly LoggedTweet[]): KnownTweet[]
-  /** Resolves when everything is acknowledged. */
+  /** Resolves when all tweets are acknowledged. */
   stop(): Promise<void>
   readonly sent: number
 }
 
-/** Sends events at their times until it is stopped. */
+/** Sends each event at its time, until `stop` is called. */
 export function liveTweets(system: Pick<System, 'kafka' | 'registry'>, next: () => LiveEvent): LiveTweets {
   const acknowledgedAt = new Map<bigint, number>()
   let stopping = false

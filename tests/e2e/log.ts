@@ -16,7 +16,7 @@ interface Logged<V> {
 
 type EntryTuple = [term: string, volume: number, variants: string[]]
 
-/** A list as published. */
+/** A list as the pipeline published it. */
 export interface PublishedList {
   readonly woeid: number
   readonly window_end: number
@@ -27,7 +27,7 @@ export interface PublishedList {
 export interface PublishedEntry {
   readonly term: string
   readonly tweet_volume: number
-  /** Names of the terms that are folded into this term. */
+  /** Names of the terms folded into this term. */
   readonly variants: readonly string[]
 }
 
@@ -41,8 +41,8 @@ export interface LoggedTweet {
 }
 
 /**
- * The topics as an independent consumer reads them (librdkafka, read_committed). Each call returns the records since
- * the previous call.
+ * Reads topics with an independent consumer (librdkafka, read_committed). Each call returns the records that arrived
+ * since the previous call.
  */
 export interface LogReader {
   /** Returns the tweets in log order, partition by partition, without records that are not tweets. */

@@ -1,5 +1,5 @@
-"""An ordinary producer in another language: librdkafka with the murmur2 partitioner, and Confluent's Avro serializer
-with the registered schema.
+"""An ordinary producer in another language. It uses librdkafka with the murmur2 partitioner, and Confluent's Avro
+serializer with the registered schema.
 
 Standard input: {"brokers", "registry", "tweets": [...], "raw": [...]}. Tweets have the fields of the schema, with created_at
 in epoch ms. Raw records {"key", "value"} are sent unchanged.

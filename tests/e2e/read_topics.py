@@ -20,7 +20,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 MILLISECOND = timedelta(milliseconds=1)
 DEADLINE_SECONDS = 90
 BATCH = 2000
-# An incomplete batch is returned only after this time, so it is short.
+# How long the client waits for more messages before it returns an incomplete batch. This is short, so that tests are fast.
 BATCH_SECONDS = 0.2
 
 request = json.load(sys.stdin)

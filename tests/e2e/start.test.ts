@@ -17,15 +17,15 @@ import { TEST_JAVA_OPTIONS, TOOLS } from '../stack/servers.ts'
 
 const FILES = fileURLToPath(new URL('../../deploy/local/', import.meta.url))
 const READY_TIMEOUT_MS = 90_000
-/** Time limit for the first trends. Lists are renewed every 30 s, and the first list already counts some tweets. */
+/** How long to wait for the first trends. Lists are renewed every 30 s, and even the first list counts some tweets. */
 const FIRST_TRENDS_TIMEOUT_MS = 120_000
 const STOP_TIMEOUT_MS = 60_000
 const TEST_TIMEOUT_MS = 300_000
-/** The JVM reads this variable itself. */
+/** Every JVM reads this variable, so the broker gets these options without a setting of its own. */
 const FAST_JAVA = { JAVA_TOOL_OPTIONS: TEST_JAVA_OPTIONS.join(' ') }
 
 /**
- * Settings of tests that are not about the services. With fewer processes and servers these tests take half the time.
+ * Settings for tests that do not need all services. With fewer processes and servers, these tests take half the time.
  * Two other tests run all services.
  */
 const FEW_SERVICES = { API_SERVICES: 'links', PIPELINES: 'links' }
@@ -37,7 +37,7 @@ interface Installation {
   readonly env: Record<string, string>
 }
 
-/** Creates a separate data folder with free ports. The folder disappears with this process. */
+/** Creates a separate data folder and chooses free ports. The folder is deleted when this process ends. */
 async function installation(): Promise<Installation> {
   shared ??= guardedFolder()
   const home = join(shared.path, `home-${Math.random().toString(36).slice(2)}`)
@@ -190,11 +190,11 @@ test(
   'the demo stream becomes worldwide trends over HTTP when only the folder is configured',
   async () => {
     const { home, env } = await installation()
-    // Other tests keep both cores busy, and with the default priority the worker would hardly run.
+    // Other tests keep both cores busy, and at its default priority the worker would hardly run.
     const where = { home, env: { ...env, MILLRACE_DEMO: '1', WORKERS: '1', DECIDERS: '1', WORKER_NICE: '1' } }
     const stack = run('start.ts', where)
     await stack.ready()
-    // While all cores are busy, answers and decisions have priority.
+    // When all cores are busy, processes that answer and decide have priority.
     const pidOf = (name: string) => findChild(join(home, 'run'), name)!.pid
     expect(['api-0', 'decider-0', 'worker-0'].map((name) => getPriority(pidOf(name)))).toEqual([0, 0, 1])
     const url = `http://${LOOPBACK}:${env.API_PORT}/v1/trends?woeid=1&limit=5`
@@ -238,7 +238,7 @@ test(
   TEST_TIMEOUT_MS,
 )
 
-test('a port in use, a wrong setting or a missing server ends the start with the reason, and nothing keeps running', async () => {
+test('if a port is in use, a setting is wrong or a server is missing, the start fails with the reason and leaves no process running', async () => {
   const where = await installation()
   const stranger = createServer().listen(Number(where.env.REDIS_PORT), LOOPBACK)
   await once(stranger, 'listening')
@@ -260,7 +260,7 @@ test('a port in use, a wrong setting or a missing server ends the start with the
   )
 })
 
-test('Ctrl-C during a start stops what has started', async () => {
+test('Ctrl-C during a start stops everything that has started so far', async () => {
   const where = await installation()
   const started = run('start.ts', where)
   await waitUntil(() => started.output().includes('redis '), { what: 'redis', timeoutMs: READY_TIMEOUT_MS })

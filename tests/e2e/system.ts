@@ -13,8 +13,8 @@ import { provisionService } from '../stack/provision.ts'
 import { newClickhouse, newKafka, newRedis, newRegistry } from '../stack/servers.ts'
 
 /**
- * Everything that the trends service needs, for one test file: real servers, worker processes and API processes, each
- * of which a test can kill.
+ * Everything that the trends service needs, for one test file: real servers, worker processes and API processes. A test
+ * can kill each of them.
  */
 export interface System {
   readonly kafka: Component
@@ -23,7 +23,7 @@ export interface System {
   readonly registry: Component
   readonly workers: readonly Component[]
   readonly apis: readonly Component[]
-  /** Environment variables with which the project's commands find the servers of this system. */
+  /** Environment variables that point the project's commands to the servers of this system. */
   readonly env: Readonly<Record<string, string>>
   /** Ends everything and deletes the folder. */
   finish(): Promise<void>
@@ -41,7 +41,7 @@ export async function startSystem({ workers: workerCount, apis: apiCount }: { wo
   await registry.start()
   await provisionService(kafka.address, registry.address, [trendsSchemas], trendsServices)
 
-  // Other tests keep both cores busy, and a worker with a lower priority would hardly run.
+  // Other tests keep both cores busy, so a worker with a lower priority would hardly run.
   const config = localConfig({ MILLRACE_HOME: home.path, API_SERVICES: 'trends', PIPELINES: 'trends', WORKER_NICE: '0' })
   const addresses: Addresses = {
     kafka: kafka.address,

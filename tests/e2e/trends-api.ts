@@ -39,7 +39,7 @@ export async function listOf(api: Component, woeid: number, query = '', headers:
   return JSON.parse(text)
 }
 
-/** Returns a header with a development token, created with the command that users run. */
+/** Returns a header with a development token. The token is created with the same command that users run. */
 export async function tokenFor({ env }: System, ...args: string[]): Promise<{ authorization: string }> {
   const { stdout } = await run(process.execPath, [TOKEN_COMMAND, ...args], { env: { ...process.env, ...env } })
   return { authorization: `Bearer ${stdout.trim()}` }

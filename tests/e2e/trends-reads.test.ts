@@ -5,7 +5,7 @@ import { get, tokenFor } from './trends-api.ts'
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const SOON = { timeout: 60_000, interval: 200 }
-/** Cities without tweets. */
+/** Cities from which no tweet comes. */
 const ANKARA = 2343732
 const ADANA = 2343678
 const KONYA = 2344210
@@ -20,7 +20,7 @@ afterAll(async () => {
   await system?.finish()
 })
 
-test('every process finds places by name and by position, with the same bytes', async () => {
+test('every process finds places by name and by position, and all return the same bytes', async () => {
   for (const path of ['/v1/trends/available?q=sao', '/v1/trends/closest?lat=-23.6&long=-46.6']) {
     const [one, other] = await Promise.all(system.apis.map((api) => get(api, path)))
     expect([one.status, other.status, other.text]).toEqual([200, 200, one.text])
@@ -36,7 +36,7 @@ interface Posted {
   readonly terms: readonly string[]
 }
 
-/** Posts a list. Like a list from the pipeline, it goes through Kafka into Redis and ClickHouse. */
+/** Posts a list to the API. Like a list from the pipeline, it passes through Kafka into Redis and ClickHouse. */
 async function post({ woeid, windowEnd, terms }: Posted): Promise<void> {
   const headers = { ...(await tokenFor(system, '--sub', 'tests', '--scope', 'internal')), 'content-type': 'application/json' }
   const top_k = terms.map((term, index) => ({ term, count: 100 - index, velocity: 1, sample_ids: ['9007199254740993'] }))
@@ -44,7 +44,7 @@ async function post({ woeid, windowEnd, terms }: Posted): Promise<void> {
   expect((await fetch(`${system.apis[0].address}/v1/internal/trends/refresh`, { method: 'POST', headers, body })).status).toBe(204)
 }
 
-test('every process returns the list of a past moment, and none after 3 minutes', async () => {
+test('every process returns the list for a past time, but none more than 3 minutes after the last list', async () => {
   const windowEnd = Math.floor(Date.now() / SECOND_MS) * SECOND_MS + 2 * MINUTE_MS
   await post({ woeid: ANKARA, windowEnd, terms: ['#Old', 'tea'] })
   const past = (at: number) => `/v1/trends/${ANKARA}/past?at=${new Date(at).toISOString()}`
@@ -62,7 +62,7 @@ test('every process returns the list of a past moment, and none after 3 minutes'
   }
 })
 
-test('a term that one process blocks leaves the present and past lists of the other, and returns', async () => {
+test('a term blocked through one process disappears from present and past lists of the other, and returns when it is unblocked', async () => {
   const [one, other] = system.apis
   const windowEnd = Math.floor(Date.now() / SECOND_MS) * SECOND_MS + 3 * MINUTE_MS
   await post({ woeid: ADANA, windowEnd, terms: Array.from({ length: 32 }, (_, index) => `#Term${index + 1}`) })
@@ -91,7 +91,7 @@ test('a term that one process blocks leaves the present and past lists of the ot
   await expect.poll(() => shown(), { timeout: 5_000, interval: 50 }).toEqual([range(1, 30), range(1, 30)])
 })
 
-test('a stream has the lists that other processes publish, and ends when its process stops', async () => {
+test('a stream contains lists published through other processes, and ends when its own process stops', async () => {
   const [one, other] = system.apis
   const windowEnd = Math.floor(Date.now() / SECOND_MS) * SECOND_MS + 4 * MINUTE_MS
   await post({ woeid: KONYA, windowEnd, terms: ['#First'] })

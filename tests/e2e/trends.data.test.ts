@@ -26,22 +26,22 @@ const PRODUCER = join(import.meta.dirname, 'produce_tweets.py')
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const MAX_AHEAD_MS = 5 * MINUTE_MS
-/** Time limit of the wait for a new list: two list renewals and a margin for a busy machine. */
+/** How long to wait for a new list: two list renewals and a margin for a busy machine. */
 const LISTED = { timeout: 120_000, interval: 200 }
 const SOON = { timeout: 30_000, interval: 100 }
-/** Time limit of the wait for rows in the table. Each check reads the whole table, so checks are rare. */
-const TABLE = { timeout: 30_000, interval: 2_000 }
 /**
- * Time limit of the wait for a snapshot: a minute and a margin for a busy machine. Each check starts a Python process.
+ * How long to wait for rows in the table, and how often to check. Each check reads the whole table, so checks are rare.
  */
+const TABLE = { timeout: 30_000, interval: 2_000 }
+/** How long to wait for a snapshot: a minute and a margin for a busy machine. Each check starts a Python process. */
 const SNAPSHOT = { timeout: 120_000, interval: 2_000 }
 const SERVED = 30
 const WORLD = 1
 const TOKYO = 1118370
 const JAPAN = 23424856
-/** How far in the future a posted list is dated. The pipeline's lists replace it only after this time. */
+/** How far in the future a posted list is dated. Until that time, lists from the pipeline do not replace it. */
 const POSTED_AHEAD_MS = 15 * SECOND_MS
-/** A city without tweets. */
+/** A city from which no tweet comes. */
 const SILENT_CITY = regions.find(({ name, type }) => type === 'Town' && name === 'Ankara')!.woeid
 /** The terms of the six events in the public recording. */
 const REAL_EVENTS = ['hurricane sandy', 'boston marathon', 'fertilizer plant', 'oklahoma tornado', 'queensland flood', 'yycflood']
@@ -64,12 +64,12 @@ let sentBy: number
 let log: KnownTweet[]
 let expected: Expected
 let counted: readonly Contribution[]
-/** The contributions by region and term. */
+/** What each region's tweets contribute, by region and term. */
 let byTerm: ReadonlyMap<number, ReadonlyMap<string, readonly Contribution[]>>
 let produced: { schema: number; partitions: Record<string, number> }
 /**
- * A tweet whose timestamp is too far ahead when it is sent, but acceptable soon afterwards. No tweet of the public
- * recording has its tag.
+ * A tweet whose timestamp is too far in the future when it is sent, but acceptable soon afterwards. No tweet in the
+ * public recording has the same hashtag.
  */
 let early: { tag: string; createdAt: number }
 
@@ -87,14 +87,14 @@ const pythonTweet = (sequence: number, user: number, hashtag: string, createdAt:
 })
 
 beforeAll(async () => {
-  // The environment is installed before the tweet gets its time. Otherwise, the installation might take so long that
-  // the tweet is no longer early.
+  // Installs the Python environment before the tweet gets its timestamp. If the installation came later, the timestamp
+  // might no longer be in the future when the tweet is sent.
   await pythonEnvironment('confluent')
   system = await startSystem({ workers: 2, apis: 2 })
   const now = Date.now()
   early = { tag: '#DatedAhead', createdAt: now + MAX_AHEAD_MS + 20 * SECOND_MS }
   const fromPython = Array.from({ length: 20 }, (_, i) => pythonTweet(i, 7_000_000 + i, i % 2 === 0 ? '#FromPython' : '#frompython', now))
-  // Five tweets by one user are counted as three.
+  // Of five tweets by one user, only three count.
   for (let i = 0; i < 5; i++) fromPython.push(pythonTweet(100 + i, 7_100_000, '#FromPython', now))
   fromPython.push(pythonTweet(200, 7_200_000, early.tag, early.createdAt))
   const request = {
@@ -119,7 +119,7 @@ afterAll(async () => {
   await system?.finish()
 })
 
-/** Waits until the lists of all regions contain everything that was sent, and returns them by region. */
+/** Waits until the lists of all regions count everything that was sent, and returns the lists by region. */
 async function fullLists(api = system.apis[0]): Promise<Map<number, ListBody>> {
   const lists = new Map<number, ListBody>()
   for (const { woeid } of regions) {
@@ -156,25 +156,25 @@ const countsOf = (list: ListBody): Counted[] =>
     variants: variants.map((name) => foldTerm(name) ?? '').sort(),
   }))
 
-test('every region serves its true top 30, with the counts of an offline computation', async () => {
+test('every region has its true top 30, with the counts of an offline computation', async () => {
   const lists = await fullLists()
   let withTrends = 0
   for (const [woeid, list] of lists) {
     expect(countsOf(list), `region ${woeid}`).toEqual(trueTop(woeid, Date.parse(list.as_of)))
-    // All tweets are within the window, so the hour before it is empty.
+    // All tweets are within the window, so there are none in the hour before.
     for (const trend of list.trends) expect(trend).toMatchObject({ volume_24h: trend.tweet_volume, velocity: trend.tweet_volume })
     if (list.trends.length > 0) withTrends++
   }
   expect(withTrends).toBe(expected.woeids.length)
 })
 
-test('the terms of the events are at the top when the recording of those days is replayed', async () => {
+test('when a recording is replayed, the terms of its six events are at the top', async () => {
   const terms = countsOf(await listOf(system.apis[0], WORLD)).flatMap(({ term, variants }) => [term, ...variants])
   for (const term of recording.events) expect(terms).toContain(term)
   expect(log.length).toBeGreaterThan(recording.tweets)
 })
 
-test('tweets of a Python producer are counted, and go to the same partitions as ours', async () => {
+test('tweets from a Python producer are counted, and go to the same partitions as tweets from our producer', async () => {
   const tokyo = await listOf(system.apis[0], TOKYO)
   expect(tokyo.trends[0]).toMatchObject({ term: 'frompython', name: '#FromPython', tweet_volume: 23 })
   expect((await listOf(system.apis[0], JAPAN)).trends[0]).toMatchObject({ term: 'frompython', tweet_volume: 23 })
@@ -197,13 +197,14 @@ test('two API processes serve the same bytes with the same ETag', async () => {
   }
 })
 
-test('interests written through one process rerank the lists of the other', async () => {
+test('interests written through one process change the order of the lists in the other', async () => {
   const [one, other] = system.apis
   const headers = { ...(await tokenFor(system, '--sub', '9007199254740993')), 'content-type': 'application/json' }
   const { trends } = await listOf(one, WORLD)
-  // The last terms are not used, because they may leave the list before the other process has read the interests.
+  // Does not use the last terms, because they may have left the list by the time the other process has read the
+  // interests.
   const [loved, muted] = [trends[Math.min(2, trends.length - 1)], trends[0]]
-  // There must be at least two terms, because reranking a single term has no visible effect.
+  // At least two terms are needed, because reranking a single term has no visible effect.
   expect(loved.term).not.toBe(muted.term)
   const body = JSON.stringify({ topic_weights: { [loved.name]: 1_000 }, exclude_topics: [muted.name] })
   expect((await fetch(`${one.address}/v1/me/interests`, { method: 'PUT', headers, body })).ok).toBe(true)
@@ -248,7 +249,7 @@ describe('history', () => {
     }
   })
 
-  test('ClickHouse has every snapshot of a minute as published, one row per rank', async () => {
+  test('ClickHouse contains every published snapshot of a minute, with one row per rank', async () => {
     const client = createClient({ url: system.clickhouse.address })
     const reader = logReader(system)
     const snapshots: PublishedList[] = []
@@ -294,7 +295,8 @@ test('dead letters can be listed, shown and replayed', async () => {
   expect(shown).toContain('4711')
   expect(shown).toContain('#DatedAhead')
 
-  // The timestamp of the replayed tweet is acceptable now. The record that is not a tweet becomes a dead letter again.
+  // By now the timestamp of the replayed tweet is acceptable. The record that is not a tweet becomes a dead letter
+  // again.
   await expect.poll(() => Date.now(), LISTED).toBeGreaterThan(early.createdAt - MAX_AHEAD_MS)
   expect(await dlq('replay', 'trends', '--all')).toContain('replayed 2')
   await expect.poll(() => dlq('show', 'trends', '--code', 'undecodable_value'), SOON).toMatch(/replays/)
@@ -303,7 +305,7 @@ test('dead letters can be listed, shown and replayed', async () => {
   await expect
     .poll(async () => {
       const result = await client.query({
-        // Reads both tables. The term is in the table of rare volumes, unless a list has contained it before this
+        // Reads both tables. The term is in the table of rare volumes, unless a list contained the term before this
         // query.
         query: `SELECT max(volume) AS volume FROM (
           SELECT woeid, term, minute, '' AS adds_as, volume FROM trend_volumes

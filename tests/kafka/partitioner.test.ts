@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { murmur2, partitionFor } from '../../kafka/partitioner.ts'
 
-/** Expected values of the Java client (org.apache.kafka.common.utils.UtilsTest). */
+/** Expected values from the tests of the Java client (org.apache.kafka.common.utils.UtilsTest). */
 const JAVA_VALUES: readonly [string, number][] = [
   ['21', -973932308],
   ['foobar', -790332482],
@@ -13,7 +13,7 @@ const JAVA_VALUES: readonly [string, number][] = [
   ['abc', 479470107],
 ]
 
-test.each(JAVA_VALUES)('murmur2 of %s equals that of the Java client', (key, hash) => {
+test.each(JAVA_VALUES)('murmur2 of %s has the same value as in the Java client', (key, hash) => {
   expect(murmur2(Buffer.from(key))).toBe(hash)
 })
 

@@ -14,8 +14,8 @@ interface Seen {
 }
 
 /**
- * Creates a client whose server answers from a list and then repeats the last answer. Time passes only when the client
- * waits.
+ * Creates a client of a fake server. The server gives the listed answers in order, and then repeats the last one. Time
+ * passes only while the client waits.
  */
 function scripted(...answers: (() => Response)[]) {
   const seen: Seen[] = []
@@ -53,7 +53,7 @@ test('registering sends the schema and returns its id', async () => {
   expect(seen[0].init.body).toBe('{"schema":"\\"string\\""}')
 })
 
-test('an incompatible schema is refused at once with the reason', async () => {
+test('an incompatible schema fails at once with the reason', async () => {
   const { seen, deps } = scripted(answer(409, { error_code: 409, message: "field 'b' has no default" }))
   const refused = registryClient({ url: 'http://registry' }, deps).register('orders-value', '"string"')
   await expect(refused).rejects.toThrow(SchemaRefusedError)
@@ -85,7 +85,7 @@ test('retries connection errors, 5xx, 408 and 429 with growing pauses on all add
   expect(sleeps).toEqual([100, 200, 400, 800])
 })
 
-test.each([401, 403])('a denied access (%i) is reported with the answer, and the schema is not blamed', async (status) => {
+test.each([401, 403])('if access is denied (%i), the error contains the answer and does not blame the schema', async (status) => {
   const { seen, deps } = scripted(answer(status, { error_code: status, message: 'Token expired' }))
   const client = registryClient({ url: 'http://key:secret@registry' }, deps)
   for (const denied of [client.register('s', '"int"'), client.schemaById(3)]) {
@@ -125,19 +125,19 @@ test.each([
   expect(seen).toHaveLength(3)
 })
 
-test('a schema of type AVRO or of no type is Avro', async () => {
+test('a schema of type AVRO or without a type is Avro', async () => {
   for (const schemaType of ['AVRO', null, undefined]) {
     const { deps } = scripted(answer(200, { schema: '"long"', schemaType }))
     expect(await registryClient({ url: 'http://registry' }, deps).schemaById(3)).toBe('"long"')
   }
 })
 
-test('a registration that is answered without an id is repeated', async () => {
+test('a registration is repeated if the answer contains no id', async () => {
   const { deps } = scripted(page(200), answer(200, { version: 3 }), answer(200, { id: 7 }))
   expect(await registryClient({ url: 'http://registry' }, deps).register('s', '"int"')).toBe(7)
 })
 
-test('the error after wrong answers shows the beginning of the last one, and a later call sends a new request', async () => {
+test('the error after invalid answers shows the beginning of the last answer, and a later call sends a new request', async () => {
   let isMended = false
   const { deps } = scripted(() => (isMended ? answer(200, { schema: '"long"' })() : page(200)()))
   const client = registryClient({ url: 'http://registry', deadlineMs: 1_000 }, deps)

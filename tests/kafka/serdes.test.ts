@@ -40,7 +40,7 @@ test('raw values need no registry', async () => {
   expect(bytesOf(serdes.codecFor(notes), 'hi').toString()).toBe('hi')
 })
 
-test('using a topic that was not opened throws an error', async () => {
+test('using a topic that was not opened throws', async () => {
   const serdes = await openSerdes(memoryRegistry(), [notes])
   expect(() => serdes.codecFor(points)).toThrow('topic points were not opened')
 })
@@ -88,7 +88,7 @@ test('an unknown schema id is requested again only after a pause', async () => {
   expect(schemas.get(1)).toBe('int')
 })
 
-test('an unreachable registry rejects the call, and the next call asks again at once', async () => {
+test('if the registry is unreachable, the call fails, and the next call asks again at once', async () => {
   const registry = memoryRegistry()
   await registry.register('points-value', '"int"')
   const { schemas } = await openSerdes(registry, [])

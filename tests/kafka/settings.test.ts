@@ -2,14 +2,14 @@ import { expect, test } from 'vitest'
 import { readKafkaSecurity } from '../../kafka/config.ts'
 
 const SIGN_IN = { KAFKA_SASL_MECHANISM: 'SCRAM-SHA-256', KAFKA_SASL_USERNAME: 'anna', KAFKA_SASL_PASSWORD: 'secret' }
-/** An arbitrary readable file, since the test opens no connection. */
+/** Any readable file will do, because the test opens no connection. */
 const FILE = import.meta.filename
 
-test('by default there is neither TLS nor a sign-in', () => {
+test('TLS and authentication are disabled by default', () => {
   expect(readKafkaSecurity({})).toEqual({ tls: undefined, sasl: undefined })
 })
 
-test('TLS and a sign-in are read, and the files with them', () => {
+test('reads the settings for TLS and authentication, and the files that they name', () => {
   const sasl = { mechanism: 'SCRAM-SHA-256', username: 'anna', password: 'secret' }
   expect(readKafkaSecurity({ ...SIGN_IN, KAFKA_TLS: '1' })).toEqual({ tls: {}, sasl })
   const files = { KAFKA_TLS_CA: FILE, KAFKA_TLS_CERT: FILE, KAFKA_TLS_KEY: FILE }
@@ -34,7 +34,7 @@ test.each([
   expect(() => readKafkaSecurity(env as Record<string, string>)).toThrow(message)
 })
 
-test('a refusal shows no password', () => {
+test('error messages never contain the password', () => {
   const read = () => readKafkaSecurity({ KAFKA_SASL_PASSWORD: 'hunter2' })
   expect(read).toThrow('KAFKA_SASL_PASSWORD')
   expect(read).not.toThrow('hunter2')

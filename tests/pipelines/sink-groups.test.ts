@@ -11,7 +11,7 @@ function sink(name: string, store: SinkDeclaration['store'], ...topics: string[]
     store,
     topics: topics.map((topic) => ({ name: topic, key: utf8, value: rawValue(utf8), partitions: 1 })),
     open() {
-      throw new Error('declared only')
+      throw new Error('unexpected: this sink is only declared')
     },
   }
 }

@@ -21,7 +21,7 @@ test.each([
   expect(browserRefusal(headers)).toContain(name)
 })
 
-test('a server may have further names, and may permit people to open its addresses', () => {
+test('a server may have further names, and may allow users to open its addresses directly', () => {
   const options = { names: ['Worker-1.example'], mayBeOpened: true }
   expect(browserRefusal({ host: 'worker-1.example:9400', 'sec-fetch-site': 'none' }, options)).toBeUndefined()
   expect(browserRefusal({ host: 'worker-1.example', 'sec-fetch-site': 'none' })).toContain('Sec-Fetch-Site')

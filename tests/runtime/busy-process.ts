@@ -1,4 +1,7 @@
-/** Timers of a process that is busy from time to time: due timers fire only when it calls `look`. */
+/**
+ * Simulates the timers of a busy process. Its event loop is blocked most of the time: due timers fire only when the
+ * test calls `look`.
+ */
 export function busyProcess() {
   let now = 0
   const due = new Map<() => void, number>()
@@ -12,7 +15,7 @@ export function busyProcess() {
       afterTurn: (callback: () => void) => void turn.push(callback),
       monotonic: () => now,
     },
-    /** Runs the timers that are due at a time, and then the callbacks that wait for the end of the turn. */
+    /** Runs the timers that are due at the given time, and then the callbacks that wait for the end of the turn. */
     look(at: number, read: () => void = () => undefined): void {
       now = at
       for (const [callback, dueAt] of [...due]) {

@@ -10,7 +10,7 @@ function folder(): string {
   return path
 }
 
-test('creates a private file once, and keeps no draft', () => {
+test('creates a private file only once, and leaves no draft behind', () => {
   const parent = folder()
   const path = join(parent, 'secret')
   expect([createOnce(path, () => 'one'), createOnce(path, () => 'two')]).toEqual(['one', 'one'])

@@ -19,14 +19,14 @@ function shown(command: readonly string[]): string {
   return execFileSync(command[0], command.slice(1), { encoding: 'utf8' }).trim()
 }
 
-test('the leader of a session gives its priority to its session', () => {
+test('the leader of a session applies its priority to the whole session', () => {
   expect(shown(['setsid', '--wait', ...NODE, '7'])).toBe(hasGroups ? '7 7' : '7 none')
 })
 
-test('a process in the session of another one leaves the session as it is', () => {
+test('a process that does not lead its session does not change the session', () => {
   expect(shown(['setsid', '--wait', 'sh', '-c', '"$@"; true', 'sh', ...NODE, '7'])).toBe(hasGroups ? '7 0' : '7 none')
 })
 
-test('a value that is not above the present one changes nothing', () => {
+test('a nice value that is not above the current one changes nothing', () => {
   expect(shown(['setsid', '--wait', 'nice', '-n', '5', ...NODE, '3'])).toBe(hasGroups ? '5 0' : '5 none')
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { manualRuntime } from '../../runtime/manual.ts'
 
-test('time passes only when it is advanced, on both clocks', () => {
+test('both clocks move only when the test advances them', () => {
   const runtime = manualRuntime({ startAt: 1_000 })
   expect([runtime.now(), runtime.monotonic()]).toEqual([1_000, 0])
   runtime.advance(250)
@@ -17,7 +17,7 @@ test('the wall clock can be set without the monotonic one', () => {
   expect(runtime.now()).toBe(510)
 })
 
-test('each timer fires at its time, including timers that other timers have set', () => {
+test('each timer fires at its time, including timers set by other timers', () => {
   const runtime = manualRuntime()
   const fired: string[] = []
   const note = (name: string) => () => fired.push(`${name} ${runtime.monotonic()}`)
@@ -35,7 +35,7 @@ test('each timer fires at its time, including timers that other timers have set'
   expect(fired.at(-1)).toBe('late 30')
 })
 
-test('a sleep ends when its time has come or its signal fires', async () => {
+test('a sleep ends when its time is over or its signal fires', async () => {
   const runtime = manualRuntime()
   const stopping = new AbortController()
   const ended: string[] = []

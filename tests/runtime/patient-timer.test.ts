@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { patientTimer } from '../../runtime/patient-timer.ts'
 import { busyProcess } from './busy-process.ts'
 
-test('a timer that fires in time calls back after sockets were read', () => {
+test('a timer that fires on time calls back only after the sockets have been read', () => {
   const { timers, look } = busyProcess()
   const events: string[] = []
   patientTimer(timers, 15, 50, () => void events.push('late'))
@@ -12,7 +12,7 @@ test('a timer that fires in time calls back after sockets were read', () => {
   expect(events).toEqual(['read', 'late'])
 })
 
-test('a busy process waits once more, and takes an answer that comes then', () => {
+test('a busy process waits once more, and accepts an answer that arrives in that time', () => {
   const { timers, look } = busyProcess()
   const events: string[] = []
   const cancel = patientTimer(timers, 15, 50, () => void events.push('late'))
@@ -24,7 +24,7 @@ test('a busy process waits once more, and takes an answer that comes then', () =
   expect(events).toEqual([])
 })
 
-test('a process that stays busy gives up at the greatest limit', () => {
+test('a process that stays busy gives up at the maximum limit', () => {
   const { timers, look } = busyProcess()
   const events: string[] = []
   patientTimer(timers, 15, 50, () => void events.push('late'))
@@ -36,7 +36,7 @@ test('a process that stays busy gives up at the greatest limit', () => {
   expect(events).toEqual(['late'])
 })
 
-test('a stall beyond the greatest limit leaves one look at the sockets', () => {
+test('after a stall beyond the maximum limit, the sockets are still read once', () => {
   const { timers, look } = busyProcess()
   const events: string[] = []
   const cancel = patientTimer(timers, 15, 50, () => void events.push('late'))
@@ -47,7 +47,7 @@ test('a stall beyond the greatest limit leaves one look at the sockets', () => {
   expect(events).toEqual(['late'])
 })
 
-test('a limit that is not to be prolonged is kept', () => {
+test('the limit is not extended if the maximum is the same', () => {
   const { timers, look } = busyProcess()
   const events: string[] = []
   patientTimer(timers, 15, 15, () => void events.push('late'))

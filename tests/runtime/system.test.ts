@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { systemRuntime } from '../../runtime/system.ts'
 
-/** Length of a sleep that does not end before the test. */
+/** Duration of a sleep that outlasts the test. */
 const LONG_MS = 3_600_000
 
 test('a sleep ends when its signal fires, or at once if it has already fired', async () => {
@@ -28,7 +28,7 @@ test('a timer fires once, unless it is cancelled', async () => {
   expect(fired).toEqual(['fired'])
 })
 
-test('the monotonic clock does not go back', () => {
+test('the monotonic clock does not go backwards', () => {
   const runtime = systemRuntime()
   const before = runtime.monotonic()
   expect(runtime.monotonic()).toBeGreaterThanOrEqual(before)

@@ -30,7 +30,7 @@ test('a schema that is not a record is refused', () => {
   expect(() => typescriptOf([{ file: 'one', schema: 'string' }])).toThrow('one.avsc is not a record')
 })
 
-test('every type has a TypeScript form', () => {
+test('every Avro type maps to a TypeScript type', () => {
   const schema = {
     type: 'record',
     name: 'All',

@@ -9,7 +9,7 @@ import { sweepTrial, testDisk, trialFolder } from '../../scripts/trial.mjs'
 
 const RUN = fileURLToPath(new URL('../../scripts/run.mjs', import.meta.url))
 
-/** Simulates a machine whose PATH contains only these scripts, given by name and text. */
+/** Simulates a machine whose PATH contains only these scripts. The keys are their names, and the values their texts. */
 function machine(programs: Readonly<Record<string, string>> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-setup-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -64,7 +64,7 @@ test('reports the reason from apt-get in one line, and writes the rest to the lo
 test('temporary files of tests are on disk when there is no suitable file system in memory, or when the user chose a folder', () => {
   const { TMPDIR: _, ...env } = process.env
   expect(testDisk(env, '/nowhere')).toBe(tmpdir())
-  // A folder that is not a mounted memory disk does not qualify, even if it exists.
+  // A folder qualifies only if it is a mounted memory disk.
   expect(testDisk(env, import.meta.dirname)).toBe(tmpdir())
   expect(testDisk({ ...env, TMPDIR: '/chosen' })).toBe(tmpdir())
   expect([tmpdir(), '/dev/shm']).toContain(testDisk(env))
@@ -73,7 +73,7 @@ test('temporary files of tests are on disk when there is no suitable file system
 test('processes and folders that an interrupted test or benchmark left behind are removed', async () => {
   const folder = trialFolder()
   const env = { ...process.env, TMPDIR: folder }
-  // This process runs in a process group of its own, like the servers of the local stack.
+  // Like the servers of the local stack, this process runs in its own process group.
   const left = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { env, stdio: 'ignore', detached: true })
   const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'ignore' })
   onTestFinished(() => void other.kill('SIGKILL'))

@@ -39,7 +39,7 @@ function asModule({ file, project = 'unit', duration, errors = 0, tests }: FakeM
   return module as unknown as TestModule
 }
 
-/** Makes the reporter write its totals to a file whose path it gets as from the command line, and returns the path. */
+/** Makes the reporter write its totals to a file, passing the path as the command line would. Returns the path. */
 function totalsFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'))
   const path = join(folder, 'totals.json')
@@ -100,7 +100,7 @@ test('reports why tests were skipped, but omits skipped tests of the run without
   ])
 })
 
-test('reports how long each test took, and the time that a file spends around its tests', () => {
+test('reports how long each test took, and how long a file spends outside of its tests', () => {
   const { durations } = totalsOf([
     {
       file: 'a.test.ts',

@@ -11,14 +11,14 @@ import { privateKafka, privateRedis, privateRegistry, testStack, uniqueName } fr
 import { apply, copyCheckout, runIn } from './checkout.ts'
 import { type Step, stepsOf } from './page.ts'
 
-/** Time to start several processes on a busy machine. */
+/** How long several processes may take to start on a busy machine. */
 const SOON = { timeout: 60_000, interval: 100 }
 const TEST_TIMEOUT_MS = 300_000
 const PAGE = join(import.meta.dirname, '../../docs/add-a-service.md')
-/** Partition counts that production would create for the topics of the service on the page. */
+/** Partition counts in production for the topics of the service that the page adds. */
 const PARTITIONS = { 'votes-cast': 6, 'vote-counts': 3, 'votes-by-choice-repartition': 3, 'votes-totals-changelog': 3 }
 
-test('a service that is added by the steps of docs/add-a-service.md works from its route to its table', {
+test('a service added by the steps of docs/add-a-service.md works from its route to its table', {
   timeout: TEST_TIMEOUT_MS,
 }, async () => {
   const folder = guardedFolder()
@@ -64,7 +64,7 @@ test('a service that is added by the steps of docs/add-a-service.md works from i
   // The setting limits the votes in a request, so four votes are too many.
   expect((await cast('2', 4)).status).toBe(400)
   const read = async () => (await fetch(`${api.url}/api/v1/votes/tea`)).json()
-  // Repartition topic, store, sinks, view and table.
+  // These pass through the repartition topic, the store, the sinks, the view and the table.
   await expect.poll(read, SOON).toEqual({ choice: 'tea', votes: 5, voters: 2 })
   // The service seeds a limit of five requests an hour.
   const statuses = []
@@ -83,8 +83,8 @@ const ROOMS_OF_SERVICE = ['schemas', 'state/views', 'state/tables', 'pipelines',
 const TYPES_OF_SERVICE = 'tsconfig.service.json'
 
 /**
- * Type-checks the files of the steps, all files that they import, and the processes. No other file depends on the
- * service.
+ * Type-checks the files from the steps, all files that they import, and the entry points of the processes. No other
+ * file depends on the service.
  */
 function typeCheckOf(steps: readonly Step[]): string {
   const changed = steps.map(({ path }) => path).filter((path) => path.endsWith('.ts'))

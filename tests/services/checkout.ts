@@ -6,7 +6,10 @@ import { type Step, withLines } from './page.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Copies the working tree with its changes, without ignored files. Packages are linked. */
+/**
+ * Copies the working tree with its uncommitted changes, but without ignored files. The installed packages are linked
+ * and not copied.
+ */
 export function copyCheckout(target: string): void {
   const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'], { cwd: ROOT })
   const deleted = new Set(execFileSync('git', ['ls-files', '-z', '--deleted'], { cwd: ROOT }).toString().split('\0'))

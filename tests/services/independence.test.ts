@@ -4,7 +4,7 @@ import { dependences, namesOf, productionFiles, servicesOf } from './independenc
 const files = productionFiles()
 const services = await Promise.all(servicesOf(files.keys()).map((service) => namesOf(service, files.keys())))
 
-test('the search finds the services and their names', () => {
+test('the search finds all services and their names', () => {
   expect(services.map(({ service }) => service)).toEqual(expect.arrayContaining(['limits', 'links', 'snippets', 'trends']))
   const own = new Map(services.map((names) => [names.service, names.own]))
   expect(own.get('trends')).toEqual(expect.arrayContaining(['tweets', 'trend-output', 'trend_volumes', 'trend_snapshots']))
@@ -14,7 +14,7 @@ test('the search finds the services and their names', () => {
   expect(files.size).toBeGreaterThan(300)
 })
 
-test('no production module outside the folders of services and the lists depends on a service', () => {
+test("no production module outside the services' own folders and the lists depends on a service", () => {
   expect(dependences(files, services)).toEqual([])
 })
 

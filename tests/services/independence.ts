@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { AnyTopic } from '../../schemas/topic.ts'
 import type { Variables } from '../../settings/fragment.ts'
 
-/** Names of a service that may occur only in its own folders and in the lists of services. */
+/** The names of a service. They may occur only in the service's own folders and in the lists of services. */
 export interface ServiceNames {
   /** The name of the service's folders. */
   readonly service: string
@@ -13,11 +13,11 @@ export interface ServiceNames {
   readonly own: readonly string[]
 }
 
-/** A module outside the folders of a service that depends on it. */
+/** A module that depends on a service although it is outside the service's folders. */
 export interface Dependence {
   readonly file: string
   readonly service: string
-  /** The import or the name by which the module depends on the service. */
+  /** The import or the name that makes the module depend on the service. */
   readonly what: string
 }
 
@@ -25,15 +25,16 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Folders with one subfolder per service. */
 const ROOMS = ['schemas', 'state/views', 'state/tables', 'state/indexes', 'pipelines', 'api', 'tools/demo']
 /**
- * Matches code that runs in production, and commands that belong to no service. It excludes the replay of tweets, which
- * is a tool of one service.
+ * Matches code that runs in production, and commands that belong to no service. Excludes the replay of tweets, because
+ * it is a tool of one service.
  */
 const PRODUCTION = /^(schemas|kafka|state|settings|runtime|pipelines|api|deploy|tools\/(demo|dlq|token)|tools\/[\w-]+\.ts$)/
-/** Modules with a list of all services, which name each service in one line. */
+/** Modules with a list of all services. Each service has one line in the list. */
 const LISTS = new Set(['api/services.ts', 'pipelines/services.ts', 'schemas/topics.ts', 'tools/demo/services.ts'])
 const GENERATED = /^schemas\/[\w-]+\/types\.ts$/
 /**
- * Services whose names are ordinary words. An ordinary word alone does not show that a module depends on the service.
+ * Services whose names are ordinary words. The occurrence of an ordinary word does not prove that a module depends on
+ * the service.
  */
 const ORDINARY_WORDS = new Set(['trends', 'links', 'limits', 'matches', 'fraud', 'catalog', 'recommendations'])
 /** Names of topics that also have another meaning, such as a property of Avro's arrays. */
@@ -94,7 +95,7 @@ function folderOf(file: string): string | undefined {
   return rest.length > 0 ? folder : undefined
 }
 
-/** Returns every module that depends on a service but belongs to none. */
+/** Returns every module that depends on a service but does not belong to any service. */
 export function dependences(files: ReadonlyMap<string, string>, services: readonly ServiceNames[]): Dependence[] {
   const known = new Map(services.map((names) => [names.service, names]))
   return [...files].flatMap(([file, text]) => {
@@ -120,8 +121,8 @@ function dependencesOf(file: string, text: string, services: ReadonlyMap<string,
 }
 
 /**
- * Returns whether a string contains a name. A compound name may be anywhere, even in comments. A single word must be a
- * whole literal.
+ * Returns true if a text contains a name. A compound name counts anywhere, even in comments. A single word counts only
+ * if it is a whole string literal.
  */
 function isNamed(name: string, text: string): boolean {
   if (/[-_]/.test(name)) return new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(text)

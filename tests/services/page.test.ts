@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { stepsOf, withLines } from './page.ts'
 
-test('reads blocks that name a file as files or as list lines, and ignores other blocks', () => {
+test('reads code blocks that name a file, as whole files or as lines for a list, and ignores other blocks', () => {
   const page = 'a\n```ts a/b.ts\nfirst\n\nsecond\n```\n```sh\nnpm test\n```\n```diff list.ts\n+import x\n+  x,\n```\n'
   expect(stepsOf(page)).toEqual([
     { kind: 'file', path: 'a/b.ts', text: 'first\n\nsecond\n' },
@@ -12,13 +12,13 @@ test('reads blocks that name a file as files or as list lines, and ignores other
   expect(() => stepsOf('```diff list.ts\n-gone\n```\n')).toThrow('list.ts: -gone adds no line')
 })
 
-test('inserts lines in the right places', () => {
+test('inserts lines in the right positions', () => {
   expect(withLines("import a from 'a'\n\nexport const list = [\n  a,\n]\n", ["import b from 'b'", '  b,'])).toBe(
     "import b from 'b'\nimport a from 'a'\n\nexport const list = [\n  a,\n  b,\n]\n",
   )
 })
 
-test('adding a service takes one import and one entry per list, and one new folder in each area', () => {
+test('adding a service takes one import and one entry in each list, and one new folder in each area', () => {
   const steps = stepsOf(readFileSync(join(import.meta.dirname, '../../docs/add-a-service.md'), 'utf8'))
   const lists = steps.filter((step) => step.kind === 'lines')
   expect(lists.map(({ path }) => path)).toEqual(['schemas/topics.ts', 'pipelines/services.ts', 'api/services.ts', 'tools/demo/services.ts'])

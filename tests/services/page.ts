@@ -5,7 +5,7 @@ export type Step =
 
 const BLOCK = /^```(\w+) (\S+)\n(.*?)^```$/gms
 
-/** Returns the code blocks that name a file after their language, in page order. */
+/** Returns the code blocks whose info string names a file after the language, in the order of the page. */
 export function stepsOf(page: string): Step[] {
   return [...page.matchAll(BLOCK)].map(([, language, path, text]) => {
     if (language !== 'diff') return { kind: 'file', path, text }

@@ -21,7 +21,7 @@ function read(env: Record<string, string>, withRules = true) {
   })
 }
 
-test('reads given values, uses defaults otherwise, and treats an empty variable as unset', () => {
+test('reads the given values, uses defaults for others, and treats an empty variable as unset', () => {
   expect(read({ MILLRACE_HOME: '/home/of' })).toEqual({ size: 4, home: '/home/of', least: 1 })
   expect(read({ LEAST: '2', MOST: '', MILLRACE_HOME: '/x' })).toEqual({ size: 3, home: '/x', least: 2 })
 })
@@ -30,7 +30,7 @@ test('reports each wrong variable once, even if several fragments read it', () =
   expect(() => read({ LEAST: 'few', MOST: '10' })).toThrow(new SettingsError(['LEAST: is not a number', 'MOST: is more than 9']))
 })
 
-test('checks rules only if their variables are valid and the caller requests rules', () => {
+test('checks a rule only if its variables are valid and the caller asks for rules to be checked', () => {
   expect(() => read({ LEAST: '7' })).toThrow('wrong settings:\n  LEAST: is more than MOST')
   expect(() => read({ NODE_ENV: 'production' })).toThrow('MOST: is missing')
   expect(read({ LEAST: '7', NODE_ENV: 'production' }, false).size).toBe(-2)

@@ -18,7 +18,9 @@ function command(number: number, timestamp: number, kind: Order['kind']) {
   return { key: 'ann', value, timestamp }
 }
 
-/** The log of a broken order with the given time, and of a later order that was judged at `judgedAt`. */
+/**
+ * Returns logs with two orders: a broken order with the given time, and a later order that was judged at `judgedAt`.
+ */
 function logs(brokenAt: number, orderAt: number, judgedAt: number): BankLogs {
   const order = command(2, orderAt, 'pay-in')
   const { state, answer } = decideOrder(undefined, order.value.body, order.value.command_id, judgedAt)
@@ -38,8 +40,8 @@ function logs(brokenAt: number, orderAt: number, judgedAt: number): BankLogs {
   return { commands: [[command(1, brokenAt, BROKEN), order]], decisions: [decisions], judgedByAppend: true, letters: 1 }
 }
 
-test('a broken order may or may not count for the judged time, because it may be skipped or dropped', () => {
-  // The clocks of two brokers differ, so the later order has the earlier time.
+test('the time of a broken order may or may not affect later orders, because the broken order may be skipped or dropped', () => {
+  // Two brokers have different clocks, so the later order has an earlier time.
   expect(deviations(logs(470, 415, 415), [1, 2], TIMES)).toEqual([])
   expect(deviations(logs(470, 415, 470), [1, 2], TIMES)).toEqual([])
   expect(deviations(logs(470, 415, 450), [1, 2], TIMES)).toEqual([expect.stringContaining('command-2 to api-2 has the result')])

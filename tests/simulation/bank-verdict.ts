@@ -8,13 +8,13 @@ const HOUR_MS = 3_600_000
 export interface Order {
   readonly kind: 'pay-in' | 'pay-out' | 'hold' | typeof BROKEN
   readonly amount: number
-  /** How long a hold lasts. */
+  /** Duration of a hold. */
   readonly ms: number
 }
 
 export interface Account {
   readonly balance: number
-  /** Number of changes. */
+  /** How often the account has changed. */
   readonly changes: number
   /** Ids of the open holds, in the order in which they were made. */
   readonly holds: readonly string[]
@@ -25,7 +25,7 @@ export interface Account {
 export interface Answer {
   readonly accepted: boolean
   readonly balance: number
-  /** Time on which the decision about the command was based, epoch ms; 0 if the time came from the worker's clock. */
+  /** The time that the decision about the command assumed, epoch ms; 0 if this was the time of the worker's clock. */
   readonly at: number
 }
 
@@ -52,16 +52,16 @@ export interface BankLogs {
   readonly letters: number
 }
 
-/** Returns what must still come. */
+/** Describes everything that the output must still contain before it is complete. */
 export function missing(logs: BankLogs, times: InputTimes): string[] {
   const results = new Set(logs.decisions.flat().flatMap(({ value }) => value.result?.reply_to ?? []))
   const views = new Map(logs.decisions.flat().flatMap(({ key, value }) => (value.view === null ? [] : [[key, value.view]])))
-  // A wrong clock may have set the end of a hold to a time far in the future.
+  // If a clock was wrong, a hold may end far in the future, so open holds are acceptable.
   const held = times.clocksWereWrong ? [] : [...views].filter(([, { holds }]) => holds.length > 0)
   const decided = new Set<string>()
   const unanswered = logs.commands.flat().filter(({ value }) => {
     const isAnswered = results.has(value.reply_to)
-    // A command that was already decided is answered again, even after its deadline.
+    // If a command was decided before, its repetitions are answered even after their deadlines.
     const mustBe = decided.has(value.command_id) || mustBeAnswered(value, times)
     if (isAnswered) decided.add(value.command_id)
     return mustBe && !isAnswered
@@ -75,7 +75,7 @@ export function missing(logs: BankLogs, times: InputTimes): string[] {
 }
 
 /**
- * Returns whether a command must have an answer. No clock was wrong by more than an hour, so a command whose deadline
+ * Returns true if a command must have an answer. No clock was wrong by more than an hour, so a command whose deadline
  * is two hours away is never dropped.
  */
 function mustBeAnswered({ body, deadline }: Command<Order>, { now }: InputTimes): boolean {
@@ -86,7 +86,7 @@ function certainlyBroken({ commands }: BankLogs, { now }: InputTimes): number {
   return commands.flat().filter(({ value }) => value.body.kind === BROKEN && value.deadline > now + 2 * HOUR_MS).length
 }
 
-/** Returns all deviations from the results that the commands must have in the order of their log. */
+/** Returns all deviations from the results that the commands must have if they are decided in log order. */
 export function deviations(logs: BankLogs, sent: readonly number[], times: InputTimes): string[] {
   const numbers = logs.commands
     .flat()
@@ -101,7 +101,7 @@ export function deviations(logs: BankLogs, sent: readonly number[], times: Input
   ].slice(0, MAX_SHOWN)
 }
 
-/** Decides the commands of one partition again, and compares the results with the original decisions. */
+/** Repeats the decisions about the commands of one partition, and compares them with the original decisions. */
 function decisionFaults(
   commands: readonly Keyed<Command<Order>>[],
   decisions: readonly Keyed<Decision<Account>>[],
@@ -113,12 +113,12 @@ function decisionFaults(
   const faults: string[] = []
   let next = 0
   /**
-   * The times at which the next decision may be judged. There is more than one only after broken orders: an order that
-   * is skipped because it fails has no effects, but an order that is dropped after its deadline counts.
+   * The times at which the next decision may be judged. There are several only after broken orders: an order that is
+   * skipped because it fails does not affect this time, but an order that is dropped after its deadline does.
    */
   let judgedAt: readonly number[] = [0]
 
-  /** Follows the changes that ticks made. */
+  /** Repeats the changes that ticks made. */
   function takeReleases(): void {
     for (;;) {
       const { key, value } = decisions[next] ?? {}
@@ -172,7 +172,7 @@ function decisionFaults(
   return faults
 }
 
-/** Returns the time at which a result says that it was judged. */
+/** Returns the time at which an order was judged, according to its result. */
 function statedTime(answer: string): number | undefined {
   return answer === '' ? undefined : (JSON.parse(answer) as Answer).at
 }

@@ -26,15 +26,14 @@ const MOST_AMOUNT = 20
 const SHARE_BROKEN = 0.03
 const SHARE_HOLDS = 0.3
 const LONGEST_HOLD_MS = 1_500
-/**
- * Share of commands that repeat an earlier command. The constant below is the share of these repetitions whose request
- * differs from the first one.
- */
+/** Share of commands that are repetitions of an earlier command. */
 const SHARE_REPEATED = 0.3
+/** Share of these repetitions whose request differs from the first one, which makes them conflicts. */
 const SHARE_CONFLICTS = 0.15
-/** Some commands have a short deadline. The deadline of all other commands is longer than any error of a clock. */
+/** Share of commands with a short deadline. */
 const SHARE_SHORT = 0.2
 const SHORT_DEADLINE_MS = 600
+/** Deadline of all other commands. It is longer than any clock can be wrong. */
 const LONG_DEADLINE_MS = 24 * 3_600_000
 const TICK_MS = 100
 const RELEASED_AT_ONCE = 10
@@ -89,13 +88,14 @@ function banking(flow: Flow, { standby, judgedByAppend }: BankOptions): Topology
 export interface BankOptions {
   readonly partitions: number
   readonly standby: 0 | 1
-  /**
-   * True if decisions about orders use the time at which the broker appended the order, instead of the worker's clock.
-   */
+  /** True if orders are judged by the time at which the broker appended them, and not by the worker's clock. */
   readonly judgedByAppend: boolean
 }
 
-/** Accounts whose orders are commands. Money of an account can be held for a time, after which a tick releases it. */
+/**
+ * Accounts with orders, which are commands. An order can put a hold on money of an account. When the hold is over, a
+ * tick releases the money.
+ */
 export function bank(options: BankOptions): Subject {
   const { partitions, judgedByAppend } = options
   const config = judgedByAppend ? APPEND_TIME : undefined
@@ -118,7 +118,7 @@ export function bank(options: BankOptions): Subject {
     }
   }
 
-  /** Returns whether all commands are decided or dropped. Commands with a short deadline need not have a result. */
+  /** Returns true if all commands are decided or dropped. Commands with a short deadline need not have a result. */
   function isRead(cluster: Cluster): boolean {
     const offsets = cluster.groups.get(NAME)?.offsets
     const all = cluster.topics.get(commands.name)?.logs ?? []

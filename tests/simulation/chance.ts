@@ -1,9 +1,9 @@
 import { type Random, seededRandom } from '../../tools/random/random.ts'
 
-/** A separate source of random decisions. */
+/** An independent source of random decisions. */
 export interface Chance {
   readonly random: Random
-  /** Draws a number from `least` to `most`. */
+  /** Draws a number between `least` and `most`. */
   between(least: number, most: number): number
   /** Draws an integer from 0 to `count` - 1. */
   below(count: number): number
@@ -19,7 +19,7 @@ export function chanceOf(seed: number): Chance {
 const FNV_OFFSET = 0x811c9dc5
 const FNV_PRIME = 0x01000193
 
-/** Returns a seed for one of several purposes, which is derived from another seed. */
+/** Derives a seed for the given purpose from another seed. */
 export function seedFor(seed: number, purpose: string): number {
   let hash = FNV_OFFSET ^ seed
   for (let i = 0; i < purpose.length; i++) hash = Math.imul(hash ^ purpose.charCodeAt(i), FNV_PRIME)

@@ -13,16 +13,16 @@ export function groupOf(key: string): string {
 
 type Records = readonly ReadRecord[]
 
-/** What the counter has read and written. */
+/** Everything that the counter has read and written. */
 export interface CounterLogs {
   readonly guarantee: Guarantee
   readonly input: Records
-  /** By partition. */
+  /** The records of the ledger, by partition. */
   readonly ledger: readonly Records[]
   readonly totals: Records
   readonly letters: Records
   readonly notes: Records
-  /** Copies of the notes. */
+  /** The copies of the notes that the counter has written. */
   readonly passed: Records
 }
 
@@ -38,7 +38,7 @@ function idOf({ value }: ReadRecord): string {
   return value.split(' ')[1]
 }
 
-/** Returns whether the output is shorter than it must become. */
+/** Returns true if the output is not complete yet. */
 export function missing({ guarantee, input, ledger, totals, letters, notes, passed }: CounterLogs): boolean {
   const wanted = input.filter(isGood).length
   const count = (records: Records, id: (record: ReadRecord) => string) =>
@@ -78,7 +78,7 @@ function byGroup(records: Records): Map<string, ReadRecord[]> {
   return Map.groupBy(records, ({ key }) => groupOf(key))
 }
 
-/** Checks that the numbers of each key are 1, 2, 3 and so on, and that the key's ids equal those in the input. */
+/** Checks that each key is counted 1, 2, 3 and so on, with the same ids as in the input. */
 function compare(what: string, output: Records, wanted: Map<string, Records>, show: (ids: string[]) => string): string[] {
   const found = byKey(output)
   return [...new Set([...wanted.keys(), ...found.keys()])].flatMap((key) => {
@@ -93,7 +93,7 @@ function compare(what: string, output: Records, wanted: Map<string, Records>, sh
 }
 
 /**
- * Checks that the store without a changelog loses its state as a whole or not at all, and never returns to an earlier
+ * Checks that the store without a changelog loses either all of its state or none, and never returns to an earlier
  * state.
  * @param ledger the ledger of one partition
  */
@@ -115,9 +115,8 @@ function unloggedFaults(ledger: Records): string[] {
 }
 
 /**
- * Checks that no record is lost, and that records that were counted twice are in the order of the input. Counts may be
- * too low only if requests arrived late. Without transactions, a broker does not refuse late requests from a worker
- * that was replaced in the meantime.
+ * Checks that no record is lost and that no count is too low. Counts may be too low only if requests arrived late:
+ * without transactions, a broker does not refuse late requests from a worker that has been replaced.
  */
 function atLeast({ input, ledger, totals, letters }: CounterLogs, { requestsWereLate: mayBeLow }: InputTimes): string[] {
   const given = input.filter(isGood)

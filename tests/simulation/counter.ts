@@ -8,10 +8,10 @@ import { counterSinks } from './stores/counter-sinks.ts'
 import type { Subject } from './subject.ts'
 
 const NAME = 'counter'
-/** Share of records on which the processor fails after it has changed its state and emitted records. */
+/** Share of records that make the processor fail after it has changed its state and emitted records. */
 const SHARE_BROKEN = 0.02
 const SHARE_NOTES = 0.15
-/** A key of the unlogged store, under which the processor counts all records of its partition. */
+/** Key in the unlogged store for the count of all records of the partition. */
 const ALL = 'all'
 
 function textTopic(name: string, partitions: number): Topic<string, string> {
@@ -26,9 +26,9 @@ export interface CounterOptions {
   readonly partitions: number
   readonly standby: 0 | 1
   readonly guarantee: Guarantee
-  /** Number of bytes that are added to each entry of the ledger. */
+  /** Bytes of padding in each entry of the ledger. */
   readonly padding: number
-  /** Present if sinks copy the output into stores. */
+  /** Scheduler for the stores. If given, sinks copy the output into simulated stores. */
   readonly storesOf?: Scheduler | undefined
 }
 
@@ -45,8 +45,8 @@ function topicsFor(partitions: number) {
 }
 
 /**
- * Counts records per key in two stores, with and without a changelog, and, after a repartition, per group. The records
- * called notes are only copied, so their topic may get more partitions.
+ * Counts records per key in two stores, one with a changelog and one without. After a repartition, counts them per
+ * group, too. The records called notes are only copied, so their topic may get more partitions.
  */
 function counting({ input, ledger, totals, notes, passed }: Topics, { standby, padding }: CounterOptions): Topology {
   return topology(

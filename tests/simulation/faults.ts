@@ -6,7 +6,7 @@ import { actor, type Scheduler } from './scheduler.ts'
 import type { Slot } from './slot.ts'
 import type { SimulatedSinks } from './stores/counter-sinks.ts'
 
-/** Kinds of faults. A run draws which of them happen. */
+/** Kinds of faults. Each run chooses some of them at random. */
 export const FAULT_KINDS = [
   'kill',
   'lose',
@@ -32,18 +32,16 @@ export const FAULT_KINDS = [
 export type FaultKind = (typeof FAULT_KINDS)[number]
 
 /**
- * Ranges of durations. Some stalls, network partitions and outages last longer than sessions and transactions, and most
- * do not.
+ * Durations of stalls, network partitions and outages. Most of them are short, and a few last longer than sessions and
+ * transactions.
  */
 const SHORT_MS = [5, 800] as const
 const LONG_MS = [6_000, 14_000] as const
 const SHARE_LONG = 0.2
 const BROKER_DOWN_MS = [100, 3_000] as const
-/**
- * Share of the troubled brokers whose trouble lasts longer than clients wait for an answer. The next constant is the
- * duration of such trouble.
- */
+/** Share of troubled brokers whose trouble lasts longer than the request timeout of clients. */
 const SHARE_VERY_LONG = 0.25
+/** How long such trouble lasts. */
 const VERY_LONG_MS = [32_000, 45_000] as const
 /** How long the controller waits for a broker before it elects other leaders (broker.session.timeout.ms). */
 const BROKER_SESSION_MS = [100, 3_000] as const
@@ -59,11 +57,11 @@ export interface FaultDeps {
   readonly sinks: SimulatedSinks | undefined
   /** The topics that the workers read. */
   readonly sources: ReadonlySet<string>
-  /** The topic that may get more partitions. */
+  /** The topic whose partition count may grow. */
   readonly growing: string | undefined
 }
 
-/** What a fault hits. */
+/** The parts that a fault affects. */
 interface Target extends FaultDeps {
   readonly slot: Slot
   readonly broker: SimulatedBroker
@@ -100,7 +98,7 @@ const CAUSES: Readonly<Record<FaultKind, (target: Target) => void>> = {
     clusterFaults.trouble(broker, 'hung', troubleMs(chance, lengthMs), chance.between(...BROKER_SESSION_MS))
   },
   isolate({ broker, clusterFaults, chance }) {
-    // If a broker is isolated for a short time, its clients hardly notice it.
+    // Clients hardly notice a broker that is isolated for a short time, so isolation always lasts long.
     clusterFaults.trouble(broker, 'isolated', troubleMs(chance, chance.between(...LONG_MS)), chance.between(...BROKER_SESSION_MS))
   },
   outdate({ broker, clusterFaults, chance }) {
@@ -152,7 +150,7 @@ function crash({ broker, scheduler, clusterFaults, chance }: Target): void {
   scheduler.after(downMs, operator, `restarts ${broker.actor.name}`, () => clusterFaults.restart(broker))
 }
 
-/** Ends all lasting faults, so that the output can be completed. */
+/** Ends all faults that last, so that the output can become complete. */
 export function mend({ slots, sinks }: FaultDeps): void {
   for (const server of sinks?.servers ?? []) server.mend()
   for (const { process, failWrites } of slots) {

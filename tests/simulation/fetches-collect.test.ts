@@ -6,10 +6,10 @@ const PARTITION = { topic: TOPIC, partition: 0 }
 const FETCH = 1
 const RECORDS = 20
 const POLL_MS = 1_000
-/** Much longer than the brokers need to receive all records. */
+/** Much longer than it takes to write all records. */
 const LONG_MS = 10_000
 
-/** Returns the number of fetches that were needed to read all records, which were written one by one. */
+/** Writes records one at a time, and returns how many fetches were needed to read them all. */
 async function fetchesOf(collectMs: number | (() => number)): Promise<number> {
   let fetches = 0
   const { cluster, run } = producerWorld(2, (request, broker, cluster) => {
@@ -35,13 +35,13 @@ async function fetchesOf(collectMs: number | (() => number)): Promise<number> {
   return fetches
 }
 
-test('records collect for as long as the reader wants', async () => {
+test('records collect at the broker for as long as the reader wants', async () => {
   expect(await fetchesOf(0)).toBeGreaterThan(RECORDS / 2)
   expect(await fetchesOf(LONG_MS)).toBeLessThanOrEqual(4)
   expect(await fetchesOf(() => LONG_MS)).toBeLessThanOrEqual(4)
 })
 
-test('the reader can decide after each response that records no longer collect', async () => {
+test('after each response, the reader can decide that records no longer collect at the broker', async () => {
   const withoutCollecting = await fetchesOf(0)
   let responses = 0
   expect(await fetchesOf(() => (responses++ === 0 ? 1 : 0))).toBeGreaterThan(withoutCollecting / 2)

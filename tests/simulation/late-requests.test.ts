@@ -12,7 +12,7 @@ interface Late {
   /** API key of the request that a broker carries out twice. */
   readonly key: number
   /**
-   * API key of a request of the next transaction. Just before this request, the broker carries out the first request
+   * API key of a request in the next transaction. Just before this request, the broker carries out the earlier request
    * again.
    */
   readonly before: number
@@ -25,7 +25,7 @@ const CASES: readonly Late[] = [
   { late: 'a Produce', version: 2, key: PRODUCE, before: END_TXN },
 ]
 
-test.each(CASES)('version $version: $late that a broker carries out late does not change the next transaction', async (late) => {
+test.each(CASES)('version $version: $late request that a broker carries out late does not change the next transaction', async (late) => {
   const { version, key, before } = late
   let carryOut: (() => void) | undefined
   let commits = 0

@@ -3,19 +3,19 @@ import type { Fetcher, PartitionData, ReaderReset, Transport, WorkerProducer } f
 import type { Cluster } from './cluster/cluster.ts'
 import { append, type ProducerWorld, producerWorld, TOPIC } from './producer-world.ts'
 
-/** Unclean elections of leaders, which remove acknowledged records from a log. */
+/** Tests of unclean leader elections. Such an election can lose acknowledged records. */
 
 const PARTITION = { topic: TOPIC, partition: 0 }
 const KEY = `${TOPIC}-0`
 const GROUP = 'readers'
 const POLL_MS = 1_000
-/** A commit of one record takes two offsets: one for the record, and one for the marker. */
+/** A transaction with one record takes two offsets: one for the record, and one for the commit marker. */
 const PER_COMMIT = 2
 
 interface Steps {
   readonly transport: Transport
   readonly producer: WorkerProducer
-  /** Commits each record in a transaction of its own. */
+  /** Commits each record in a separate transaction. */
   write(...values: string[]): Promise<void>
 }
 
@@ -27,7 +27,7 @@ function runSteps({ cluster, run }: Pick<ProducerWorld, 'cluster' | 'run'>, step
         const { end } = log
         append(producer, value)
         await producer.commit(new Map(), undefined)
-        // The marker follows the answer.
+        // The coordinator answers first and then writes the marker.
         while (log.lastStable < end + PER_COMMIT) await transport.offsets([PARTITION], 'end')
       }
     }
@@ -62,19 +62,19 @@ async function readTo(fetcher: Fetcher, offset: number): Promise<PartitionData[]
   return read
 }
 
-/** Lets the fetcher work in the background. */
+/** Lets simulated time pass, so that the fetcher can work in the background. */
 async function pass(transport: Transport): Promise<void> {
   for (let requests = 0; requests < 50; requests++) await transport.offsets([PARTITION], 'end')
 }
 
-test('a reader whose records are gone continues where the log differs', async () => {
+test('a reader whose records are lost continues at the point where the log differs', async () => {
   const world = producerWorld(2)
   await runSteps(world, async ({ producer, transport, write }) => {
     await write('a', 'b', 'c')
     const fetcher = opened(transport, 0, 'earliest')
     expect(textsOf(await readTo(fetcher, 6))).toEqual(['a', 'b', 'c'])
     loseAfter(world.cluster, 1)
-    // Without epochs the reader would continue after the new record, because this record now has the offset of `c`.
+    // The new record has the former offset of `c`, so without epochs the reader would skip it.
     await producer.init()
     await write('d', 'e', 'f')
     expect(textsOf(await readTo(fetcher, 8))).toEqual(['d', 'e', 'f'])
@@ -137,7 +137,7 @@ test('a reader goes on when only records after its position are gone', async () 
     loseAfter(world.cluster, 1)
     await producer.init()
     await write('d')
-    // Starts at the offset of a lost record. The epoch is the epoch of `b`, which no reader has read.
+    // Starts at the offset of a lost record, with the epoch of `b`. No reader has read `b`.
     const fetcher = opened(transport, 2, 'fail', epoch)
     expect(textsOf(await readTo(fetcher, 4))).toEqual(['d'])
   })

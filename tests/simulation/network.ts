@@ -1,7 +1,7 @@
 import { type Connection, type ConnectionOptions, Reader, type Writer } from '../../kafka/client/protocol.ts'
 import type { Actor, Scheduler } from './scheduler.ts'
 
-/** Time that a message takes, ms. Occasionally a message takes far longer. */
+/** How long a message takes, ms. Occasionally a message takes far longer. */
 const LATENCY_MS = [0.05, 1.5] as const
 const SLOW_LATENCY_MS = [5, 60] as const
 const SHARE_SLOW = 0.01
@@ -11,13 +11,13 @@ const DEFAULT_IN_FLIGHT = 5
 type Callback = (error: Error | null, response?: unknown) => void
 type Parser = (correlationId: number, apiKey: number, apiVersion: number, reader: Reader) => unknown
 
-/** The end of a connection that answers requests. */
+/** The broker's end of a connection. It answers requests. */
 export interface Endpoint {
   readonly actor: Actor
   isUp(): boolean
-  /** Number of times that the broker was started. Requests that were sent before the last start are lost. */
+  /** How often the broker has been started. Requests sent before the last start are lost. */
   readonly generation: number
-  /** Answers a request, now or later. The answers on a connection are sent in the order of its requests. */
+  /** Answers a request, now or later. Answers on a connection are sent in the order of the requests. */
   handle(request: ClientRequest): void
 }
 
@@ -26,7 +26,7 @@ export interface ClientRequest {
   readonly apiVersion: number
   readonly body: Reader
   readonly clientId: string
-  /** False after the connection was closed. */
+  /** Becomes false when the connection is closed. */
   isOpen(): boolean
   reply(answer: Writer): void
 }
@@ -43,11 +43,9 @@ interface Pending {
 /** All connections between processes and brokers. */
 export interface Network {
   connection(client: Actor, clientId: string, options: ConnectionOptions): Connection
-  /**
-   * Cuts connections. Both ends notice the cut. The broker still carries out the requests that it had received before.
-   */
+  /** Cuts connections. Both ends notice. The broker still carries out the requests that it has already received. */
   cut(wanted: (client: Actor, endpoint: Endpoint) => boolean): void
-  /** Drops all messages between the process and the broker until the given time, without either of them noticing. */
+  /** Holds back all messages between the process and the broker until the given time. Neither of them notices. */
   partition(client: Actor, endpoint: Endpoint, until: number): void
 }
 
@@ -61,8 +59,8 @@ export function network(scheduler: Scheduler, find: (host: string, port: number)
   }
 
   /**
-   * Returns the time at which a message that is sent now arrives. TCP resends lost messages, so no message arrives
-   * during a network partition, and all of them arrive afterwards.
+   * Returns when a message that is sent now will arrive. No message arrives during a network partition. All of them
+   * arrive afterwards, because TCP resends lost messages.
    */
   function arrival(client: Actor, endpoint: Endpoint, after: number): number {
     let at = Math.max(after, scheduler.now() + latency(client, endpoint))
@@ -101,10 +99,10 @@ class SimulatedConnection {
   readonly #clientId: string
   readonly #options: ConnectionOptions
   readonly #onClose: (() => void)[] = []
-  /** Requests that are in transit or at the broker, and requests that wait until fewer requests are in flight. */
+  /** Requests in transit or at the broker, and requests that wait because too many are in flight. */
   readonly #inFlight: Pending[] = []
   readonly #waiting: Pending[] = []
-  /** Requests that the broker has received and will handle one at a time. */
+  /** Requests that the broker has received. It handles them one at a time. */
   readonly #received: Pending[] = []
   #generation = 0
   #lastToBroker = 0
@@ -217,7 +215,7 @@ class SimulatedConnection {
   #reply(pending: Pending, answer: Writer): void {
     const { scheduler } = this.#ends
     const endpoint = this.endpoint as Endpoint
-    // A process that hangs sends its answers when it continues.
+    // A broker that hangs sends its answers when it continues.
     if (endpoint.actor.stalledUntil > scheduler.now())
       return void scheduler.after(0, endpoint.actor, `answers ${pending.apiKey} late`, () => this.#reply(pending, answer))
     if (endpoint.isUp() && endpoint.generation === this.#generation) this.#answer(pending, answer.buffer)
@@ -243,7 +241,7 @@ class SimulatedConnection {
     if (this.status === 'closed') return
     this.status = 'closed'
     this.#ends.open.delete(this)
-    // A dead process learns nothing.
+    // A dead process is not notified.
     if (!this.client.alive) return
     for (const { callback, cancelTimeout } of [...this.#inFlight.splice(0), ...this.#waiting.splice(0)]) {
       cancelTimeout()

@@ -7,7 +7,7 @@ import type { WorkerSettings } from './slot.ts'
 export const SUBJECTS = ['counter', 'bank', 'shop', 'trends'] as const
 export type SubjectName = (typeof SUBJECTS)[number]
 
-/** Something that happens at a time, in ms since the beginning. `chance` determines the details. */
+/** An event that happens at a time, in ms since the beginning. `chance` determines its details. */
 interface Planned {
   readonly at: number
   readonly chance: number
@@ -22,24 +22,21 @@ export interface PlannedFault extends Planned {
 }
 
 /**
- * All events of a simulated world, without the delays. A plan is plain JSON, so a plan that shows a fault can be
- * stored, and can be reduced by leaving out parts.
+ * All events of a simulated world, without the delays. A plan is plain JSON. If a plan reveals a fault, it can be
+ * stored, and it can be reduced by leaving out parts.
  */
 export interface Plan {
   readonly subject: SubjectName
-  /** Decides all delays, and what processes draw. */
+  /** Determines all delays, and the random numbers of processes. */
   readonly seed: number
   readonly brokers: number
   readonly partitions: number
   readonly guarantee: Guarantee
   readonly standby: 0 | 1
   readonly sinks: boolean
-  /**
-   * True if decisions about commands use the time at which the broker appended the command, instead of the worker's
-   * clock.
-   */
+  /** True if commands are judged by the time at which the broker appended them, and not by the worker's clock. */
   readonly judgedByAppend: boolean
-  /** Number of bytes by which each record of the output is made larger. */
+  /** Bytes of padding in each output record. */
   readonly padding: number
   readonly transactionVersion: TransactionVersion
   /** When the cluster enables version 2 of transactions, ms; null for never. */
@@ -47,19 +44,16 @@ export interface Plan {
   readonly firstEpoch: number
   /** Settings of all workers. */
   readonly settings: WorkerSettings
-  /**
-   * Maximum time for which new workers copy state before they request partitions, ms. If absent or 0, they do not copy
-   * state.
-   */
+  /** How long new workers may copy state before they request partitions, ms. If absent or 0, they do not copy state. */
   readonly warmUpMaxMs?: number
-  /** How long clients wait for an answer, ms. If absent, they wait for the default time. */
+  /** Request timeout of clients, ms. If absent, they use the default. */
   readonly requestTimeoutMs?: number
   /**
-   * The probability that a check mistakes a live process for an ended one, as long as faults happen. If this is given,
-   * workers watch each other, and remove members of ended processes from their groups.
+   * Probability that a check mistakes a live process for an ended one, as long as faults happen. If given, workers
+   * check each other's processes, and remove members whose processes have ended from their groups.
    */
   readonly mistakenlyEnded?: number
-  /** Period in which records are sent and faults begin, ms. */
+  /** Length of the period in which records are sent and faults begin, ms. */
   readonly troubleMs: number
   /** When each worker starts, ms. */
   readonly workers: readonly number[]
@@ -72,37 +66,33 @@ const TROUBLE_MS = [500, 4_000] as const
 const TRENDS_TROUBLE_MS = [20_000, 90_000] as const
 const COMMIT_INTERVAL_MS = [5, 120] as const
 const MOST_RECORDS = 30
-/**
- * Share of the worlds that have a tiny cache of decoded objects. The next constant is the maximum size of this cache.
- */
+/** Share of worlds whose cache of decoded objects is tiny. */
 const SHARE_SMALL_CACHE = 0.4
+/** Maximum size of a tiny cache. */
 const MOST_CACHE_BYTES = 1_000
-/** Share of the worlds whose workers keep their place when they stop. */
+/** Share of worlds whose workers keep their place in the group when they stop. */
 const SHARE_KEEP_PLACE = 0.3
-/**
- * Share of the worlds that soon delete the state of partitions that have moved, and the time after which they delete
- * it.
- */
+/** Share of worlds whose workers soon delete the state of partitions that have moved to another worker. */
 const SHARE_STATE_CLEANED = 0.3
+/** How long these workers keep the state. */
 const KEEP_STATE_MS = [100, 4_000] as const
 const SHARE_COMPRESSED = 0.1
-/** Share of the worlds whose new workers copy state first. The next constant is the maximum time for this copy. */
+/** Share of worlds whose new workers copy state before they request partitions. */
 const SHARE_WARM_UP = 0.5
+/** Maximum duration of this copy. */
 const WARM_UP_MAX_MS = [200, 10_000] as const
-/**
- * Share of the worlds whose clients wait only a short time for an answer. The next constant is the range of this time.
- */
+/** Share of worlds whose clients have a short request timeout. */
 const SHARE_IMPATIENT = 0.5
+/** Range of the short timeouts. */
 const IMPATIENT_MS = [2_000, 6_000] as const
-/**
- * Share of the worlds whose workers watch each other, share of those worlds in which their checks are sometimes wrong,
- * and the probability of a wrong result.
- */
+/** Share of worlds whose workers check whether the processes of other workers are alive. */
 const SHARE_WATCHED = 0.6
+/** Share of those worlds in which the checks are sometimes wrong. */
 const SHARE_MISTAKEN = 0.4
+/** Probability that such a check is wrong. */
 const MISTAKEN = 0.6
 const MOST_FAULTS = 7
-/** Share of the worlds with a storm: many faults in quick succession over a longer period. */
+/** Share of worlds with a storm: many faults in quick succession over a longer period. */
 const SHARE_STORM = 0.08
 const MOST_FAULTS_IN_STORM = 40
 const STORM_TIMES = 2.5
@@ -113,20 +103,19 @@ const SHARE_STANDBY = 0.3
 const SHARE_SINKS = 0.3
 const SHARE_AT_LEAST_ONCE = 0.15
 const SHARE_JUDGED_BY_APPEND = 0.5
-/**
- * Share of the clusters that start with version 1 of transactions, and share of those clusters that are upgraded during
- * a run.
- */
+/** Share of clusters that start with version 1 of transactions. */
 const SHARE_VERSION_1 = 0.3
+/** Share of those clusters that are upgraded during a run. */
 const SHARE_UPGRADED = 0.4
-/** Share of the clusters whose producers soon use up their epochs, and the first epoch of these producers. */
+/** Share of clusters whose producers soon use up their epochs. */
 const SHARE_USED_UP = 0.15
+/** The first epoch of such a producer. The last epoch is 2^15 - 2. */
 const HIGH_EPOCH = 2 ** 15 - 12
-/** Share of all kinds of faults that occur in a run. */
+/** How many of the kinds of faults occur in a run, as a share of all kinds. */
 const SHARE_OF_KINDS = 0.4
 /**
- * Share of the worlds with large records. The records come in bursts, so that transactions have several MiB and are
- * sent before they end.
+ * Share of worlds with large records. The records come in bursts, so that transactions contain several MiB and the
+ * producer has to send parts of them before the commit.
  */
 const SHARE_LARGE = 0.02
 const PADDING_BYTES = [100_000, 400_000] as const
@@ -187,7 +176,7 @@ export function planOf(seed: number, subject: SubjectName): Plan {
       .map((at, number) => ({ at, number, chance: chance() })),
     faults: Array.from({ length: faults }, () => ({ at: moment(), kind: one(kinds), chance: chance() })).sort((a, b) => a.at - b.at),
   } as const satisfies Plan
-  // These settings are drawn last, so that the other settings of a plan are the same as before these settings existed.
+  // Draws these settings last, so that they do not change the other settings of existing seeds.
   const warmUpMaxMs = random() < SHARE_WARM_UP ? Math.round(between(...WARM_UP_MAX_MS)) : 0
   const requestTimeoutMs = random() < SHARE_IMPATIENT ? Math.round(between(...IMPATIENT_MS)) : undefined
   const watches = random() < SHARE_WATCHED

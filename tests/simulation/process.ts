@@ -4,7 +4,7 @@ import { type Actor, actor, type Scheduler } from './scheduler.ts'
 
 const START_MS = Date.UTC(2026, 0, 1)
 
-/** Returns what right clocks show, epoch ms. */
+/** Returns the time that a correct clock shows, epoch ms. */
 export function wallTime(simulated: number): number {
   return Math.floor(START_MS + simulated)
 }
@@ -16,7 +16,7 @@ const TIMER_LATE_MS = [0, 1.2] as const
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 const ID_DIGITS = 12
 
-/** A process with its own clocks, timers and random numbers. A kill drops all of its events. */
+/** A process with its own clocks, timers and random numbers. When the process is killed, all its events are dropped. */
 export interface SimulatedProcess {
   readonly actor: Actor
   readonly runtime: Runtime
@@ -30,8 +30,7 @@ export function simulatedProcess(name: string, scheduler: Scheduler, clockOffset
   const { random, between } = scheduler.chance(name)
 
   function setTimer(ms: number, callback: () => void): () => void {
-    // As in Node, a delay is a whole number of milliseconds and at least 1. A delay that is too large to represent also
-    // becomes 1.
+    // As in Node, a delay is a whole number of milliseconds and at least 1. A delay above the maximum also becomes 1.
     const whole = ms >= 1 && ms <= LONGEST_TIMER_MS ? Math.floor(ms) : 1
     return scheduler.after(whole + between(...TIMER_LATE_MS), own, 'timer', callback)
   }
@@ -68,7 +67,7 @@ export function simulatedId(random: Random): string {
   return `00000000-0000-4000-8000-${hex.padStart(ID_DIGITS, '0')}`
 }
 
-/** Writes log events into the trace, so that a trace also shows the log of the code. */
+/** Writes log events to the trace, so that the trace also shows what the code logs. */
 function tracingLog(own: Actor, scheduler: Scheduler): Log {
   function write(fields: object, event: string): void {
     if (!own.alive) return

@@ -10,10 +10,10 @@ import { openTransport } from './slot.ts'
 
 export const TOPIC = 'records'
 const DEADLINE_MS = 600_000
-/** Time within which late requests and markers arrive. */
+/** How long late requests and markers may take to arrive. */
 const CALM_MS = 1_000
 
-/** A few brokers with a topic of one partition, and a single producer, for tests of one schedule. */
+/** A few brokers with a topic of one partition, and a single producer. For tests of one particular schedule. */
 export interface ProducerWorld {
   readonly cluster: Cluster
   readonly faults: ClusterFaults
@@ -42,7 +42,7 @@ export function producerWorld(version: TransactionVersion, handle: Handle = hand
     const all = live(steps).finally(() => {
       isOver = true
     })
-    // The error is thrown below, when the scheduler has stopped.
+    // The error is rethrown below, after the scheduler has stopped.
     all.catch(() => {})
     if (!(await scheduler.run(DEADLINE_MS, () => isOver))) throw new Error(`the steps take more than ${DEADLINE_MS} ms`)
     await scheduler.run(scheduler.now() + CALM_MS, () => false)

@@ -19,10 +19,10 @@ interface Reading {
   readonly records: ReadRecord[]
 }
 
-/** The records of the last read. They are kept because a run reads its output repeatedly. */
+/** Cache of the records from the last read, because a run reads its output repeatedly. */
 const readings = new WeakMap<PartitionLog, Reading>()
 
-/** Returns the committed records of a topic by partition, as a read_committed consumer has seen them. */
+/** Returns the committed records of a topic by partition, as a read_committed consumer would have seen them. */
 export function committedRecords(cluster: Cluster, topic: string): ReadRecord[][] {
   return (cluster.topics.get(topic)?.logs ?? []).map(readLog)
 }
@@ -31,7 +31,7 @@ function readLog(log: PartitionLog): ReadRecord[] {
   const { leaderEpoch, lastStable: upTo } = log
   const last = readings.get(log)
   if (last?.leaderEpoch === leaderEpoch && last.upTo === upTo) return last.records
-  // Records of an earlier read are reused only if the leader is still the same.
+  // Reuses the records from an earlier read only if the leader has not changed.
   const from = last?.leaderEpoch === leaderEpoch ? last.upTo : 0
   const records = from === 0 ? readFrom(log, 0) : [...(last?.records ?? []), ...readFrom(log, from)]
   readings.set(log, { leaderEpoch, upTo, records })

@@ -1,7 +1,7 @@
 import { command } from '../../scripts/command-line/command.ts'
 import { choice, flag, integer, number, text } from '../../scripts/command-line/option.ts'
 
-/** Repeats the names of `plan.ts`, which would load the engine before this command prints its help. */
+/** Repeats names from `plan.ts`. Importing that file would load the engine before this command can print its help. */
 const SUBJECTS = ['counter', 'bank', 'shop', 'trends'] as const
 const MAX_SEED = 2 ** 31
 

@@ -12,7 +12,7 @@ import { runPlan } from './world.ts'
 
 const MINUTE_MS = 60_000
 const SECOND_MS = 1_000
-/** Runs between two lines about the progress. */
+/** How many runs there are between two progress messages. */
 const PROGRESS_EVERY = 1_000
 
 function say(text: string): void {
@@ -30,7 +30,7 @@ const parsed = () => commandLine(declaration)
 async function main(): Promise<number> {
   const options = parsed()
   const { minutes, trace, shrink: shrinks, 'until-wrong': untilWrong } = options
-  // Errors are normal in a simulation, so their stack traces are printed only in a trace.
+  // Errors are normal in a simulation, so their stack traces are printed only with --trace.
   if (!trace) Error.stackTraceLimit = 0
   const startedAt = performance.now()
   const hash = createHash('sha256')

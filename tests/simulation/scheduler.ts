@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Random } from '../../tools/random/random.ts'
 import { type Chance, chanceOf, seedFor } from './chance.ts'
 
-/** A process or a broker, which handles events. Its events are dropped once it is dead. */
+/** A process or a broker that handles events. When it is dead, its events are dropped. */
 export interface Actor {
   readonly name: string
   alive: boolean
@@ -14,7 +14,7 @@ export interface Actor {
 export type Trace = (line: string) => void
 
 interface Event {
-  /** Undefined after the event was cancelled. */
+  /** Undefined if the event was cancelled. */
   action: (() => void) | undefined
   at: number
   readonly order: number
@@ -30,7 +30,7 @@ export interface Scheduler {
   /** Milliseconds since the beginning. */
   now(): number
   readonly random: Random
-  /** Draws a number from `least` to `most`. */
+  /** Draws a number between `least` and `most`. */
   between(least: number, most: number): number
   /**
    * Returns a source of chance that depends only on the seed and the name. If a part of the simulation has a separate
@@ -39,16 +39,16 @@ export interface Scheduler {
   chance(name: string): Chance
   /** @returns a function that cancels the event */
   after(ms: number, actor: Actor, label: string, action: () => void): () => void
-  /** Adds a line to the trace. */
+  /** Writes a line to the trace. */
   note(line: string): void
-  /** Lets events happen until the condition holds after an event, or until the given time. */
+  /** Runs events until the condition is true after an event, or until the given time. */
   run(until: number, isDone: () => boolean): Promise<boolean>
-  /** Hashes everything that has happened. */
+  /** A hash of everything that has happened. */
   digest(): string
   readonly events: number
 }
 
-/** Number of characters of the trace that are hashed in one step. */
+/** How many characters of the trace are hashed at once. */
 const HASHED_AT_ONCE = 16_384
 
 export function actor(name: string): Actor {
@@ -131,8 +131,8 @@ export function scheduler(seed: number, trace?: Trace): Scheduler {
 }
 
 /**
- * Resolves when all promise jobs have run. This needs no clock: the event loop turns once, and no other work is waiting
- * in it.
+ * Resolves when all promise jobs have run. This takes one turn of the event loop and no time, because no other work is
+ * waiting.
  */
 function noJobLeft(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { type Plan, planOf } from './plan.ts'
 import { shrink } from './shrink.ts'
 
-/** A plan that has more than one part of every kind. */
+/** A plan with several parts of every kind. */
 const PLAN: Plan = {
   ...planOf(1, 'counter'),
   brokers: 3,
@@ -14,7 +14,7 @@ const PLAN: Plan = {
   faults: (['kill', 'stop', 'kill', 'broker', 'leader', 'cut'] as const).map((kind, at) => ({ at, kind, chance: at })),
 }
 
-test('a plan is reduced to what its fault needs, and another fault does not replace it', async () => {
+test('a plan is reduced to the parts that reveal its fault, and the reduced plan reveals the same kind of fault', async () => {
   async function faultsOf({ records, faults, workers, seed }: Plan): Promise<string[]> {
     const isWrong = faults.some(({ kind }) => kind === 'broker') && records.some(({ number }) => number === 13) && workers.length >= 2
     return isWrong && seed !== PLAN.seed + 1 ? [`ledger of k${seed} is wrong`] : ['another fault']

@@ -2,9 +2,9 @@ import type { Plan } from './plan.ts'
 import { runPlan } from './world.ts'
 
 export interface Shrinking {
-  /** Returns the faults that a plan shows. */
+  /** Runs a plan and returns the faults that it reveals. */
   readonly faultsOf: (plan: Plan) => Promise<readonly string[]>
-  /** Reducing ends after this many runs. */
+  /** Maximum number of runs. */
   readonly mostRuns: number
 }
 
@@ -15,13 +15,13 @@ export interface Shrunk {
 }
 
 /**
- * Number of seeds with which a smaller plan is tried. Leaving out a part changes later events, so the smaller plan may
- * show the fault only with different delays.
+ * How many seeds to try with a smaller plan. Leaving out a part changes later events, so the smaller plan may reveal
+ * the fault only with different delays.
  */
 const FURTHER_SEEDS = 2
 const DEFAULT_MOST_RUNS = 600
 
-/** Returns the kind of a fault: its description without the parts that differ from run to run. */
+/** Returns the kind of a fault: its description without details that differ from run to run. */
 function kindOf(fault: string): string {
   return fault
     .replace(/\S*\d\S*/g, '')
@@ -32,8 +32,8 @@ function kindOf(fault: string): string {
 }
 
 /**
- * Leaves out all parts of a plan that are not needed to show one of its faults.
- * @returns undefined if the plan shows none
+ * Leaves out all parts of a plan that are not needed to reveal one of its faults.
+ * @returns the reduced plan, or undefined if the plan reveals no fault
  */
 export async function shrink(plan: Plan, options: Partial<Shrinking> = {}): Promise<Shrunk | undefined> {
   const { mostRuns = DEFAULT_MOST_RUNS, faultsOf = async (of: Plan) => (await runPlan(of)).faults } = options
@@ -43,7 +43,7 @@ export async function shrink(plan: Plan, options: Partial<Shrinking> = {}): Prom
   const kinds = new Set(wanted.map(kindOf))
   let best = { plan, faults: wanted }
 
-  /** Adopts a smaller plan if it shows the fault with the same delays or with different delays. */
+  /** Adopts a smaller plan if it still reveals the fault, with the same or different delays. */
   async function take(smaller: Plan): Promise<boolean> {
     for (let further = 0; further <= FURTHER_SEEDS && runs < mostRuns; further++) {
       const tried = { ...smaller, seed: smaller.seed + further }

@@ -20,7 +20,7 @@ async function traceOf(seeds: number, from: number): Promise<string | undefined>
   return /^trace (\w+)$/m.exec(await simulated('counter', seeds, from))?.[1]
 }
 
-test('two processes that run the same seeds do exactly the same', { timeout: TIMEOUT_MS }, async () => {
+test('two processes that run the same seeds have exactly the same events', { timeout: TIMEOUT_MS }, async () => {
   const [once, again, others] = await Promise.all([traceOf(REPLAYED_SEEDS, 1), traceOf(REPLAYED_SEEDS, 1), traceOf(REPLAYED_SEEDS, 2)])
   expect(once).toMatch(/^[0-9a-f]{64}$/)
   expect(again).toBe(once)
@@ -28,8 +28,8 @@ test('two processes that run the same seeds do exactly the same', { timeout: TIM
 })
 
 /**
- * Numbers of seeds of each topology. All seeds together take about half a minute of CPU. The README of this folder also
- * names these numbers.
+ * How many seeds to run for each topology. All seeds together take about half a minute of CPU time. The README of this
+ * folder also states these numbers.
  */
 const SEEDS = [
   ['counter', 1, 800],

@@ -17,7 +17,7 @@ import type { SimulatedSinks } from './stores/counter-sinks.ts'
 /** How long a supervisor waits before it starts a process again, ms. */
 const RESTART_MS = [50, 2_500] as const
 
-/** Settings of workers. A plan may set each of them. */
+/** Settings of workers that a plan may determine. */
 export type WorkerSettings = Pick<WorkerConfig, 'commitIntervalMs' | 'cacheBytes' | 'keepPlaceOnStop' | 'keepStateMs' | 'compression'>
 
 export interface SlotDeps {
@@ -29,30 +29,30 @@ export interface SlotDeps {
   readonly sinks: SimulatedSinks | undefined
   readonly settings: WorkerSettings
   readonly warmUpMaxMs: number
-  /** How long clients wait for an answer, ms; undefined for the default of the client. */
+  /** Request timeout of clients, ms; undefined for the client's default. */
   readonly requestTimeoutMs: number | undefined
   readonly guarantee: Guarantee
   /**
-   * Returns whether a worker mistakes a live process for an ended one; undefined if workers do not watch each other.
+   * Decides whether a worker mistakes a live process for an ended one. Undefined if workers do not check each other.
    */
   readonly isMistaken: ((chance: number) => boolean) | undefined
   /** The addresses of the ended processes of all slots. */
   readonly ended: Set<string>
 }
 
-/** How long a worker waits until a machine accepts or refuses a connection, ms. */
+/** How long a worker waits for a machine to accept or refuse a connection, ms. */
 const CONNECT_MS = [0.1, 3] as const
 
-/** Starts processes again. It never fails. */
+/** The supervisor that restarts processes. It never fails. */
 const supervisor = actor('supervisor')
 
-/** The environment of one worker: its state folder, and its processes, each of which replaces the previous process. */
+/** The environment of one worker: its state folder and its processes. Each process replaces the previous one. */
 export interface Slot {
   readonly name: string
-  /** The current process; undefined between two processes. */
+  /** The current process; undefined while none is running. */
   readonly process: SimulatedProcess | undefined
   readonly worker: Worker | undefined
-  /** Errors that ended processes of the slot. */
+  /** Errors that have ended processes in this slot. */
   readonly failures: readonly string[]
   start(): void
   /** Kills the process. Another process starts later. */
@@ -66,8 +66,8 @@ export interface Slot {
 }
 
 /**
- * A process ends if it cannot reach the brokers at its start, was fenced too often, or cannot write its state. In each
- * case its supervisor starts it again.
+ * Errors that may end a process: it cannot reach the brokers when it starts, was fenced too often, or cannot write its
+ * state. In each case, its supervisor restarts it.
  */
 function isExpected(error: unknown): boolean {
   return error instanceof FencedError || error instanceof StateUnavailable || (error instanceof TransportError && !error.fatal)
@@ -127,13 +127,13 @@ export function slot(name: string, deps: SlotDeps): Slot {
       // The process was stopped before it had created a worker.
       if (isStopping) return
       const created = createWorker(
-        // State in simulations is far below the usual threshold for a warm-up, but must be copied nevertheless.
+        // Copies state of any size: in simulations, all state is far below the usual threshold for a warm-up.
         { topology, guarantee, ...settings, warmUpMaxMs, warmUpLeastRecords: 0, stopGraceMs: 5_000 },
         { transport, registry, backend: failing(memoryBackend(disk)), identity, runtime, ...watchOf(own) },
       )
       worker = created
       await created.start()
-      // If the process is being stopped during its start, it does not open its sinks any more.
+      // Does not open the sinks if the process is already being stopped.
       runners = isStopping
         ? []
         : (sinks?.open({ process: own, transport, registry, memberOf: (groupId) => ({ ...memberOf(groupId), ...watchOf(own) }) }) ?? [])
@@ -143,7 +143,9 @@ export function slot(name: string, deps: SlotDeps): Slot {
     }
   }
 
-  /** Lets the workers of a process watch the processes of other workers. The name of a process is its address. */
+  /**
+   * Lets the workers of a process check the processes of other workers. The name of a process serves as its address.
+   */
   function watchOf({ actor, runtime }: SimulatedProcess): Pick<WorkerDeps, 'address' | 'hasEnded'> {
     if (isMistaken === undefined) return {}
     const { random: chance, between: within } = scheduler.chance(`${actor.name} watches`)

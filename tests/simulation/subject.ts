@@ -14,14 +14,14 @@ export interface InputRecord {
   readonly timestamp: number
 }
 
-/** Facts about a run that are needed to judge its output. Times are epoch ms of a correct clock. */
+/** What the check of the output needs to know about a run. Times are epoch ms of a correct clock. */
 export interface InputTimes {
   /** Time at which the brokers acknowledged each input, keyed by the number of the input. */
   readonly acknowledgedAt: ReadonlyMap<number, number>
   readonly now: number
-  /** Whether the clock of a worker was wrong at any time of the run. */
+  /** True if a worker's clock was wrong at any time in the run. */
   readonly clocksWereWrong: boolean
-  /** Whether requests may have arrived long after they were sent. */
+  /** True if requests may have arrived long after they were sent. */
   readonly requestsWereLate: boolean
 }
 
@@ -34,13 +34,13 @@ export interface Subject {
   readonly sinks?: SimulatedSinks | undefined
   /** The topic whose number of partitions may grow; undefined when there is none. */
   readonly growing?: string
-  /** Must be called before the first input. */
+  /** Must be called before the first input is sent. */
   prepare?(registry: SchemaRegistry, runtime: Runtime): Promise<void>
   /** Returns the records of one input. Inputs are numbered from 0, and later inputs have later times. */
   input(number: number, random: () => number, now: number, partitionsOf: (topic: string) => number): readonly InputRecord[]
-  /** Returns the records that end the input. */
+  /** Returns the last records of the input. */
   end(now: number): readonly InputRecord[]
-  /** Returns whether the output has all records that the input requires. */
+  /** Returns true if the output contains all records that the input requires. */
   isComplete(cluster: Cluster, times: InputTimes): boolean
   /**
    * Returns all deviations of the output from an offline computation.

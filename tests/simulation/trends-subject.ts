@@ -35,7 +35,7 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
     return Buffer.from(out.buffer.subarray(0, out.length))
   }
 
-  /** Returns the published lists by partition, both at whole and at half minutes. */
+  /** Returns the published lists by partition, for both whole and half minutes. */
   function lists(cluster: Cluster): TrendOutput[][] {
     return [trendOutput, trendRenewals].flatMap((topic) =>
       committedRecords(cluster, topic.name).map((records) =>
@@ -45,8 +45,8 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
   }
 
   /**
-   * Returns the least and the greatest correct count of a term in a region: the number of tweets that a list must
-   * contain, and the number of tweets that it may contain.
+   * Returns the lowest and highest correct count of a term in a region: how many tweets a list must contain, and how
+   * many it may contain.
    */
   function counts(woeid: number, term: string, windowEnd: number, { acknowledgedAt }: InputTimes): readonly [least: number, most: number] {
     // A window that ends halfway through a minute includes that whole minute.
@@ -57,8 +57,8 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
   }
 
   /**
-   * A list may lack up to a quarter of the partitions. Worlds have at most three partitions, so no list may lack a
-   * partition.
+   * In production, a list may lack up to a quarter of the partitions. Worlds have at most three partitions, so here no
+   * partition may be missing.
    */
   function listFaults({ woeid, window_end, entries, missing_partitions }: TrendOutput, times: InputTimes): string[] {
     if (missing_partitions > 0) return [`region ${woeid} has a list at ${window_end} without ${missing_partitions} partitions`]
@@ -69,10 +69,7 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
     })
   }
 
-  /**
-   * Returns the regions whose newest list lacks tweets, although the window that contains these tweets must have
-   * closed.
-   */
+  /** Returns the regions whose newest list lacks tweets although the window with these tweets must have closed. */
   function unfinished(cluster: Cluster): string[] {
     const newest = new Map<number, TrendOutput>()
     for (const list of lists(cluster).flat()) if (list.window_end >= (newest.get(list.woeid)?.window_end ?? 0)) newest.set(list.woeid, list)

@@ -5,7 +5,7 @@ import { handleRequest } from './cluster/requests.ts'
 import type { Transaction } from './cluster/transactions.ts'
 import { append, producerWorld, TOPIC, valuesIn } from './producer-world.ts'
 
-/** Brokers that hang, and brokers that do not know what the controller has decided. */
+/** Tests with brokers that hang, and with brokers that do not know the controller's decisions. */
 
 const PARTITION = { topic: TOPIC, partition: 0 }
 const BROKERS = 3
@@ -13,9 +13,9 @@ const GROUP = 'readers'
 const PRODUCE = 0
 const METADATA = 3
 const FIND_COORDINATOR = 10
-/** An epoch that the log has never had. */
+/** A leader epoch that the log never had. */
 const LATER_EPOCH = 1_000
-/** Time after which a request to the broker that hangs fails. */
+/** Timeout of requests to the broker that hangs. */
 const REQUEST_TIMEOUT_MS = 30_000
 const POLL_MS = 1_000
 
@@ -119,7 +119,7 @@ test('an offset whose epoch no broker knows, as of a deleted topic, does not sto
   })
 })
 
-/** The first request of each kind of client, with the result that the client gets. */
+/** The first request of each kind of client, and the result that the client gets. */
 const FIRST_STEPS: Record<string, (transport: Transport) => Promise<unknown>> = {
   offsets: async (transport) => (await transport.offsets([PARTITION], 'earliest')).size,
   async fetcher(transport) {

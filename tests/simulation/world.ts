@@ -17,26 +17,26 @@ import { trendsSubject } from './trends-subject.ts'
 
 export interface Outcome {
   readonly seed: number
-  /** Empty when the output is exactly right. */
+  /** Faults in the output. Empty if the output is correct. */
   readonly faults: readonly string[]
-  /** Hashes everything that has happened. */
+  /** A hash of everything that has happened. */
   readonly digest: string
   readonly events: number
-  /** Milliseconds of simulated time. */
+  /** How long the run lasted, in milliseconds of simulated time. */
   readonly lasted: number
 }
 
-/** How often an output is examined, ms. */
+/** Interval between checks of the output, ms. */
 const LOOK_MS = 250
 /**
- * Time limit for the output after the faults, ms. Every session, transaction and stall ends within this time, so an
- * output that is still missing is lost.
+ * How long the output may take to become complete after the faults, ms. Every session, transaction and stall ends
+ * within this time, so output that is still missing is lost.
  */
 const PATIENCE_MS = 90_000
-/** How long a complete output is observed, in case unexpected records follow, ms. */
+/** How long to keep watching a complete output for unexpected records, ms. */
 const CALM_MS = 500
 
-/** Faults during which requests wait in the network or in a broker. */
+/** Faults that make requests wait in the network or in a broker. */
 const LATE_KINDS: ReadonlySet<FaultKind> = new Set(['partition', 'hang', 'isolate'])
 
 function subjectOf({ subject, partitions, standby, sinks, guarantee, padding, judgedByAppend }: Plan, scheduler: Scheduler): Subject {
@@ -46,7 +46,7 @@ function subjectOf({ subject, partitions, standby, sinks, guarantee, padding, ju
   return counter({ partitions, standby, guarantee, padding, storesOf: sinks ? scheduler : undefined })
 }
 
-/** Runs the world of a plan. The same plan always has the same events and the same result. */
+/** Runs the world of a plan. The same plan always gives the same events and the same result. */
 export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
   const { seed, troubleMs, upgradedAt, settings, warmUpMaxMs = 0, requestTimeoutMs, guarantee, mistakenlyEnded } = plan
   const scheduler = newScheduler(seed, trace)

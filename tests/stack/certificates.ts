@@ -1,6 +1,8 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 
-/** A certificate with its private key, both in PEM format. They exist only in the test that made them. */
+/**
+ * A certificate and its private key, both in PEM format. They exist only in the memory of the test that created them.
+ */
 export interface TestCertificate {
   readonly cert: string
   readonly key: string
@@ -8,9 +10,9 @@ export interface TestCertificate {
 
 export interface TestAuthority extends TestCertificate {
   issue(options: CertificateOptions): TestCertificate
-  /** Creates an authority whose certificate is signed by this authority. */
+  /** Creates an authority that is certified by this authority. */
   intermediate(name: string): TestAuthority
-  /** Creates a new certificate for the same key, as an authority does before its certificate expires. */
+  /** Creates a new certificate for the same key, as an authority does before its old one expires. */
   renewed(): TestAuthority
 }
 
@@ -19,7 +21,7 @@ export interface CertificateOptions {
   /** Alternative names. */
   readonly dns?: readonly string[]
   readonly uri?: readonly string[]
-  /** Alternative names that are names of a directory, each with this common name. They precede the others. */
+  /** Alternative names of type directoryName, one per given common name. They precede the others. */
   readonly directory?: readonly string[]
   readonly usage: 'client' | 'server'
   /** Epoch ms. Default: valid from an hour ago until an hour from now. */

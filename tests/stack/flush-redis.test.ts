@@ -10,7 +10,7 @@ function redisIn(dir: string) {
   return redis
 }
 
-test('empties a Redis in the folder of a test', async () => {
+test('empties a Redis whose data is in the folder of a test', async () => {
   const dir = join(guardedFolder().path, 'redis')
   mkdirSync(dir)
   const redis = redisIn(dir)

@@ -7,7 +7,7 @@ const PREFIX = 'millrace-test-'
 
 export interface GuardedFolder extends Guardian {
   readonly path: string
-  /** True after the call of `finish`, which ends all processes of the folder on purpose. */
+  /** True once `finish` has been called. From then on, processes in the folder are ended on purpose. */
   readonly isFinishing: boolean
 }
 
@@ -16,7 +16,7 @@ export interface GuardedFolder extends Guardian {
  * processes that run in it.
  */
 export function guardedFolder(): GuardedFolder {
-  // Symbolic links are resolved, because the guardian compares the path with /proc/<pid>/cwd.
+  // Resolves symbolic links, because the guardian compares the path with /proc/<pid>/cwd.
   const path = realpathSync(mkdtempSync(join(tmpdir(), PREFIX)))
   const { finish } = guard(path)
   let isFinishing = false
@@ -32,7 +32,7 @@ export function guardedFolder(): GuardedFolder {
   }
 }
 
-/** Returns true if `guardedFolder` may have created the path. */
+/** Returns true if the path looks as if `guardedFolder` created it. */
 export function isGuardedFolder(path: string): boolean {
   const real = resolve(path)
   return dirname(real) === realpathSync(tmpdir()) && basename(real).startsWith(PREFIX)

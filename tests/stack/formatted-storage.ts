@@ -6,23 +6,23 @@ import { formatStorage } from '../../deploy/local/kafka/java.ts'
 import { ensureBrokerProgram } from '../../deploy/local/kafka/program.ts'
 import { brokerProperties } from '../../deploy/local/kafka/settings.ts'
 
-/** Ports for the formatting tool, which needs some settings. Each start of the broker replaces them. */
+/** Ports for the settings that Kafka's formatting tool requires. Each start of the broker replaces them. */
 const NO_PORTS = { client: 1, controller: 2 }
 const HASH_CHARACTERS = 12
 const CLUSTER_ID_BYTES = 16
-/** Part of a broker's data folder: its logs, and the stamp that says that they are formatted. */
+/** Parts of a broker's data folder: its logs, and the stamp that marks them as formatted. */
 const LOGS = 'logs'
 const STAMP = 'formatted'
 
 /**
- * Prepares the data folder of a new broker by copying one that Kafka's tool has formatted, because the tool takes a
- * second for each broker. Each cluster gets a separate id.
- * @param tools where the formatted folder is kept with the broker's jars
+ * Prepares the data folder of a new broker. Copies a folder that Kafka's tool has formatted earlier, because running
+ * the tool would take a second per broker. Each cluster gets its own id.
+ * @param tools the folder that contains the broker's jars and the formatted folder
  */
 export async function copyFormattedStorage(tools: string, dataDir: string): Promise<void> {
   const source = await formattedStorage(tools)
-  // The id must not begin with a dash. The second broker of a pair passes the id to Kafka's tool, which would parse the
-  // dash as an option.
+  // The id must not begin with a dash. In a cluster, other brokers pass the id to Kafka's tool, and the tool would
+  // parse it as an option.
   const clusterId = randomBytes(CLUSTER_ID_BYTES).toString('base64url').replace(/^-/, 'A')
   await mkdir(dataDir, { recursive: true })
   await cp(join(source, LOGS), join(dataDir, LOGS), { recursive: true })
@@ -40,7 +40,7 @@ async function formattedStorage(tools: string): Promise<string> {
   try {
     await formatStorage({ jars, dataDir, ports: NO_PORTS, logFile: join(dataDir, 'log'), archive })
     await rename(dataDir, folder).catch((error) => {
-      // Another process may have stored its folder first. That folder is equivalent.
+      // If another process has stored its folder first, uses that one. Both are equivalent.
       if (!existsSync(folder)) throw error
     })
   } finally {

@@ -9,32 +9,32 @@ export const FUZZ_TIMEOUT_MS = 300_000
 const SEED = '20260115'
 const OUTPUT_BYTES = 64 * 1024 * 1024
 /**
- * Leaves out the check that every request that matches the schema is accepted. A matching request may be refused
- * because of rules across fields or because of existing data.
+ * Disables the check that all requests that match the schema are accepted. An API may refuse such a request because of
+ * rules across fields or existing data.
  */
 const LEFT_OUT = 'positive_data_acceptance'
 
 export interface FuzzOptions {
   readonly url: string
-  /** The caller's Authorization header; undefined if the caller has no token. */
+  /** The Authorization header of the requests; undefined to send no token. */
   readonly authorization?: string
-  /** Number of examples per route. */
+  /** How many requests to generate per route. */
   readonly examples: number
   /** Address of the documentation, if it is not on `url`. */
   readonly documentation?: string
   /** Additional headers of every request, such as `Host: sho.rt`. */
   readonly headers?: readonly string[]
-  /** Options of schemathesis that select routes. */
+  /** Options for schemathesis that select routes. */
   readonly routes: readonly string[]
-  /** Names of schemathesis checks that these routes need not pass. */
+  /** Names of schemathesis checks to skip for these routes. */
   readonly leftOut?: readonly string[]
   /** Working folder for the fuzzer's files. */
   readonly folder: string
 }
 
 /**
- * Tests an API with requests from its /openapi.json, valid and invalid, with schemathesis. Throws with the report if it
- * finds a fault.
+ * Tests an API with schemathesis, which generates valid and invalid requests from /openapi.json. If it finds a fault,
+ * throws an error with its report.
  */
 export async function fuzz({
   url,

@@ -10,8 +10,8 @@ import { newClickhouse, newKafka, newRedis, newRegistry, newSearch } from './ser
 declare module 'vitest' {
   export interface ProvidedContext {
     /**
-     * Control address of the shared stack: GET <control>/<part> starts a server if necessary and returns its address
-     * when it is ready.
+     * Control address of the shared stack. GET <control>/<part> starts that server if necessary, and returns its
+     * address when the server is ready.
      */
     stackControl: string
   }
@@ -20,8 +20,8 @@ declare module 'vitest' {
 export type StackPart = ServerName
 
 /**
- * The servers that all integration tests of one run share. A part starts when a test first asks for it, so a run that
- * needs only Redis starts only Redis.
+ * The servers that all integration tests of a run share. Each server starts when a test first requests it, so a run
+ * that needs only Redis starts only Redis.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   let folder: GuardedFolder | undefined
@@ -74,7 +74,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return async function teardown() {
     control.closeAllConnections()
     control.close()
-    // Waits for parts that are still starting, because they would otherwise outlive the clean-up.
+    // Waits for servers that are still starting, because otherwise the clean-up would miss them.
     await Promise.allSettled(running.values())
     await folder?.finish()
   }

@@ -15,7 +15,7 @@ const OWNER = `
   setInterval(() => undefined, 1000)
 `
 
-test('when the owner of a guarded folder is killed with -9, the folder and its processes disappear', async () => {
+test('when the owner of a guarded folder is killed with -9, the folder and the processes in it disappear', async () => {
   const owner = spawn(process.execPath, ['--input-type=module', '-e', OWNER], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [output] = (await once(owner.stdout!, 'data')) as [Buffer]
   const { path, pid } = JSON.parse(output.toString()) as { path: string; pid: number }

@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 
 /**
- * Waits until its standard input closes, which also happens when its owner is killed with -9. Then it kills every
- * process whose working folder is inside the folder, and deletes the folder. The working folders of all servers of a
- * test run are inside it. The guardian is a plain sh script, because sh needs only a megabyte and survives the end of
- * the Node process.
+ * Script of the guardian. It waits until its standard input closes. This happens even when its owner is killed with -9.
+ * Then it kills every process whose working folder is inside the guarded folder, and deletes that folder. The working
+ * folders of all servers in a test run are inside it. The guardian is a plain sh script, because sh needs only a
+ * megabyte and survives the end of the Node process.
  */
 const SCRIPT = `
 trap '' INT TERM HUP
@@ -27,7 +27,7 @@ export interface Guardian {
   finish(): Promise<void>
 }
 
-/** Makes sure that neither `folder` nor a process in it remains when this process ends for any reason. */
+/** Ensures that neither `folder` nor any process in it remains when this process ends, whatever the reason. */
 export function guard(folder: string): Guardian {
   const child: ChildProcess = spawn('sh', ['-c', SCRIPT, 'sh', folder], { cwd: '/', detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
   child.unref()

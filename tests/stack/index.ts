@@ -18,7 +18,7 @@ export interface TestStack {
   search(): Promise<string>
 }
 
-/** Disables retries for tests of guarantees that must hold under any fault. */
+/** Disables retries. For tests of guarantees that must hold under any fault. */
 export const AT_FIRST_TRY = { retry: 0 } as const
 
 /** Returns the servers that all tests of the run share. Each starts when it is first requested. */
@@ -42,7 +42,10 @@ export function testStack(): TestStack {
 let privateFolder: GuardedFolder | undefined
 let privateCount = 0
 
-/** Starts a broker for this test alone. The test may kill, stop and start it. It is removed when the test ends. */
+/**
+ * Starts a broker for this test alone. The test may kill, stop and restart the broker. It is removed when the test
+ * ends.
+ */
 export async function privateKafka(): Promise<Component> {
   return startPrivate(newKafka, 'kafka')
 }

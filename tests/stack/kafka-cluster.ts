@@ -20,12 +20,12 @@ const STOP_GRACE_MS = 20_000
 export interface KafkaCluster {
   /** Broker 1, which is also the controller. */
   readonly first: Component
-  /** Brokers 2, 3 and so on. Start them after the first. */
+  /** Brokers 2, 3 and so on. Start them after broker 1. */
   readonly others: readonly Component[]
 }
 
 /**
- * Creates a cluster of brokers without starting them. Partitions and coordinators can move between them.
+ * Creates a cluster of brokers without starting them. Partitions and coordinators can move between these brokers.
  * @param settings configuration of each broker in addition to the default
  */
 export async function newKafkaCluster(folder: string, brokers: number, settings: BrokerSettings = {}): Promise<KafkaCluster> {
@@ -94,8 +94,8 @@ export async function newKafkaCluster(folder: string, brokers: number, settings:
 }
 
 /**
- * Configures another node like the first node, but only as a broker.
- * @param properties the properties of the first node, with the data folder of the other node
+ * Configures another node like the first one, but as a broker only and not as a controller.
+ * @param properties the properties of the first node, but with the data folder of the new node
  */
 function otherProperties(properties: string, node: number, port: number): string {
   const own = new Map([

@@ -5,9 +5,9 @@ import { pythonEnvironment as makeEnvironment } from '../../scripts/python-envir
 import { TOOLS } from './servers.ts'
 
 /**
- * Returns the folder (bin/…) of a Python environment with the packages of tests/stack/python/<name>.txt. The
- * environment is stored with the downloaded tools. It contains independent programs that verify our output: librdkafka,
- * Confluent's serializers, and schemathesis.
+ * Returns the folder (with bin/…) of a Python environment with the packages in tests/stack/python/<name>.txt. The
+ * environment is stored with the downloaded tools. The packages are independent programs that verify our output:
+ * librdkafka, Confluent's serializers, and schemathesis.
  */
 export function pythonEnvironment(name: 'confluent' | 'schemathesis'): Promise<string> {
   const requirements = fileURLToPath(new URL(`./python/${name}.txt`, import.meta.url))
@@ -22,7 +22,7 @@ export interface PythonOptions {
 }
 
 /**
- * Time limit of a Python program. A client of the broker takes seconds, and minutes on a busy machine. Each test also
+ * Time limit for a Python program. A client of the broker takes seconds, or minutes on a busy machine. Each test also
  * has its own time limit.
  */
 const PYTHON_TIMEOUT_MS = 240_000

@@ -13,21 +13,21 @@ import { copyFormattedStorage } from './formatted-storage.ts'
 
 const HOME = process.env.MILLRACE_HOME ?? fileURLToPath(new URL('../../.millrace', import.meta.url))
 /**
- * Folder of downloaded tools. It is the same as that of `npm start`, so that a test run does not download the broker
+ * Folder of downloaded tools. It is the same folder as for `npm start`, so that a test run does not download the broker
  * again.
  */
 export const TOOLS = join(HOME, 'tools')
 export const TEST_HEAP_MB = 384
 /**
- * Disables the JVM's optimising compiler. The compiler costs a second of CPU per start and pays off only later, but a
- * test's broker runs for seconds.
+ * Disables the JVM's optimising compiler. It costs a second of CPU time per start and pays off only later, but a broker
+ * in a test runs only for seconds.
  */
 export const TEST_JAVA_OPTIONS = ['-XX:TieredStopAtLevel=1'] as const
 
 /** Creates a separate broker in `folder` without starting it. `kill`, `stop` and `start` keep its data and its port. */
 export async function newKafka(folder: string, name = 'kafka', settings: BrokerSettings = {}): Promise<Component> {
   const dataDir = join(folder, name)
-  // Settings might change the format.
+  // Custom settings might change the format, so they rule out the formatted copy.
   if (Object.keys(settings).length === 0 && !existsSync(dataDir)) await copyFormattedStorage(TOOLS, dataDir)
   return kafkaBroker({
     name,

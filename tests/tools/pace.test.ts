@@ -39,11 +39,11 @@ test('sends nothing before its time, and everything shortly after it', async () 
   expect(sent.every(([at, sentAt]) => sentAt >= at && sentAt <= at + 100)).toBe(true)
 })
 
-test('bounds the queue when sending is slow', async () => {
+test('limits the length of the queue when sending is slow', async () => {
   const sent = await play([0, 0, 0, 0, 0], { flushMs: 50, fullAfter: 2 })
   expect(sent.map(([, sentAt]) => sentAt)).toEqual([0, 0, 50, 50, 100])
 })
 
-test('ends after a call of stop', async () => {
+test('ends after stop is called', async () => {
   expect(await play([0, 1_000, 5_000], { stopAt: 2_000 })).toHaveLength(2)
 })

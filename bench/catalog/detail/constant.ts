@@ -1,6 +1,5 @@
 /**
- * A Hono server that answers every request with the same JSON. `run.ts` starts it with the length of the answer as an
- * argument.
+ * A Hono server that sends the same JSON in response to every request. Argument: the length of the response in bytes.
  */
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'

@@ -15,13 +15,15 @@ import { applyLoad, requireWrk } from '../../trends-read/load.ts'
 import declaration from './run.command.ts'
 import { changeStock, fillViews } from './views.ts'
 
-/** During this time, each page is requested more than once. Only then does Redis report its changes. */
+/**
+ * The warm-up is long enough to request each page more than once, because Redis reports changes to a page only after
+ * that.
+ */
 const WARM_UP_SECONDS = 8
 const MS_PER_SECOND = 1_000
 const TOKEN_SECONDS = 3_600
 /**
- * Number of products in the round with few products. Because there are so few, each product is requested again almost
- * immediately.
+ * Number of products in the round with few products. They are so few that each is requested again almost immediately.
  */
 const HOT_PRODUCTS = 100
 const READY = { what: 'the first page', timeoutMs: 60_000, intervalMs: 200 }
@@ -87,7 +89,7 @@ async function run({ api, ids, redisUrl }: Started, folder: string): Promise<voi
   const { byteLength } = await (await fetch(`${api.line.url}${paths[0]}`)).arrayBuffer()
   const constant = await startNode('bench/catalog/detail/constant.ts', [], {}, 'constant_started', [String(byteLength)])
   try {
-    say(`An answer has ${byteLength} bytes.`)
+    say(`A response has ${byteLength} bytes.`)
     say('| requests | requests/s | P50 ms | P99 ms | P99.9 ms | server CPU µs/request | busy cores | failed | server peak RSS MiB |')
     say('| --- | --- | --- | --- | --- | --- | --- | --- | --- |')
     await measure({ name: `${paths.length} products`, server: api, paths }, folder)

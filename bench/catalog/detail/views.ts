@@ -17,7 +17,10 @@ const LEADERS = 12
 const PARTITION = 0
 /** Interval at which a sink applies changes of stock. */
 const CHANGES_EVERY_MS = 15
-/** A prime number, so that successive changes concern products that are requested at different times. */
+/**
+ * Distance between the products of successive changes. It is prime, so that these products are requested at different
+ * times.
+ */
 const STEP = 7_919
 const MS_PER_SECOND = 1_000
 const DAY_MS = 24 * 3_600_000

@@ -19,8 +19,8 @@ interface Answer {
 }
 
 /**
- * The contenders: steps that lead from a search server's defaults to this service's search. All steps except the first
- * use the service's index.
+ * The contenders. Each adds one step on the way from a search server's defaults to this service's search. All except
+ * the first use the service's index.
  */
 export function contenders(stock: ProductIndex, products: ProductIndex, now: number): readonly Contender[] {
   async function ids(index: ProductIndex, query: object): Promise<string[]> {

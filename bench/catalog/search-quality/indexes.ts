@@ -8,7 +8,7 @@ import { indexReader } from '../../../state/indexes/reader.ts'
 const BULK = 1_000
 const TIMEOUT_MS = 60_000
 
-/** Creates and fills an index that only the benchmark uses. It is searched without an alias. */
+/** Creates and fills an index that only the benchmark uses. Searches name the index directly, without an alias. */
 export async function filledIndex(
   client: SearchClient,
   name: string,
@@ -31,7 +31,9 @@ export const STOCK_FORM = { settings: { number_of_replicas: 0 }, mappings: { pro
 
 export const PRODUCTS_FORM = { settings: productsSettings, mappings: { dynamic: 'strict', ...productsMappings } }
 
-/** Returns a product. Products differ only in their titles, so that only the text affects their order. */
+/**
+ * Returns a product that differs from other products only in its id and title, so that only the text affects the order.
+ */
 export function titleOnly(id: string, title: string, now: number): object {
   const document: CatalogDocument = {
     product_id: Number(id),

@@ -1,4 +1,4 @@
-/** Results beyond this place do not count. */
+/** Number of results that count. */
 export const DEPTH = 10
 
 /**

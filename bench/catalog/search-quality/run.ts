@@ -15,11 +15,11 @@ import declaration from './run.command.ts'
 import { textConstants } from './text-constant.ts'
 
 const LEAST_JUDGMENTS = 3
-/** Searches at once. */
+/** Number of concurrent searches. */
 const CONCURRENT = 4
 const PERCENT = 100
 
-/** Returns the NDCG@10 of each query; undefined for a query for which every order of the products is equally good. */
+/** Returns the NDCG@10 of each query; undefined if every order of the products is equally good for the query. */
 async function values(contender: Contender, queries: readonly JudgedQuery[], texts: readonly string[]): Promise<(number | undefined)[]> {
   const found: (number | undefined)[] = new Array(queries.length).fill(undefined)
   const waiting = queries.keys()

@@ -19,10 +19,10 @@ const CONSTANTS = [1, 2, 4, 6, 8, 10, 14, 20, 30, 50, 100]
  * them into the first ten.
  */
 const CANDIDATES = 1_000
-/** Draws of the other factors. */
+/** Number of times that the other factors are drawn for each query. */
 const DRAWS = 5
 const DRAW_SIZE = 1_000_000
-/** Assumed sales of the 99th percentile. */
+/** Assumed sales of a product at the 99th percentile, in units. */
 const PERCENTILE_UNITS = 450
 const HALF_LIFE_MS = 7 * 24 * 3_600_000
 const NO_FILTERS = { brands: [], attributes: new Map<string, readonly string[]>() }
@@ -33,9 +33,9 @@ interface Candidate {
 }
 
 /**
- * Returns a table of NDCG@10 by the constant of the text factor. The judgments are about titles only, so sales, stars,
- * age and stock of each product are drawn at random. These random values are unrelated to relevance. The best constant
- * is therefore the constant with which these random values displace the fewest good products.
+ * Returns a table of NDCG@10 for each constant of the text factor. The judgments are about titles only, so sales,
+ * stars, age and stock of each product are drawn at random. These random factors are noise: the best constant is the
+ * one with which they displace the fewest good products.
  */
 export async function textConstants(products: ProductIndex, queries: readonly JudgedQuery[], now: number): Promise<string[]> {
   const moment = { now, salesPercentile: now / HALF_LIFE_MS + Math.log2(PERCENTILE_UNITS) }

@@ -10,7 +10,10 @@ const WRITERS = 2
 const TIMEOUT_MS = 120_000
 const LEAST_PRICE_CENTS = 100
 const PRICES = 90_000
-/** More than an index can take. */
+/**
+ * Factor that turns a time into a version. No index accepts this many changes per ms, so versions of later runs are
+ * greater.
+ */
 const VERSIONS_PER_MS = 1_000
 const DEFINITION = definitionOf(productsIndex)
 
@@ -18,7 +21,8 @@ export type IndexLoad = ReturnType<typeof indexLoad>
 
 /** Fills and changes a benchmark's index in the same way as the sink, but without Kafka. */
 export function indexLoad(client: SearchClient, make: (number: number) => CatalogDocument, name = PRODUCTS_INDEX) {
-  // The versions are greater than those of earlier runs, because the index of an earlier run may still exist.
+  // Versions start from the current time, so that they are greater than those of an earlier run, whose index may still
+  // exist.
   let version = Date.now() * VERSIONS_PER_MS
 
   async function call(method: 'PUT' | 'POST', path: string, body?: object | string): Promise<void> {
@@ -37,7 +41,7 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
   async function isFilled(count: number): Promise<boolean> {
     const index = await client.call({ method: 'GET', path: `/${name}` })
     if (index.body[name]?.mappings._meta?.definition !== DEFINITION) return false
-    // A server that has just started first recovers the index, so wait until the recovery is complete.
+    // A server that has just started is still recovering the index, so this waits until the recovery is complete.
     await client.call({ method: 'GET', path: `/_cluster/health/${name}?wait_for_status=yellow&timeout=60s`, timeoutMs: TIMEOUT_MS })
     const counted = await client.call({ method: 'GET', path: `/${name}/_count`, timeoutMs: TIMEOUT_MS })
     return counted.body.count === count
@@ -47,8 +51,8 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
     isFilled,
     /**
      * Creates the index and fills it.
-     * @param writers number of bulk requests that are in flight at a time
-     * @param signal aborts the filling before all products are written
+     * @param writers number of concurrent bulk requests
+     * @param signal stops the filling early
      * @returns the number of products that were written
      */
     async fill(count: number, writers = WRITERS, signal?: AbortSignal): Promise<number> {

@@ -11,8 +11,8 @@ export interface Latencies {
 }
 
 /**
- * Starts calls at a steady rate, whether or not earlier calls have ended. Measures each call from the time at which it
- * was due, so that the results show the whole delay of a stalled server.
+ * Starts calls at a steady rate, even if earlier calls are still running. Measures each call from the time at which it
+ * was due, so that the results include the whole delay of a stalled server.
  */
 export async function atRate(rate: number, seconds: number, call: () => Promise<unknown>): Promise<Latencies> {
   const times: number[] = []
@@ -38,7 +38,7 @@ export async function atRate(rate: number, seconds: number, call: () => Promise<
   return latencies(times, failed)
 }
 
-/** Makes calls for a few seconds, each after the previous one has ended. */
+/** Makes calls one after another, for the given number of seconds. */
 export async function inTurn(seconds: number, call: () => Promise<unknown>): Promise<Latencies & { readonly count: number }> {
   const times: number[] = []
   const failures = new Map<string, number>()

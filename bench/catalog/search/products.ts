@@ -10,7 +10,7 @@ const CATEGORIES = 500
 const COLOURS = ['black', 'blue', 'bronze', 'chrome', 'green', 'grey', 'red', 'white']
 const SIZES = ['S', 'M', 'L', 'XL', '10 cm', '20 cm', '50 cm', '1 m']
 const MATERIALS = ['brass', 'glass', 'oak', 'plastic', 'steel', 'wool']
-/** Lowest price in cents. Prices are from 1 to 1,000, and low prices are more frequent. */
+/** Lowest price in cents. Prices range from 1 to 1,000 units of the currency, and low prices are more frequent. */
 const LEAST_PRICE_CENTS = 100
 const PRICE_SPREAD = 1_000
 const SOLD_SHARE = 0.4

@@ -6,8 +6,8 @@ const PAGE_SIZE = 24
 const FALLBACK = 'lamp'
 
 /**
- * Returns a function that makes searches: queries as people type them, rare words of a title, and frequent single words
- * of a query. Half of the searches have a filter.
+ * Returns a function that makes searches of three kinds: queries as people type them, rare words from titles, and
+ * frequent single words from queries. Half of the searches have a filter.
  */
 export function requestMaker(queries: readonly string[], titles: readonly string[]) {
   function wordsFor(random: Random): string {

@@ -4,13 +4,13 @@ import { flag, integer, text } from '../../../scripts/command-line/option.ts'
 export default command({
   call: 'npm run bench:search --',
   description:
-    'Measures searches in a large index while products change: the search of the API in this process, without HTTP, and searches for the same words that are sent directly to the search server. Titles come from MILLRACE_DATA, or from a generator if the data is missing.',
+    'Measures searches in a large index while products change. Measures the search code of the API, in this process and without HTTP, and searches for the same words that are sent directly to the search server. Titles come from MILLRACE_DATA, or from a generator if the data is missing.',
   options: {
     products: integer('Products in the index.', { default: 1_000_000, min: 1_000 }),
     rate: integer('Searches per second.', { default: 50, min: 1 }),
-    peak: integer('Searches per second of the last measurement.', { default: 250, min: 1 }),
+    peak: integer('Searches per second in the measurement of peak load.', { default: 250, min: 1 }),
     changes: integer('Changes per second.', { default: 200, min: 0 }),
-    warm: integer('Seconds of searches, one after another, before the first measurement.', { default: 60, min: 0 }),
+    warm: integer('Duration of the warm-up in seconds, with one search after another.', { default: 60, min: 0 }),
     seconds: integer('Duration of each measurement.', { default: 30, min: 1 }),
     tantivy: flag('Also measures Tantivy with the same products.'),
     folder: text('Keeps the index in this folder. The next run with the same number of products uses it again.'),

@@ -24,14 +24,14 @@ import { vocabulary } from './vocabulary.ts'
 
 const HEAP_MB = 1_024
 /**
- * Duration of the warm-up of each round, because a new kind of request makes the server's JVM compile a few more
- * methods.
+ * Duration of the warm-up of each round. It is needed because each new kind of request makes the server's JVM compile a
+ * few more methods.
  */
 const ROUND_WARM_UP_SECONDS = 5
-/** Rate of bulk requests with changes. The sink waits 250 ms for further changes, so it sends four bulks per second. */
+/** Rate of bulk requests with changes. It equals that of the sink, which waits 250 ms for further changes. */
 const BULKS_PER_SECOND = 4
 const SEED = 11
-/** Name of the index that is rebuilt. It differs from the real index of products, so that no search uses it. */
+/** Name of the index that is rebuilt. It differs from the name of the real product index, so that no search uses it. */
 const REBUILT_INDEX = 'rebuilt'
 /** How often to search for a changed document. The search is repeated for at most `LOOK_MS`. */
 const LOOK_EVERY_MS = 50
@@ -40,7 +40,7 @@ const MS_PER_SECOND = 1_000
 
 const { products, rate, peak, changes, warm: warmUp, seconds, tantivy: withTantivy, folder: kept, note } = commandLine(declaration)
 
-/** Fills the index, unless an earlier run has filled it. Returns a string that says how the index was filled. */
+/** Fills the index, unless an earlier run has already filled it. Returns a description for the report. */
 async function filled(load: IndexLoad): Promise<string> {
   if (await load.isFilled(products)) return 'filled by an earlier run'
   const startedAt = performance.now()
@@ -50,8 +50,8 @@ async function filled(load: IndexLoad): Promise<string> {
 }
 
 /**
- * Resolves with the time at which searches find the current version of a product. Gives up after 10 s, because the
- * product may change again.
+ * Waits until searches find the current version of a product, and returns the time. Stops waiting after 10 s, because
+ * the product may have changed again.
  */
 async function untilFound(index: ProductIndex, { product_id, price_cents }: CatalogDocument): Promise<number> {
   const query = { bool: { filter: [{ term: { product_id } }, { term: { price_cents } }] } }
@@ -64,7 +64,7 @@ async function untilFound(index: ProductIndex, { product_id, price_cents }: Cata
   return performance.now()
 }
 
-/** @param serverPid the search server */
+/** @param serverPid process id of the search server */
 async function measure(url: string, serverPid: number): Promise<string[]> {
   const now = Date.now()
   const { source, make: titles, titles: all, queries } = vocabulary()
@@ -116,13 +116,13 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
   const cpu = () => [cpuSeconds(process.pid), cpuSeconds(serverPid)]
   const since = (before: readonly number[], count: number) => cpu().map((now, at) => ((now - before[at]) * MS_PER_SECOND) / count)
 
-  /** Warms up the server. Its methods are slow until its compiler has observed thousands of searches. */
+  /** Warms up the server. Its methods stay slow until the JIT compiler has observed thousands of searches. */
   async function warm(): Promise<void> {
     const random = seededRandom(SEED)
     const before = cpu()
     const found = await whileChanging(random, warmUp, () => inTurn(warmUp, () => search(make(random))))
     if (found.count > 0)
-      report('search, one after the other from the first on', `${(found.count / warmUp).toFixed(0)}`, found, since(before, found.count))
+      report('warm-up: one search after another', `${(found.count / warmUp).toFixed(0)}`, found, since(before, found.count))
   }
 
   async function round(name: string, perSecond: number, call: (random: Random) => Promise<unknown>): Promise<void> {
@@ -140,12 +140,15 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
   await duringRebuild()
   delays.sort((one, other) => one - other)
   const seen = [0.5, 0.99, 1].map((share) => Math.round(quantile(delays, share)))
-  lines.push('', `A change is found after ${seen[0]} ms (P50), ${seen[1]} (P99) and ${seen[2]} (most) of ${delays.length}, without Kafka.`)
+  lines.push(
+    '',
+    `Time until a change is found, without Kafka, ${delays.length} samples: P50 ${seen[0]} ms, P99 ${seen[1]} ms, maximum ${seen[2]} ms.`,
+  )
   process.stdout.write(`${lines.at(-1)}\n`)
   if (withTantivy) await measureTantivy()
   return lines
 
-  /** Measures searches in the old index during a rebuild, which sends one bulk at a time. */
+  /** Measures searches in the old index during a rebuild. The rebuild sends one bulk request at a time. */
   async function duringRebuild(): Promise<void> {
     const rebuilt = indexLoad(client, productMaker(titles, now), REBUILT_INDEX)
     const over = new AbortController()

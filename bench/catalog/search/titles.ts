@@ -23,7 +23,7 @@ const NOUNS = [
 ]
 const COLOURS = ['black', 'blue', 'bronze', 'chrome', 'grey', 'nickel', 'red', 'white']
 const SYLLABLES = ['ba', 'cor', 'del', 'fen', 'gro', 'hal', 'kin', 'lor', 'mas', 'nor', 'pel', 'quin', 'ras', 'tor', 'vel', 'wex']
-/** Number of invented names. A tenth of the words in titles are such names, and few products share a name. */
+/** Number of invented names. They make up a tenth of the words in titles, and few products share a name. */
 const NAMES = 20_000
 
 /** Generates titles with frequent and rare words, as in a real catalogue. */
@@ -39,8 +39,8 @@ function nameOf(number: number): string {
 }
 
 /**
- * Returns titles that combine the beginning of one real title with the end of another, so that a million titles are
- * distinct.
+ * Returns a generator of titles. Each combines the beginning of one real title with the end of another, which yields a
+ * million distinct titles.
  */
 export function combinedTitles(titles: readonly string[]): Titles {
   const halves = titles.map((title) => {

@@ -3,7 +3,7 @@ import { seededRandom } from '../../../tools/random/random.ts'
 import { readJudgments } from '../judgments.ts'
 import { combinedTitles, generatedTitles, type Titles } from './titles.ts'
 
-/** What products and searches are made of. */
+/** The texts from which products and searches are generated. */
 export interface Vocabulary {
   readonly source: string
   readonly make: Titles
@@ -21,7 +21,7 @@ export function vocabulary(): Vocabulary {
     const all = [...titles.values()]
     return { source: 'real vocabulary', make: combinedTitles(all), titles: all, queries: queries.map(({ text }) => text) }
   } catch (error) {
-    process.stdout.write(`generated titles: ${(error as Error).message}\n`)
+    process.stdout.write(`using generated titles: ${(error as Error).message}\n`)
     const random = seededRandom(SEED)
     const titles = Array.from({ length: GENERATED }, () => generatedTitles(random))
     return {

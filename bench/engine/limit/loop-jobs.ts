@@ -6,16 +6,16 @@ import { enrichedSchema, type Payment, paymentSchema } from '../velocity/payment
 import { addPayment, type CardState, type Enriched, newCard } from '../velocity/velocity.ts'
 import { type TermSeen, termSeenSchema, type WindowCount, windowCountSchema } from '../windowed-counts/terms.ts'
 
-/** Receives an output record, whose bytes it copies. */
+/** Receives an output record. The function copies the bytes, so that the caller can reuse its buffers. */
 export type Emit = (time: number, key: Uint8Array, keyEnd: number, value: Uint8Array, valueEnd: number) => void
 
 /**
- * A job for one partition that uses a plain Map instead of an engine. It has no changelog and no database, and does not
- * handle late records.
+ * A job for one partition that keeps its state in a plain Map instead of an engine's store. It has no changelog and no
+ * database, and does not handle late records.
  */
 export interface LoopJob {
   record(buffer: Buffer, keyStart: number, keyEnd: number, valueStart: number, valueEnd: number, time: number, emit: Emit): void
-  /** Emits what a commit sends. */
+  /** Emits the results that are due at each commit. */
   beforeCommit(emit: Emit): void
 }
 

@@ -16,12 +16,15 @@ import { type Emit, LOOP_JOBS } from './loop-jobs.ts'
 const POLL_MS = 20
 const JOIN_POLL_MS = 10
 const STDERR = 2
-/** Size at which output is flushed. As in the engine, this lets the broker work while the loop processes records. */
+/**
+ * Size at which output is flushed. Flushing before the commit lets the broker work while the loop processes records, as
+ * in the engine.
+ */
 const FLUSH_BYTES = 1_048_576
 
 const { job, brokers, input, output, group, commitIntervalMs, compression } = workerEnvironment()
 const newJob = LOOP_JOBS[job]
-if (newJob === undefined) throw new Error(`the limit of ${job} is not known`)
+if (newJob === undefined) throw new Error(`the limit cannot be measured for job ${job}: choose J1 or J2`)
 const runtime = systemRuntime(pino({ level: 'warn' }, pino.destination(STDERR)))
 const transport = kafkaTransport({ brokers: [brokers], clientId: group }, { runtime })
 await transport.connect()

@@ -50,7 +50,7 @@ export const JOIN_SPAN_MS = 30 * DAY_MS
 /** Time of the first swipe, 2026-01-01T00:00Z. */
 const FIRST_MS = 1_767_225_600_000
 const DAYS = 60
-/** Maximum time until a swipe is answered, as a share of the covered period. It amounts to 40 days. */
+/** Maximum time until a swipe is answered, as a share of the covered period of 60 days. This is 40 days. */
 const ANSWERED_WITHIN = 2 / 3
 const USERS = 59_946
 const ANSWERS = 0.35
@@ -59,8 +59,8 @@ const RIGHT = 0.45
 const SEED = 3
 
 /**
- * Generates swipes: 35 % answer an earlier swipe, 2 % repeat an earlier swipe, and the others start new pairs. Some
- * users are popular.
+ * Generates swipes: 35 % answer an earlier swipe, 2 % repeat an earlier swipe, and the rest start new pairs. Some users
+ * are more popular than others.
  */
 export function makeSwipes(count: number): Swipes {
   const random = seededRandom(SEED)

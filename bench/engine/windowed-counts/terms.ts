@@ -38,7 +38,7 @@ export const windowCountSchema = longRecord('WindowCount', ['window_start', 'cou
 
 /** Time of the first record, 2026-01-01T00:00Z. */
 export const FIRST_MS = 1_767_225_600_000
-/** Interval of records in ms. With this interval, a million records span one hour. */
+/** Time between two records in ms. With this value, a million records span one hour. */
 const MS_PER_RECORD = 3.6
 /** Maximum shift of a record's time in either direction. The shifts make records arrive out of order. */
 const JITTER_MS = 5_000
@@ -50,8 +50,8 @@ const LINK = /https?:\/\/\S+/g
 const TWEET_ID = /^(\d{15,}),/
 
 /**
- * Reads tokens of at least four characters from real tweets, in file order. If the file has fewer than `count`, its
- * tokens are repeated.
+ * Reads tokens of at least four characters from real tweets, in file order. If the file has fewer than `count` tokens,
+ * they are repeated.
  */
 export function readTerms(dataDir: string, count: number): Terms {
   const { names, term: tokens, tweetId: ids } = tokensOfTweets(dataDir)

@@ -14,7 +14,10 @@ const GRACE_MS = MINUTE_MS
  */
 const RING_MINUTES = 12
 
-/** The windows of a term that have changed since the last commit. Each minute has one bit, starting at `first`. */
+/**
+ * The windows of a term that have changed since the last commit, as one bit per start minute. The lowest bit stands for
+ * minute `first`.
+ */
 interface Changed {
   first: number
   bits: number

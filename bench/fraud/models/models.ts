@@ -23,10 +23,10 @@ const STARTS_WITHIN_MS = 60_000
 const MS_PER_SECOND = 1_000
 const PROCESS = 'models/process/main.ts'
 
-/** Latencies in ms, from the planned time of a score, so that a stalled process does not hide its delay. */
+/** Latencies in ms, measured from the planned time of a score, so that a stall of the process is included. */
 interface Scored {
   readonly latencies: readonly number[]
-  /** Number of scores that were missing or late. */
+  /** Number of scores that were late or never arrived. */
   readonly unscored: number
 }
 
@@ -60,7 +60,7 @@ export async function measureModels({ perSecond, seconds }: ModelLoad, say: (tex
     say(row(['batches by size', await batchSizes(registry)]))
     say(row(['from the start of the process to the first score, ms', startMs.toFixed(0)]))
     say(row(['CPU of the process per score', perScore(used)]))
-    say(row(['CPU of the caller per score, the load included', perScore((user + system) / MS_PER_SECOND / MS_PER_SECOND)]))
+    say(row(['CPU of the caller per score, including the load generator', perScore((user + system) / MS_PER_SECOND / MS_PER_SECOND)]))
     say(row(['peak memory of the process, MiB', peakRssMib(pid)]))
   } finally {
     await models.close()

@@ -112,7 +112,7 @@ export async function openJsonRules(rules: readonly Rule[], lists: Lists): Promi
   }
 }
 
-/** Removes tests for presence that the peer's operators perform anyway, which makes the rules faster. */
+/** Removes tests for presence that the peer's operators perform anyway. Without these tests, the rules are faster. */
 function simplified(test: Test): Test {
   if (test.kind !== 'all' && test.kind !== 'any') return test
   const tests = test.tests.map(simplified)
@@ -122,8 +122,8 @@ function simplified(test: Test): Test {
 }
 
 /**
- * Returns the fields whose presence a test implies: operators that compare numbers, lists and text are false for a null
- * fact.
+ * Returns the fields whose presence a test implies. A comparison of numbers, lists or text is false if the fact is
+ * null, so it needs no separate test.
  */
 function checkedBy(test: Test): string[] {
   if (test.kind === 'compare' && test.operator !== '!=' && test.left.kind === 'field') return [nameOf(test.left)]

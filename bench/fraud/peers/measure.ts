@@ -14,23 +14,23 @@ import type { PeerEngine } from './peer-engine.ts'
 import { openZen } from './zen-engine.ts'
 
 const SEED = 42
-/** Peers take milliseconds per transaction. */
+/** Number of transactions. It is small because peers take milliseconds per transaction. */
 const TRANSACTIONS = 150
 const ROUNDS = 5
 
 export interface PeerTimes {
   readonly name: string
   /**
-   * Median over all transactions of the time in the fastest round, in ms. The fastest round is the round that other
-   * processes have disturbed least.
+   * Median over all transactions, in ms. For each transaction, only the fastest round counts, because other processes
+   * have disturbed it least.
    */
   readonly median: number
   readonly p99: number
 }
 
 /**
- * Measures Millrace's engine and its peers on the same rules and transactions, one after the other in each round. The
- * time to read the facts is not measured, but the time to convert them into the form that an engine needs is.
+ * Measures Millrace's engine and its peers on the same rules and transactions, one engine after the other in each
+ * round. The times exclude reading the facts, but include converting the facts into the form that an engine needs.
  * @throws Error if the result of a peer differs from Millrace's
  */
 export async function measurePeers(): Promise<PeerTimes[]> {
@@ -62,7 +62,7 @@ export async function measurePeers(): Promise<PeerTimes[]> {
         const answer = matched.toSorted().join(' ')
         const expected = answers.get(facts) ?? answer
         answers.set(facts, expected)
-        if (answer !== expected) throw new Error(`${engine.name} gives another answer:\n${answer}\ninstead of\n${expected}`)
+        if (answer !== expected) throw new Error(`${engine.name} matches different rules:\n${answer}\ninstead of\n${expected}`)
       }
     }
   }

@@ -2,7 +2,7 @@ import type { Facts } from '../../../schemas/fraud/rules/facts.ts'
 
 /** Another engine with the same rules. */
 export interface PeerEngine {
-  /** With its version. */
+  /** Name and version of the engine. */
   readonly name: string
   /** Returns the ids of the rules that match, in any order. */
   matches(facts: Facts): Promise<readonly string[]>

@@ -2,9 +2,8 @@ import { type ComparisonOperator, childrenOf, type Node, type NodeOf } from '../
 import { fieldOf } from '../../../schemas/fraud/rules/fields.ts'
 
 /**
- * A condition in two-valued logic, because the peers have no three-valued logic. Every comparison is joined with a test
- * that all of its fields are present. The result is therefore true exactly if the condition is true in the three-valued
- * logic of Millrace.
+ * A condition in two-valued logic, because the peers have no three-valued logic. Each comparison also tests that all of
+ * its fields are present, so the result is true exactly if the condition is true in Millrace's three-valued logic.
  */
 export type Test =
   | { readonly kind: 'all' | 'any'; readonly tests: readonly Test[] }
@@ -68,7 +67,7 @@ function between(node: NodeOf<'between'>, wanted: boolean): Test {
   return guarded(node, { kind: wanted ? 'all' : 'any', tests: bounds })
 }
 
-/** Adds tests that all fields of a comparison are present, and that nothing is divided by zero. */
+/** Adds tests to a comparison: all of its fields must be present, and no divisor may be zero. */
 function guarded(node: Node, test: Test): Test {
   const present = [...fieldsOf(node)].map((field): Test => ({ kind: 'present', field }))
   const zero: Node = { kind: 'number', value: 0, start: 0, end: 0 }

@@ -55,8 +55,8 @@ const MS_PER_SECOND = 1_000
 const ARRIVAL_TIMEOUT_MS = 60_000
 
 /**
- * Measures how fast the topology fraud-profiles processes a backlog, compared with Kafka Streams on J2, and how soon
- * profiles are in Redis.
+ * Measures how fast the topology fraud-profiles processes a backlog, and how soon profiles are in Redis. Compares the
+ * speed with that of Kafka Streams on J2.
  */
 export async function measureProfiles(folder: string, options: ProfilesOptions, say: Say): Promise<void> {
   const servers = await startServers(join(folder, 'profiles'))
@@ -107,7 +107,7 @@ async function measureBacklogs(
  */
 async function kafkaStreams(transport: Transport, records: number, folder: string, say: Say) {
   const asked = engineDeclaration.parse(['--job', 'J2'])
-  if (asked === 'help') throw new Error('these arguments do not ask for help')
+  if (asked === 'help') throw new Error('unexpected: the arguments were parsed as a request for help')
   const config = benchConfig(asked)
   const contender = await whereInstalled('Kafka Streams', () => peerContender('kafka-streams', config))
   if (contender === undefined) return undefined
@@ -129,7 +129,7 @@ async function kafkaStreams(transport: Transport, records: number, folder: strin
       return { perSecond: recordsPerSecond, warmPerSecond: warmRecordsPerSecond, cpu }
     } catch (error) {
       if (!(error instanceof ContenderEndedError)) throw error
-      say(`skipping Kafka Streams: ${error.message}; check that it is built and that PEERS_BUILD names its folder`)
+      say(`skipping Kafka Streams: ${error.message}; check that it is built and that PEERS_BUILD is set to its build folder`)
       return undefined
     }
   }
@@ -145,7 +145,7 @@ async function send({ addresses }: BenchServers, transport: Transport, records: 
   await producer.close()
 }
 
-/** Returns the user of the payment. */
+/** Sends one payment and returns its user id. */
 function sendOne(producer: TopicProducer<string, ReturnType<typeof scoredPayment>>, body: string): string {
   const now = Date.now()
   const scored = scoredPayment(body, now)
@@ -180,7 +180,7 @@ async function measureArrival(servers: BenchServers, transport: Transport, folde
     const sorted = (await Promise.all(arrivals)).sort((one, other) => one - other)
     const [p50, p99, most] = [quantile(sorted, 0.5), quantile(sorted, 0.99), sorted.at(-1)!].map((ms) => ms.toFixed(0))
     say(
-      `\nFrom the event to the profile in Redis, beside ${PACE} transactions/s, ${SAMPLES} samples: P50 ${p50} ms, P99 ${p99} ms, greatest ${most} ms (target: P99 5 s).`,
+      `\nTime from the event to the profile in Redis, at ${PACE} other transactions/s, ${SAMPLES} samples: P50 ${p50} ms, P99 ${p99} ms, maximum ${most} ms (target: P99 5 s).`,
     )
   } finally {
     redis.disconnect()

@@ -5,7 +5,7 @@ import type { TxnScored } from '../../../schemas/fraud/types.ts'
 
 const HASHES = personalHashes('bench')
 
-/** Returns the event of a payment, as the API publishes it. @param body the request as JSON */
+/** Returns the event that the API publishes for a payment. @param body the request as JSON */
 export function scoredPayment(body: string, now: number): TxnScored {
   return {
     request: readRequest(JSON.parse(body), HASHES, now),

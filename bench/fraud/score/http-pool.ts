@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** An HTTP answer. */
+/** An HTTP response. */
 export interface PoolAnswer {
   readonly status: number
   readonly body: string
@@ -26,9 +26,9 @@ export interface HttpPool {
 }
 
 /**
- * Posts JSON over a fixed number of connections. The pool takes a fraction of the CPU time of Node's HTTP client, which
- * would compete for the cores with the server under test. Responses must have a Content-Length, as the API's responses
- * do.
+ * Posts JSON over a fixed number of connections. Node's HTTP client would compete with the server under test for the
+ * cores, and this pool takes only a fraction of its CPU time. Responses must have a Content-Length, as the API's
+ * responses do.
  */
 export function httpPool(url: URL, connections: number, headers: Readonly<Record<string, string>>): HttpPool {
   const lines = Object.entries({ ...headers, host: url.host, 'content-type': 'application/json' }).map(

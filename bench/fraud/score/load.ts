@@ -10,25 +10,25 @@ export interface LoadOptions {
 }
 
 export interface LoadResult {
-  /** Answers per second. */
+  /** Responses per second. */
   readonly rate: number
-  /** Median latency in ms, from the planned time of a request, so that a stalled server does not hide its delay. */
+  /** Median latency in ms, measured from the planned time of a request, so that a stall of the server is included. */
   readonly p50: number
   readonly p99: number
   readonly most: number
-  /** Counts of responses other than 200 and of requests without a response, grouped by kind of failure. */
+  /** Number of responses with a status other than 200 and of requests without a response, by kind of failure. */
   readonly failures: ReadonlyMap<string, number>
-  /** Share of answers that lack something. */
+  /** Share of degraded responses: those scored without some of the usual inputs. */
   readonly degraded: number
   /**
-   * Share of responses that create a case. A response that creates a case costs the services behind the API much more
-   * than a response that does not.
+   * Share of payments that create a case. A case costs the services behind the API much more than a payment without
+   * one.
    */
   readonly reviewed: number
 }
 
 const MS_PER_SECOND = 1_000
-/** Requests that are unanswered then have failed. */
+/** How long to wait for the last responses. Requests without a response after this time count as failed. */
 const LAST_ANSWERS_MS = 5_000
 const POLL_MS = 20
 const WHOLE = '"degraded":[]'

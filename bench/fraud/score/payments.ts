@@ -15,21 +15,21 @@ const MOST_AMOUNT = 20_000
 const UNITS_PER_CENT = 100
 const USERS_PER_ADDRESS = 3
 
-/** Usual for the models. */
+/** Time since login in seconds. The models consider it normal. */
 const SINCE_LOGIN_SECONDS = 1_800
 
-/** The distribution of a round's payments: spread evenly, or all from one IP address, or all to one merchant. */
+/** How the payments of a round are distributed: spread evenly, all from one IP address, or all to one merchant. */
 export type Spread = 'spread' | 'hot IP' | 'hot merchant'
 
 /**
- * Step between the users of consecutive payments. It is prime, so that users do not follow each other in the order of
- * their ids.
+ * Step between the users of consecutive payments. It is prime, so that successive payments do not come from users with
+ * consecutive ids.
  */
 const STRIDE = 7_919
 
 /**
  * Returns a function that makes payments. Users take turns, so that nearly all payments are scored with the seeded
- * profiles, and not with profiles that the pipeline has written later.
+ * profiles instead of profiles that the pipeline writes during the run.
  */
 export function benchPayments(users: number, random: Random): (spread: Spread) => string {
   let made = 0
@@ -70,8 +70,8 @@ export function ownId(kind: (typeof OWN_KINDS)[number], user: number): string {
 }
 
 /**
- * Returns a user's payments in a week. Without this history, device and card would be new, and most payments would be
- * reviewed.
+ * Returns a user's payments in a week. Without this history, the device and the card would be new, so most payments
+ * would be sent to review.
  */
 export function benchWeek(user: number, payments: number, now: number, random: Random): FraudEvent[] {
   const hash = () => Math.floor(random() * HASH_SPACE)
@@ -92,7 +92,7 @@ export function benchWeek(user: number, payments: number, now: number, random: R
   )
 }
 
-/** Returns the profile of an entity with these payments, in the form that Redis stores. */
+/** Returns the profile of an entity with these payments, in the form in which Redis stores it. */
 export function benchProfile(kind: EntityKind, events: readonly FraudEvent[]): Buffer {
   const { seen } = PROFILE_SHAPES[kind]
   const own = events.map((event) => ({ ...event, [kind]: null, ...(seen.merchant === undefined && { merchant: null }) }))

@@ -28,8 +28,8 @@ export interface ScoreOptions {
 
 const SEED = 7
 /**
- * Duration of the warm-up. For about a minute after its start, the broker's JVM compiles code, and takes most of a core
- * to do so.
+ * Duration of the warm-up. For about a minute after its start, the broker's JVM compiles code, which keeps most of a
+ * core busy.
  */
 const WARM_UP_SECONDS = 60
 const TOKEN_SECONDS = 3_600
@@ -42,7 +42,7 @@ const API_THREADS = '16'
 const SPREADS: readonly Spread[] = ['spread', 'hot IP', 'hot merchant']
 
 interface Measured extends LoadResult {
-  /** CPU seconds of each process per second. */
+  /** CPU seconds per second, by process. */
   readonly cpu: Readonly<Record<string, number>>
   /** Load of the machine before the round. */
   readonly load: number

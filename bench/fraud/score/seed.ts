@@ -17,12 +17,12 @@ const PAYMENTS_A_WEEK = 35
 const SEEDED_AT_ONCE = 1_000
 const SEED = 11
 const ID_DIGITS = 16
-/** Of a small machine: see schemas/fraud/topics.ts. */
+/** The only partition of the topics on a small machine (schemas/fraud/topics.ts). */
 const PARTITION = 0
 
 /**
- * Writes the maximum number of active rules, as the settings topology does. Payments that match these rules do not
- * become cases.
+ * Writes the maximum number of active rules in the form of the settings topology. The rules' action is STEP_UP, so that
+ * matching payments do not become cases.
  */
 export async function seedRules(transport: Transport, registry: string, random: Random): Promise<void> {
   const rules = benchRules(MAX_ACTIVE_RULES, random).map((rule) => ({ ...rule, action: 'STEP_UP' as const }))
@@ -48,8 +48,8 @@ export async function seedBlocklist(transport: Transport, registry: string, entr
 }
 
 /**
- * Writes the profiles of users with a week of payments, and the profiles of their devices and cards, as the sink does.
- * Returns the size of a user's profile in bytes.
+ * Writes profiles with a week of payments for users, their devices and their cards, in the form in which the sink
+ * writes them. Returns the size of a user's profile in bytes.
  */
 export async function seedProfiles(url: string, users: number): Promise<number> {
   const redis = new Redis(url)

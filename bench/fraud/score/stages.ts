@@ -17,7 +17,10 @@ export async function readStages(url: string): Promise<ReadonlyMap<string, Bucke
   return stages
 }
 
-/** Returns a quantile of the durations between two readings, in ms. It is the upper bound of a histogram bucket. */
+/**
+ * Returns a quantile of the durations measured between two readings, in ms. The value is the upper bound of a histogram
+ * bucket.
+ */
 export function stageQuantile(before: Buckets | undefined, after: Buckets, share: number): number {
   const counts = [...after].map(([limit, count]) => [limit, count - (before?.get(limit) ?? 0)] as const)
   const total = counts.at(-1)?.[1] ?? 0

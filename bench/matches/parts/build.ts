@@ -16,9 +16,7 @@ const SEED = 51
 const WARM_UP_SECONDS = 5
 const KEYS_PER_SCAN = 1_000
 
-/**
- * Measures feeds that require a search, and compares them with a server that finds the same candidates with GEOSEARCH.
- */
+/** Measures feeds that need a search. Compares them with a server that finds the same candidates with GEOSEARCH. */
 export async function measureBuilds({ system, values, say }: PartInput): Promise<void> {
   const { builds: perSecond, seconds, rounds } = values
   const client = httpClient(system.api.url, CONNECTIONS)
@@ -46,7 +44,7 @@ export async function measureBuilds({ system, values, say }: PartInput): Promise
       once: () => atRate(perSecond, seconds, async () => void (await peerClient.get(`/v1/feed/${nextViewer()}`)), peerCpu),
     })
   say(`\n### Feeds that search, ${perSecond}/s, ${seconds} s a round; target: P99 < 200 ms, goal 50; ${loadRemark()}\n`)
-  if (!values['no-peers']) say('skipping Tile38: neither the Go proxy nor npm nor Debian has its server\n')
+  if (!values['no-peers']) say('skipping Tile38: its server is not available from the Go proxy, npm or Debian\n')
   try {
     await forgetStacks(system, viewers)
     await atRate(perSecond, WARM_UP_SECONDS, ask)

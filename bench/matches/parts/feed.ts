@@ -6,8 +6,8 @@ import { atRate, CONNECTIONS, type Contender, inTurn, loadRemark } from '../roun
 
 const VIEWERS = 500
 /**
- * Minimum number of candidates in a stack. With fewer candidates, a feed would soon trigger another search, and this
- * part does not measure searches.
+ * Minimum number of candidates in a stack. With fewer, a feed would soon trigger another search, which this part must
+ * not measure.
  */
 const LEAST_CANDIDATES = 20
 const SEED = 41

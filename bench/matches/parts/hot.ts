@@ -16,7 +16,7 @@ const MS_PER_SECOND = 1_000
 
 /**
  * Measures swipes that all have the same target, as a backlog and at a fixed rate. Compares them with swipes whose
- * targets are spread by popularity.
+ * targets are drawn by popularity.
  */
 export async function measureHotTarget({ system, values, say }: PartInput): Promise<void> {
   const { people, workers } = system
@@ -25,7 +25,7 @@ export async function measureHotTarget({ system, values, say }: PartInput): Prom
   const draw = swipeDraw(people)
   let hot = people.length - 1
 
-  /** Every user swipes once. */
+  /** Returns one swipe per user. */
   function swipesOf(isHot: boolean): SwipeEvent[] {
     const target = people[hot--]
     return people.flatMap(({ userId }) => {

@@ -15,10 +15,10 @@ import type { MatchesSystem } from '../system.ts'
 const USERS = 500
 const SWIPES = 300
 const SEED = 81
-/** Minimum growth of a topic, in bytes per swipe. Topics that grow more slowly are left out of the table. */
+/** Minimum growth of a topic, in bytes per swipe. The table omits topics that grow more slowly. */
 const LEAST_BYTES = 1
 const DAY_MS = 24 * 3_600_000
-/** The swipes were made over this time. */
+/** Period over which the swipes are spread. */
 const WITHIN_MS = 20 * DAY_MS
 
 /** Measures the Redis memory taken by users who have swiped 300 times. */

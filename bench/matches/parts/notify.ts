@@ -13,11 +13,13 @@ import { swipeLoad } from './swipe.ts'
 const MUTUAL_PER_SECOND = 20
 const BACKGROUND_PER_SECOND = 200
 const SEED = 61
-/** Time after which a push counts as missing. */
+/** How long to wait for a push before it counts as missing. */
 const GIVEN_UP_MS = 30_000
 const POLL_MS = 50
 
-/** Measures the time from sending the swipe that makes a match until both users have received the push. */
+/**
+ * Measures the time from sending the second swipe of a match until the push notifications for both users have arrived.
+ */
 export async function measurePushes({ system, values, say }: PartInput, pushes: Pushes): Promise<void> {
   const { seconds, rounds, to } = values
   const { people, headersOf } = system

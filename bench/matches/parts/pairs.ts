@@ -28,8 +28,8 @@ const KAFKA_STREAMS_VARIANTS = [
 
 /**
  * Measures the topology match-pairs on the swipes of job J3, compared with Kafka Streams on the same job. Both process
- * every swipe exactly once. The topology does more for a pair than the job requires: it also outputs a relation to each
- * user, events and pushes.
+ * every swipe exactly once. The topology does more per pair than the job requires: it also outputs each user's relation
+ * to the other, events and push notifications.
  */
 export async function measurePairs({ values, folder, say }: Pick<PartInput, 'values' | 'folder' | 'say'>): Promise<void> {
   const { records, rounds } = values
@@ -76,7 +76,7 @@ export async function measurePairs({ values, folder, say }: Pick<PartInput, 'val
         } as const
         const figures = await measureRun({ contender, worker, records, brokerPid: servers.pids.kafka }).catch((error) => {
           if (!(error instanceof ContenderEndedError)) throw error
-          say(`skipping ${label}: ${error.message}; check that it is built and that PEERS_BUILD names its folder`)
+          say(`skipping ${label}: ${error.message}; check that it is built and that PEERS_BUILD is set to its build folder`)
         })
         if (figures === undefined) continue
         add(label, { perSecond: figures.recordsPerSecond, warmPerSecond: figures.warmRecordsPerSecond, cpu: figures.cpu })
@@ -105,7 +105,7 @@ export async function measurePairs({ values, folder, say }: Pick<PartInput, 'val
 
 function j3Config(args: readonly string[]): BenchConfig {
   const asked = engineDeclaration.parse(['--job', 'J3', ...args])
-  if (asked === 'help') throw new Error('these arguments do not ask for help')
+  if (asked === 'help') throw new Error('unexpected: the arguments were parsed as a request for help')
   return benchConfig(asked)
 }
 

@@ -12,10 +12,10 @@ const SWIPES = 50_000
 const ASKED = 5_000
 const ASKED_AT_ONCE = 16
 const DAY_MS = 24 * 3_600_000
-/** The swipes were made over this time. */
+/** Period over which the swipes are spread. */
 const WITHIN_MS = 29 * DAY_MS
 
-/** Measures the size of a swipe's writes to the seen-set, and the number of users that a full set hides by mistake. */
+/** Measures how many bytes a swipe writes to the seen-set, and how many users a full set hides by mistake. */
 export async function measureSeen({ system, folder, say }: PartInput): Promise<void> {
   say('\n### Seen-set; targets: at most 1 KB written per swipe at 50,000 items, at most 1 % false positives\n')
   say(row(['items', 'written per swipe', 'written per swipe if the set were rewritten, as before', 'false positives', 'CPU µs to add']))

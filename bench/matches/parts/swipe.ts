@@ -13,7 +13,7 @@ import { atRate, CONNECTIONS, type Contender, inTurn, loadRemark, type Round } f
 import type { MatchesSystem } from '../system.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
-/** Users who swipe during the measurement. */
+/** Number of users who swipe during the measurement. */
 const SWIPERS = 2_000
 const SEED = 31
 const WARM_UP_SECONDS = 10
@@ -24,12 +24,12 @@ const PEER_TOPIC = 'bench-swipes'
 export interface SwipeLoad {
   /** Sends one swipe. */
   ask(): Promise<void>
-  /** Returns the number of swipes that were answered with 202 since the last call. */
+  /** Returns the number of 202 responses since the last call. */
   takeQueued(): number
 }
 
 /**
- * Prepares swipes by up to 2,000 users whose tokens the API has already verified.
+ * Prepares swipes by up to 2,000 users. Their tokens are already in the API's cache of verified tokens.
  * @param targetOf returns the target of a swipe; by default, targets are drawn by popularity
  */
 export async function swipeLoad(

@@ -8,7 +8,7 @@ export interface Contender {
    * @param learned number of these items that the user chose before the end of training
    */
   scores(history: readonly number[], learned: number): Float64Array
-  /** @param isTraining true if the event belongs to the part on which contenders may be trained */
+  /** @param isTraining true if the event belongs to the training part */
   learn(item: number, history: readonly number[], isTraining: boolean): void
 }
 

@@ -1,12 +1,12 @@
-/** The strength of association of every two items. Items are numbers from 0 to `items` - 1. */
+/** How strongly each pair of items is associated. Items are numbers from 0 to `items` - 1. */
 export interface PairCounts {
-  /** Adds an item that a user interacted with after earlier items. */
+  /** Counts an item that a user interacted with, and its pairs with the user's earlier items. */
   add(item: number, earlier: readonly number[]): void
-  /** Adds, for every item, its weighted similarity to the given item to the item's score. */
+  /** Increases the score of every item by its weighted similarity to the given item. */
   score(item: number, weight: number, scores: Float64Array): void
 }
 
-/** Cosine of the sets of users. */
+/** Measures similarity as the cosine between the sets of users who interacted with two items. */
 export function cosinePairs(items: number): PairCounts {
   const [pairs, totals] = [new Float64Array(items * items), new Float64Array(items)]
   return {
@@ -23,11 +23,11 @@ export function cosinePairs(items: number): PairCounts {
   }
 }
 
-/** Maximum distance of two items in a user's history that count as a pair. */
+/** Maximum distance of two items in a user's history. Only items within this distance count as a pair. */
 const NEAR = 10
 /**
- * Number of pairs that is added to the total of each item. It reduces the similarity of items that have few pairs,
- * because such a similarity may be due to chance.
+ * Number of pairs that is added to the total of each item. It reduces the similarity of items with few pairs, which may
+ * be due to chance.
  */
 const PRIOR = 5
 

@@ -7,7 +7,7 @@ import declaration from './run.command.ts'
 import { askInSequence, type Quality, SEGMENTS } from './sequence.ts'
 import { askService } from './service.ts'
 
-/** Number of ratings that the model is trained on. All test cases are about later ratings. */
+/** Number of ratings that the model is trained on. All test cases use later ratings. */
 const TRAINED = 64_000
 const DIGITS = 4
 
@@ -30,9 +30,9 @@ await runMain(async () => {
   const segments = SEGMENTS.map((from, at) => `hit@20 from ${from} earlier interactions (${results[0][at].questions} questions)`)
   const { results: service, trainingSeconds } = await askService(ratings, TRAINED, readFilms(expectedDataFolder()))
   const lines = [
-    `${sumOf(results[0]).questions} questions. Channels alone, then the lists of the service: by score, and as they are served (at most 3 of a genre). The training took ${trainingSeconds.toFixed(0)} s.`,
+    `${sumOf(results[0]).questions} test cases. First the channels alone, then the lists of the service: ordered by score, and as served (at most 3 items per genre). The training took ${trainingSeconds.toFixed(0)} s.`,
     '',
-    row(['contender', 'hit@20', 'NDCG@20', ...segments, 'items shown to somebody', 'genres in a list']),
+    row(['contender', 'hit@20', 'NDCG@20', ...segments, 'items shown to at least one user', 'genres in a list']),
     row(['---', '---', '---', ...segments.map(() => '---'), '---', '---']),
     ...all.map(({ name }, at) => row([name, ...figuresOf(results[at]), '', ''])),
     ...service.map(({ name, segments: parts, coverage, genres }) =>

@@ -17,7 +17,7 @@ export const SEGMENTS = [0, 1, 10, 50] as const
 export const LIST = 20
 /** Minimum number of stars of an item that counts as good. */
 const GOOD = 4
-/** Weight of popularity, small enough that it only orders items to which a contender gives equal scores. */
+/** Weight of popularity. It is so small that popularity only orders items with equal scores. */
 const TIE = 1e-9
 
 /**

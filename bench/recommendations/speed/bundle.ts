@@ -9,7 +9,7 @@ import { writeManifest } from '../../../tools/recommendations/train/bundle.ts'
 import { generatedTrees } from './trees.ts'
 import type { World } from './world.ts'
 
-/** As in training. */
+/** The same regularization as in training. */
 const REGULARIZATION = 0.5
 const GREATEST_LENGTH = 1
 /**
@@ -53,7 +53,10 @@ export async function generateBundle(folder: string, world: World): Promise<Gene
   return { folder, indexSeconds }
 }
 
-/** A million items take many minutes. */
+/**
+ * Returns a callback that prints the progress, because a million items take many minutes. Call it with the number of
+ * items added so far.
+ */
 function sayProgress(items: number): (added: number) => void {
   const begun = performance.now()
   let next = items / PROGRESS_LINES

@@ -5,10 +5,10 @@ import { itemIdOf } from './bundle.ts'
 import type { RecommendationsSystem } from './system.ts'
 import type { World } from './world.ts'
 
-/** Times until lists reflected an event. */
+/** Measured times from an event until a list reflected it. */
 export interface Freshness {
   readonly ms: readonly number[]
-  /** Number of events that were not visible in a list in time. */
+  /** Number of events that no list reflected within the time limit. */
   readonly missing: number
 }
 
@@ -20,23 +20,24 @@ export interface FreshnessOptions {
   readonly random: Random
 }
 
-/** Number of probes per second. In addition to the measured requests, probes request about twenty lists a second. */
+/**
+ * Number of probes per second. Together, they request about twenty lists per second, in addition to the measured
+ * requests.
+ */
 const PER_SECOND = 2
 const ASK_EVERY_MS = 100
 const GIVE_UP_MS = 10_000
 const MOST_PROBED = 1e9
 const MS_PER_SECOND = 1_000
 
-/**
- * Posts single events at intervals. After each event, requests lists until a list is based on the item of the event.
- */
+/** Posts single events at intervals. After each event, requests lists until one is based on the event's item. */
 export async function freshnessProbe({ world, system, client, seconds, random }: FreshnessOptions): Promise<Freshness> {
   const ms: number[] = []
   let missing = 0
 
   async function follow(): Promise<void> {
-    // Each event belongs to a user who receives no other event in the meantime. Lists are based on a user's last event,
-    // so a second event would hide the measured one.
+    // Each event is for a new user. Lists are based on a user's last event, so a second event for the same user would
+    // hide the measured one.
     const user = world.users + 1 + integer(random, MOST_PROBED)
     const item = String(itemIdOf(integer(random, world.items)))
     const body = { user_id: String(user), item_id: item, event_type: 'VIEW' }

@@ -26,8 +26,8 @@ const HOUR_MS = 3_600_000
 const US_PER_MS = 1_000
 
 /**
- * The parts of a list's computation that belong to the model. The other parts are the choice of candidates, their
- * features, and the arrangement of the list.
+ * The steps of computing a list that the model performs. The remaining steps choose the candidates, compute their
+ * features, and arrange the list.
  */
 const PARTS = ['fold in the user', 'search the index', 'products with all candidates', 'similar items by vector', 'score by trees'] as const
 

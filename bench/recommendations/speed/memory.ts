@@ -14,7 +14,9 @@ const SEED = 71
 const KIB_PER_MIB = 1_024
 const BYTES_PER_MIB = 2 ** 20
 
-/** Measures the memory of an API process, and the memory of users and items in Redis and in the worker's state. */
+/**
+ * Measures the memory of an API process, and the memory that users and items take in Redis and in the worker's state.
+ */
 export async function measureMemory({ world, say }: PartInput, system: RecommendationsSystem): Promise<void> {
   // The smallest possible API process is measured as well, to show how much memory recommendations add.
   const empty = await startApiProcess([], { ...system.env, API_SERVICES: 'limits' })
@@ -34,7 +36,7 @@ export async function measureMemory({ world, say }: PartInput, system: Recommend
   say(row(['---', '--:', '---']))
   say(row(['index, mapped once per host', mappedMib(system.api.pid, 'items.usearch').toFixed(0), '700']))
   say(row(['own memory of an API process', own.toFixed(0), '']))
-  say(row(['of it more than an API process of the smallest service', (own - without).toFixed(0), '150']))
+  say(row(['of this, above the memory of an API process with only the smallest service', (own - without).toFixed(0), '150']))
   for (const [what, bytes] of perUser) say(row([`Redis: ${what} of 1,000 users`, mibPerThousand(bytes), 'reported']))
   for (const [what, bytes] of perItem) say(row([`Redis: ${what} of 1,000 items`, mibPerThousand(bytes), 'reported']))
   const stateBytes = state / (world.users / 1_000) / BYTES_PER_MIB
@@ -51,7 +53,7 @@ function ownMib(pid: number): number {
   return Number(found?.[1] ?? 0) / KIB_PER_MIB
 }
 
-/** Returns the address space that a process maps to a file, in MiB. */
+/** Returns how much of a file is mapped into the address space of a process, in MiB. */
 function mappedMib(pid: number, name: string): number {
   let bytes = 0
   for (const line of readFileSync(`/proc/${pid}/maps`, 'utf8').split('\n')) {

@@ -3,7 +3,7 @@ import type { Say } from '../../matches/rounds.ts'
 import type declaration from './run.command.ts'
 import type { World } from './world.ts'
 
-/** What every part of the benchmark needs. */
+/** Input of every part of the benchmark. */
 export interface PartInput {
   readonly world: World
   /** The folder of the trained bundle. */

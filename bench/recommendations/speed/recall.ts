@@ -9,7 +9,7 @@ import { itemIdOf } from './bundle.ts'
 import type { PartInput } from './part.ts'
 import type { World } from './world.ts'
 
-/** Number of candidates per search: as many as lists take from the index. */
+/** Number of candidates per search. Lists take the same number from the index. */
 const WANTED = 200
 const SEED = 31
 const WARM_UP = 20
@@ -19,8 +19,8 @@ const BYTES_PER_MIB = 2 ** 20
 const ROWS_AT_ONCE = 65_536
 
 /**
- * Measures how many of the 200 items with the greatest dot products the index finds, and how long a search takes.
- * Compares both with an exact search.
+ * Measures how many of the 200 items with the greatest dot products the index finds, and how long a search takes. An
+ * exact search provides the expected items and the time to compare with.
  */
 export async function measureRecall({ world, bundle, values, say }: PartInput): Promise<void> {
   const model = await openModel(bundle)

@@ -35,7 +35,7 @@ const alone: Readonly<Partial<Record<PartName, (input: PartInput) => Promise<voi
   recall: measureRecall,
   list: measureLists,
 }
-/** These share the servers. */
+/** The parts that share one set of servers. */
 const onSystem: Readonly<Partial<Record<PartName, (input: PartInput, system: RecommendationsSystem) => Promise<void>>>> = {
   serve: measureServing,
   memory: measureMemory,

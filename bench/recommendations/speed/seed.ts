@@ -38,7 +38,7 @@ export async function seedItems(target: SeedTarget, world: World): Promise<void>
 
 /**
  * Writes the past interactions of users, in chronological order.
- * @param most maximum number of interactions; if it is too small, all users have fewer
+ * @param most maximum number of interactions; if it is less than the total, all users have fewer
  * @returns the number of interactions
  */
 export async function seedInteractions(target: SeedTarget, world: World, most = Number.POSITIVE_INFINITY): Promise<number> {
@@ -77,7 +77,7 @@ function viewOf(item_id: bigint, event_id: string, timestamp: number): Interacti
   return { event_id, item_id, event_type: 'VIEW', withdrawn: false, timestamp, watch_pct: 1, ...unknown }
 }
 
-/** Makes the bundle the model in force. Its files are already on this host. */
+/** Puts the model of the bundle in force. The bundle's files must already be on this host. */
 export async function seedModel(target: SeedTarget, bundle: string): Promise<ModelVersion> {
   const { version, manifest } = await readManifest(bundle)
   const named = await versionOf(bundle, version, manifest)

@@ -10,14 +10,14 @@ import type { PartInput } from './part.ts'
 import type { RecommendationsSystem } from './system.ts'
 
 const SEED = 61
-/** Length of the period after the start in which V8 still compiles code under load. */
+/** Number of 10 s windows after the start in which V8 still compiles code under load. */
 const FIRST_WINDOWS = 6
 const WINDOW_SECONDS = 10
 const STORED_LISTS = 200
 
 /**
- * Measures lists at a fixed rate, without and with concurrent events. Compares them with a list that is stored in
- * Redis.
+ * Measures lists at a fixed rate, without and with concurrent events. Compares them with serving a list that is stored
+ * in Redis.
  */
 export async function measureServing({ world, values, say }: PartInput, system: RecommendationsSystem): Promise<void> {
   const { lists, events, batch, seconds, rounds } = values
@@ -62,7 +62,7 @@ export async function measureServing({ world, values, say }: PartInput, system: 
   }
 
   say(`\nThe API process was ready ${system.readySeconds.toFixed(0)} s after its start, with ${world.items} items.`)
-  // No list may be requested before this point, because V8 would then have compiled the code.
+  // No list may be requested before this point. Otherwise, V8 would already have compiled some of the code.
   await sayFirstMinute()
   const contenders: Contender[] = [{ name: 'lists alone', once: () => atRate(lists, seconds, ask, system.cpu) }]
   if (events > 0) contenders.push({ name: `lists beside ${events} events/s`, once: besideEvents })
@@ -104,6 +104,6 @@ function sayEvents(
   const late = seen.filter((ms) => ms >= 2_000).length + fresh.reduce((sum, { missing }) => sum + missing, 0)
   const at = (share: number) => seen[Math.floor((seen.length - 1) * share)]?.toFixed(0)
   say(
-    `From an event to an answer that goes by it (asked every 100 ms), ${seen.length} events beside the others: P50 ${at(0.5)} ms, P99 ${at(0.99)} ms, greatest ${at(1)} ms; ${late} after 2 s or later. Target: 99 % within 2 s.`,
+    `Time from an event to a list that reflects it (polled every 100 ms), ${seen.length} events in addition to the load: P50 ${at(0.5)} ms, P99 ${at(0.99)} ms, greatest ${at(1)} ms; ${late} after 2 s or later. Target: 99 % within 2 s.`,
   )
 }

@@ -1,6 +1,6 @@
 /**
- * A Hono app that returns a stored list from Redis without changing it: the minimum cost of a list. Argument: the URL
- * of Redis.
+ * A Hono app that returns a stored list from Redis unchanged. It shows the minimum cost of a list. Argument: the URL of
+ * Redis.
  */
 import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'

@@ -23,7 +23,7 @@ export interface RecommendationsSystem {
   readonly env: Readonly<Record<string, string>>
   readonly api: NodeProcess
   readonly url: string
-  /** Time from the start of the API process until it reported that it was ready. */
+  /** Seconds from the start of the API process until it reported that it was ready. */
   readonly readySeconds: number
   readonly worker: NodeProcess
   readonly redis: Redis
@@ -45,8 +45,8 @@ const GROUPS = [
 ]
 const POLL_MS = 500
 /**
- * Number of consecutive polls without lag after which the pipelines are idle. A stage may have no lag for a moment
- * before the previous stage writes to it.
+ * Number of consecutive polls without lag after which the pipelines count as idle. One poll is not enough, because a
+ * stage has no lag for a moment before the previous stage writes to it.
  */
 const IDLE_POLLS = 4
 const IDLE_TIMEOUT_MS = 3_000_000
@@ -85,7 +85,7 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
     stopping.push(() => worker.stop())
     const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [servers.addresses.kafka] })
     stopping.push(() => admin.close())
-    // If a run is interrupted here, the next run with the same folder continues from this point.
+    // If a run is interrupted here, the next run with the same folder resumes here.
     await Promise.race([untilProcessed(`http://127.0.0.1:${worker.line.health_port}`, admin, transport), interrupted])
     if (!isSeeded) {
       // The first list of trending items is complete half a minute after the events.
@@ -136,8 +136,8 @@ function placeBundle(bundle: string, place: string): void {
 }
 
 /**
- * Waits until all records are processed. A worker is ready when its sinks have caught up once, which takes minutes
- * after a million items were written.
+ * Waits until all records are processed. It first waits until the worker is ready, that is, until its sinks have caught
+ * up once. After a million items were written, this takes minutes.
  */
 async function untilProcessed(worker: string, admin: Admin, transport: ReturnType<typeof benchTransport>): Promise<void> {
   const deadline = Date.now() + IDLE_TIMEOUT_MS
@@ -151,14 +151,15 @@ async function untilProcessed(worker: string, admin: Admin, transport: ReturnTyp
   }
 }
 
-/** Waits until the model in force answers. */
+/** Waits until lists come from the model in force. */
 async function untilTrained(url: string, headers: Readonly<Record<string, string>>): Promise<void> {
   const deadline = Date.now() + READY_TIMEOUT_MS
   for (;;) {
     const answer = await fetch(`${url}/api/v1/recommendations?user_id=1`, { headers })
     const { model_version } = (await answer.json()) as { model_version?: string }
     if (model_version !== undefined && !model_version.startsWith('rules')) return
-    if (Date.now() > deadline) throw new Error(`the model does not answer: ${answer.status} ${model_version}`)
+    if (Date.now() > deadline)
+      throw new Error(`lists do not come from the trained model: status ${answer.status}, model version ${model_version}`)
     await delay(POLL_MS)
   }
 }

@@ -10,7 +10,7 @@ import { httpClient } from '../../snippets/client.ts'
 import type { PartInput } from './part.ts'
 import type { RecommendationsSystem } from './system.ts'
 
-/** The priority at which workers start training runs. */
+/** The nice value with which workers start training runs. */
 const LOWEST_PRIORITY = '19'
 const PROGRAM = 'bench/recommendations/speed/training-process.ts'
 const SEED = 91
@@ -24,7 +24,7 @@ interface Outcome {
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** Measures a training run at the lowest priority, and lists that are requested meanwhile. */
+/** Measures a training run at the lowest priority, and the latency of lists that are requested meanwhile. */
 export async function measureTraining({ world, values, folder, say }: PartInput, system: RecommendationsSystem): Promise<void> {
   const place = join(folder, 'training')
   rmSync(place, { recursive: true, force: true })
@@ -41,7 +41,7 @@ export async function measureTraining({ world, values, folder, say }: PartInput,
   const outcomeFile = join(place, 'outcome.json')
   try {
     while (!existsSync(outcomeFile)) {
-      if (!existsSync(`/proc/${training.pid}/stat`)) throw new Error('the training ended without an outcome')
+      if (!existsSync(`/proc/${training.pid}/stat`)) throw new Error('the training process ended without writing its outcome')
       rounds.push(await atRate(values.lists, values.seconds, ask, system.cpu))
       for (const pid of [training.pid, ...childPids(training.pid)]) peaks.set(pid, Math.max(peaks.get(pid) ?? 0, peakRssMib(pid)))
       await delay(PAUSE_MS)

@@ -5,8 +5,8 @@ import { gaussian } from './gaussian.ts'
 const TREES = 100
 const LEAVES = 31
 /**
- * Greatest threshold for columns with logarithms of counts or times. The thresholds for columns with shares are
- * smaller.
+ * Maximum threshold for columns that contain logarithms of counts or times. Thresholds for columns that contain shares
+ * are smaller.
  */
 const LOG_RANGE = 6
 const LEAF_SIZE = 0.05
@@ -21,7 +21,7 @@ function treeText(index: number, random: Random): string {
   const left: number[] = []
   const right: number[] = []
   /**
-   * The parent of each leaf. A split puts a node in the place of a leaf, and the leaf becomes the left child of this
+   * Where each leaf is attached. A split replaces a leaf with a new node, and the leaf becomes the left child of that
    * node.
    */
   const hangs: { readonly children: number[]; readonly node: number }[] = []

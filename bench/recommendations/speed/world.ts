@@ -19,8 +19,8 @@ export interface World {
 
 const SEED = 17
 /**
- * Exponent of the dimensions' standard deviations. The variance of the nth dimension is proportional to 1/n, so the
- * dimensions together vary as much as 22 equal dimensions.
+ * Exponent of the dimensions' standard deviations. With this value, the variance of the nth dimension is proportional
+ * to 1/n, so the vectors have about 22 effective dimensions.
  */
 const SPECTRUM_EXPONENT = -0.5
 /**
@@ -37,7 +37,7 @@ const CLUSTER_SKEW = 1.5
 /** Exponent of the lengths of factor vectors. Few items have long vectors, because few items are popular. */
 const LENGTH_EXPONENT = 2
 const LEAST_LENGTH = 0.02
-/** Number of clusters whose items a user likes. The user likes items with long vectors most. */
+/** Number of clusters whose items a user likes. Within a cluster, users choose items with long vectors most often. */
 const TASTES = 3
 const CHOICE_SKEW = 2
 /** Maximum number of interactions of a user. Most users have few; the mean is 12. */

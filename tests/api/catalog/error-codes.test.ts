@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { catalogErrors } from '../../../api/catalog/errors.ts'
 import { errors } from '../../../api/kit/errors.ts'
 
-/** The codes that the contract names, with the status of each. */
+/** The error codes in the contract, with their statuses. */
 const CONTRACT: readonly (readonly [string, number])[] = [
   ['unknown_category', 400],
   ['invalid_image', 400],
@@ -38,7 +38,7 @@ test.each(CONTRACT)('%s has the status %i, and a test of a route expects it', (c
   expect(tests.some((text) => text.includes(expected))).toBe(true)
 })
 
-test('the service has no code that the contract does not name', () => {
+test('the service has no code that is missing in the contract', () => {
   const named = new Set(CONTRACT.map(([code]) => code))
   expect(Object.values(catalogErrors).filter(({ code }) => !named.has(code))).toEqual([])
 })

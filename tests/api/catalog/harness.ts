@@ -15,7 +15,7 @@ import { bind } from '../../../api/kit/route.ts'
 import type { ServiceRoutes } from '../../../api/kit/service-routes.ts'
 import { testApp } from '../kit/harness.ts'
 
-/** The definitions of all routes, one line per file. */
+/** The route definitions of all files. */
 // biome-ignore format: one line per file
 const DEFINITIONS: readonly Readonly<Record<string, unknown>>[] = [
   productRoutes,
@@ -31,7 +31,7 @@ const DEFINITIONS: readonly Readonly<Record<string, unknown>>[] = [
   rebuildRoutes,
 ]
 
-/** Builds the catalogue's API for its OpenAPI document and its errors only, so its handlers never run. */
+/** Builds the catalogue's API only for its OpenAPI document and error codes. Its handlers never run. */
 export async function catalogApi() {
   const routes = DEFINITIONS.flatMap((file) => Object.values(file)).map((definition) =>
     bind(definition as Parameters<typeof bind>[0], () => {

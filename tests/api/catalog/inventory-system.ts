@@ -26,7 +26,7 @@ export interface InventorySystemOptions {
 
 export type InventorySystem = Awaited<ReturnType<typeof inventorySystem>>
 
-/** Starts real servers, a worker that decides about stock and fills the views and tables, and API processes. */
+/** Starts real servers, API processes, and a worker that decides stock commands and fills the views and tables. */
 export async function inventorySystem({ apiCount, reservationSeconds, products }: InventorySystemOptions) {
   const folder = guardedFolder()
   const kafka: Component = await newKafka(folder.path)

@@ -13,7 +13,7 @@ interface SeededProduct {
   readonly variants: number
 }
 
-/** Writes products as their topology would, for tests and benchmarks that are not about products. */
+/** Writes products in the form of their topology, for tests and benchmarks of other parts. */
 export async function seedProducts(
   servers: { readonly kafka: string; readonly registry: string },
   products: readonly SeededProduct[],

@@ -39,7 +39,7 @@ async function tokenOf(as: typeof ADMIN): Promise<string> {
 test(
   'a seller lists a product with a picture, buyers see it, review it and buy it',
   async () => {
-    // A repetition uses other categories and skus, because those of the first attempt exist.
+    // A repeated run uses other categories and skus, because those of the first run still exist.
     const [tools, saws] = [++categories, ++categories]
     expect((await ask(ADMIN, 'PUT', `categories/${tools}`, { name: 'Tools', slug: `tools-${tools}` })).status).toBe(200)
     expect((await ask(ADMIN, 'PUT', `categories/${saws}`, { name: 'Saws', slug: `saws-${saws}`, parent_id: tools })).status).toBe(200)
@@ -59,7 +59,7 @@ test(
     const [{ variant_id }] = made.body.variants
     const detail = async () => (await ask(undefined, 'GET', `products/${product_id}`)).body
 
-    // The seller can read the written product immediately. Search and lists show it within two seconds.
+    // Reading the product works immediately. Search and lists show it within two seconds.
     expect(await detail()).toMatchObject({
       title: 'Saw',
       category_path: ['Tools', 'Saws'],

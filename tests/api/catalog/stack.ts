@@ -11,7 +11,7 @@ import { startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
 
-/** Time limit within which processes must become ready, and must catch up. */
+/** Time limit for processes to become ready and to catch up. */
 export const SOON = { timeoutMs: 60_000, intervalMs: 50 }
 const TOKEN_SECONDS = 3_600
 
@@ -24,9 +24,9 @@ export interface Asked {
 
 export interface CatalogStackOptions {
   readonly pipelines?: string
-  /** Default 1. */
+  /** Number of API processes. Default 1. */
   readonly apiCount?: number
-  /** Further settings of the worker and the APIs. */
+  /** Additional settings of the worker and the APIs. */
   readonly env?: Readonly<Record<string, string>>
 }
 

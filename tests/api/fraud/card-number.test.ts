@@ -82,7 +82,7 @@ test.each<[string, (hash: Buffer) => string]>([
   expect(hashes.filter(hasCardNumber)).toEqual([])
 })
 
-/** The digit that makes the sum a multiple of 10, computed from the left, unlike the code. */
+/** Returns the digit that makes the sum a multiple of 10. Unlike the code under test, it adds from the left. */
 function checkDigit(digits: readonly number[]): number {
   const sum = digits.reduce((total, digit, index) => {
     const isDoubled = (digits.length - index) % 2 === 1

@@ -17,7 +17,7 @@ test('without a setting, all processes of a machine share a key that only the ow
   expect(statSync(join(home, 'auth', 'fraud-hash-key')).mode & 0o777).toBe(0o600)
 })
 
-test('a setting takes the place of the kept key', () => {
+test('a setting overrides the stored key', () => {
   const key = 'a key for tests, long enough'
   expect(openPersonalHashes({ hashKey: key }, { home }).phone('1')).toBe(personalHashes(key).phone('1'))
 })

@@ -11,7 +11,7 @@ function file(text: string): string {
   return path
 }
 
-test('addresses and ranges of both kinds are found, nothing beside them', () => {
+test('addresses and ranges of both IP versions are found, and nothing else is', () => {
   const list = readNetworkList(file('# exits\n192.0.2.7\n\n198.51.100.0/24 # a provider\n198.51.100.128/25\n2001:db8:1::/48\n'))
   for (const inside of ['192.0.2.7', '198.51.100.0', '198.51.100.255', '2001:db8:1::', '2001:db8:1:ffff::1']) {
     expect([inside, list.includes(inside)]).toEqual([inside, true])

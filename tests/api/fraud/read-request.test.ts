@@ -36,7 +36,7 @@ function refusal(body: unknown): { code: string; paths: string[]; text: string }
   throw new Error('the request is accepted')
 }
 
-test('a request with the required fields only: everything else is missing', () => {
+test('in a request with only the required fields, everything else counts as missing', () => {
   expect(readRequest(LEAST, hashes, NOW)).toEqual({
     ...LEAST,
     timestamp: NOW,
@@ -48,7 +48,7 @@ test('a request with the required fields only: everything else is missing', () =
   })
 })
 
-test('null is as good as missing', () => {
+test('null counts as missing', () => {
   const nulls = { payee: null, payment_instrument: null, device: { fingerprint_id: null, geo_location: null }, session: null }
   expect(readRequest({ ...LEAST, ...nulls }, hashes, NOW)).toEqual(readRequest(LEAST, hashes, NOW))
 })

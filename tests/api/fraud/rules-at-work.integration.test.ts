@@ -6,7 +6,7 @@ const SOON = { timeoutMs: 60_000, intervalMs: 200 }
 const MINUTE_MS = 60_000
 const BLOCKED = 20
 const APPROVED = 1_000
-/** Number of concurrent requests. It is low, so that even a busy machine answers each request in time. */
+/** Number of concurrent requests. It is low, so that each request is answered in time even on a busy machine. */
 const AT_ONCE = 20
 
 const RULE = { rule_id: 'high', name: 'High amounts', condition: 'txn.amount > 500', action: 'BLOCK', priority: -1 }
@@ -20,7 +20,7 @@ beforeAll(async () => {
   for (const api of [0, 1]) await waitUntil(() => isKnown(api), { what: 'the rule', ...SOON })
 })
 
-/** Scores payments of one amount by different users, on both API processes in turn. */
+/** Scores payments with the same amount by different users, through both API processes in turn. */
 async function pay(prefix: string, count: number, amount: number): Promise<void> {
   for (let first = 0; first < count; first += AT_ONCE) {
     const payments = Array.from({ length: Math.min(AT_ONCE, count - first) }, (_, index) => {
@@ -35,7 +35,7 @@ async function pay(prefix: string, count: number, amount: number): Promise<void>
 test('statistics and a back-test on any API cover the payments of all, and the guard disarms a rule that blocks too many', async () => {
   const from = new Date(Date.now() - MINUTE_MS).toISOString()
   await pay('low', APPROVED, 20)
-  // Payments of at least 1,000 USD are reviewed if the user's profile arrives too late, so this amount is lower.
+  // The amount is below 1,000 USD. From there on, payments are sent to review if the user's profile arrives too late.
   await pay('high', BLOCKED, 900)
 
   const shadowed = async () => (await system.ask('GET', 'rules/high', { api: 1 })).body.mode === 'shadow'
@@ -60,7 +60,7 @@ test('statistics and a back-test on any API cover the payments of all, and the g
   const isLogged = async () => (await tested({ rules: [RULE] })).report.transactions === APPROVED + BLOCKED
   await waitUntil(isLogged, { what: 'the log', ...SOON })
   expect(await tested({ rule: RULE })).toMatchObject({ status: 'done', report: { changed: 0, would_be: { block: BLOCKED } } })
-  // The guard has put the rule into shadow, so the rules in force no longer block.
+  // The guard has moved the rule to shadow, so the rules in force no longer block.
   const now = await tested({})
   expect(now.report).toMatchObject({ changed: BLOCKED, would_be: { block: 0 }, logged: { block: BLOCKED } })
   expect(now.report.changes).toMatchObject([{ logged: 'BLOCK', would_be: 'APPROVE', count: BLOCKED }])

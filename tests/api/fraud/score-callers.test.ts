@@ -19,7 +19,7 @@ import { payment } from './system.ts'
 const serverAuthority = testAuthority('server authority')
 const clientAuthority = testAuthority('client authority')
 
-/** Serves the route that scores, with TLS and without. @param gateways the value of SCORE_GATEWAYS */
+/** Serves the scoring route with and without TLS. @param gateways the value of SCORE_GATEWAYS */
 async function served(gateways: readonly string[], started = () => Promise.resolve()) {
   const { score } = scoreWorld()
   let clients: ClientCertificates | undefined
@@ -90,7 +90,7 @@ function secureAnswer(port: number, client: TestCertificate | undefined, headers
   })
 }
 
-test('a client certificate alone is enough on the TLS listener, but not one of a stranger', async () => {
+test('a client certificate alone is enough on the TLS listener, but not one from an unknown authority', async () => {
   const { port, plain } = await served([])
   const payments = clientAuthority.issue({ commonName: 'payments', usage: 'client' })
   const answer = await secureAnswer(port, payments)
@@ -102,7 +102,7 @@ test('a client certificate alone is enough on the TLS listener, but not one of a
   expect(await statusOf(plain)).toBe(401)
 })
 
-test('a bad token is refused even with a certificate, and a token of another scope takes nothing from it', async () => {
+test('a bad token is refused even with a certificate, but a token with another scope does not invalidate the certificate', async () => {
   const { port, key } = await served([])
   const payments = clientAuthority.issue({ commonName: 'payments', usage: 'client' })
   expect((await secureAnswer(port, payments, { authorization: 'Bearer bad' })).status).toBe(401)
@@ -120,7 +120,7 @@ test('an address of SCORE_GATEWAYS is enough; a forwarded address is not, and a 
   expect(await statusOf(elsewhere.plain, { 'x-forwarded-for': '203.0.113.7' })).toBe(401)
 })
 
-test('a payment is scored when it may start', async () => {
+test('a payment is scored only once it may start', async () => {
   const asked = Promise.withResolvers<void>()
   const start = Promise.withResolvers<void>()
   let isStarted = false

@@ -25,14 +25,13 @@ import { NO_IP_FACTS, NOON } from '../../schemas/fraud/payments.ts'
 const NOTHING_TO_CLOSE = { probes: [], close: async () => undefined }
 const DAY_MS = 86_400_000
 const NEVER = new Promise<never>(() => undefined)
-/** Keys of an entity. */
+/** Number of Redis keys per entity. */
 const ENTITY_KEYS = 3
 
 type Presence = 'works' | 'fails' | 'hangs'
 
 /**
- * Scores payments on fakes, each of which can be made to fail or hang. The fake Redis has no entities, but stores
- * answers.
+ * Scores payments on fakes. Each fake can be made to fail or hang. The fake Redis has no entities, but stores answers.
  */
 export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
   const runtime = manualRuntime({ startAt: NOON })
@@ -181,7 +180,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     stages,
     activities,
     keptMs,
-    /** Evaluations of rules that were counted. */
+    /** Returns the number of rule evaluations that were counted. */
     tallied: () => tallies.read().reduce((sum, { evaluated }) => sum + evaluated, 0),
     rehearsed,
     answers,
@@ -190,7 +189,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
   }
 }
 
-/** What models say of an ordinary payment. */
+/** The models' scores for an ordinary payment. */
 export const LOW_RISK: ModelOutcome = {
   scores: { account_takeover: 0.001, payment_fraud: 0.001, money_laundering: 0 },
   versions: { account_takeover: '1', payment_fraud: '1', money_laundering: '1' },

@@ -7,8 +7,7 @@ const SOON = { timeoutMs: 30_000, intervalMs: 100 }
 
 let system: FraudSystem
 /**
- * The user of the first payment. Each attempt of the test uses another user, so that a previous attempt does not affect
- * it.
+ * The user of the first payments. Each run of the test uses another user, so that a previous run does not affect it.
  */
 let firstUser = ''
 
@@ -16,7 +15,7 @@ beforeAll(async () => {
   system = await fraudSystem()
 })
 
-test('the first payments of a new API, all at the same moment, see each other, each once', async () => {
+test('concurrent first payments of a new API all see each other, each exactly once', async () => {
   firstUser = `first-${randomUUID()}`
   const common = { timestamp: new Date().toISOString(), payer: { user_id: firstUser } }
   const ids = Array.from({ length: 6 }, () => randomUUID())
@@ -47,7 +46,7 @@ test('a transaction is shown without e-mail address and phone number, and to rea
   expect((await system.ask('POST', 'transactions/score', { token: 'bad', body: payment('none') })).status).toBe(401)
 })
 
-test('a body above 64 KiB is refused, and one that is no JSON is not repeated', async () => {
+test('a body above 64 KiB is refused, and the response to invalid JSON does not repeat it', async () => {
   expect((await system.ask('POST', 'transactions/score', { body: payment('large', { unknown: 'x'.repeat(65_536) }) })).status).toBe(413)
   const response = await fetch(`${system.apis[0].url}/api/v1/transactions/score`, {
     method: 'POST',

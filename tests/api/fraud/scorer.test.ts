@@ -78,14 +78,14 @@ test('without the profile of the user, amounts from 1,000 USD are reviewed, and 
   expect((await world.score(pay({ amount: 1_000 }))).scored).toMatchObject({ decision: 'APPROVE', degraded: [] })
 })
 
-test('scores that are not probabilities count as none', async () => {
+test('scores that are not probabilities count as missing', async () => {
   const world = worldWithModels()
   world.state.outcome = { ...LOW_RISK, scores: { ...LOW_RISK.scores, payment_fraud: Number.NaN } }
   const { scored } = await world.score(pay())
   expect(scored).toMatchObject({ degraded: ['models'], risk_score: 0, ml_scores: { evaluated: false, payment_fraud: 0 } })
 })
 
-test('the policy that was set with the models decides', async () => {
+test('the policy that was set together with the models decides', async () => {
   const world = worldWithModels()
   world.state.outcome = { ...LOW_RISK, policy: { ...DEFAULT_POLICY, version: 3, thresholds: { review: 0, block: 850 } } }
   expect((await world.score(pay())).scored).toMatchObject({ decision: 'REVIEW', policy_version: 3 })
@@ -125,7 +125,7 @@ test('half a day after the first answer, a repeated request is no longer logged,
   expect([world.logged.length, world.state.calls.includes('withdraw')]).toEqual([2, false])
   world.runtime.advance(1)
   expect(await world.score(request)).toEqual({ scored: first.scored, isRepeat: true })
-  // Nothing else would remove the transaction from the transactions in flight.
+  // The scorer must withdraw the transaction, because nothing else would remove it from the transactions in flight.
   expect([world.logged.length, world.state.calls.includes('withdraw')]).toEqual([2, true])
 })
 
@@ -141,7 +141,7 @@ test('a conflict that is found only when the answer is stored leaves no transact
   expect(world.state.calls.at(-1)).toBe('withdraw')
 })
 
-test('another request with the same transaction_id is a conflict, even while the first one is being scored', async () => {
+test('a different request with the same transaction_id is a conflict, even while the first one is being scored', async () => {
   const world = worldWithModels()
   const first = world.score(pay({ id: 't1', amount: 1 }))
   const second = world.score(pay({ id: 't1', amount: 2 }))
@@ -155,7 +155,7 @@ test('another request with the same transaction_id is a conflict, even while the
   expect(world.state.calls.filter((name) => name === 'withdraw')).toHaveLength(2)
 })
 
-test('of two answers to the same request at once, the first one wins', async () => {
+test('of two concurrent answers to the same request, the first one wins', async () => {
   const world = worldWithModels()
   const request = pay({ id: 't1' })
   const [one, other] = await Promise.all([world.score(request), world.score(request)])
@@ -163,7 +163,7 @@ test('of two answers to the same request at once, the first one wins', async () 
   expect(world.logged).toEqual([one.scored, one.scored])
 })
 
-test('a repeated request of an entity that was blocklisted since then is blocked, from then on', async () => {
+test('if an entity was blocklisted after the first request, the repeated request is blocked, and so are later ones', async () => {
   const world = worldWithModels()
   const request = pay({ id: 't1' })
   expect((await world.score(request)).scored.decision).toBe('APPROVE')
@@ -176,14 +176,14 @@ test('a repeated request of an entity that was blocklisted since then is blocked
   expect((await world.score(request)).scored.decision).toBe('BLOCK')
 })
 
-test('the first block of a repeated transaction is audited, once, and before it replaces the first answer', async () => {
+test('the first block of a repeated transaction is audited once, before it replaces the first answer', async () => {
   const world = worldWithModels()
   const request = pay({ id: 't1' })
   const first = await world.score(request)
   expect(world.audits).toEqual([])
   world.state.blocked = () => 'DEVICE'
   world.runtime.advance(1_000)
-  // Simulates a process that was killed after it wrote the audit record and before it stored the block in Redis.
+  // Simulates a process that was killed after it had written the audit record, but before it stored the block in Redis.
   const kept = world.held.get(answerKey('t1'))!
   const { scored } = await world.score(request)
   expect(world.audits).toMatchObject([
@@ -220,7 +220,7 @@ test('if the audit record may be lost, the answer names the log', async () => {
   expect(world.losses).toHaveLength(2)
 })
 
-test('an answer that another version of the service has kept is replaced', async () => {
+test('an answer that was stored by another version of the service is replaced', async () => {
   const world = worldWithModels()
   const { scored } = await world.score(pay({ id: 't1' }))
   const bytes = answerBytes(scored)

@@ -24,9 +24,9 @@ export interface Asked {
 
 export interface AskOptions {
   readonly body?: unknown
-  /** The API process; default the first. */
+  /** Index of the API process. Default: the first. */
   readonly api?: number
-  /** Undefined: no token. */
+  /** Token of the caller; undefined for none. */
   readonly token?: string
 }
 
@@ -35,13 +35,13 @@ export type FraudSystem = Awaited<ReturnType<typeof fraudSystem>>
 export interface FraudSystemOptions {
   /** Number of API processes. Default 1. */
   readonly apiCount?: number
-  /** Further settings of the workers and the APIs. */
+  /** Additional settings of the workers and the APIs. */
   readonly env?: Readonly<Record<string, string>>
   /** Whether to start one worker for each role, and a ClickHouse that no other test uses. */
   readonly isSplit?: boolean
 }
 
-/** Starts real servers, workers that run all of fraud scoring, and API processes. */
+/** Starts real servers, workers with all pipelines of fraud scoring, and API processes. */
 export async function fraudSystem({ apiCount = 1, env: more = {}, isSplit = false }: FraudSystemOptions = {}) {
   const folder = guardedFolder()
   const kafka: Component = await newKafka(folder.path)
@@ -111,7 +111,7 @@ export async function fraudSystem({ apiCount = 1, env: more = {}, isSplit = fals
   return { folder, kafka, redis, clickhouse: clickhouseServer, env, token, workers, apis, ask, rowsOf }
 }
 
-/** A payment as a caller sends it. */
+/** Returns the request body for a payment. */
 export function payment(id: string, more: object = {}) {
   return {
     transaction_id: id,

@@ -9,7 +9,7 @@ import { LOW_RISK, scoreWorld } from './score-world.ts'
 const hashes = personalHashes('0123456789abcdef012345')
 const SECONDS = 1_000
 
-test('a rehearsal passes through every part, and leaves nothing behind', async () => {
+test('a rehearsal uses every part, and leaves no traces', async () => {
   const { state, logged, stages, activities, keptMs, tallied, rehearsed } = scoreWorld()
   state.outcome = LOW_RISK
   expect(await rehearsePayment({ score: rehearsed, hashes, now: () => NOON })).toBe(true)
@@ -37,7 +37,7 @@ async function advanceUntil(runtime: ReturnType<typeof manualRuntime>, isReached
   }
 }
 
-test('a process is ready after some bursts in which every part took part', async () => {
+test('a process is ready after some bursts in which every part was available', async () => {
   const runtime = manualRuntime()
   let scored = 0
   let isCold = true

@@ -12,7 +12,7 @@ test('keeps an answer until its reusableUntil, and never keeps one without it', 
   expect(cache.get('/b', 0)).toBeUndefined()
 })
 
-test('limits its size, because callers choose the addresses', () => {
+test('limits its size, because callers choose the addresses in its keys', () => {
   const cache = answerCache(2)
   for (const target of ['/1', '/2', '/1', '/3']) cache.keep(target, '/n', answer(1))
   expect(['/1', '/2', '/3'].map((target) => cache.get(target, 0) !== undefined)).toEqual([true, false, true])

@@ -33,7 +33,7 @@ test('compresses a large body for clients that accept it, and gives it a separat
   expect(variantFor(small, { ifNoneMatch: undefined, acceptEncoding: 'gzip' })).toBe(small)
 })
 
-test('compresses a large answer in advance while other requests continue, to the same bytes', async () => {
+test('compresses a large response in advance to the same bytes, without blocking other requests', async () => {
   let turns = 0
   const count = () => {
     turns++
@@ -52,7 +52,7 @@ test('compresses a large answer in advance while other requests continue, to the
   expect((await largeCacheableAnswer('small', HEADERS)).gzip).toBeUndefined()
 })
 
-test('a page keeps its policy when it has not changed', () => {
+test('an unchanged page keeps its Content-Security-Policy', () => {
   const policy = { 'Content-Security-Policy': "script-src 'self'" }
   const page = cacheableAnswer('x', { ...HEADERS, ...policy })
   const { status, headers } = variantFor(page, { ifNoneMatch: page.headers.ETag, acceptEncoding: undefined })

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { addressRanges } from '../../../api/kit/client-address.ts'
 import { connectionGate } from '../../../api/kit/connections.ts'
 
-/** Creates a gate, and connections that record whether the gate destroyed them. */
+/** Creates a gate and a function that makes connections, which record whether the gate destroyed them. */
 function gated(total: number, perAddress: number) {
   const registry = new Registry()
   const gate = connectionGate({ total, perAddress, trusted: addressRanges(['10.0.0.0/8']), registry })
@@ -36,7 +36,7 @@ test('limits the connections of one address, while other addresses can still con
   expect(await metrics()).toContain('http_connections_open 3')
 })
 
-test('counts all addresses of one IPv6 /64 as one address', () => {
+test('counts all addresses of an IPv6 /64 network as one address', () => {
   const { connect } = gated(100, 1)
   connect('2001:db8::1')
   expect(connect('2001:db8::ffff:2').isCut).toBe(true)

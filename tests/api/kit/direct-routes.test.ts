@@ -75,7 +75,7 @@ function answerOf(number: string): Answer | Promise<Answer> {
   }
 }
 
-/** Serves the same routes twice: directly, and through the framework alone. */
+/** Serves the same routes twice: directly, and only through the framework. */
 async function served(limits?: RequestLimits) {
   const service = { name: 'numbers', description: '', errors: [], isUserId: isDecimalUserId, probes: [] }
   const routes = [
@@ -107,7 +107,7 @@ async function served(limits?: RequestLimits) {
   return { ...api, servers, started }
 }
 
-/** The parts of one request that a client and the operators see. */
+/** Returns what a client and the operators see of one request: the response and the log lines. */
 async function seen({ lines }: { lines: Record<string, unknown>[] }, url: string, init: RequestInit) {
   lines.length = 0
   const response = await fetch(url, { ...init, headers: { 'x-request-id': 'mine', ...init.headers } })
@@ -230,7 +230,7 @@ test('a direct POST waits for the rest of its body, and refuses one that is late
   expect(api.started).toEqual(['/texts', '/texts'])
 })
 
-test('direct POSTs on one connection are answered in order', async () => {
+test('direct POSTs on the same connection are answered in order', async () => {
   const api = await served()
   const ask = (body: string, more = '') => `POST /texts HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n${more}\r\n${body}`
   const unread = ask('unread', 'Authorization: Bearer x\r\n')
@@ -243,7 +243,7 @@ test('direct POSTs on one connection are answered in order', async () => {
   ])
 })
 
-test('rate limits count and refuse direct calls, and their headers are sent', async () => {
+test('rate limits count and refuse direct calls, and send their headers', async () => {
   const asked: object[] = []
   const limits: RequestLimits = {
     covers: () => true,
@@ -292,7 +292,7 @@ test.each([
   expect(api.started).toEqual([])
 })
 
-test('requests on one connection are answered in order, even if their bodies are not read', async () => {
+test('requests on the same connection are answered in order, even if their bodies are not read', async () => {
   const api = await served()
   const ask = (number: number, more: string, body = '') => `GET /numbers/${number} HTTP/1.1\r\nHost: x\r\n${more}\r\n${body}`
   const text = await raw(api.servers[0], ask(3, 'Content-Length: 3\r\n', 'abc') + ask(1, '') + ask(6, 'Connection: close\r\n'))
@@ -314,7 +314,7 @@ test('a Host header that makes the address an invalid URL does not end the proce
   const ask = (path: string, more: string) =>
     raw(api.servers[0], `GET ${path} HTTP/1.1\r\nHost: 1.2.3.4.5\r\n${more}Connection: close\r\n\r\n`)
   expect(await ask('/numbers/1', '')).toMatch(/^HTTP\/1\.1 200 /)
-  // A request from a page of another origin is anonymous.
+  // A request from a page of another origin is anonymous, even with a session cookie.
   expect(await ask('/numbers/1', 'Cookie: millrace-session=x\r\nOrigin: http://a\r\n')).toMatch(/^HTTP\/1\.1 200 /)
   expect(await ask('/numbers/1', 'Cookie: millrace-session=x\r\n')).toMatch(/^HTTP\/1\.1 401 /)
   expect(api.started).toEqual(['/numbers/1', '/numbers/1', '/numbers/1'])

@@ -8,7 +8,7 @@ import { booleanParameter, integerParameter } from '../../../api/kit/parameters.
 import { type AuthRule, type BoundRoute, bind, defineRoute, type Handler } from '../../../api/kit/route.ts'
 import type { ServiceRoutes } from '../../../api/kit/service-routes.ts'
 
-/** An address with a password, which must appear in no answer and in no log line. */
+/** An address with a password. It must not appear in any response or log line. */
 export const INTERNAL_DETAIL = 'redis://user:hunter2@10.0.0.1'
 
 function whoami(path: string, auth: AuthRule, options: { gateways?: AddressRanges; isExemptFromLimits?: boolean } = {}): BoundRoute {
@@ -77,7 +77,7 @@ const broken = defineRoute({ ...shared, method: 'get', path: '/broken', operatio
 const busy = defineRoute({ ...shared, method: 'get', path: '/busy', operationId: 'busy', answers: anything })
 const endless = defineRoute({ ...shared, method: 'get', path: '/endless', operationId: 'endless', timeoutMs: 20, answers: anything })
 
-/** Creates a service that returns the input that the kit passes to its handlers. */
+/** Creates a service whose handlers return the input that they get from the kit. */
 export function echoService(state: { runs: number; reusableUntil?: number } = { runs: 0 }): ServiceRoutes {
   return {
     name: 'echo',

@@ -30,7 +30,7 @@ const statuses: Record<string, number> = {
 }
 const catalogue = Object.values({ ...errors, ...trendsErrors })
 
-test('the table in this file has every code', () => {
+test('the table in this file contains every code', () => {
   expect(catalogue.map(({ code }) => code).sort()).toEqual(Object.keys(statuses).sort())
 })
 

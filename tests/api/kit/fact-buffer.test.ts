@@ -8,7 +8,7 @@ import { CodecError } from '../../../schemas/codec.ts'
 
 const CAPACITY = 3
 
-/** Creates a buffer on a Kafka that can be unavailable, delay acknowledgements, or refuse facts. */
+/** Creates a buffer on a fake Kafka that can be unavailable, delay acknowledgements, or refuse facts. */
 function buffered() {
   const kafka = {
     /** Facts that are not acknowledged yet. */
@@ -50,7 +50,7 @@ function buffered() {
     log: createLogger('info', { write: (line: string) => void lines.push(JSON.parse(line)) }),
   })
   const metric = async (name: string) => (await registry.getSingleMetric(name)!.get()).values[0]?.value ?? 0
-  /** Waits until Kafka has answered at least once. */
+  /** Waits until the buffer has delivered a first fact. */
   async function opened(): Promise<void> {
     buffer.offer('k', 'first')
     await expect.poll(() => taken).toEqual(['first'])
@@ -70,7 +70,7 @@ test('delivers facts in order and counts them', async () => {
   expect(await metric('facts_sent_total')).toBe(3)
 })
 
-test('facts that precede the first connection are delivered in order once Kafka is available', async () => {
+test('facts from before the first connection are delivered in order once Kafka is available', async () => {
   const { buffer, taken, kafka, metric } = buffered()
   kafka.refusesToOpen = new Error('away')
   expect(['a', 'bad', 'b', 'c'].map((value) => buffer.offer('k', value))).toEqual([true, true, true, false])
@@ -102,7 +102,7 @@ test('hands facts over without waiting for acknowledgements, so that a slow Kafk
   expect(kafka.held.map(({ value }) => value)).toEqual(['a', 'b'])
 })
 
-test('a fact that cannot be encoded is dropped and delays no other', async () => {
+test('a fact that cannot be encoded is dropped and does not delay other facts', async () => {
   const { buffer, taken, metric, opened } = buffered()
   await opened()
   expect(buffer.offer('k', 'bad')).toBe(false)
@@ -131,7 +131,7 @@ test('drops a fact for which the publisher has no room, as it does when the buff
   expect([buffer.size, await metric('facts_dropped_total'), countsOf('facts_dropped')]).toEqual([0, 1, [1]])
 })
 
-test('waits a limited time for buffered facts when it closes', async () => {
+test('waits for buffered facts for a limited time when it closes', async () => {
   const { buffer, taken, kafka, countsOf } = buffered()
   buffer.offer('k', 'a')
   await buffer.close(10_000)
@@ -143,7 +143,7 @@ test('waits a limited time for buffered facts when it closes', async () => {
   expect([other.buffer.size, other.countsOf('facts_lost').length, kafka.opens]).toEqual([1, 1, 1])
 })
 
-test('reports dropped facts at once, then periodically, with the total', async () => {
+test('reports dropped facts immediately, then periodically, with the total', async () => {
   vi.useFakeTimers()
   const { buffer, kafka, countsOf } = buffered()
   const dropsTold = () => countsOf('facts_dropped')

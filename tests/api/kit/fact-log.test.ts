@@ -22,7 +22,7 @@ const codec = {
   },
 }
 
-/** Opens a log on an in-memory broker that records the outcome of each fact. */
+/** Opens a log on an in-memory broker, and records the outcome of each fact. */
 function opened() {
   const broker = memoryBroker()
   broker.createTopic({ name: topic.name, partitions: PARTITIONS, config: { 'max.message.bytes': String(MAX_RECORD_BYTES) } })

@@ -55,7 +55,7 @@ async function opened(): Promise<Opened> {
   return { proxy, transport, facts, topic, values }
 }
 
-test('an API that starts while Kafka is unreachable gets its schemas at once, and names what it waits for', async () => {
+test('an API that starts while Kafka is unreachable gets its schemas immediately, and names what it is waiting for', async () => {
   const transport = apiTransport({ brokers: ['127.0.0.1:1'], log })
   const registered: string[] = []
   const registry = { register: async (subject: string) => registered.push(subject) } as unknown as SchemaRegistry
@@ -124,8 +124,8 @@ const OFFER_EVERY_MS = 100
 const OFFERED_AT_ONCE = 100
 const OFFERS = 50
 /**
- * The buffer's size in this test. With one request in flight, the facts of two round trips would accumulate and exceed
- * this size. With pipelined requests, the facts of little more than one round trip accumulate.
+ * The buffer's size. With pipelined requests, the facts of little more than one round trip accumulate and fit. With one
+ * request in flight at a time, those of two round trips would accumulate and exceed this size.
  */
 const CAPACITY = 1_900
 
@@ -154,7 +154,7 @@ test('drops nothing when Kafka is slow, because requests are pipelined', AT_FIRS
     )
 })
 
-test('the probe names topics that have got partitions, and facts stay in the old ones', async () => {
+test('the probe names topics that have gained partitions, and facts stay in the old partitions', async () => {
   const { facts, topic, values } = await opened()
   const admin = new Admin({ clientId: 'test', bootstrapBrokers: [brokers] })
   onTestFinished(() => admin.close())

@@ -15,7 +15,7 @@ import { recreatable, watchProbe } from './recreatable.ts'
 const log = createLogger('silent')
 const topic = userInterests
 
-/** Creates a broker with the topic, a writer and a reader. */
+/** Creates a broker with the topic, and functions that write to it and open a table on it. */
 async function world() {
   const broker = memoryBroker()
   broker.createTopic({ name: topic.name, partitions: topic.partitions })
@@ -140,9 +140,7 @@ test('after the topic was deleted and created again, it holds what the new topic
 describe('a table that keeps failing after it was ready', () => {
   const STALE_AFTER_MS = 60_000
 
-  /**
-   * Opens a table with a manual clock, and waits until the table is ready. The test can make the table's reads fail.
-   */
+  /** Opens a table with a manual clock, and waits until it is ready. The test can make the table's reads fail. */
   async function failing() {
     const { put, open, broker } = await world()
     const transport = memoryTransport(broker)
@@ -241,7 +239,7 @@ test('skips a batch that cannot be unpacked, and continues after it', async () =
   expect(asked).toEqual(['stand-in'])
 })
 
-test('a table that was never read is ready only if its readers have a fallback and Kafka is unreachable', async () => {
+test('a table that has never been read is ready only if its readers have a fallback and Kafka is unreachable', async () => {
   const { broker, open, put } = await world()
   put(1n, 5)
   const state = { isKafkaAway: true }
@@ -263,7 +261,7 @@ test('a table that was never read is ready only if its readers have a fallback a
   expect(fallback.get(1n)?.topic_weights.music).toBe(5)
 })
 
-test('reads the partitions that its topic gets, and keeps what it has', async () => {
+test('also reads partitions that are added to its topic, and keeps its contents', async () => {
   const { broker, put, putRaw, open } = await world()
   put(1n, 5)
   putRaw('2', null)

@@ -33,7 +33,7 @@ export interface TokenClaims {
   preferred_username?: string
   iss?: string
   aud?: string
-  /** Epoch milliseconds. */
+  /** Expiry in epoch milliseconds. */
   exp?: number | null
 }
 
@@ -46,7 +46,7 @@ export async function signToken(key: SigningKey, claims: TokenClaims = {}): Prom
   return await new SignJWT(payload).setProtectedHeader({ alg: key.alg, kid: key.kid }).sign(key.privateKey)
 }
 
-/** Creates an app with one signing key, a manual clock and captured log lines. */
+/** Creates an app with a signing key and a manual clock, and captures its log lines. */
 export async function testApp(
   options: {
     services?: ServiceRoutes[]

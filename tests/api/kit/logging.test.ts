@@ -21,7 +21,7 @@ test('writes one line with the event, its fields, the time and the level', () =>
   ])
 })
 
-test('each line has the time at which it was written, to the millisecond', () => {
+test('each line has the time at which it was written, in milliseconds', () => {
   vi.useFakeTimers({ toFake: ['Date'] })
   const { lines, log } = captured()
   const times = [0, 7, 999, 1_000, 59_999, 5].map((ms) => Date.UTC(2026, 0, 15, 12) + ms)

@@ -54,7 +54,7 @@ test('a port on another address accepts every host name', async () => {
   expect(await statusOf(`http://127.0.0.1:${port}/metrics`, { host: 'api-1.internal' })).toBe(200)
 })
 
-test('a person may open the address of a loopback port', async () => {
+test('a user may open the address of a loopback port in a browser', async () => {
   expect(await statusOf(`${await served()}/metrics`, { 'sec-fetch-site': 'none' })).toBe(200)
 })
 

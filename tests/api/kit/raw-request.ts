@@ -2,8 +2,8 @@ import { connect } from 'node:net'
 import type { RunningServer } from '../../../api/kit/server.ts'
 
 /**
- * Sends raw bytes and returns everything that arrives until the server closes the connection.
- * @param rest returns more bytes, which are sent after `bytes`
+ * Sends raw bytes, and returns everything that arrives until the server closes the connection.
+ * @param rest returns further bytes to send after `bytes`
  */
 export function raw(server: RunningServer, bytes: string | Buffer, rest?: () => Promise<string>): Promise<string> {
   return new Promise((resolve, reject) => {

@@ -4,7 +4,7 @@ import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import { type Transport, TransportError } from '../../../kafka/transport.ts'
 
 /**
- * Creates a transport whose fetchers report that a topic was deleted and created again, as those of a real broker do.
+ * Creates a transport whose fetchers report, like those of a real broker, when a topic was deleted and created again.
  */
 export function recreatable(broker: MemoryBroker) {
   const inner = memoryTransport(broker)
@@ -34,8 +34,8 @@ export function recreatable(broker: MemoryBroker) {
 }
 
 /**
- * Checks a probe in every turn of the event loop.
- * @returns a function that ends this and returns the distinct answers
+ * Starts to check a probe in every turn of the event loop.
+ * @returns a function that stops the checks and returns the distinct results
  */
 export function watchProbe(check: () => Promise<string | undefined>): () => Promise<(string | undefined)[]> {
   const answers = new Set<string | undefined>()

@@ -14,7 +14,7 @@ const VIEW = 'people'
 const READY_TIMEOUT_MS = 30_000
 const TEST_TIMEOUT_MS = 120_000
 const PAUSED_MS = 3_000
-/** Contains every byte value, so that a conversion to text and back would be detected. */
+/** Every byte value once, to detect a conversion to text and back. */
 const BYTES = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
 
 const ADD: ViewScript = { name: 'add', source: `return redis.call('HINCRBY', KEYS[1], 'sum', ARGV[1])` }
@@ -111,7 +111,7 @@ test(
     const alive = partitions.filter((partition) => !failed.includes(partition))
     for (const partition of alive) expect(await add(partition)).toBeGreaterThanOrEqual(2)
 
-    // After the failed node has returned, scripts succeed again.
+    // Scripts succeed again after the failed node has returned.
     await waitUntil(
       () =>
         Promise.all(failed.map((partition) => add(partition, 50))).then(

@@ -20,7 +20,7 @@ async function served(
   return { ...api, server, state }
 }
 
-test('a cached answer has the same bytes, and the handler does not run', async () => {
+test('a cached response has the same bytes, and the handler does not run', async () => {
   const { server, state, clock, metrics } = await served({ runs: 0, reusableUntil: START + 1_000 })
   const first = await fetch(`${server.url}/cached`)
   const second = await fetch(`${server.url}/cached`, { headers: { 'x-request-id': 'mine' } })
@@ -114,7 +114,7 @@ describe('a body with Content-Length', () => {
   })
 })
 
-test('closing lets running requests finish and accepts no new ones', async () => {
+test('closing lets running requests finish and refuses new ones', async () => {
   const { server, readiness } = await served()
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
   let text = ''

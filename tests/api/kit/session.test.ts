@@ -20,7 +20,7 @@ const FOREIGN_PAGES: Record<string, string>[] = [
   { origin: 'http://localhost:3000' },
 ]
 
-/** Routes that change something. */
+/** One route for each method that makes changes. */
 const changing = (['post', 'put', 'patch', 'delete'] as const).map((method) =>
   bind(
     defineRoute({
@@ -48,7 +48,7 @@ async function signIn(api: TestApp, token: string, headers: Record<string, strin
   return await api.app.request(PATH, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body })
 }
 
-/** Signs in and returns what the browser keeps and sends. */
+/** Signs in, and returns the cookie and CSRF token that the browser keeps. */
 async function signedIn(api: TestApp, claims: object = CLAIMS) {
   const token = await signToken(api.key, claims)
   const answer = await signIn(api, token)
@@ -86,7 +86,7 @@ describe('signing in', () => {
     const answer = await signIn(api, await signToken(api.key, CLAIMS))
     expect(answer.headers.get('set-cookie')).toMatch(/; Path=\/; HttpOnly; SameSite=Strict; Secure$/)
     expect((await api.app.request('/user', { headers: { cookie } })).status).toBe(200)
-    // Any neighbouring host may have set a cookie without the prefix.
+    // A cookie without the prefix is refused, because any neighbouring host could have set it.
     expect((await api.app.request('/user', { headers: { cookie: cookie.replace('__Host-', '') } })).status).toBe(401)
   })
 
@@ -101,7 +101,7 @@ describe('signing in', () => {
     expect([answer.status, answer.headers.get('set-cookie')]).toEqual([401, null])
   })
 
-  test('refuses a token that no browser would keep, and bodies that are no JSON object with a token', async () => {
+  test('refuses a token that is too long for a cookie, and bodies that are not a JSON object with a token', async () => {
     const api = await sessionApp()
     const long = await signToken(api.key, { ...CLAIMS, preferred_username: 'x'.repeat(4_000) })
     expect((await signIn(api, long)).status).toBe(400)
@@ -139,7 +139,7 @@ describe('requests with a session', () => {
     expect(await answer.json()).toMatchObject({ subject })
   })
 
-  test('a token in Authorization wins, whatever the cookie says', async () => {
+  test('a token in Authorization takes precedence over the cookie', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api)
     const bearer = await api.bearer({ sub: '7' })
@@ -151,13 +151,13 @@ describe('requests with a session', () => {
     expect((await api.app.request('/things', { method: 'POST', headers: { cookie, ...internal } })).status).toBe(200)
   })
 
-  test('a session without the scope is 403', async () => {
+  test('a session without the scope gets 403', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api, { sub: '42' })
     expect((await api.app.request('/internal', { headers: { cookie } })).status).toBe(403)
   })
 
-  test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('%s needs the CSRF token of this very session', async (method) => {
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('%s needs the CSRF token of the same session', async (method) => {
     const api = await sessionApp()
     const { cookie, csrf } = await signedIn(api)
     const other = await signedIn(api, { ...CLAIMS, sub: '43' })
@@ -171,7 +171,7 @@ describe('requests with a session', () => {
     for (const foreign of FOREIGN_PAGES) expect(await send({ cookie, 'x-csrf-token': csrf, ...foreign })).toBe(403)
   })
 
-  test('reads for a page of another origin are anonymous, and other origins may not read what the session sees', async () => {
+  test('reads from a page of another origin are anonymous, and other origins cannot read what the session sees', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api)
     for (const foreign of FOREIGN_PAGES) {
@@ -221,7 +221,7 @@ describe('requests with a session', () => {
   test('keys that cannot be loaded do not end a session', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api)
-    // Keys expire after an hour, and the provider no longer publishes any keys.
+    // Keys expire after an hour, and the provider no longer publishes any.
     api.clock.now += HOUR_MS / 2
     api.published.keys.length = 0
     const load = Object.getOwnPropertyDescriptor(api.published, 'keys')!
@@ -256,13 +256,13 @@ describe('requests with a session', () => {
 })
 
 describe('the session itself', () => {
-  test('a page reads whether somebody is signed in, and gets its CSRF token again', async () => {
+  test('a page can read whether a user is signed in, and gets its CSRF token again', async () => {
     const api = await sessionApp()
     expect((await api.app.request(PATH, { headers: OWN_PAGE })).status).toBe(204)
     const { cookie, session } = await signedIn(api)
     const answer = await api.app.request(PATH, { headers: { cookie, ...OWN_PAGE } })
     expect([answer.status, answer.headers.get('cache-control'), await answer.json()]).toEqual([200, 'private, no-store', session])
-    // A token is not a session.
+    // A bearer token does not count as a session.
     expect((await api.app.request(PATH, { headers: await api.bearer({ sub: '1' }) })).status).toBe(204)
   })
 

@@ -18,7 +18,7 @@ function store(values: Readonly<Record<string, string>>, hashes: Readonly<Record
   return { reads, asked, faults }
 }
 
-test('reads of one turn share one command per hash tag, and each caller gets its value', async () => {
+test('reads in the same turn share one command per hash tag, and each caller gets its value', async () => {
   const { reads, asked } = store({ '{v:0}:a': 'one', '{v:0}:b': 'two', '{v:1}:c': 'three' })
   const keys = ['{v:0}:a', '{v:1}:c', '{v:0}:b', '{v:0}:missing', '{v:0}:a']
   expect(await Promise.all(keys.map((key) => reads.get(key)))).toEqual(['one', 'three', 'two', null, 'one'])
@@ -27,7 +27,7 @@ test('reads of one turn share one command per hash tag, and each caller gets its
   expect(asked).toHaveLength(3)
 })
 
-test('a failed command fails all reads that share it, and no later ones', async () => {
+test('a failed command fails all reads that share it, but no later ones', async () => {
   const { reads, faults } = store({ '{v:0}:a': 'one' })
   faults.next = new Error('away')
   const results = await Promise.allSettled([reads.get('{v:0}:a'), reads.get('{v:0}:b')])
@@ -43,14 +43,14 @@ test('a turn with many reads sends several commands, so that none blocks Redis f
   expect(values[499]).toBe('last')
 })
 
-test('hashes of one turn share a command as well, which is sent before that of values', async () => {
+test('reads of hashes in the same turn also share a command, which is sent before the one for values', async () => {
   const { reads, asked } = store({ '{v:0}:flag': '1' }, { '{v:0}:h': { a: '1' }, '{v:0}:i': { b: '2' } })
   const found = await Promise.all([reads.hgetall('{v:0}:h'), reads.get('{v:0}:flag'), reads.hgetall('{v:0}:i'), reads.hgetall('{v:0}:j')])
   expect(found).toEqual([{ a: '1' }, '1', { b: '2' }, {}])
   expect(asked).toEqual([['{v:0}:h', '{v:0}:i', '{v:0}:j'], ['{v:0}:flag']])
 })
 
-test('a hash is read before a flag that is requested after it, also in a turn with many reads', async () => {
+test('a hash is read before a flag that is requested after it, even in a turn with many reads', async () => {
   const { reads, asked } = store({})
   await Promise.all(Array.from({ length: 250 }, (_, index) => [reads.hgetall(`{v:0}:h${index}`), reads.get(`{v:0}:f${index}`)]).flat())
   const order = asked.flat()

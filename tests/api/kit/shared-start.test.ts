@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { sharedStart } from '../../../api/kit/shared-start.ts'
 import { manualRuntime } from '../../../runtime/manual.ts'
 
-/** Creates requests that share their starts, and records the time at which each request starts, in ms. */
+/** Creates requests that share their starts, and records the start time of each request in ms. */
 function world() {
   const runtime = manualRuntime()
   const begin = runtime.monotonic()

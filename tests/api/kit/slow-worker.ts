@@ -6,7 +6,7 @@ export interface SlowRequest {
   readonly fails?: boolean
 }
 
-/** Blocks its thread for the given time. */
+/** Answers each request after blocking the thread for the given time. */
 answerRequests(({ name, takesMs, fails }: SlowRequest) => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, takesMs)
   if (fails) throw new Error('failed on purpose')

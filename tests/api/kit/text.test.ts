@@ -28,7 +28,7 @@ test('JSON that is nested a hundred thousand deep is refused without a stack ove
   expect(() => assertCleanText(deep)).toThrow(/nested deeper/)
 })
 
-test('the faults of JSON that is nested a hundred thousand deep are not searched, even if one is near the top', () => {
+test('in JSON that is nested a hundred thousand deep, faults are not located, even near the top', () => {
   const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
   expect(() => textFaults({ near: 'a\0b', deep }, 'body')).toThrow(/nested deeper/)
   expect(textFaults({ near: 'a\0b' }, 'body')).toEqual([{ path: 'body.near', message: 'must not contain NUL' }])

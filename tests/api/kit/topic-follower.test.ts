@@ -7,13 +7,13 @@ import { memoryTransport } from '../../../kafka/memory/transport.ts'
 
 const RECORDS = 5_000
 
-test('a long poll is applied in turns of some milliseconds, so that requests are answered in between', async () => {
+test('a large batch is applied in slices of a few milliseconds, so that requests are answered in between', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 'items', partitions: 1 })
   for (let record = 0; record < RECORDS; record++) {
     broker.append('items', 0, { timestamp: 1, key: Buffer.from(String(record)), value: Buffer.from('x'), headers: [] })
   }
-  // Every record takes a tenth of a millisecond.
+  // Applying a record takes a tenth of a millisecond.
   let applied = 0
   const follower = followTopic({
     transport: memoryTransport(broker),

@@ -19,7 +19,7 @@ test('the time limit of a request starts only when its work starts', async () =>
   expect(answers).toEqual(names(20))
 })
 
-test('a request that takes too long or fails does not fail those behind it', async () => {
+test('a request that takes too long or fails does not affect the requests behind it', async () => {
   const thread = slowThread()
   const stuck = thread.ask({ name: 'stuck', takesMs: LONG_MS })
   const healthy = names(3).map((name) => thread.ask({ name, takesMs: 0 }))
@@ -28,7 +28,7 @@ test('a request that takes too long or fails does not fail those behind it', asy
   expect(await Promise.all([stuck, ...healthy, failing, last])).toEqual([undefined, ...names(3), undefined, 'last'])
 })
 
-test('gives up a request that waits too long without disturbing the running one', async () => {
+test('aborts a request that waits too long without disturbing the running one', async () => {
   const thread = slowThread({ timeoutMs: LONG_MS, maxWaitMs: 20 })
   expect(await thread.ask({ name: 'ready', takesMs: 0 })).toBe('ready')
   const running = thread.ask({ name: 'running', takesMs: 500 })
@@ -36,7 +36,7 @@ test('gives up a request that waits too long without disturbing the running one'
   expect(await thread.ask({ name: 'next', takesMs: 0 })).toBe('next')
 })
 
-test('rejects further requests while many wait, and gives up all open ones when it closes', async () => {
+test('rejects further requests while many are waiting, and aborts all open ones when it closes', async () => {
   const thread = slowThread({ timeoutMs: LONG_MS, maxWaiting: 2 })
   const asked = [thread.ask({ name: 'running', takesMs: LONG_MS }), thread.ask({ name: 'waiting', takesMs: 0 })]
   expect(await thread.ask({ name: 'one too many', takesMs: 0 })).toBeUndefined()

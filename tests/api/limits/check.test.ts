@@ -83,7 +83,7 @@ test('attempts to guess a key count against the address', async () => {
   expect([...counts]).toEqual([['limits:{ip:192.0.2.1}:two:w60', 2]])
 })
 
-test('while keys are loading nobody is refused because of a key, and callers known only by a key share no counter', async () => {
+test('while keys are loading, no caller is refused because of a key, and callers known only by a key do not share a counter', async () => {
   const { check, keys, counts } = gateway()
   keys.areKeysLoading = true
   for (let request = 0; request < 3; request++) {

@@ -7,7 +7,10 @@ import { type LimitsDeps, limitsHandlers } from '../../../api/limits/handlers.ts
 import type { LimitClient } from '../../../schemas/limits/types.ts'
 import { testApp } from '../kit/harness.ts'
 
-/** Serves the handlers with settings and commands in memory. Each test uses only some of the other dependencies. */
+/**
+ * Serves the handlers with in-memory settings and commands. The other dependencies exist only as far as the tests use
+ * them.
+ */
 async function limitsApi() {
   const state = { areKeysLoaded: true, commands: 0 }
   const clients = new Map<string, LimitClient>()
@@ -56,7 +59,7 @@ async function limitsApi() {
   return { ...api, state, issue }
 }
 
-test('a key is issued only when its answer is certain to contain it', async () => {
+test('a key is issued only when the response is certain to contain it', async () => {
   const { issue, state } = await limitsApi()
   state.areKeysLoaded = false
   expect(await issue({ client_id: 'acme' })).toMatchObject({ status: 503, body: { error: 'not_ready' } })

@@ -5,7 +5,7 @@ import { limitsErrors } from '../../../api/limits/errors.ts'
 import * as limitsRoutes from '../../../api/limits/routes.ts'
 import { testApp } from '../kit/harness.ts'
 
-/** Builds the limits API for its OpenAPI document and its errors only, so its handlers never run. */
+/** Builds the limits API only for its OpenAPI document and error codes. Its handlers never run. */
 export async function limitsApi() {
   const routes = Object.values(limitsRoutes).map((definition) =>
     bind(definition as typeof limitsRoutes.listRulesRoute, () => {

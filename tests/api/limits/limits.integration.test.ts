@@ -11,7 +11,7 @@ const SETUP_TIMEOUT_MS = 180_000
 const SOON = { timeout: 60_000, interval: 20 }
 const FUZZ_EXAMPLES = 8
 const LONG_WINDOW = 86_400
-/** Time limit of the test with four faults and their recoveries on a busy machine. */
+/** Time limit of the test with four faults and their recoveries, on a busy machine. */
 const ORDEAL_TIMEOUT_MS = 480_000
 const CHAOS_SEED = 1
 
@@ -40,7 +40,7 @@ const token = (...args: string[]) => system.token(...args)
 const send = (method: string, path: string, body?: unknown, headers: Record<string, string> = admin, api = apis[0]) =>
   sendTo(api, method, path, headers, body)
 
-/** Sends a request of a caller to a path that only this caller uses. */
+/** Sends a request to a path that no other test uses. */
 const visit = (path: string, headers: Record<string, string> = {}, api = apis[0]) => send('GET', path, undefined, headers, api)
 const rule = (path: string, limit: number, more: object = {}) => ({
   match: { endpoint_pattern: `/api/v1${path}` },
@@ -156,15 +156,15 @@ describe('a limit', () => {
     for (const api of apis)
       await expect.poll(async () => (await visit(`/${shared}`, user, api)).headers.get('x-ratelimit-limit'), SOON).toBe('6')
     const usage = () => send('GET', '/rate-limits/usage/user:42', undefined, user)
-    /** Returns the count, or the error of the answer, so that a failing test shows it. */
+    /** Returns the count or, so that a failing test shows it, the body with the error. */
     const current = async () => {
       const { body } = await usage()
       return body.rules?.find(({ rule_id }: { rule_id: string }) => rule_id === shared)?.current ?? body
     }
     expect((await send('DELETE', '/rate-limits/usage/user:42')).status).toBe(204)
     let next = 0
-    // A slow node may refuse a request while another node still has units of its lease, so both conditions must hold in
-    // the same poll.
+    // Both conditions must hold in the same poll, because a slow node may refuse a request while another node still has
+    // units of its lease.
     const statusAndCount = async () => [(await visit(`/${shared}`, user, apis[next++ % apis.length])).status, await current()]
     await expect.poll(statusAndCount, SOON).toEqual([429, 6])
     expect((await send('GET', '/rate-limits/usage/user:42', undefined, await token('--sub', '43'))).status).toBe(403)
@@ -182,7 +182,7 @@ describe('a limit', () => {
     expect((await send('GET', '/rate-limits/usage/ip:127.0.0.1', undefined, await token('--sub', '43'))).status).toBe(403)
   })
 
-  test('is also decided for other gateways, and their requests produce the same records', async () => {
+  test('is also decided on behalf of other gateways, and their requests produce the same records', async () => {
     const internal = await token('--sub', 'gateway', '--scope', 'internal')
     const checked = (body: object) => send('POST', '/rate-limits/check', body, internal)
     const gateway = named()
@@ -212,7 +212,7 @@ describe('analysis', () => {
       expect((await visit(`/${soft}`, somebody)).status).toBe(404)
       return (await send('GET', `/rate-limits/violations?rule_id=${soft}`)).body.violations?.[0]
     }
-    // A request that Redis answers too late is admitted and counted, so the estimate may exceed the limit.
+    // A request whose reply from Redis is late is both admitted and counted, so the estimate may exceed the limit.
     const estimate = expect.toSatisfy((requests: number) => requests >= 2)
     await expect
       .poll(violations, SOON)
@@ -245,8 +245,8 @@ test(
   async () => {
     const { authorization } = await token('--sub', '1', '--scope', 'admin internal')
     const [{ url }] = apis
-    // Two checks of the fuzzer do not apply to these routes: a deleted rule is only inactive, a reset usage is empty,
-    // and a repeated Idempotency-Key may return a key that was revoked in the meantime.
+    // Two checks of the fuzzer do not apply, because these routes behave as follows: a deleted rule is only inactive, a
+    // reset usage is empty, and a repeated Idempotency-Key may return a key that has been revoked since.
     const leftOut = ['use_after_free', 'ensure_resource_availability']
     const routes = ['--include-path-regex', 'rate-limits']
     await fuzz({ url, authorization, examples: FUZZ_EXAMPLES, routes, leftOut, folder: system.folder.path })

@@ -6,15 +6,16 @@ import type { ApiProcess } from '../api-process.ts'
 import { type LimitsSystem, send } from './system.ts'
 
 const CLIENTS_PER_API = 3
-/** The longest random delay before a fault, and its longest duration. */
+/** Longest delay before a fault, and longest duration of a fault. Both are random. */
 const WITHIN_MS = 500
 const LONGEST_DELAY_MS = 50
 const SEEN = { timeoutMs: 60_000, intervalMs: 10 }
 const LONG_WINDOW = 86_400
-/** Limit of the callers that produce load. It is high enough for leases. */
+/** Limit for the callers that produce load. It is so high that instances lease units. */
 const LOAD_LIMIT = { limit: 2_000, window_seconds: 2 }
 /**
- * Limit of the callers whose requests the test counts after a fault. It is too low for leases, so the counts are exact.
+ * Limit for the callers whose requests the test counts after a fault. It is too low for leases, so the counts are
+ * exact.
  */
 const EXACT_LIMIT = 20
 
@@ -24,12 +25,12 @@ export type RedisFault = (typeof REDIS_FAULTS)[number]
 export interface Ordeal {
   /** Makes Redis fail under load, restores it, and checks that limits apply again. */
   suffer(fault: RedisFault): Promise<void>
-  /** Stops the load. @returns every unexpected answer, and the number of answers */
+  /** Stops the load. @returns every unexpected response, and the number of responses */
   finish(): Promise<{ readonly wrong: readonly string[]; readonly answers: number }>
 }
 
 /**
- * Puts load on real routes whose rules have counters in Redis, and makes Redis fail.
+ * Puts load on real routes whose rules have counters in Redis. The returned functions make Redis fail under this load.
  * @param random returns numbers from 0 to 1
  */
 export async function limitsOrdeal(system: LimitsSystem, random: () => number): Promise<Ordeal> {
@@ -46,7 +47,7 @@ export async function limitsOrdeal(system: LimitsSystem, random: () => number): 
     { rule_id: uniqueName('rule'), match: { endpoint_pattern: exact }, limit: EXACT_LIMIT, window_seconds: LONG_WINDOW },
   ]) {
     const { status, body } = await send(apis[0], 'POST', '/rate-limits/rules', admin, rule)
-    if (status !== 201) throw new Error(`a rule was answered ${status}: ${JSON.stringify(body)}`)
+    if (status !== 201) throw new Error(`creating a rule returned status ${status}: ${JSON.stringify(body)}`)
   }
   const check = (api: ApiProcess, caller: string, path: string) =>
     send(api, 'POST', '/rate-limits/check', gateway, { method: 'GET', path, user_id: caller })
@@ -75,7 +76,7 @@ export async function limitsOrdeal(system: LimitsSystem, random: () => number): 
   }
   const clients = apis.flatMap((api) => Array.from({ length: CLIENTS_PER_API }, () => client(api)))
 
-  /** Returns whether a new caller's request is decided without Redis, which shows that the fault has an effect. */
+  /** Returns whether the fault has an effect yet, that is, whether a new caller's request is decided without Redis. */
   async function isFelt(): Promise<boolean> {
     return (await check(apis[0], uniqueName('anybody'), exact)).body.reason === 'limiter_unavailable'
   }

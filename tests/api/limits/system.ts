@@ -16,7 +16,7 @@ const run = promisify(execFile)
 const TOKEN_COMMAND = fileURLToPath(new URL('../../../tools/token/main.ts', import.meta.url))
 const NODES = 3
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
-/** An address at which no server listens, because decisions need no ClickHouse. */
+/** The address of a ClickHouse that does not exist, because decisions do not need it. */
 const NO_CLICKHOUSE = { CLICKHOUSE_URL: 'http://127.0.0.1:1', PIPELINES: 'limits' }
 
 /** Servers, one worker, and three API processes with the rate limit service. */
@@ -31,7 +31,7 @@ export interface LimitsSystem {
   token(...args: string[]): Promise<Record<string, string>>
 }
 
-/** @param env settings that are added, such as a ClickHouse instead of the missing one */
+/** @param env additional settings, such as the address of a ClickHouse */
 export async function startLimitsSystem(env: Readonly<Record<string, string>> = NO_CLICKHOUSE): Promise<LimitsSystem> {
   const folder = guardedFolder()
   const kafka = await newKafka(folder.path)

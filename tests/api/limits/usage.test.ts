@@ -13,7 +13,7 @@ test.each([
   expect(limitedClientId(asked, false)).toBe(counted)
 })
 
-test('counts an IPv6 address by its /48 while memory is short, as requests are', () => {
+test('counts an IPv6 address by its /48 network while memory is short, like requests', () => {
   expect(limitedClientId('ip:2001:db8:1:2::1', true)).toBe('ip:2001:db8:1::/48')
   expect(limitedClientId('ip:192.0.2.1', true)).toBe('ip:192.0.2.1')
 })

@@ -6,33 +6,32 @@ import { type LinksSystem, type Sent, send, visit } from './system.ts'
 export interface AliasRace {
   /** Adds concurrent callers, each with a separate idempotency key. */
   enter(callers: number): void
-  /** The number of answers so far. */
+  /** Number of callers with a response so far. */
   readonly answered: number
   /**
-   * Resolves when every caller has an answer. @returns the URL of the winner, after checking that there is only one
+   * Resolves when every caller has a response, after checking that there is exactly one winner. @returns the URL of the
    * winner
    */
   finish(): Promise<string>
 }
 
 const RETRY_MS = 200
-/** Time limit for the last answer, counted from the end of the faults. */
+/** Time limit for the last response, from the end of the faults. */
 const GIVE_UP_MS = 120_000
-/** The number of callers that repeat their request at the end and must get their first answer again. */
+/** Number of callers that repeat their request at the end. They must get their first response again. */
 const ASKED_AGAIN = 20
 
 export function aliasRace(system: LinksSystem, alias: string): AliasRace {
   const answers: Promise<Sent>[] = []
   let answered = 0
   /**
-   * Time after which callers give up. `finish` sets it. Until then callers never give up, because faults may last that
-   * long.
+   * Time at which callers give up. Callers do not give up before `finish` sets it, because faults may last that long.
    */
   let giveUpAt = Infinity
 
   /**
-   * Returns the address of a caller. If callers shared an address, their repetitions during a fault would exceed the
-   * rate limit.
+   * Returns the address of a caller. Each has a separate address, because the repetitions of all callers during a fault
+   * would exceed the rate limit of one address.
    */
   const addressOf = (caller: number) => `10.201.${caller >> 8}.${caller & 255}`
   const urlOf = (caller: number) => `https://example.com/${alias}/${caller}`
@@ -47,7 +46,7 @@ export function aliasRace(system: LinksSystem, alias: string): AliasRace {
   }
 
   /**
-   * Sends the request of a caller. After a 503 or without an answer, repeats it with the same id through another
+   * Sends the request of a caller. After a 503 or a failed connection, repeats it with the same id through another
    * instance.
    */
   async function untilAnswered(caller: number): Promise<Sent> {
@@ -57,7 +56,7 @@ export function aliasRace(system: LinksSystem, alias: string): AliasRace {
         answered++
         return answer
       }
-      if (Date.now() > giveUpAt) throw new Error(`caller ${caller} was never answered: ${JSON.stringify(answer?.body)}`)
+      if (Date.now() > giveUpAt) throw new Error(`caller ${caller} never got a final response: ${JSON.stringify(answer?.body)}`)
       await delay(RETRY_MS)
     }
   }

@@ -13,20 +13,20 @@ import type { ApiProcess } from '../api-process.ts'
 import type { Counting } from './counting.ts'
 import { type LinksSystem, send, visit } from './system.ts'
 
-/** Visitors who follow links without a pause through every API instance, while the test causes faults. */
+/** Visitors who continuously follow links through every API instance, while the test causes faults. */
 export interface ClickOrdeal {
   /**
-   * Resolves when every visitor has received this number of further answers, so that every visitor has noticed the
+   * Resolves when every visitor has received this number of further responses. By then, every visitor has noticed the
    * previous fault.
    */
   visits(each: number): Promise<void>
-  /** Runs an incident during which APIs may answer with 503. */
+  /** Runs an incident during which APIs may respond with 503. */
   withoutRedis(incident: () => Promise<void>): Promise<void>
-  /** Clicks that the APIs have reported as dropped so far. */
+  /** Returns the number of clicks that the APIs have reported as dropped so far. */
   dropped(): Promise<number>
   /**
-   * Ends the visits. Then checks that all redirects were correct, and that every system counts each click in the log
-   * exactly once.
+   * Ends the visits. Then checks that all redirects were correct, and that Redis and ClickHouse count each click in the
+   * log exactly once.
    */
   finish(): Promise<{ readonly visits: number; readonly dropped: number }>
 }
@@ -114,7 +114,7 @@ export async function clickOrdeal(system: LinksSystem, counting: Counting, optio
   }
 }
 
-/** Checks the counts after every partition has processed the last click, so that no more clicks can follow. */
+/** Checks the counts, after every partition has processed its last click and no more clicks can follow. */
 async function expectCounted(redisUrl: string, inLog: ReadonlyMap<string, number>): Promise<void> {
   const redis = new Redis(redisUrl)
   const ended = Date.now()

@@ -7,10 +7,10 @@ import { type SupervisedWorker, supervisedWorker } from '../supervised-worker.ts
 import { startWorkerProcess } from '../worker-process.ts'
 import type { LinksSystem } from './system.ts'
 
-/** Starts the parts that count the clicks of the links under test: a separate worker, and the table. */
+/** The parts that count the clicks of the links under test: a separate worker, and the table. */
 export interface Counting {
   readonly clickhouse: Component
-  /** Settings with which an API finds the table. */
+  /** Environment variables with which an API finds the table. */
   readonly env: Readonly<Record<string, string>>
   readonly worker: SupervisedWorker
 }

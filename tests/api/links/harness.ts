@@ -11,10 +11,10 @@ import { decisionView } from '../../../state/views/results.ts'
 import { decidedWorld } from '../kit/commands/decided-world.ts'
 import { START, type TokenClaims, testApp } from '../kit/harness.ts'
 
-/** The command time-out, which is much longer than a decision in memory takes. */
+/** The command time-out. It is much longer than a decision in memory takes. */
 const TIMEOUT_MS = 100
 
-/** A ClickHouse without rows, because other tests cover reads of clicks. */
+/** A ClickHouse without rows. Other tests cover reading clicks. */
 const NO_TABLES: TableReader = { query: async () => ({ json: async () => [] }) }
 
 /** Opens the links API on fakes. The real topology decides its commands. */
@@ -53,7 +53,7 @@ export async function linksApi() {
     }
   }
 
-  /** Advances the clock of the API and of the topology, which then ticks. */
+  /** Advances the clock of the API and of the topology. The topology then ticks. */
   function advance(ms: number): void {
     clock.now += ms
     api.clock.now += ms

@@ -16,7 +16,7 @@ const RACE_TIMEOUT_MS = 240_000
 const FUZZ_EXAMPLES = 20
 const CALLERS = 1_000
 const WAVE = CALLERS / 4
-/** Number of answers that each visitor waits for after each incident. */
+/** Number of responses that each visitor waits for after each incident. */
 const VISITS = 50
 const SOON = { timeout: 60_000, interval: 50 }
 
@@ -42,7 +42,7 @@ async function token(sub: string): Promise<{ authorization: string }> {
   return { authorization: `Bearer ${stdout.trim()}` }
 }
 
-/** Matches the number of an instance's redirects in its metrics. */
+/** Matches the metric with the number of redirects of an instance. */
 const REDIRECTED = String.raw`http_request_duration_seconds_count\{method="GET",route="/\{short_code\}",status="302"\}`
 
 /** Reads a metric of the first instance, as Prometheus does. */
@@ -61,7 +61,7 @@ describe('the command path', () => {
     }
   })
 
-  test('the same Idempotency-Key gets the first answer through another instance; with another body it is a conflict', async () => {
+  test('the same Idempotency-Key gets the first response through another instance; with another body it is a conflict', async () => {
     const key = { 'idempotency-key': 'my first link' }
     const first = await create({ long_url: 'https://example.com/b' }, key)
     const again = await create({ long_url: 'https://example.com/b' }, key, system.apis[1])
@@ -116,11 +116,11 @@ describe('without Kafka', () => {
   test('redirects still work, clicks are buffered, and commands answer 503 in time without partial effects', async () => {
     const made = await create({ long_url: 'https://example.com/clicked', custom_alias: 'clicked' })
     expect(made.status).toBe(201)
-    // The process is suspended rather than killed, so connections stay open, but nothing answers.
+    // Suspends the process instead of killing it, so that connections stay open but nothing responds.
     process.kill(system.kafka.pid as number, 'SIGSTOP')
     const sent = await metric('clicks_sent_total')
     for (let click = 0; click < 100; click++) expect((await visit(system.apis[0], 'clicked')).status).toBe(302)
-    // The answer has a command id, so the time-out of the command applied instead of the handler's.
+    // The response has a command id, which shows that the time-out of the command applied and not that of the handler.
     const refused = await create({ long_url: 'https://example.com/later', custom_alias: 'later' })
     expect(refused).toMatchObject({ status: 503, body: { error: 'unavailable', command_id: expect.any(String) } })
     expect(refused.headers.get('retry-after')).toBe('1')
@@ -134,7 +134,7 @@ describe('without Kafka', () => {
   })
 })
 
-/** Settings for statistics and exports, which need the table as well. */
+/** Starts an API with statistics and exports, which also need the table. */
 async function apiWithStatistics(): Promise<ApiProcess> {
   const { env } = counting
   const api = await startApiProcess(system.folder.path, env)
@@ -175,7 +175,7 @@ describe('every route', () => {
       const routes = ['--include-path-regex', '^/api/v1/urls']
       const common = { authorization, examples: FUZZ_EXAMPLES, folder: system.folder.path }
       await fuzz({ ...common, url, routes })
-      // Uses the code of the documentation's examples, so that they find a link.
+      // Creates a link with the code from the examples in the documentation, so that the fuzzer's requests find a link.
       await create({ long_url: 'https://example.com/', custom_alias: '3xK9dQa' })
       const redirected = await metric(REDIRECTED)
       const short = { url: system.apis[0].shortUrl as string, documentation: url, headers: ['Host: sho.rt'] }

@@ -5,7 +5,7 @@ import { linksApi } from './harness.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const URL_1 = 'https://example.com/1'
-/** The expiry of all tokens, which is later than any time to which the tests advance the clock. */
+/** Expiry of all tokens. It is later than any time to which the tests advance the clock. */
 const exp = START + 400 * DAY_MS
 const ALICE = { sub: '42', exp }
 const BOB = { sub: '43', exp }
@@ -30,7 +30,7 @@ describe('POST /api/v1/urls', () => {
     expect((await create({ long_url: URL_1 })).body.short_code).not.toBe(body.short_code)
   })
 
-  test('gives a user the same link for the same URL, regardless of the new expiration, and another user another link', async () => {
+  test('gives a user the same link for the same URL, regardless of the new expiration, and gives other users other links', async () => {
     const { create, advance } = await linksApi()
     const first = await create({ long_url: URL_1 }, { as: ALICE })
     advance(HOUR_MS)
@@ -212,7 +212,7 @@ describe('the owner of a link', () => {
       expect(await send('DELETE', `/api/v1/urls/${code}`, { as: ALICE })).toMatchObject({ status: 404, body: { error: 'url_not_found' } })
   })
 
-  test('gets the first answer again after repeating a DELETE with the same key', async () => {
+  test('gets the first response again after repeating a DELETE with the same key', async () => {
     const { create, send } = await linksApi()
     await create({ long_url: URL_1, custom_alias: 'one' }, { as: ALICE })
     const options = { as: ALICE, headers: { 'idempotency-key': 'away' } }
@@ -220,7 +220,7 @@ describe('the owner of a link', () => {
     expect((await send('DELETE', '/api/v1/urls/one', options)).status).toBe(204)
   })
 
-  test('switches a link off and on, and changes its expiration and where visitors go afterwards', async () => {
+  test('switches a link off and on, and changes its expiration and its fallback address', async () => {
     const { create, send, clock, advance } = await linksApi()
     await create({ long_url: URL_1, custom_alias: 'one', expiration: '1h' }, { as: ALICE })
     const patch = (body: object) => send('PATCH', '/api/v1/urls/one', { as: ALICE, body })

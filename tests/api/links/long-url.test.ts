@@ -6,7 +6,10 @@ import { shortDomains } from '../../../api/links/domains.ts'
 import { checkedUrl } from '../../../api/links/long-url.ts'
 
 interface Vectors {
-  /** Pairs of an input and the URL that the web platform's parser produces, or null if the parser rejects the input. */
+  /**
+   * Pairs of an input and the URL to which the web platform's parser converts it, or null if the parser rejects the
+   * input.
+   */
   readonly urls: readonly (readonly [string, string | null])[]
   /** Pairs of a host and its ASCII form, or null if it has none. */
   readonly hosts: readonly (readonly [string, string | null])[]
@@ -26,8 +29,8 @@ function check(given: unknown): string | 'refused' {
 }
 
 /**
- * Whether a parsed URL may be stored, decided from its text alone: scheme, no user name, and a host with a dot or in
- * brackets.
+ * Matches parsed URLs that may be stored: with an allowed scheme, without a user name, and with a host that contains a
+ * dot or is in brackets.
  */
 const ALLOWED = /^https?:\/\/(?:\[[0-9a-f:.]+\]|[^/?#@.]+(?:\.[^/?#@.]+)+\.?)(?::\d+)?(?:[/?#]|$)/
 

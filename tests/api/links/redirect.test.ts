@@ -10,7 +10,7 @@ import { linksApi } from './harness.ts'
 const URL_1 = 'https://example.com/1?a=b#c'
 const HOUR_MS = 3_600_000
 
-/** Serves the listener for short domains and, under `/front/…`, the API's front handler on one server. */
+/** Serves the listener for short domains and, with `x-listener: front`, the API's front handler on one server. */
 async function shortApi({ countryHeader }: { countryHeader?: string } = {}) {
   const api = await linksApi()
   const clicks: Click[] = []
@@ -89,7 +89,7 @@ test('records the country that a trusted proxy sends in the configured header', 
   expect(direct.clicks[0].country).toBe('')
 })
 
-test('every answer has a request id and is readable by pages of any origin', async () => {
+test('every response has a request id and is readable by pages of any origin', async () => {
   const { visit, link } = await shortApi()
   const paths = [`/${await link()}`, `/${await link({ analytics: false })}`, '/unknown']
   for (const [path, method] of [...paths.map((path) => [path, 'GET']), [paths[0], 'OPTIONS'], [paths[0], 'POST']]) {
@@ -100,7 +100,7 @@ test('every answer has a request id and is readable by pages of any origin', asy
   }
 })
 
-test('redirects with a 301 if clicks are not counted, and lets caches keep it until the link expires', async () => {
+test('redirects with a 301 if clicks are not counted, and lets caches keep the redirect until the link expires', async () => {
   const { visit, link, clicks, advance } = await shortApi()
   const code = await link({ analytics: false, expiration: '1h' })
   expect((await visit(`/${code}`)).headers['cache-control']).toBe('public, max-age=3600')
@@ -169,7 +169,7 @@ test.each([
   expect((await visit(`${base}${code}`, { host, 'x-listener': 'front' })).status).not.toBe(302)
 })
 
-test('answers other methods with 405 and the allowed ones, which OPTIONS lists as well', async () => {
+test('responds to other methods with 405 and the allowed methods, which OPTIONS lists as well', async () => {
   const { visit, link } = await shortApi()
   const code = await link()
   expect(await visit(`/${code}`, {}, 'POST')).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } })

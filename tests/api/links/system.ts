@@ -10,11 +10,11 @@ import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { type SupervisedWorker, supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
 
-/** Servers, one worker that decides, and two API instances, each a process that a test can kill. */
+/** Servers, one worker that decides commands, and two API instances. Each is a process that a test can kill. */
 export interface LinksSystem {
   readonly folder: GuardedFolder
   readonly kafka: Component
-  /** The stack's Redis; undefined if the caller passed one. */
+  /** The stack's Redis; undefined if the caller passed a Redis. */
   readonly redis: Component | undefined
   readonly env: Readonly<Record<string, string>>
   readonly worker: SupervisedWorker
@@ -25,17 +25,17 @@ export interface LinksSystem {
 }
 
 export interface LinksSystemOptions {
-  /** Address of a Redis Cluster node, instead of starting a separate Redis. */
+  /** Address of a node of a Redis Cluster to use. By default, a separate Redis is started. */
   readonly redisCluster?: string
   readonly env?: Readonly<Record<string, string>>
 }
 
 /** How long a dozen processes may take to start on a busy machine. */
 const READY_TIMEOUT_MS = 90_000
-/** An address at which no server listens, because links themselves need no ClickHouse. */
+/** The address of a ClickHouse that does not exist, because links themselves do not need it. */
 const NO_CLICKHOUSE = 'http://127.0.0.1:1'
 const APIS = 2
-/** Number of partitions of each topic in `SPREAD`. One would suffice on one machine, but production has several. */
+/** Number of partitions of each topic in `SPREAD`. One would be enough on one machine, but production has several. */
 const PARTITIONS = 4
 const SPREAD: ReadonlySet<string> = new Set([linkCommands, linkDecisions, userLinks].map(({ name }) => name))
 
@@ -111,7 +111,7 @@ export interface Visit {
   readonly cacheControl: string | undefined
 }
 
-/** Requests a redirect as a browser does. */
+/** Requests a redirect, like a browser. */
 export async function visit(api: ApiProcess, code: string, host = 'sho.rt'): Promise<Visit> {
   const { hostname, port } = new URL(api.shortUrl as string)
   return await new Promise((resolve, reject) => {

@@ -4,7 +4,7 @@ import { ANN } from '../../pipelines/matches/swipes.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 
-test('the place of a feed request that Kafka does not take is used and counted', async () => {
+test('if Kafka does not accept the place of a feed request, the place is still used, and the failure is counted', async () => {
   const publish = vi.fn(async () => {
     throw new Error('no answer')
   })

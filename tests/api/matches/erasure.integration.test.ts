@@ -9,12 +9,15 @@ import { contentOf } from '../../stack/content-of.ts'
 import { type MatchesSystem, matchesSystem, type TestUser } from './system.ts'
 
 const SETUP_TIMEOUT_MS = 120_000
-/** Time limit of the test, which takes less than a minute on an idle machine. */
+/** Time limit of the test. It takes less than a minute on an idle machine. */
 const TEST_TIMEOUT_MS = 240_000
-/** Replaces the hour within which everything must be erased, so that the test is short. */
+/** Replaces the usual time limit for erasures, which is an hour, so that the test is short. */
 const ERASE_WITHIN_SECONDS = 10
 const SOON = { timeoutMs: 60_000, intervalMs: 200 }
-/** Time within which everything must be erased. A user may send 30 places a minute. */
+/**
+ * How soon everything must be erased. Polls are rare because each sends a place, and a user may send only 30 places a
+ * minute.
+ */
 const GONE = { timeoutMs: 150_000, intervalMs: 2_500 }
 
 const COMPACTED = {
@@ -24,7 +27,7 @@ const COMPACTED = {
   'file.delete.delay.ms': '100',
 }
 const KEPT_SHORTLY = { 'segment.ms': '1000', 'retention.ms': '15000', 'file.delete.delay.ms': '100' }
-/** All topics that contain more about a user than ids. */
+/** All topics that contain more about a user than ids, with a configuration that makes them forget quickly. */
 const TOPICS = new Map<string, Readonly<Record<string, string>>>([
   ['match-profile-commands', KEPT_SHORTLY],
   ['location-updates', KEPT_SHORTLY],
@@ -40,7 +43,7 @@ const BROKER = {
   'log.initial.task.delay.ms': 500,
   'log.cleaner.backoff.ms': 500,
 }
-/** The index contains places in units of a hundred-thousandth of a degree. */
+/** The index stores places in units of a hundred-thousandth of a degree. */
 const UNITS_PER_DEGREE = 100_000
 
 let system: MatchesSystem
@@ -99,7 +102,7 @@ test(
   'an hour after a user has left, no store contains their profile or place',
   async () => {
     const mark = randomBytes(6).toString('hex')
-    // The place is random, because an earlier attempt of the test may have left its own behind.
+    // The place is random, because an earlier run of the test may have left its place behind.
     const units = { lat: randomInt(1_000_000, 6_000_000), lon: randomInt(1_000_000, 9_000_000) }
     const place = { lat: units.lat / UNITS_PER_DEGREE, lon: units.lon / UNITS_PER_DEGREE }
     const profile = {
@@ -116,7 +119,8 @@ test(
     const texts = [mark, `|${units.lat}|${units.lon}|`].map((text) => Buffer.from(text))
     const needles = [...texts, avroDouble(place.lat), avroDouble(place.lon)]
     const held = new Set<string>()
-    // Topics with a short retention may lose the user before the slowest store has them.
+    // Collects the stores over time, because topics with a short retention may lose the user before the slowest store
+    // has them.
     await waitUntil(
       async () => {
         for (const store of holding(needles)) held.add(store)
@@ -132,8 +136,8 @@ test(
     let round = 0
     await waitUntil(
       async () => {
-        // The records of another user make the broker close segments, so that the test need not wait for the ticks of
-        // the topologies.
+        // Records of another user make the broker close segments, so that the test does not have to wait for the ticks
+        // of the topologies.
         round++
         await other.ask('PATCH', 'me', { min_age_pref: 18 + (round % 50) })
         await other.ask('POST', 'location', { lat: -40, lon: 100 })

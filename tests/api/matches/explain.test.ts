@@ -45,7 +45,7 @@ function member(userId: string, more: object = {}): string {
   })
 }
 
-/** Answers like a sorted set whose members all have the same score. */
+/** Returns a fake index that behaves like a sorted set whose members all have the same score. */
 function indexOf(members: readonly string[]) {
   const { reader, caughtUp } = fakeRedis()
   caughtUp(MATCH_USERS_VIEW, 1)
@@ -75,7 +75,7 @@ async function explained(members: readonly string[]) {
   return JSON.parse(answer.body as string)
 }
 
-test('a search is explained by cells, with every other user once, under the first reason', async () => {
+test('a search is explained by cells, with every other user counted once, under the first reason', async () => {
   const north = { lat: HERE.lat + 0.1, lon: HERE.lon }
   const body = await explained([
     member(ANN),
@@ -94,18 +94,18 @@ test('a search is explained by cells, with every other user once, under the firs
     { user_id: BLOCKED, excluded_by: 'blocked' },
     { user_id: GOOD, excluded_by: null },
   ])
-  // The other cells contain only users who are too far away.
+  // Users in the other cells are excluded only because they are too far away.
   expect(others.every(({ excluded }: { excluded: object }) => Object.keys(excluded).join() === 'distance')).toBe(true)
   expect(body.cells.every(({ geohash }: { geohash: string }) => geohash.length >= 4 && geohash.length <= 6)).toBe(true)
   expect(new Set(body.cells.map(({ geohash }: { geohash: string }) => geohash)).size).toBe(body.cells.length)
 })
 
-test('the counts include users beyond those that a cell names, and no coordinates of users', async () => {
+test('the counts include users whom a cell does not name, and the response contains no coordinates of users', async () => {
   const body = await explained(Array.from({ length: 60 }, (_, index) => member(idOf(index + 10))))
   expect(body).toMatchObject({ examined: 60, passed: 60 })
   expect(body.cells[4]).toMatchObject({ geohash: '9q8yy7', examined: 60, passed: 60, excluded: {} })
   expect(body.cells[4].people).toHaveLength(10)
-  // A search that has found enough users in the smallest cells visits no larger cells.
+  // A search that finds enough users in the smallest cells does not visit larger cells.
   expect(body.cells).toHaveLength(9)
   expect(Object.keys(body.cells[4]).sort()).toEqual(['bounds', 'examined', 'excluded', 'geohash', 'passed', 'people'])
 })

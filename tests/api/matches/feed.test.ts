@@ -9,7 +9,7 @@ const MINUTE_MS = 60_000
 const PLACE = { lat: 1, lon: 2 }
 const profile = { user_id: BOB, display_name: 'Bob', birth_date: '1990-05-01', photo_urls: [], bio: null }
 
-/** Requests a feed without sending a place. Returns the feed, and everything that the request publishes and stores. */
+/** Requests a feed without a place. Returns the feed, and everything that the request publishes and stores. */
 async function feed(
   fields: Readonly<Record<string, string>>,
   lastActiveAt: number | undefined,
@@ -55,7 +55,7 @@ test('a feed request counts as activity, which is reported once in ten minutes',
   expect(await feed(placeField(PLACE, NOW - MINUTE_MS), undefined)).toEqual(silent)
 })
 
-test('the place and the activity of a feed count although the clock of the worker that made the profile is ahead', async () => {
+test('the place and activity of a feed request count even if the clock of the worker that created the profile is ahead', async () => {
   const update = { user_id: ANN, accuracy_m: null, ts: NOW + 101 }
   const placed = await feed({}, undefined, false, [], { created_at: NOW + 100, place: PLACE })
   expect(placed).toMatchObject({

@@ -17,17 +17,20 @@ import { matchesSystem, SWIPE_WAIT_MS, type TestUser } from './system.ts'
 const UUID = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/
 const SOON = { timeout: 60_000, interval: 50 }
 /**
- * Pause between two reads of a feed. A user may read 60 feeds a minute, and an empty feed is searched again after five
- * seconds.
+ * Pause between two reads of a feed. A user may read 60 feeds a minute, and an empty feed triggers another search only
+ * after five seconds.
  */
 const NEXT_FEED_MS = 1_500
-/** Towns far apart, so that the users of one test never find the users of another test. */
+/**
+ * Number of the next town. Each test uses a separate town, far from the others, so that users of different tests never
+ * find each other.
+ */
 let nextTown = 0
 
 let system: Awaited<ReturnType<typeof matchesSystem>>
 /**
- * Couples who already find each other in their feeds. All of them are created together, because an empty feed is
- * searched again only after a pause.
+ * Couples who already find each other in their feeds. They are created together, because each would have to wait: an
+ * empty feed triggers another search only after a pause.
  */
 let couples: Couple[]
 const COUPLES = 10
@@ -71,12 +74,12 @@ async function newCouple(): Promise<Couple> {
   return { ann, bob }
 }
 
-/** Returns a new couple for each attempt of a test. */
+/** Returns an unused couple, so that a repeated test gets another one. */
 async function couple(): Promise<Couple> {
   return couples.pop() ?? (await newCouple())
 }
 
-/** Returns the keys of the pushes about a couple's match, in order. */
+/** Returns the sorted keys of the push notifications about a couple's match. */
 function pushKeys({ id: a }: TestUser, { id: b }: TestUser): string[] {
   return [`${matchIdOf(a, b)}:${a}`, `${matchIdOf(a, b)}:${b}`].sort()
 }
@@ -146,12 +149,12 @@ describe('two users who like each other', () => {
   })
 })
 
-describe('pushes that the webhook does not take', () => {
+describe('push notifications that the webhook does not accept', () => {
   afterEach(() => {
     system.pushes.control.status = 204
   })
 
-  /** Lets two users match while the webhook refuses pushes, which then wait for their next attempt. */
+  /** Lets two users match while the webhook refuses pushes. Their pushes then wait for the next attempt. */
   async function matchWithoutPush({ ann, bob }: Couple): Promise<string> {
     const id = matchIdOf(ann.id, bob.id)
     system.pushes.control.status = 503
@@ -182,7 +185,7 @@ describe('pushes that the webhook does not take', () => {
   })
 })
 
-test('repeating a swipe with the same key adds no swipe, and a rewind brings its target back once', async () => {
+test('repeating a swipe with the same key adds no swipe, and a rewind brings the target back once', async () => {
   const { ann, bob } = await couple()
   const key = { 'idempotency-key': randomUUID() }
   const answers = await Promise.all([1, 2, 3].map(() => ann.ask('POST', 'swipe', like(bob, 'LEFT'), key)))
@@ -199,7 +202,7 @@ test('repeating a swipe with the same key adds no swipe, and a rewind brings its
   expect(await foundBy(ann)).toEqual([])
 })
 
-test('a deleted or switched-off user is hidden at once, and a new profile starts afresh', async () => {
+test('a deleted or deactivated user is hidden immediately, and a new profile starts without history', async () => {
   const { ann, bob } = await couple()
   expect((await bob.ask('PATCH', 'me', { is_active: false })).body.is_active).toBe(false)
   expect(await foundBy(ann)).toEqual([])
@@ -247,12 +250,12 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
   process.kill(pid, 'SIGSTOP')
   try {
     for (const bob of bobs.slice(0, 4)) await queued(bob)
-    // After a user's swipes have waited for Kafka in vain, later swipes of the same user no longer wait.
+    // Once a user's swipes have waited for Kafka in vain, later swipes of the user no longer wait.
     expect(await queued(bobs[4])).toBeLessThan(SWIPE_WAIT_MS)
     await system.restartApi(0)
-    // The restarted API cannot ask Kafka for the number of partitions of the view, so it reads this number from Redis.
+    // The restarted API cannot ask Kafka for the view's partition count, so it reads the count from Redis.
     await expect.poll(async () => (await ann.ask('GET', 'me')).status, SOON).toBe(200)
-    // The API is ready for requests from a load balancer, although it does not know the rules of the rate limits yet.
+    // The API reports that it is ready, although it does not know the rate limit rules yet.
     await expect
       .poll(() => readiness(0), SOON)
       .toMatchObject({ status: 200, body: { degraded: expect.arrayContaining([{ name: 'kafka' }]) } })
@@ -265,7 +268,7 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
     process.kill(pid, 'SIGCONT')
   }
   await expect.poll(async () => new Set(await loggedSwipes(ann)).size, SOON).toBe(ids.length)
-  // A swipe that was on its way to the broker when the API was killed may be in the topic twice.
+  // A swipe that was in flight to the broker when the API was killed may be in the topic twice.
   const logged = await loggedSwipes(ann)
   let at = -1
   for (const id of ids) {
@@ -273,7 +276,7 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
     expect([id, at, logged]).toEqual([id, expect.toSatisfy((index: number) => index >= 0), logged])
   }
   expect(await foundBy(ann)).toEqual([bobs[5].id])
-  // Waits for the restarted process, which may still be reconnecting, because later tests use it.
+  // Later tests use the restarted process, which may still be reconnecting, so this waits for it.
   await waitUntil(async () => (await fetch(`${system.apis[0].url}/readyz`)).ok, {
     what: 'the API',
     timeoutMs: SOON.timeout,
@@ -290,7 +293,7 @@ test('swipes while Redis does not respond are accepted, and hide their targets w
   process.kill(pid, 'SIGSTOP')
   try {
     const { status, body } = await ann.ask('POST', 'swipe', like(bob))
-    // The answer is 202 if Kafka also misses its time limit, as it may on a busy machine.
+    // The status is 202 if Kafka also misses its time limit, which can happen on a busy machine.
     expect([200, 202]).toContain(status)
     expect(body).toMatchObject({ swipe_id: expect.stringMatching(UUID), match: null })
   } finally {
@@ -336,7 +339,7 @@ test('a user who moves too often must wait', async () => {
   expect(statuses).toEqual([...Array.from({ length: 20 }, () => 200), 429])
   expect((await ann.ask('POST', 'location', { lat: 50, lon: 100 })).body.error).toBe('rate_limit_exceeded')
   expect((await ann.ask('GET', `feed?lat=19.001&lon=100`)).status).toBe(200)
-  // A user who leaves and returns has no place, but may not use this to move.
+  // A user who leaves and returns has no place, but cannot use this to evade the limit on moves.
   const key = { 'idempotency-key': randomUUID() }
   await expect.poll(async () => (await ann.ask('DELETE', 'me', undefined, key)).status, SOON).toBe(204)
   const location = async () => (await ann.ask('POST', 'location', { lat: 50, lon: 100 })).status
@@ -362,11 +365,11 @@ test('a rewound profile comes first again', async () => {
   expect(await foundBy(ann)).toEqual([order[2], order[0], order[1]])
 })
 
-test('an administrator learns why a user does not see another one', async () => {
+test('an administrator can find out why one user does not see another', async () => {
   const { ann, bob } = await couple()
   const admin = await system.user({ scope: 'admin' })
-  // The first command may get a 503 on a busy machine. Its repetition with the same key gets the result of the command.
-  // Once a command is answered, every read shows its effect.
+  // On a busy machine, the first request may get a 503; its repetition with the same key gets the result of the
+  // command. Once a command has succeeded, every read shows its effect.
   const key = { 'idempotency-key': randomUUID() }
   await expect.poll(async () => (await ann.ask('PATCH', 'me', { max_age_pref: 30 }, key)).status, SOON).toBe(200)
   const explained = async () => (await admin.ask('GET', `feed/explain?user=${ann.id}&candidate=${bob.id}`)).body

@@ -29,7 +29,7 @@ const profile: MatchProfile = {
   deleted_at: null,
 }
 
-/** Opens the routes for Ann, whom some users like. The first user in the list has liked her most recently. */
+/** Opens the routes for Ann. The users in `likers` like her, the first of them most recently. */
 function routesOf(
   likers: readonly Partial<MatchProfile>[],
   { sent = [], matchedAt }: { readonly sent?: PairCommand[]; readonly matchedAt?: (at: number) => number } = {},
@@ -92,12 +92,12 @@ test('the list of likes has the newest 1,000 users who suit, however many others
   expect([full.count, full.more]).toEqual([1_000, false])
   const more = await likesOf([...many(1_000, suitable), unsuitable, suitable])
   expect([more.count, more.more, more.likes.length]).toEqual([1_000, true, 1_000])
-  // The view has only the newest likes of a user who has very many.
+  // If a user has very many likes, the view contains only the newest ones.
   const most = await likesOf([...many(10_000, unsuitable), suitable])
   expect([most.count, most.more]).toEqual([0, true])
 })
 
-test('users who are switched off are neither in the list of matches nor in its total, and leave no gaps in pages', async () => {
+test('deactivated users are neither in the list of matches nor in its total, and leave no gaps in pages', async () => {
   const off = { is_active: false }
   const ask = routesOf([off, suitable, off, suitable, ...many(1_200, off), suitable, off], { matchedAt: (at) => at })
   async function pageOf(page: number) {
@@ -110,7 +110,7 @@ test('users who are switched off are neither in the list of matches nor in its t
   expect([first, second, third].map(agesOf)).toEqual([[1, 3], [1_204], []])
 })
 
-test('pages of matches read few profiles, and their total follows blocks, ends of matches and deletions at once', async () => {
+test('pages of matches read few profiles, and their total reflects blocks, ends of matches and deletions immediately', async () => {
   const ask = routesOf([{ is_active: false }, ...many(50, suitable)], { matchedAt: (at) => at - 3_600_000 })
   const { ids, state } = ask
   async function pageOf(page: number) {
@@ -128,7 +128,7 @@ test('pages of matches read few profiles, and their total follows blocks, ends o
   expect(await pageOf(1)).toEqual({ total: 47, ids: ids.slice(4, 9) })
   state.recent = {}
   expect(await pageOf(1)).toEqual({ total: 48, ids: [ids[1], ...ids.slice(4, 8)] })
-  // A new match is examined immediately. Matches that were examined before are examined again after a minute.
+  // A new match is examined immediately. Matches that were already examined are examined again only after a minute.
   const fresh = '0c000000-0000-4000-8000-000000000000'
   state.matches.set(fresh, NOW)
   expect((await pageOf(1)).total).toBe(48)
@@ -138,7 +138,7 @@ test('pages of matches read few profiles, and their total follows blocks, ends o
   expect(await pageOf(1)).toEqual({ total: 50, ids: [fresh, ids[0], ids[1], ids[4], ids[5]] })
 })
 
-test('a match is ended for both, and a repeated request gets its answer, even if the match has gone since', async () => {
+test('a match is ended for both users, and a repeated request gets the first response, even if the match is gone', async () => {
   const sent: PairCommand[] = []
   const ask = routesOf([suitable], { sent, matchedAt: (at) => at }, { outcome: 'done', changed_at: NOW })
   const [other] = ask.ids
@@ -150,7 +150,7 @@ test('a match is ended for both, and a repeated request gets its answer, even if
     [other, severedField(ANN, 'ended'), NOW],
   ]
   expect(ask.state.severed).toEqual(notes)
-  // The view keeps a match that has ended, so that further requests to end it change nothing.
+  // The view keeps a match that has ended, so further requests to end it change nothing.
   ask.state.matches.set(other, -NOW)
   expect(await end()).toBe(204)
   ask.state.matches.clear()
@@ -160,7 +160,7 @@ test('a match is ended for both, and a repeated request gets its answer, even if
   await expect(end()).rejects.toMatchObject({ definition: matchesErrors.match_not_found })
 })
 
-test('a report of a match goes to the partition of the pair, and is accepted whatever the pair says', async () => {
+test('a report of a match goes to the partition of the pair, and is accepted in any state of the pair', async () => {
   const sent: PairCommand[] = []
   const body = { match_id: matchIdOf(ANN, BOB).toUpperCase(), user_a: ANN, user_b: BOB, matched_at: new Date(NOW).toISOString() }
   expect((await routesOf([], { sent })(notifyRoute, { body })).status).toBe(202)

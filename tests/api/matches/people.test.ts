@@ -27,7 +27,7 @@ test('before the partition counts are known, reads reject and never throw, becau
     await expect(read).rejects.toMatchObject({ definition: errors.not_ready })
 })
 
-test('a profile that is missing while its part of the view is being built is not ready, although the rest of the view is', async () => {
+test('a profile that is missing while its part of the view is being built leads to not_ready, although the rest of the view is ready', async () => {
   const [swiper, target]: readonly string[] = [randomUUID(), randomUUID()]
   const values = new Map([[caughtUpKey(MATCH_USERS_VIEW, 0), '1']])
   const partitions = new Map([
@@ -63,7 +63,7 @@ test('a profile that is missing while its part of the view is being built is not
   await expect(known.swiper(swiper, target)).rejects.toMatchObject({ definition: matchesErrors.profile_not_found })
 })
 
-test('a swipe counts only after the creation of both profiles, and from the lifting of the last block', async () => {
+test('a swipe counts only after both profiles were created and the last block was lifted', async () => {
   const [swiper, target]: readonly string[] = [randomUUID(), randomUUID()]
   const notes = new Map<string, string>()
   const known = people({
@@ -91,7 +91,7 @@ test('a swipe counts only after the creation of both profiles, and from the lift
   expect((await known.swiper(swiper, target)).countsFrom).toBe(3_000)
 })
 
-test('a list of users is not ready while the part of the view that lacks one of them is being built', async () => {
+test('a list of users leads to not_ready while a user is missing in a part of the view that is being built', async () => {
   const [ann, bob, cat]: readonly string[] = [randomUUID(), randomUUID(), randomUUID()]
   const values = new Map([[caughtUpKey(MATCH_USERS_VIEW, 0), '1']])
   const known = people({
@@ -107,7 +107,7 @@ test('a list of users is not ready while the part of the view that lacks one of 
   create(bob, false)
   expect([...(await known.listed([ann, bob])).keys()]).toEqual([ann])
   await expect(known.listed([ann, cat])).rejects.toMatchObject({ definition: errors.not_ready })
-  // A feed shows the users whom it finds, and leaves out the others.
+  // A feed shows the users that are found and leaves out the others.
   expect([...(await known.shown([ann, cat])).keys()]).toEqual([ann])
   create(cat)
   expect([...(await known.listed([ann, cat])).keys()]).toEqual([ann, cat])

@@ -10,7 +10,7 @@ import { matchesApi } from './harness.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 
-/** Sends a location. Returns the answer, and everything that the request publishes and stores. */
+/** Sends a location. Returns the response, and everything that the request publishes and stores. */
 async function locate(body: object, isKafkaAway = false, state: object | undefined = undefined) {
   const publish = vi.fn(async (..._record: unknown[]) => {
     if (isKafkaAway) throw new ApiError(errors.unavailable)
@@ -37,7 +37,7 @@ test('a location is published and noted, unless it is less accurate than 10 km',
   }
 })
 
-test('a location counts although the clock of a worker or of another process is ahead', async () => {
+test('a location counts even if the clock of a worker or another process is ahead', async () => {
   const body = { lat: 1, lon: 2 }
   for (const [created_at, lastAt, ts] of [
     [NOW - 5, NOW - 5, NOW],
@@ -52,7 +52,7 @@ test('a location counts although the clock of a worker or of another process is 
   }
 })
 
-test('a location that Kafka does not take is refused, and not noted', async () => {
+test('a location that Kafka does not accept is refused, and not noted', async () => {
   const { answer, noted } = await locate({ lat: 1, lon: 2 }, true)
   await expect(answer).rejects.toMatchObject({ definition: errors.unavailable })
   expect(noted).toEqual([])
@@ -60,7 +60,7 @@ test('a location that Kafka does not take is refused, and not noted', async () =
 
 test('a user must stay an adult, and reads neither a score nor a place that is unknown', async () => {
   const { app, bearer, facts } = await matchesApi()
-  // The fakes have written only the first partition of the view.
+  // Chooses a user in the first partition, because the fakes have filled only that partition of the view.
   let sub = randomUUID()
   while (facts.partitionOf(matchRelations, sub) !== 0) sub = randomUUID()
   const headers = { ...(await bearer({ sub: sub.toUpperCase() })), 'content-type': 'application/json' }

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A push as the receiver saw it. */
+/** A push notification as it was received. */
 export interface ReceivedPush {
   readonly key: string
-  /** Returns whether the signature was made with the secret. Computes it as docs/services/matches.md describes. */
+  /** Whether the signature is correct. The receiver computes it as described in docs/services/matches.md. */
   readonly isGenuine: boolean
   readonly status: number
   // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary fields
@@ -15,7 +15,7 @@ export interface ReceivedPush {
 
 const NO_CONTENT = 204
 
-/** Receives pushes about matches until the test file ends. */
+/** Starts a receiver of push notifications about matches. It runs until the end of the test file. */
 export async function pushReceiver() {
   const key = randomBytes(32)
   const received: ReceivedPush[] = []

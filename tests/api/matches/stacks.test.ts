@@ -26,9 +26,7 @@ function stateOf(stack: UserState['stack']): UserState {
   return { profile, self: undefined, recent: NOTHING_RECENT, seenPages: {}, stack }
 }
 
-/**
- * Creates feeds on a Redis without candidates. `scripts` returns the answer of Redis to the script with a given name.
- */
+/** Creates feeds on a Redis without candidates. `scripts` returns Redis' reply to the script with the given name. */
 function world(scripts: (name: string) => Promise<unknown>) {
   const clock = { now: NOW }
   const stored = {
@@ -63,7 +61,7 @@ function world(scripts: (name: string) => Promise<unknown>) {
   return { clock, stored, feed: (userId: string) => stackFor(userId, stateOf(undefined), PLACE) }
 }
 
-test('a feed searches although Redis takes no scripts', async () => {
+test('a feed searches even if Redis does not run scripts', async () => {
   const { feed, stored } = world(async () => {
     throw new Error('the circuit is open')
   })
@@ -71,7 +69,7 @@ test('a feed searches although Redis takes no scripts', async () => {
   expect(stored.searches).toBeGreaterThan(0)
 })
 
-test('a feed waits for the search that runs, and serves its result', async () => {
+test('a feed waits for a search that is already running, and serves its result', async () => {
   let looks = 0
   const { feed, stored } = world(async (name) => {
     if (name === STORE_STACK.name) throw new Error('only the other search stores')
@@ -105,7 +103,7 @@ test('a process runs 32 searches at once, and refuses further ones', async () =>
   expect((await feed('late')).left).toEqual([])
 })
 
-test('a search omits a user whom the viewer has swiped or blocked while it ran, even from its own answer', async () => {
+test('a search omits a user whom the viewer swiped or blocked while it was running, even from its own response', async () => {
   const described = { birthDate: '1990-05-01', gender: undefined, seekingGender: [], minAge: 18, maxAge: 99, elo: 1_500 }
   const member = formatMember({ userId: BOB, place: PLACE, ...described, lastActiveAt: NOW, completeness: 0, version: NOW })
   for (const leftOut of [[], [BOB]]) {
@@ -115,7 +113,7 @@ test('a search omits a user whom the viewer has swiped or blocked while it ran, 
   }
 })
 
-test('a rewound profile comes first, although the search does not come to it', async () => {
+test('a rewound profile comes first, even if the search does not reach it', async () => {
   const { feed, stored } = world(async (name) => (name === STORE_STACK.name ? [] : 1))
   const place = { ...PLACE, at: NOW }
   const other = { ...profile, user_id: BOB, is_active: true, bio: null, photo_urls: [], updated_at: NOW }
@@ -125,7 +123,7 @@ test('a rewound profile comes first, although the search does not come to it', a
   expect(await shown()).toEqual([])
   stored.last = { swipeId: 's', targetId: BOB, direction: 'REWIND', at: NOW, undone: 'LEFT' }
   expect(await shown()).toEqual([BOB])
-  // The filters apply to this candidate, too.
+  // The filters also apply to this candidate.
   for (const unsuitable of [{ is_active: false }, { birth_date: '1890-05-01' }, { seeking_gender: ['m'] }]) {
     stored.people.set(BOB, state(unsuitable))
     expect([unsuitable, await shown()]).toEqual([unsuitable, []])

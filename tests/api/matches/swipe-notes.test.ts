@@ -37,7 +37,7 @@ function world(spooled: readonly SwipeEvent[] = []) {
 const at = 1_700_000_000_000
 const made = (targetId: string, direction = 'LEFT', later = 0) => ({ swipeId: `${targetId}-${later}`, targetId, direction, at: at + later })
 
-test('a swipe that Redis does not take counts in this process, and is noted as soon as Redis is back', async () => {
+test('a swipe that Redis does not accept counts in this process, and is noted as soon as Redis is back', async () => {
   const { state, run, notes } = world()
   state.isDown = true
   expect(await notes.swiped(ANN, made(BOB), 'match')).toEqual({ isRefillClaimed: false, isLiked: false })
@@ -49,7 +49,7 @@ test('a swipe that Redis does not take counts in this process, and is noted as s
   await vi.advanceTimersByTimeAsync(SECOND_MS)
   expect(notes.pendingOf(ANN)).toEqual([])
   expect(run.map(({ script }) => script)).toEqual([TAKE_SWIPE.name, TAKE_REWIND.name])
-  // A repetition must not claim a refill, because no request for this refill would follow.
+  // A repetition must not claim the refill of a stack, because it does not send the refill request.
   expect(run[0].below).toBe(0)
 })
 

@@ -14,15 +14,15 @@ const KEY = 'k1'
 interface World {
   /** Ann's last swipe. */
   readonly last?: RecentSwipe
-  /** Time from which a swipe counts. */
+  /** Time from which swipes of the pair count. */
   readonly countsFrom?: number
-  /** What the check of the target throws. */
+  /** The error that the check of the target throws. */
   readonly refusal?: Error
   readonly isLiked?: boolean
   readonly isKafkaAway?: boolean
 }
 
-/** Lets Ann swipe with an Idempotency-Key. */
+/** Sends a swipe by Ann with an Idempotency-Key. */
 async function swipes(
   target_user_id: string,
   direction: string,
@@ -82,7 +82,7 @@ test('a swipe is later than the last one of the user, even if the clock of anoth
   expect(await swiped(last, BOB, 'LEFT')).toMatchObject({ ts: NOW + 51 })
 })
 
-test('a swipe counts although the clock of a worker that has created a profile or lifted a block is ahead', async () => {
+test('a swipe counts even if the clock of the worker that created a profile or lifted a block is ahead', async () => {
   const last = { swipeId: 'other', targetId: CAT, direction: 'LEFT', at: NOW + 50 }
   for (const [countsFrom, ts] of [
     [NOW + 100, NOW + 100],
@@ -91,7 +91,7 @@ test('a swipe counts although the clock of a worker that has created a profile o
     expect((await swipes(BOB, 'RIGHT', { last, countsFrom })).published).toMatchObject([{ ts }])
 })
 
-test('a like of somebody who likes the caller is a match, a pass is not, and a queued swipe never tells', async () => {
+test('a like of a user who likes the caller is a match, a pass is not, and the response to a queued swipe never shows a match', async () => {
   const swipe_id = swipeIdOf(ANN, KEY)
   const match = { matched: true, match_id: matchIdOf(ANN, BOB), conversation_id: conversationIdOf(ANN, BOB) }
   for (const direction of ['RIGHT', 'SUPER_LIKE']) {
@@ -105,7 +105,7 @@ test('a like of somebody who likes the caller is a match, a pass is not, and a q
   expect(await swipes(BOB, 'LEFT', { isLiked: true })).toMatchObject(passed)
 })
 
-test('a swipe is accepted unchecked while the view cannot tell, and refused when it says no', async () => {
+test('a swipe is accepted unchecked while the view is unavailable, and refused when the view shows that it is not allowed', async () => {
   for (const definition of [errors.unavailable, errors.not_ready])
     expect(await swipes(BOB, 'RIGHT', { refusal: new ApiError(definition) })).toMatchObject({ status: 200, body: { match: null } })
   for (const definition of [matchesErrors.profile_not_found, matchesErrors.profile_inactive]) {

@@ -20,7 +20,7 @@ import { pushReceiver } from './push-receiver.ts'
 /** How long a dozen processes may take to start on a busy machine. */
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
 
-/** How long a swipe waits for Kafka. */
+/** How long a swipe waits for Kafka, in ms. */
 export const SWIPE_WAIT_MS = 1_000
 
 export interface Asked {
@@ -42,22 +42,24 @@ export interface MatchesSystemOptions {
   /** Number of worker processes. Default 1. */
   readonly workerCount?: number
   /**
-   * Whether topics with many partitions in production have several partitions in this system. Default: false, one
+   * If true, topics with many partitions in production have several partitions in this system. Default: false, with one
    * partition.
    */
   readonly isPartitioned?: boolean
   readonly brokerSettings?: BrokerSettings
-  /** Called once the topics exist, before anything uses them. */
+  /**
+   * Called with the brokers once the topics exist, before anything uses them, for example to change their
+   * configuration.
+   */
   readonly onTopics?: (brokers: string) => Promise<void>
-  /** Further settings of the worker and the APIs. */
+  /** Additional settings of the worker and the APIs. */
   readonly env?: Readonly<Record<string, string>>
 }
 
 export type MatchesSystem = Awaited<ReturnType<typeof matchesSystem>>
 
 /**
- * Maps the partition count in production to the partition count in these tests. The counts are lower, but still differ
- * between topics.
+ * Maps partition counts in production to those in these tests. The counts are lower, but still differ between topics.
  */
 const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [200, 3],
@@ -65,7 +67,10 @@ const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [50, 2],
 ])
 
-/** Starts real servers, workers that run all pipelines of the match feed, API processes, and a receiver of pushes. */
+/**
+ * Starts real servers, workers with all pipelines of the match feed, API processes, and a receiver of push
+ * notifications.
+ */
 export async function matchesSystem(options: MatchesSystemOptions = {}) {
   const { apiCount = 2, workerCount = 1, isPartitioned = false, env: more = {} } = options
   const folder = guardedFolder()
@@ -95,10 +100,10 @@ export async function matchesSystem(options: MatchesSystemOptions = {}) {
     CLICKHOUSE_URL: clickhouse,
     CLICKHOUSE_DATABASE: database,
     API_SERVICES: 'matches',
-    // On a busy machine, acknowledgements take longer than the default limit of 25 ms. Most tests are not about this
+    // Acknowledgements take longer than the default limit of 25 ms on a busy machine, and most tests do not test this
     // limit.
     SWIPE_WAIT_MS: String(SWIPE_WAIT_MS),
-    // The same is true of Redis.
+    // For the same reason, Redis gets more time.
     SWIPE_CHECK_MS: '1000',
     PIPELINES: 'matches,match-users',
     ...more,
@@ -114,7 +119,7 @@ export async function matchesSystem(options: MatchesSystemOptions = {}) {
   for (const api of apis) await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...READY })
   const key = await ensureDevelopmentKey(folder.path)
 
-  /** @param api the API process that the user's requests go to */
+  /** Creates a user. @param api index of the API process that receives the user's requests */
   async function user({ id = randomUUID() as string, scope = undefined as string | undefined, api = 0 } = {}): Promise<TestUser> {
     const claims = {
       subject: id,
@@ -149,7 +154,7 @@ export async function matchesSystem(options: MatchesSystemOptions = {}) {
     apis[index] = await startApiProcess(folder.path, env)
   }
 
-  /** Returns how many pushes the worker has dropped for a reason. */
+  /** Returns how many pushes the worker has dropped for the given reason. */
   async function droppedPushes(reason: string): Promise<number> {
     const text = await (await fetch(`${worker.url}/metrics`)).text()
     const line = new RegExp(`sink_deliveries_total\\{[^}]*outcome="dropped"[^}]*reason="${reason}"[^}]*\\} (\\d+)`).exec(text)

@@ -10,7 +10,7 @@ beforeEach(async () => {
 const iso = (time: number) => new Date(time).toISOString()
 const put = (path: string, body: object, scope: string) => api.send('PUT', path, { user: 'service', scope, body })
 
-test('an item with an older updated_at has no effect, and one of the same time replaces it', async () => {
+test('an item with an older updated_at has no effect, and one with the same updated_at replaces it', async () => {
   const item = (title: string, updated_at: number) => put('/internal/items/5', { title, updated_at: iso(updated_at) }, 'internal')
   const titles = () => api.published.filter(({ topic }) => topic === 'items').map(({ value }) => (value as { title: string }).title)
   for (const [title, at] of [
@@ -70,7 +70,7 @@ test.each([
   expect(api.published).toEqual([])
 })
 
-test('a name that no list can have, and a caller without the scope, are refused', async () => {
+test('an invalid list name and a caller without the scope are refused', async () => {
   const body = { kind: 'LIST', item_ids: ['1'] }
   expect((await put('/api/v1/editorial-lists/Picks', body, 'admin')).status).toBe(400)
   expect((await put('/api/v1/editorial-lists/picks', body, 'internal')).status).toBe(403)

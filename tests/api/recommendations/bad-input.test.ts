@@ -45,7 +45,7 @@ test('an invalid event of a batch is named, and no event of the batch is publish
   expect(api.published).toHaveLength(before)
 })
 
-test('users act for themselves only, and services for anybody', async () => {
+test('users act only for themselves, and services act for any user', async () => {
   const body = { ...VIEW, user_id: '43' }
   expect((await api.send('POST', '/api/v1/events', { user: '42', body })).status).toBe(403)
   expect((await api.send('POST', '/api/v1/events', { body })).status).toBe(401)
@@ -57,7 +57,7 @@ test('users act for themselves only, and services for anybody', async () => {
   expect((await api.send('POST', '/api/v1/events', { user: 'shop', scope: 'internal', body: VIEW })).status).toBe(400)
 })
 
-test('an event without an id has one that its repetition shares', async () => {
+test('an event without an id gets an id that a repetition of the event gets as well', async () => {
   for (let time = 0; time < 2; time++) {
     await api.send('POST', '/api/v1/events', { user: '42', body: { ...VIEW, item_id: 5, timestamp: NOW_SECONDS } })
   }
@@ -128,7 +128,7 @@ test('an unknown item has no similar items', async () => {
   expect((await api.send('GET', '/api/v1/items/1/similar?limit=0')).status).toBe(400)
 })
 
-test('without Kafka events are 503 with Retry-After, and lists continue', async () => {
+test('without Kafka, events get 503 with Retry-After, and lists still work', async () => {
   api.state.isKafkaAway = true
   const { status, headers } = await api.send('POST', '/api/v1/events', { user: '42', body: VIEW })
   expect([status, headers.get('retry-after')]).toEqual([503, '1'])

@@ -45,22 +45,23 @@ test('shows the user, the list, what was moved, and all candidates', async () =>
   expect(html).toContain('<dt>Model</dt><dd>rules-1</dd>')
   expect(html).toContain('<li>Item 1 <span class="soft">1</span></li>')
   expect(html).toContain('Because you watched “Item 1”')
-  // Texts of items are escaped.
+  // Item texts are escaped.
   expect(html).toContain('&lt;img src=x onerror=alert(1)&gt;')
   expect(html).not.toContain('<img')
-  // At most three items of a genre may be among the first 20. This list had to exceed the limit and move items.
+  // At most three items of a genre may be among the first 20. For this list, items were moved, and the limit was still
+  // exceeded.
   expect(html).toContain('Fewer than 20 items were left within the limit per genre')
   expect(html).toMatch(/<td class="number">\d+ down<\/td>/)
   expect(html).toMatch(/<th scope="row">neighbours<\/th><td class="number">2<\/td><td class="number">2<\/td>/)
   for (const name of RANKING_FEATURES) expect(html).toContain(`>${name.replaceAll('_', ' ')}</th>`)
 })
 
-test('everybody with the scope may see the page, also without the id of a user', async () => {
+test('every caller with the scope may see the page, even without a user id', async () => {
   const { status, html } = await open('explain?user_id=42', { subject: 'analyst@example.com' })
   expect([status, html.includes('Signed in as')]).toEqual([200, true])
 })
 
-test('explains what the API answers, and records nothing as served', async () => {
+test('explains the list that the API returns, and records nothing as served', async () => {
   const answer = await api.send('GET', '/api/v1/recommendations?user_id=42&limit=50', { user: '7', scope: 'internal' })
   const before = api.published.length
   const { html } = await open('explain?user_id=42')
@@ -72,7 +73,7 @@ test('explains what the API answers, and records nothing as served', async () =>
   expect(api.published).toHaveLength(before)
 })
 
-test('without a token the page leads to the sign-in and back, and other scopes are not enough', async () => {
+test('without a token, the page leads to the sign-in and back, and other scopes are not sufficient', async () => {
   const anonymous = await open('explain?user_id=42&context=homepage', { scope: null })
   expect([anonymous.status, anonymous.headers.get('location')]).toEqual([303, '/recommendations/sign-in?user_id=42&context=homepage'])
   const { status, html } = await open('explain?user_id=42', { scope: 'admin' })
@@ -95,7 +96,7 @@ test.each([
   expect(html).toContain(message)
 })
 
-test('an empty form is not an error, and an unknown user gets a list, too', async () => {
+test('an empty form is not an error, and an unknown user also gets a list', async () => {
   expect((await open('explain?user_id=&item_id=')).status).toBe(200)
   const { html } = await open('explain?user_id=99')
   expect(html).toContain('Nothing is known of what this user watched.')
@@ -128,7 +129,7 @@ test('compares trained versions, and groups of users in the newest training', as
   expect((await open('explain')).html).toContain('The training runs cannot be read now.')
 })
 
-test('groups of users have a beginning, and their numbers are read as they were written', () => {
+test('groups of users have a lower bound, and their numbers are read as they were written', () => {
   expect([0, 1, 9, 10, 49, 50, 5_000].map(interactionGroup)).toEqual([0, 1, 1, 10, 10, 50, 50])
   const groups = [
     { from: 0, questions: 3, candidate: 0.1, inForce: 0 },

@@ -32,7 +32,7 @@ interface Published {
   readonly value: any
 }
 
-/** Runs the API of recommendations on views and topics in memory. */
+/** Runs the recommendations API on in-memory views and topics. */
 export async function recommendationsApi({ open = openModel, readMs = 1_000 } = {}) {
   const strings = new Map<string, string | Buffer>()
   const hashes = new Map<string, Map<string, string | Buffer>>()
@@ -40,9 +40,9 @@ export async function recommendationsApi({ open = openModel, readMs = 1_000 } = 
   const published: Published[] = []
   const state = {
     isRedisAway: false,
-    /** Redis neither answers nor refuses. */
+    /** True while Redis neither responds nor refuses connections. */
     isRedisHung: false,
-    /** Reads that were sent to Redis. */
+    /** Number of reads that were sent to Redis. */
     reads: 0,
     isRedisEmptied: false,
     lostViews: [] as readonly string[],

@@ -3,7 +3,7 @@ import { lastLists } from '../../../api/recommendations/serve/last-lists.ts'
 
 const ITEM = { itemId: 1n, score: 0.5, recType: 'trending', channel: 'trending', sourceItemId: undefined } as const
 
-test('the last list of a user keeps nothing of the ranking, and is forgotten after half an hour', () => {
+test('the last list of a user contains no details of the ranking, and is forgotten after half an hour', () => {
   let now = 0
   const lists = lastLists(() => now)
   const details = { features: new Float64Array(500) }

@@ -45,7 +45,7 @@ async function list(query = '', scope = '') {
 }
 const idsOf = (body: { recommendations: { item_id: string }[] }) => body.recommendations.map(({ item_id }) => item_id)
 
-test('neighbours of the last items name the item that made them candidates, and trending items are marked as trending', async () => {
+test('neighbours of the last items name the item because of which they are candidates, and trending items are marked as trending', async () => {
   api.putUser('42:self', { page: null, self: self([1n, 2n]) })
   api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])
   api.putNeighbours(2n, [{ itemId: 44n, weight: 2 }])
@@ -90,7 +90,7 @@ test('many preferences leave room for the items of editors and for trending ones
   expect(explanations).toEqual(expect.arrayContaining(['Picked by our editors', 'Trending now', 'Because you like Brand 0']))
 })
 
-test('a hidden item and an inactive one are not in a list, nor on its later pages', async () => {
+test('hidden and inactive items are not in a list, not even on later pages', async () => {
   const first = await list('limit=10')
   api.putUser('42:self', { page: null, self: self([], { hidden: insertItem(NO_ITEMS, 11n, START, 10) }) })
   api.putItem(12n, { status: 'INACTIVE' })
@@ -129,7 +129,7 @@ test('unknown and inactive items take up no places among the trending and editor
   expect(idsOf(await list('rec_type=trending'))[0]).toBe('70')
 })
 
-test('a group that falls silent loses its list to the wider group as its events decay', async () => {
+test('when a group has no new events, the list of the wider group replaces its list as its events decay', async () => {
   api.putUser('42:self', { page: null, self: self([], { interactions: 0, country: 'DE', age_bucket: '25-34' }) })
   api.putTrending('age:25-34', [60n], 200)
   api.putTrending('country:DE', [50n], 400)
@@ -156,7 +156,7 @@ test('without Redis a known user gets the last list and a new user gets trending
   expect((await list()).degraded).toEqual([])
 })
 
-test('lists do not wait for a Redis that hangs: only a probe asks it, and it is used again when it answers', async () => {
+test('lists do not wait for a Redis that hangs: only a probe queries it, and it is used again when it responds', async () => {
   const { send, state, ...hung } = await recommendationsApi({ readMs: 5 })
   for (let id = 1n; id <= 20n; id++) hung.putItem(id, {})
   hung.putUser('42:self', { page: null, self: self([1n]) })
@@ -166,20 +166,20 @@ test('lists do not wait for a Redis that hangs: only a probe asks it, and it is 
   }
   expect((await ask()).body.degraded).toEqual([])
   state.isRedisHung = true
-  // The first lists find out.
+  // The first lists discover that Redis hangs.
   for (let list = 0; list < 2; list++) expect((await ask()).status).toBe(200)
   const before = state.reads
   for (let list = 0; list < 4; list++) {
     const { status, body } = await ask(1)
     expect([status, body.degraded[0], body.recommendations.length > 0]).toEqual([200, 'features', true])
   }
-  // A probe reads a user, which takes three commands.
+  // Only a probe was sent. It reads a user, which takes three commands.
   expect(state.reads - before).toBeLessThanOrEqual(3)
   state.isRedisHung = false
   await expect.poll(async () => (await ask()).body.degraded).toEqual([])
 })
 
-test('while the view is rebuilt, a user is not taken for a new one who has watched nothing', async () => {
+test('while the view is being rebuilt, a user does not count as a new user who has watched nothing', async () => {
   api.state.isRedisEmptied = true
   expect((await list()).degraded).toEqual(['features'])
   expect((await api.send('GET', '/internal/features/user/42', { user: 'x', scope: 'internal' })).status).toBe(503)
@@ -187,7 +187,7 @@ test('while the view is rebuilt, a user is not taken for a new one who has watch
   expect((await list()).degraded).toEqual([])
 })
 
-test('a list is not empty while Redis has lost the properties of items, and names this until they are back', async () => {
+test('a list is not empty while Redis has lost the properties of items, and reports this until they are back', async () => {
   api.state.lostViews = ['recommendation-items']
   const body = await list('limit=20')
   expect(body.recommendations).toHaveLength(20)
@@ -195,13 +195,13 @@ test('a list is not empty while Redis has lost the properties of items, and name
   api.state.lostViews = []
   const healed = await list('limit=20')
   expect([healed.degraded, healed.recommendations[0].title]).toEqual([[], expect.stringMatching(/^Item /)])
-  // The process keeps what it has read.
+  // The process keeps the properties that it has already read.
   api.state.lostViews = ['recommendation-items']
   api.state.now += 60_000
   expect((await list('limit=20')).recommendations[0].title).toMatch(/^Item /)
 })
 
-test('a list says when it is made without neighbours, because Redis has lost them', async () => {
+test('a list reports that it was made without neighbours if Redis has lost them', async () => {
   api.putUser('42:self', { page: null, self: self([1n]) })
   api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])
   api.state.lostViews = ['item-neighbours']
@@ -221,7 +221,7 @@ test('while Redis is unreachable, a user whose last list has no items left gets 
   expect(idsOf(await list())).toEqual(['30'])
 })
 
-test('explain shows channel and features, and the answer is recorded with the same numbers', async () => {
+test('explain shows channel and features, and the list is recorded with the same numbers', async () => {
   api.putUser('42:self', { page: null, self: self([1n]) })
   api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])
   const body = await list('limit=5&explain=true', 'internal')
@@ -233,7 +233,7 @@ test('explain shows channel and features, and the answer is recorded with the sa
   expect(value.items[0].features).toEqual(RANKING_FEATURES.map((name) => features[name]))
 })
 
-test('similar items are ranked by pairs over the root of both counts, and name what they share', async () => {
+test('similar items are ranked by pairs divided by the root of both counts, and name what they share', async () => {
   api.putStats(22n, 1_000)
   api.putNeighbours(2n, [
     { itemId: 22n, weight: 6 },
@@ -249,7 +249,7 @@ test('similar items are ranked by pairs over the root of both counts, and name w
   })
 })
 
-test('editors place items and change the boost of new ones, in their period', async () => {
+test('editors place items and change the boost of new ones, within the period of their list', async () => {
   api.putEditorial('picks', { kind: 'LIST', item_ids: [77n], contexts: ['homepage'], starts_at: START - 1, ends_at: START + 1_000 })
   const pick = async (query: string) => (await list(query)).recommendations.find(({ item_id }: { item_id: string }) => item_id === '77')
   expect((await pick('limit=50')).explanation).toBe('Picked by our editors')
@@ -257,7 +257,7 @@ test('editors place items and change the boost of new ones, in their period', as
   expect((await pick('limit=50'))?.explanation).not.toBe('Picked by our editors')
 })
 
-test('a preference is about the genre, a category or the attribute that it names, and about nothing else', async () => {
+test('a preference applies only to the genre, category or attribute that it names', async () => {
   for (const id of [71n, 72n]) api.putItem(id, { attributes: { genres: 'Drama', brand: 'Comedy', maker: 'Acme' } })
   for (const id of [73n, 74n]) api.putItem(id, { attributes: {}, category_path: 'Tools/Saws' })
   const preferring = async (category: string, value: string, weight = 1) => {

@@ -7,7 +7,7 @@ import { FUZZ_TIMEOUT_MS, fuzz } from '../../stack/fuzzer.ts'
 import { TOOLS } from '../../stack/servers.ts'
 import { type Asked, type CatalogStack, catalogStack, SOON } from '../catalog/stack.ts'
 
-/** The first run installs the Python packages. */
+/** Time limit of the setup. The first run installs the Python packages. */
 const SETUP_MS = 300_000
 const TEST_MS = 120_000
 const TRAINING_MS = 180_000
@@ -35,7 +35,7 @@ beforeAll(async () => {
     const response = await fetch(`${url}/internal/items/${id}`, { method: 'PUT', headers, body: JSON.stringify(body) })
     expect(response.status).toBe(204)
   }
-  // Creates three users who like comedies and one user who likes crime films.
+  // Three users like comedies, and one user likes crime films.
   for (const user of ['11', '12', '13']) for (let place = 0; place < 8; place++) await view(user, idOf(0, place))
   for (let place = 0; place < 6; place++) await view('14', idOf(2, place))
   await waitUntil(async () => (await list('11', 'limit=1')).body.recommendations?.length === 1, { what: 'items', ...SOON })
@@ -169,7 +169,7 @@ test(
   TEST_MS,
 )
 
-/** Sends events of 30 users who have watched items in the last days. Each user prefers the items of one genre. */
+/** Sends the events of 30 users who have watched items in the last few days. Each user prefers one genre. */
 async function sendVisits(): Promise<number> {
   const now = Math.floor(Date.now() / 1_000)
   const events = Array.from({ length: 30 * 12 }, (_, index) => {
@@ -254,8 +254,8 @@ test(
     const stranger = await list('26')
     expect([stranger.status, stranger.body.degraded]).toEqual([200, expect.arrayContaining(['features'])])
     expect(stranger.body.recommendations.length).toBeGreaterThan(0)
-    // A user who has already received a complete list receives the same list. Lists about an item lack the neighbours
-    // of the item.
+    // A user who has already received a complete list gets the same list again. Lists about an item lack its
+    // neighbours.
     const again = await list('22')
     expect([again.status, again.body.degraded]).toEqual([200, expect.arrayContaining(['features'])])
     const idsOf = ({ recommendations }: Asked['body']) => recommendations.map(({ item_id }: { item_id: string }) => item_id)

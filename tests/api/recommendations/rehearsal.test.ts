@@ -3,7 +3,7 @@ import { type RehearsalDeps, rehearsal } from '../../../api/recommendations/serv
 
 const DATA = { missing: 'still reading' as string | undefined }
 
-/** A rehearsal of lists that take `listMs` each, on a clock of its own. */
+/** Opens a rehearsal on a simulated clock. Each list takes `listMs`. */
 function opened({ size = 5_000, listMs = 1, ...changed }: { size?: number; listMs?: number } & Partial<RehearsalDeps> = {}) {
   const state = { ...DATA, time: 0, lists: 0 }
   const probe = rehearsal({
@@ -26,7 +26,7 @@ function opened({ size = 5_000, listMs = 1, ...changed }: { size?: number; listM
   return { probe, state }
 }
 
-test('the process is ready after some hundred lists, and does not repeat them', async () => {
+test('the process is ready after a few hundred lists, and does not repeat the rehearsal', async () => {
   const { probe, state } = opened()
   expect(await probe.check()).toBe('waits for the items')
   expect(state.lists).toBe(0)
@@ -50,7 +50,7 @@ test('slow lists end the rehearsal after two seconds', async () => {
   expect(state.time).toBeLessThan(2_300)
 })
 
-test('the process becomes ready although lists cannot be made, or a model is not fetched in time', async () => {
+test('the process becomes ready even if lists cannot be made or a model is not fetched in time', async () => {
   const broken = opened({ rehearse: () => Promise.reject(new Error('a fault')) })
   const slow = opened({ settled: () => new Promise(() => undefined), wait: async () => undefined })
   for (const { probe, state } of [broken, slow]) {

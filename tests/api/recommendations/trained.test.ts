@@ -11,13 +11,13 @@ import { publishBundle } from './model/bundle.ts'
 
 const ITEMS = 60n
 const HOUR_MS = 3_600_000
-/** Returns the axis of an item's vector. Each axis has a third of the items. */
+/** Returns the axis of an item's vector. A third of the items is on each axis. */
 const axisOf = (itemId: bigint) => Number(itemId % 3n)
 
 const broken = { vectors: false, ranking: false }
 let opened: OpenModel
 
-/** Opens a model whose parts can break. */
+/** Opens a model whose parts fail while `broken` says so. */
 async function openBrittle(folder: string): Promise<OpenModel> {
   const model = await openModel(folder)
   opened = model
@@ -87,7 +87,7 @@ interface Listed {
 const similarities = (body: { recommendations: Listed[] }) =>
   body.recommendations.filter(({ explain }) => explain.channel !== 'exploration').map(({ explain }) => explain.features.vector_similarity)
 
-test('a record puts a model into force: it names itself, and near vectors come first; without it rules answer again', async () => {
+test('a record puts a model into force: lists name the model, and near vectors come first; without a model, rules are used again', async () => {
   const { list, before, version, put } = await trainedApi()
   expect([before.model_version, new Set(similarities(before))]).toEqual(['rules-1', new Set([0])])
   const body = await list()
@@ -101,7 +101,7 @@ test('a record puts a model into force: it names itself, and near vectors come f
   expect((await list()).model_version).toBe('rules-1')
 })
 
-test('the recorded features of an answer give exactly the scores that were served', async () => {
+test('the recorded features of a list give exactly the scores that were served', async () => {
   const { api, list } = await trainedApi()
   const { request_id, model_version } = await list()
   const { value } = api.published.findLast(({ topic }) => topic === 'recommendations-served')!
@@ -113,7 +113,7 @@ test('the recorded features of an answer give exactly the scores that were serve
   expect(Array.from(opened.score(features, served.length)!)).toEqual(served.map(({ score }) => score))
 })
 
-test('without vectors the trees rank what neighbours and trends bring', async () => {
+test('without vectors, the trees rank candidates from neighbours and trends', async () => {
   const { list, version } = await trainedApi()
   broken.vectors = true
   const body = await list()
@@ -134,7 +134,7 @@ test('without trees the candidates are sorted by the similarity of their vectors
   expect(body.recommendations[0].score).toBeCloseTo(1, 3)
 })
 
-test('without both the rules answer, and similar items go by category', async () => {
+test('without both, the rules rank the candidates, and similar items are based on the category', async () => {
   const { api, list } = await trainedApi()
   Object.assign(broken, { vectors: true, ranking: true })
   const body = await list()
@@ -142,7 +142,7 @@ test('without both the rules answer, and similar items go by category', async ()
   expect((await api.send('GET', '/api/v1/items/3/similar')).status).toBe(200)
 })
 
-test('a model of more than six hours is used, and the answer names its age', async () => {
+test('a model that is older than six hours is used, and the response reports its age', async () => {
   const { api, list, version } = await trainedApi()
   api.state.now = START + 5 * HOUR_MS + 1
   const body = await list()

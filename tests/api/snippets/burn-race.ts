@@ -2,21 +2,21 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { Asked, SnippetStack } from './stack.ts'
 
-/** Many readers, each with a separate key, compete for a snippet that has fewer reads left than there are readers. */
+/** Many readers, each with a separate key, compete for a snippet with fewer remaining reads than readers. */
 export interface BurnRace {
-  /** Adds that many concurrent readers. */
+  /** Adds concurrent readers. */
   enter(readers: number): void
   /**
-   * Resolves when every reader has an answer. Checks that the number of readers who got the content equals the number
-   * of reads that the snippet had.
+   * Resolves when every reader has a response. Checks that exactly as many readers got the content as the snippet had
+   * reads.
    */
   finish(): Promise<void>
 }
 
 const RETRY_MS = 200
-/** Time limit for the last answer, counted from the end of the faults. */
+/** Time limit for the last response, from the end of the faults. */
 const GIVE_UP_MS = 120_000
-/** The address of all requests, because an idempotency key belongs to one caller. */
+/** The client address of all requests. It is always the same, because an idempotency key belongs to one caller. */
 const ADDRESS = { 'x-forwarded-for': '10.200.0.3' }
 
 export async function burnRace(stack: SnippetStack, name: string, reads: number): Promise<BurnRace> {
@@ -26,8 +26,7 @@ export async function burnRace(stack: SnippetStack, name: string, reads: number)
   const path = `/api/v1/pastes/${made.body.paste_id}`
   const answers: Promise<Asked>[] = []
   /**
-   * Time after which readers give up. `finish` sets it. Until then readers never give up, because faults may last that
-   * long.
+   * Time at which readers give up. Readers do not give up before `finish` sets it, because faults may last that long.
    */
   let giveUpAt = Infinity
 
@@ -39,14 +38,14 @@ export async function burnRace(stack: SnippetStack, name: string, reads: number)
   }
 
   /**
-   * Sends the request of a reader. After a 503 or without an answer, repeats it with the same key through another
+   * Sends the request of a reader. After a 503 or a failed connection, repeats it with the same key through another
    * instance.
    */
   async function untilAnswered(reader: number): Promise<Asked> {
     for (let attempt = 0; ; attempt++) {
       const answer = await ask(reader, attempt).catch(() => undefined)
       if (answer !== undefined && answer.status !== 503) return answer
-      if (Date.now() > giveUpAt) throw new Error(`reader ${reader} was never answered: ${answer?.text}`)
+      if (Date.now() > giveUpAt) throw new Error(`reader ${reader} never got a final response: ${answer?.text}`)
       await delay(RETRY_MS)
     }
   }

@@ -14,8 +14,7 @@ test(
     onTestFinished(() => stack.finish())
     const get = (path: string, headers: Record<string, string>, api: number) => stack.send('GET', path, { headers, api: stack.apis[api] })
 
-    // Every instance can read snippets, lists and versions, and each remaining read of a snippet that burns is granted
-    // once.
+    // Every instance can read snippets, lists and versions, and grants each remaining read of a burning snippet once.
     const owner = await stack.bearer('42')
     const titles = Array.from({ length: SNIPPETS }, (_, index) => `number ${index}`)
     const made = await Promise.all(titles.map((title) => stack.create({ content: `content of ${title}`, title }, owner)))
@@ -36,8 +35,8 @@ test(
     const reads = await Promise.all(titles.map((_, index) => get(`/api/v1/pastes/${burning.body.paste_id}`, {}, index % 2)))
     expect(reads.filter(({ status }) => status === 200)).toHaveLength(2)
 
-    // Without Kafka, snippets and lists stay readable, and a change gets a 503 with a command id. If the change is
-    // repeated with that id when Kafka is back, it is made once.
+    // Without Kafka, snippets and lists stay readable, and a change gets a 503 with a command id. Repeating the change
+    // with that id when Kafka is back makes it exactly once.
     const other = await stack.bearer('43')
     const kept = await stack.create({ content: 'still here' }, other)
     const last = await stack.create({ content: 'one read', burn_after_reads: 1 })

@@ -9,15 +9,15 @@ import { contentOf } from '../../stack/content-of.ts'
 import { type SnippetStack, snippetStack } from './stack.ts'
 
 const SETUP_TIMEOUT_MS = 120_000
-/** Time limit of the test, which takes half a minute on an idle machine. */
+/** Time limit of the test. It takes half a minute on an idle machine. */
 const TEST_TIMEOUT_MS = 150_000
-/** Takes the place of an hour. */
+/** Replaces the usual time limit for erasures, which is an hour. */
 const ERASE_WITHIN_SECONDS = 10
-/** Time within which everything must be erased. It is long enough for a busy machine. */
+/** How soon everything must be erased, on a busy machine. */
 const GONE = { timeoutMs: 100_000, intervalMs: 1_000 }
 const SOON = { timeoutMs: 40_000, intervalMs: 200 }
 
-/** All compacted topics with content of snippets, as opposed to ids alone. */
+/** All compacted topics that contain contents of snippets, not only ids. */
 const COMPACTED = ['snippet-decisions', 'snippet-texts', 'snippet-blobs', 'snippets-records-changelog', 'snippets-blobs-changelog']
 const QUICKLY = { 'segment.ms': '1000', 'max.compaction.lag.ms': '1000', 'file.delete.delay.ms': '100' }
 const KEPT_SHORTLY = { 'segment.ms': '1000', 'retention.ms': '2000', 'file.delete.delay.ms': '100' }
@@ -27,7 +27,7 @@ const BROKER = {
   'log.cleaner.backoff.ms': 500,
 }
 const HASH_CHARACTERS = 64
-/** Number of anonymous snippets per round, which is enough for each of the four partitions to get some. */
+/** Number of anonymous snippets per round: enough for each of the four partitions to get some. */
 const SNIPPETS_PER_ROUND = 12
 
 let stack: SnippetStack
@@ -60,8 +60,8 @@ async function keepOldPartsShortly(): Promise<void> {
 }
 
 /**
- * Returns the names of merged parts, which no query reads any more. ClickHouse deletes them when its clean-up runs
- * next, which may be minutes later.
+ * Returns the names of parts that were merged into others. No query reads them any more, but ClickHouse deletes them
+ * only in its next clean-up, which may be minutes later.
  */
 async function mergedParts(): Promise<Set<string>> {
   const names = await query(`SELECT name FROM system.parts WHERE table = 'snippets' AND NOT active`)
@@ -75,7 +75,7 @@ async function query(body: string): Promise<string> {
   return await answer.text()
 }
 
-/** Returns the folders of all stores by name, in the order in which the test reports them. */
+/** Returns the folders of all stores by name. */
 function places(): Record<string, string> {
   const { path } = stack.folder
   return {
@@ -88,8 +88,8 @@ function places(): Record<string, string> {
 }
 
 /**
- * Returns the stores that contain one of these byte strings, with the first matching file of each store. In Kafka, a
- * tombstone remains for a day, and its key may be the hash of a content.
+ * Returns the stores that contain one of these byte strings, with the first matching file of each. Keys of tombstones
+ * in Kafka do not count: they remain for a day and may be the hash of a content.
  */
 function holding(needles: readonly Buffer[], merged: ReadonlySet<string> = new Set()): Record<string, string> {
   const found: Record<string, string> = {}
@@ -116,8 +116,8 @@ function avroLong(value: bigint): Buffer {
 }
 
 /**
- * Creates snippets of other users. Their records make the broker close segments, so that the test need not wait for the
- * ticks of the topology.
+ * Creates snippets of other users. Their records make the broker close segments, so that the test does not have to wait
+ * for the ticks of the topology.
  */
 async function othersCreate(): Promise<void> {
   await Promise.all(Array.from({ length: SNIPPETS_PER_ROUND }, () => stack.create({ content: `other ${randomBytes(4).toString('hex')}` })))

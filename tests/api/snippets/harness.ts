@@ -20,7 +20,7 @@ import { snippetsView } from '../../../state/views/snippets/snippets.ts'
 import { decidedWorld } from '../kit/commands/decided-world.ts'
 import { START, type TokenClaims, testApp } from '../kit/harness.ts'
 
-/** The command time-out, which is much longer than a decision in memory takes. */
+/** The command time-out. It is much longer than a decision in memory takes. */
 const TIMEOUT_MS = 100
 const REPEATABLE_MS = 3_300_000
 
@@ -41,8 +41,8 @@ export async function snippetsApi(
   const now = () => clock.now
   const counted: string[] = []
   /**
-   * The rows that ClickHouse returns, the queries that it received, and the number of partitions with which it has
-   * caught up.
+   * State of the fake ClickHouse: the rows that it returns, the words that were searched for, and the number of
+   * partitions with which the table has caught up.
    */
   const found = { rows: [] as [string, number][], words: [] as string[], caughtUp: snippetTexts.partitions }
   const tables: TableReader = {
@@ -81,7 +81,7 @@ export async function snippetsApi(
   const create = (fields: object, as?: TokenClaims, path = '/api/v1/pastes') =>
     send('POST', path, { body: JSON.stringify(fields), as, headers: { 'content-type': 'application/json' } })
 
-  /** Advances the clock of the API and of the topology, which then ticks. */
+  /** Advances the clock of the API and of the topology. The topology then ticks. */
   function advance(ms: number): void {
     clock.now += ms
     api.clock.now += ms

@@ -14,7 +14,7 @@ type Api = Awaited<ReturnType<typeof snippetsApi>>
 const error = ({ status, body }: { status: number; body: { error: string } }) => [status, body.error]
 const keyed = (key: string) => ({ 'content-type': 'application/json', 'idempotency-key': key })
 
-/** Returns a function that sends the same request with the same key each time. */
+/** Returns a function that sends the same request with the same key on each call. */
 function repeated({ send }: Api, path: string, fields: object, as?: { sub: string }) {
   return () => send('POST', path, { body: JSON.stringify(fields), as, headers: keyed('mine') })
 }
@@ -93,7 +93,7 @@ describe('a repeated read of a burning snippet', () => {
     return { ...api, id: body.paste_id as string, hash: body.content_hash as string, read }
   }
 
-  test.each(['', '/raw'])('gets the first answer after the last read (%s), but only with its key', async (path) => {
+  test.each(['', '/raw'])('gets the first response after the last read (%s), but only with its key', async (path) => {
     const { read, loseRedis } = await burning()
     const first = await read('mine', path)
     expect([first.status, first.text.includes('secret')]).toEqual([200, true])
@@ -106,7 +106,7 @@ describe('a repeated read of a burning snippet', () => {
     expect(error(await read('another'))).toEqual([404, 'paste_not_found'])
   })
 
-  test('gets the first answer even if other readers took the last read', async () => {
+  test('gets the first response even if other readers took the last read', async () => {
     const { read } = await burning({ burn_after_reads: 2 })
     await read('one')
     await read('two')
@@ -136,7 +136,7 @@ describe('a repeated read of a burning snippet', () => {
     expect((await read('mine')).body.content).toBe('secret')
   })
 
-  test('does not prolong the life of the content, and is not found once the record of the snippet has expired', async () => {
+  test('does not extend the retention of the content, and gets 404 once the record of the snippet has expired', async () => {
     const { read, hash, id, draftFolder, redis } = await burning()
     await read('mine')
     const file = join(dirname(draftFolder), hash.slice(0, 2), `${hash}.zst`)

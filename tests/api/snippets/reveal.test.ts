@@ -28,7 +28,7 @@ describe('revealing a snippet with limited reads', () => {
     return { ...api, path, id: body.paste_id as string, form, press }
   }
 
-  test('can be repeated with the same form when the answer was lost, even from another address', async () => {
+  test('can be repeated with the same form when the response was lost, even from another address', async () => {
     const { form, press, loseRedis, path, send } = await burning()
     const [mine, other] = [await form(), await form()]
     expect(mine).not.toBe(other)
@@ -60,7 +60,8 @@ describe('revealing a snippet with limited reads', () => {
     expect([page.status, page.headers.get('referrer-policy')]).toEqual([200, 'same-origin'])
     const own = await press({ 'sec-fetch-site': 'same-origin' })
     expect([own.status, own.text.includes('secret')]).toEqual([200, true])
-    // Without Sec-Fetch-Site, the origin header is enough. The answer is 404 because the only read has been used.
+    // Without Sec-Fetch-Site, a matching Origin header is sufficient. The status is 404 because the only read has been
+    // used.
     expect((await press({ origin: 'http://localhost' })).status).toBe(404)
   })
 

@@ -25,7 +25,7 @@ const get = (path: string, headers: Record<string, string> = {}, api = 0) => sta
 const error = (answer: { status: number; body: { error: string } }) => [answer.status, answer.body?.error]
 
 describe('a snippet', () => {
-  test('is readable through every instance once its creation is answered', async () => {
+  test('is readable through every instance as soon as its creation has succeeded', async () => {
     const content = 'import os\n\ndef main():\n    print("héllo")\n'
     const made = await stack.create({ content, title: 'Greeting', expiration: '1h', visibility: 'public' })
     expect(made.status).toBe(201)
@@ -64,7 +64,7 @@ describe('a snippet', () => {
     }
     const ways: [bytes: number, create: (content: string) => Promise<Asked>][] = [
       [TEN_MIB, (content) => stack.send('POST', '/api/v1/pastes?title=big', { body: content, headers: text })],
-      // Each variant is slightly different, because existing content would not be stored again.
+      // Each content has a different length, because existing content would not be stored again.
       [TEN_MIB / 2, (content) => stack.create({ content, title: 'big' })],
       [TEN_MIB / 2 + 1, (content) => stack.send('POST', '/api/v1/pastes', { body: formOf(content) })],
     ]
@@ -215,8 +215,8 @@ test('the total of a search leaves out snippets with limited reads, whose langua
   const dave = await stack.bearer('4004')
   const fields = { content: 'program', visibility: 'public', language: 'haskell' }
   await stack.create({ ...fields, burn_after_reads: 2 }, dave)
-  // The table gets the snippets of one user in the order of their creation, so the first snippet is in the table as
-  // soon as the search finds the second.
+  // The table gets the snippets of a user in the order of their creation, so once the search finds this one, the first
+  // is in the table as well.
   const made = await stack.create({ ...fields, title: 'Quokka' }, dave)
   const search = async (q: string) => (await get(`/api/v1/pastes?q=${q}`)).body
   await waitUntil(async () => (await search('quokka'))?.total === 1, { what: 'the search', ...SOON })
@@ -265,7 +265,7 @@ describe('a burning snippet', () => {
     )
   })
 
-  test('gives a repeated read with the same key its first answer', async () => {
+  test('gives a repeated read with the same key the first response', async () => {
     const made = await stack.create({ content: 'once, but surely', burn_after_reads: 1 })
     const headers = { 'idempotency-key': 'my read', 'x-forwarded-for': '10.200.0.2' }
     const read = await get(`/api/v1/pastes/${made.body.paste_id}`, headers)

@@ -69,7 +69,7 @@ describe('creating a snippet', () => {
     expect([read.body.title, read.body.content]).toEqual(['\u00e9', decomposed])
   })
 
-  test('is abandoned after 25 seconds if the body arrives too slowly, and leaves nothing behind', async () => {
+  test('is aborted after 25 seconds if the body arrives too slowly, and leaves nothing behind', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     const { app, draftFolder } = await snippetsApi()
@@ -77,7 +77,7 @@ describe('creating a snippet', () => {
     let pieces = 0
     const body = new ReadableStream<Uint8Array>({
       pull(controller) {
-        // Sends more than fits into the memory buffer, and then nothing.
+        // Sends more than fits into the buffer in memory, and then nothing.
         if (pieces++ === 0) return controller.enqueue(Buffer.alloc(100_000, 'x'))
         asked.resolve()
         return new Promise(() => undefined)
@@ -117,7 +117,7 @@ describe('creating a snippet', () => {
 })
 
 describe('the creation rate', () => {
-  /** Runs the limiter in front of the service, with counters in memory. */
+  /** Creates a limiter with the seeded rules and in-memory counters. */
   function limitsInForce(): RequestLimits {
     const { store } = exactCounters(() => START * 1_000)
     const rules = compileRules(seededLimits)

@@ -13,7 +13,7 @@ import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
 
-/** Time limit within which processes must notice that a server is down, and must catch up afterwards. */
+/** Time limit for processes to notice that a server is down, and to catch up afterwards. */
 export const SOON = { timeoutMs: 60_000, intervalMs: 50 }
 
 export interface Asked {
@@ -25,16 +25,19 @@ export interface Asked {
 }
 
 export interface SnippetStackOptions {
-  /** Address of a Redis Cluster node, instead of starting a separate Redis. */
+  /** Address of a node of a Redis Cluster to use. By default, a separate Redis is started. */
   readonly redisCluster?: string
   readonly brokerSettings?: BrokerSettings
-  /** Starts a ClickHouse for this stack alone, so that a test may look at its files. */
+  /** Starts a ClickHouse that only this stack uses, so that a test can inspect its files. */
   readonly ownClickhouse?: boolean
   /** Number of API processes. Default 2. */
   readonly apiCount?: number
-  /** Further settings of the worker and the APIs. */
+  /** Additional settings of the worker and the APIs. */
   readonly env?: Readonly<Record<string, string>>
-  /** Called once the topics exist, before anything uses them. */
+  /**
+   * Called with the brokers once the topics exist, before anything uses them, for example to change their
+   * configuration.
+   */
   readonly onTopics?: (brokers: string) => Promise<void>
 }
 
@@ -87,7 +90,7 @@ export async function snippetStack(options: SnippetStackOptions = {}) {
     return { authorization: `Bearer ${await mintToken(key, claims)}` }
   }
 
-  /** Sends a request. Each request has a different client address, so that none reaches a rate limit. */
+  /** Sends a request. Each has a different client address, so that no client reaches a rate limit. */
   async function send(
     method: string,
     path: string,
@@ -113,7 +116,7 @@ export async function snippetStack(options: SnippetStackOptions = {}) {
   return {
     folder,
     kafka,
-    /** undefined if the caller passed a Redis. */
+    /** Undefined if the caller passed a Redis. */
     redis,
     env,
     apis,

@@ -7,18 +7,18 @@ import { startServer } from '../../../api/kit/server.ts'
 import { type Slot, type StreamsOptions, streams } from '../../../api/snippets/streams.ts'
 import { snippetsApi } from './harness.ts'
 
-/** Content of a snippet that exceeds both a chunk of decompression and the buffer of a closed file. */
+/** Content that is longer than a chunk of the decompression and than the read buffer of a file. */
 const LONG = Array.from({ length: 100_000 }, (_, index) => `line ${(index * 7_919) % 100_003}`).join('\n')
-/** Sockets on one machine buffer several megabytes. */
+/** A size above what sockets on one machine buffer, which is several megabytes. */
 const MORE_THAN_SOCKETS_BUFFER = 10_485_760
 const WAIT_MS = 20
 const SOON = { timeout: 10_000 }
 const ADDRESS = '10.0.0.9'
-/** For transfers that are never cut off. */
+/** The callback for transfers that are never cut off. */
 const stays = () => undefined
 const TEXT = { 'content-type': 'text/plain' }
 
-/** Opens an API that allows one incoming and one outgoing content at a time, unless the options say otherwise. */
+/** Opens an API that, by default, allows only one upload and one download of long content at a time. */
 async function narrowApi(others: Partial<StreamsOptions> = {}) {
   const clock = { ms: 0 }
   const options = {
@@ -50,7 +50,7 @@ function haltingBody() {
   return { body: Readable.toWeb(Readable.from(pieces())) as unknown as ReadableStream, goOn: resolve }
 }
 
-test('requests wait for a slot in order, and get a 503 with Retry-After if too many wait or one waits too long', async () => {
+test('requests wait for a slot in order, and get a 503 with Retry-After if too many are waiting or the wait is too long', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   const places = streams({ places: 2, placesPerCaller: 2, maxWaiting: 2, maxWaitingPerCaller: 2, waitMs: 1_000 })
@@ -72,15 +72,15 @@ test('requests wait for a slot in order, and get a 503 with Retry-After if too m
   expect(places.running).toBe(2)
 })
 
-test('a caller may use only a share of the slots and of the queue, and an IPv6 /64 is one caller', async () => {
+test('a caller may use only a share of the slots and of the queue, and an IPv6 /64 network counts as one caller', async () => {
   const places = streams({ places: 4, placesPerCaller: 2, maxWaiting: 4, maxWaitingPerCaller: 1, waitMs: 60_000 })
   const slots = [await places.take('2001:db8::1', stays), await places.take('2001:db8::2', stays)]
   const waiting = places.take('2001:db8::3', stays)
   await expect(places.take('2001:db8::4', stays)).rejects.toMatchObject({ definition: { code: 'unavailable' } })
   slots.push(await places.take('2001:db8:0:1::1', stays), await places.take('10.0.0.1', stays))
   const other = places.take('10.0.0.2', stays)
-  // The caller of the first waiting request already has all slots that one caller may have. The second waiting request
-  // therefore gets this slot.
+  // The caller of the first waiting request already has its maximum number of slots, so the second waiting request gets
+  // this slot.
   slots[3].giveBack()
   slots.push(await other)
   slots[0].giveBack()
@@ -89,9 +89,7 @@ test('a caller may use only a share of the slots and of the queue, and an IPv6 /
 })
 
 describe('while another request waits', () => {
-  /**
-   * Takes all slots, each from a different address. Within six seconds, each slot transfers the given number of bytes.
-   */
+  /** Fills all slots, each from a different address. Within six seconds, each transfers the given number of bytes. */
   async function fullOf(bytes: readonly number[]) {
     const clock = { ms: 0 }
     const size = { places: bytes.length, placesPerCaller: bytes.length }
@@ -138,7 +136,7 @@ describe('while another request waits', () => {
     expect(await waiting).toBeDefined()
   })
 
-  test('if a caller has used up its share, its waiting requests cut off only its own transfers', async () => {
+  test("waiting requests of a caller that has used up its share cut off only the caller's own transfers", async () => {
     const clock = { ms: 0 }
     const size = { places: 3, placesPerCaller: 1, maxWaiting: 1, maxWaitingPerCaller: 1 }
     const places = streams({ ...size, waitMs: WAIT_MS, monotonic: () => clock.ms })
@@ -172,7 +170,7 @@ test('a reader below the minimum rate is cut off when a request from any address
   const reader = slow.body!.getReader()
   await reader.read()
   monotonic.ms = 60_000
-  // The API cuts slow readers off only while another request waits for a slot.
+  // This reader is slow, but is not cut off until another request waits for a slot.
   await reader.read()
   monotonic.ms = 120_000
   expect(await (await from('10.0.0.2', long)).text()).toBe(LONG)
@@ -200,7 +198,7 @@ test('a reader that stops reading is disconnected when another waits', async () 
     await body?.cancel()
     return status
   }
-  // Only after the socket's buffers are full does the server measure the speed of the reader.
+  // This is repeated, because the server measures the speed of the reader only after the socket's buffers are full.
   await expect.poll(statusOfAnother, SOON).toBe(200)
   await expect.poll(server.connections, SOON).toBe(0)
 })
@@ -211,7 +209,7 @@ test('an upload below the minimum rate gets a 408 when another waits, and leaves
   const post = { method: 'POST', headers: TEXT }
   const slow = from('10.0.0.1', '/api/v1/pastes', { ...post, body })
   await expect.poll(() => incoming.running).toBe(1)
-  // The time of the slot starts when the first half of the body is stored.
+  // Waits until the first half of the body is stored. The time limit of the slot starts at that moment.
   await expect.poll(() => readdirSync(draftFolder).length).toBe(1)
   async function statusOfAnother(): Promise<number> {
     monotonic.ms += 120_000
@@ -269,7 +267,7 @@ test('a reader that reads nothing for a minute loses its slot, and its response 
   await expect(stalled.text()).rejects.toThrow()
 })
 
-test('a burning snippet loses no read if no slot is free', async () => {
+test('a burning snippet does not lose a read if no slot is free', async () => {
   const { app, create, outgoing } = await narrowApi()
   const { body } = await create({ content: LONG, burn_after_reads: 1 })
   const slot = await outgoing.take(ADDRESS, stays)

@@ -22,7 +22,7 @@ export interface Published {
   readonly value: unknown
 }
 
-/** Opens the trends API on fakes. Published records reach the view as through a sink, unless `sink` is off. */
+/** Opens the trends API on fakes. Published records reach the view as if through a sink, unless `sink` is off. */
 export async function trendsApi(options: { caughtUp?: boolean } = {}) {
   const redis = fakeRedis()
   const published: Published[] = []
@@ -56,7 +56,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
     async query(request) {
       const { tables } = request.query_params as { tables?: string[] }
       if (tables !== undefined) return { json: async <Row>() => tables.map((name) => [name, table.caughtUp]) as Row[] }
-      // These tests have no volumes that add to others.
+      // Returns no late volumes, which would be added to others, because these tests do not use them.
       if (request.query.includes("adds_as != ''")) return { json: async <Row>() => [] as Row[] }
       table.requests.push(request)
       if (table.error !== undefined) throw table.error
@@ -123,7 +123,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
   return { ...api, redis, kafka, table, blocked, serviceMetrics: metrics, published, putList, get, send, service }
 }
 
-/** Creates a table of blocked terms that applies each change at once. The real table needs a few milliseconds. */
+/** Creates a table of blocked terms that applies each change immediately. The real table takes a few milliseconds. */
 function fakeBlockedTerms() {
   const terms = new Map<string, BlockedTerm>()
   return {

@@ -23,7 +23,7 @@ async function world() {
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => `term${from + index}`)
 
 describe('a blocked term', () => {
-  test('leaves the list, whose following terms move up, and returns when it is unblocked', async () => {
+  test('disappears from the list, so that the following terms move up, and returns when it is unblocked', async () => {
     const { putList, termsOf, block, unblock, get } = await world()
     putList()
     const before = await get('/v1/trends')
@@ -37,7 +37,7 @@ describe('a blocked term', () => {
     expect((await get('/v1/trends')).text).toBe(before.text)
   })
 
-  test('leaves lists that come later', async () => {
+  test('disappears from later lists', async () => {
     const { putList, termsOf, block, clock } = await world()
     putList()
     await block('term1')
@@ -46,7 +46,7 @@ describe('a blocked term', () => {
     expect(await termsOf('/v1/trends')).toEqual(['term2', 'term3'])
   })
 
-  test('leaves personalized lists and past ones', async () => {
+  test('disappears from personalized and past lists', async () => {
     const { putList, termsOf, block, bearer, table } = await world()
     putList()
     table.rows = ['term1', 'term2'].map((term) => [START / 1000, term, term, 1, 1, '', [], 1, 1, START, 1, []])
@@ -57,7 +57,7 @@ describe('a blocked term', () => {
     expect(personal).toEqual(range(2, 31))
   })
 
-  test('leaves the names of other trends, whose ETags change', async () => {
+  test('disappears from the variants of other trends, and the ETags of their lists change', async () => {
     const { putList, get, block, bearer, table } = await world()
     const topic = { variants: ['#Victim', 'other'], related: ['victim'] }
     putList({ entries: [entry('term1', { ...topic, score: 40 }), ...terms(40).slice(1)] })
@@ -72,12 +72,12 @@ describe('a blocked term', () => {
     expect(after.headers.get('etag')).not.toBe(before.headers.get('etag'))
     expect((await get('/v1/trends?personalized=true', await bearer({ sub: '42' }))).body.trends[0]).toMatchObject(shown)
     expect((await get(`/v1/trends/1/past?at=${AT}`)).body.trends[0]).toMatchObject({ term: 'term1', variants: ['other'] })
-    // Blocks a second term, which is an entry of the list and not only a variant.
+    // Blocks a second term that is itself an entry of the list, not only a variant.
     await block('term2')
     expect((await get('/v1/trends')).body.trends).toMatchObject([shown, { term: 'term3' }, ...new Array(28).fill({})])
   })
 
-  test('leaves a shorter list while the candidates are of another version', async () => {
+  test('leaves the list shorter while the candidates are from another version', async () => {
     const { putList, termsOf, get, block, redis, bearer } = await world()
     putList()
     for (const partition of [0, 1, 2, 3])
@@ -95,7 +95,7 @@ describe('a blocked term', () => {
     expect((await get('/v1/trends/term1/history?hours=1')).body.data_points.at(-1).volume).toBe(3)
   })
 
-  test('leaves answers that the server keeps', async () => {
+  test('disappears from responses that the server has cached', async () => {
     const { app, answers, putList, block, clock } = await world()
     putList()
     await app.request('/v1/trends', {}, { incoming: { url: '/v1/trends' } })
@@ -113,12 +113,13 @@ describe('a blocked term', () => {
     clock.now += 900
     await get('/v1/trends')
     expect(redis.state.reads).toBe(reads)
-    // The reads are those of the positions, the list and the candidates, each with its version and its caught-up flag.
+    // The expected reads are those of the positions, the list and the candidates, each with its version and caught-up
+    // flag.
     expect(reads).toBeLessThanOrEqual(12)
   })
 })
 
-test('no list is shown until the blocked terms are known', async () => {
+test('no list is served before the blocked terms are known', async () => {
   const { putList, get, blocked, table } = await world()
   putList()
   table.rows = [[START / 1000, 'a', 'a', 1, 1, '', [], 1, 1, START, 1, []]]

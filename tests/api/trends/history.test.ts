@@ -9,7 +9,7 @@ import { trendsApi } from './harness.ts'
 const HOUR_MS = 3_600_000
 const MAX_STEPS = 10_000
 
-test('a series is zero-filled and ends with the running step', async () => {
+test('a series is zero-filled and ends with the current step', async () => {
   const { get, table, clock } = await trendsApi()
   clock.now = START + 61_000
   table.rows = [
@@ -84,7 +84,7 @@ test('answers not_ready while the table is being filled, because missing rows pr
   expect((await get('/v1/trends/x/history')).status).toBe(200)
 })
 
-test('steps cover the requested hours, end with the running one, and never exceed the limit', () => {
+test('steps cover the requested hours, end with the current step, and never exceed the limit', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 4e12 }),

@@ -40,7 +40,7 @@ test('answers 202 for interests that are stored but not readable yet', async () 
   expect((await send('PUT', PATH, { topic_weights: { a: 1 } }, await bearer({ sub: '1' }))).status).toBe(202)
 })
 
-test('a profile of another service with a later time does not pass for the new one, and a time that is none is null', async () => {
+test('a profile of another service with a later time does not count as the new one, and an invalid time is null', async () => {
   const { get, send, bearer, kafka, redis } = await trendsApi()
   const headers = await bearer({ sub: '1' })
   const partition = partitionFor(Buffer.from('1'), 4)
@@ -74,7 +74,7 @@ test.each([
   expect(published).toEqual([])
 })
 
-test('an error names few of many wrong topics, and repeats no long ones', async () => {
+test('an error names only a few of many wrong topics, and does not repeat long ones', async () => {
   const { send, bearer } = await trendsApi()
   const headers = await bearer({ sub: '1' })
   const exclude_topics = Array.from({ length: 1_000 }, () => '#')

@@ -115,12 +115,12 @@ describe('GET /v1/trends', () => {
     for (const name of ['etag', 'cache-control', 'content-type']) expect(head.headers.get(name)).toBe(headers.get(name))
   })
 
-  test('asks Redis once a second, however many requests arrive', async () => {
+  test('queries Redis once a second, however many requests arrive', async () => {
     const { get, putList, redis, clock } = await trendsApi()
     putList()
     await Promise.all(Array.from({ length: 20 }, (_, index) => get(`/v1/trends?limit=${index + 1}`)))
     const first = redis.state.reads
-    // Each query asks for the positions of the partition in two topics, the list's version, the list, and the caught-up
+    // Each query reads the positions of the partition in two topics, the list's version, the list, and the caught-up
     // flag of each.
     expect(first).toBe(7)
     clock.now += SECOND_MS
@@ -139,7 +139,7 @@ describe('GET /v1/trends', () => {
     for (let step = 0; step < 8; step++) {
       clock.now += 400
       for (const target of targets) expect(answers.get(target, clock.now), `${target} after ${step + 1} steps`).toBeDefined()
-      // Lets the query that has begun complete.
+      // Lets the running query complete.
       await new Promise((done) => setImmediate(done))
     }
     expect(redis.state.reads - before).toBeLessThanOrEqual(4 * 4 * 3)

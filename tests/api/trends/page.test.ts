@@ -40,7 +40,7 @@ test('shows a list with curves of the last day, escapes every text, and loads no
   expect(html).toContain('aria-label="at most 0 in half an hour"')
   expect(table.requests).toHaveLength(1)
   expect(table.requests[0].query_params).toMatchObject({ woeid: 1, terms: ['café', 'tea'], step: 1_800 })
-  // The page of the world shows every city on its map, and countries below the map.
+  // The worldwide page shows every city on its map, and lists the countries below.
   expect(html.match(/<circle /g)).toHaveLength(500)
   expect(html).toContain('<a href="/trends?woeid=23424977">United States</a>')
 })
@@ -95,7 +95,7 @@ test('shows the history of a term in each range', async () => {
   await page('/trends/terms/tea?range=week')
   await page('/trends/terms/tea?range=quarter')
   expect(table.requests.slice(1).map(({ query_params }) => query_params.step)).toEqual([3_600, 86_400])
-  // Other ranges are those of a day.
+  // Unknown ranges count as a day.
   for (const range of ['year', 'constructor', '__proto__']) await page(`/trends/terms/${range}?range=${range}`)
   expect(table.requests.slice(3).map(({ query_params }) => query_params.step)).toEqual([900, 900, 900])
   table.rows = []

@@ -8,7 +8,7 @@ const SINCE = START - 600_000
 const ROW = [START / 1000, 'café', '#Café', 12, 1.5, 'Viral', ['9007199254740993'], 40, 2.5, SINCE, 11, ['#Coffee', 'tea']]
 const OLD_ROW = [START / 1000, 'tea', 'tea', 3, 0.5, '', [], null, null, null, null, []]
 
-test('returns the snapshot as a list, and null for what its rows do not have', async () => {
+test('returns the snapshot as a list, with null for fields that its rows do not have', async () => {
   const { get, table } = await trendsApi()
   table.rows = [ROW, OLD_ROW]
   const { status, headers, body } = await get(`/v1/trends/1/past?at=${AT}`)
@@ -45,7 +45,7 @@ test('returns the snapshot as a list, and null for what its rows do not have', a
   expect((await get(`/v1/trends/1/past?at=${AT}&limit=1`)).body.trends).toHaveLength(1)
 })
 
-test('asks for snapshots of at most 3 minutes before, to the millisecond, once per location and second', async () => {
+test('queries snapshots that are at most 3 minutes older, to the millisecond, once per location and second', async () => {
   const { get, table, clock } = await trendsApi()
   table.rows = [ROW]
   await Promise.all([get(`/v1/trends/1/past?at=${AT}`), get(`/v1/trends/1/past?at=${AT}&limit=3`)])
@@ -65,7 +65,7 @@ test('an empty list is a list, and a missing one a 404', async () => {
   expect(await get(`/v1/trends/44418/past?at=${AT}`)).toMatchObject({ status: 404, body: { error: 'past_list_not_found' } })
 })
 
-test.each(['0001-01-01T00:00:00Z', '1969-12-31T23:59:59Z', '9999-12-31T23:59:59Z'])('no list is from %s', async (at) => {
+test.each(['0001-01-01T00:00:00Z', '1969-12-31T23:59:59Z', '9999-12-31T23:59:59Z'])('there is no list from %s', async (at) => {
   const { get, table } = await trendsApi()
   expect(await get(`/v1/trends/1/past?at=${at}`)).toMatchObject({ status: 404, body: { error: 'past_list_not_found' } })
   expect(table.requests).toEqual([])
@@ -87,7 +87,7 @@ test.each([
   expect(await get(`/v1/trends/${path}`)).toMatchObject({ status, body: { error } })
 })
 
-test('a zone other than UTC is understood', async () => {
+test('time zones other than UTC are accepted', async () => {
   const { get, table } = await trendsApi()
   table.rows = [ROW]
   expect((await get(`/v1/trends/1/past?at=${encodeURIComponent('2026-01-15T13:01:01+01:00')}`)).status).toBe(200)

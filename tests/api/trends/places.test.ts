@@ -51,7 +51,7 @@ describe('GET /v1/trends/closest', () => {
   test('returns the nearest city and its distance', async () => {
     const { status, headers, body } = await get('/v1/trends/closest?lat=51.75&long=-0.34')
     expect([status, headers.get('cache-control')]).toEqual([200, 'public, max-age=3600'])
-    // St Albans.
+    // The requested position is in St Albans.
     expect(body).toEqual({ woeid: 44418, name: 'London', type: 'Town', parent: 23424975, country_code: 'GB', distance_km: 30 })
     expect(ClosestSchema.strict().parse(body)).toEqual(body)
   })

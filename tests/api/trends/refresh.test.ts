@@ -71,7 +71,7 @@ test('an older window is accepted and changes nothing, and an empty list is vali
   putList()
   expect((await post(body({ window_end: at(START - 1_000) }))).status).toBe(204)
   expect((await get('/v1/trends')).body.trends).toHaveLength(30)
-  // The stored history does not change either, because the pipeline's snapshot of that window remains.
+  // The stored history does not change either: the pipeline's snapshot of that window remains.
   expect(published).toEqual([])
   clock.now += 1_000
   expect((await post(body({ top_k: [], window_end: at(START + 1_000) }))).status).toBe(204)

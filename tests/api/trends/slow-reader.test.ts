@@ -7,7 +7,7 @@ import { regions } from '../../../schemas/trends/places/regions.ts'
 const SECOND_MS = 1_000
 const [WORLD] = regions
 
-/** Opens streams of lists that the test can change, and reads the streams piece by piece. */
+/** Opens streams of a list that the test can change, and reads them chunk by chunk. */
 async function world() {
   const clock = { now: 0 }
   const state = { text: '"0"', error: undefined as Error | undefined }
@@ -46,7 +46,7 @@ test('a reader that is slower than the changes gets the newest list, and only th
   expect(await next()).toBeUndefined()
 })
 
-test('a reader that has taken nothing for a minute is cut', async () => {
+test('a reader that has read nothing for a minute is disconnected', async () => {
   const { clock, next, change, count, streams, reader } = await world()
   await change(1)
   clock.now += 60 * SECOND_MS
@@ -59,7 +59,7 @@ test('a reader that has taken nothing for a minute is cut', async () => {
   await reader.closed.catch(() => undefined)
 })
 
-test('a reader that takes its lists stays', async () => {
+test('a reader that keeps reading stays connected', async () => {
   const { clock, next, change, count, streams } = await world()
   await next()
   for (const number of [1, 2, 3]) {
@@ -71,7 +71,7 @@ test('a reader that takes its lists stays', async () => {
   streams.stop()
 })
 
-test('an unexpected fault cuts the readers', async () => {
+test('an unexpected error disconnects the readers', async () => {
   const { state, next, streams, count, reader } = await world()
   await next()
   state.error = new TypeError('a fault')
@@ -81,7 +81,7 @@ test('an unexpected fault cuts the readers', async () => {
   await reader.closed.catch(() => undefined)
 })
 
-test('a client that disconnects frees its place at once', async () => {
+test('a client that disconnects frees its place immediately', async () => {
   const { reader, count } = await world()
   expect(await count()).toBe(1)
   await reader.cancel()

@@ -10,15 +10,15 @@ import { terms, trendsApi } from './harness.ts'
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const LONDON = 44418
-/** The service looks once a second. */
+/** Time limit for changes to arrive. The service checks for changes once a second. */
 const SOON = { timeout: 20_000, interval: 20 }
 
-/** A reader with a connection of its own, as a browser has. */
+/** A reader with a separate connection, like a browser. */
 interface Reader {
   readonly status: number
   readonly headers: IncomingMessage['headers']
   text(): string
-  /** The data of all events of this name. */
+  /** Returns the data of all events with this name. */
   events(name: string): { as_of: string; trends: { term: string }[] }[]
   isEnded(): boolean
   leave(): void
@@ -88,7 +88,7 @@ describe('GET /v1/trends/stream', () => {
     expect(reader.isEnded()).toBe(false)
   })
 
-  test('sends nothing but comments while the list stays', async () => {
+  test('sends only comments while the list stays the same', async () => {
     const { open, putList, clock } = await served()
     putList()
     const reader = await open()
@@ -113,7 +113,7 @@ describe('GET /v1/trends/stream', () => {
       .toEqual(['term2', 'term2', 'term2'])
   })
 
-  test('says once that the list is stale, and continues with the next list', async () => {
+  test('reports once that the list is stale, and continues with the next list', async () => {
     const { open, putList, clock } = await served()
     putList()
     const reader = await open()
@@ -191,7 +191,7 @@ describe('GET /v1/trends/stream', () => {
   })
 })
 
-test(`${MAX_READERS} readers cost one look per location, further ones are refused, and places become free`, async () => {
+test(`${MAX_READERS} readers cost one query per location, further readers are refused, and places become free`, async () => {
   const { open, putList, redis, clock, readersCounted } = await served()
   putList()
   const addressOf = (index: number) => `198.51.100.${Math.floor(index / MAX_READERS_PER_ADDRESS)}`
@@ -199,7 +199,7 @@ test(`${MAX_READERS} readers cost one look per location, further ones are refuse
   expect(new Set(readers.map(({ status }) => status))).toEqual(new Set([200]))
   await expect.poll(() => readers.filter((reader) => asOf(reader).length === 1).length, SOON).toBe(MAX_READERS)
   expect(await readersCounted()).toBe(MAX_READERS)
-  // The process reads the position once and the list once. With each of them, it reads the caught-up flag.
+  // The process reads the position once and the list once, each with its caught-up flag.
   expect(redis.state.reads).toBeLessThanOrEqual(10)
 
   const refused = await open()

@@ -6,7 +6,7 @@ import type { ValuesOf } from '../../../scripts/command-line/command.ts'
 
 const asked = (...args: string[]) => declaration.parse(args) as ValuesOf<typeof declaration>
 
-test('by default the peer gets as many threads as the engine has workers', () => {
+test('the peer has one thread per worker of the engine by default', () => {
   expect(benchConfig(asked('--workers', '2'), {})).toMatchObject({ job: 'J2', workers: 2, peerWorkers: 2, guarantee: 'exactly-once' })
   expect(benchConfig(asked('--job', 'J1', '--peer-workers', '2'), {})).toMatchObject({ job: 'J1', workers: 1, peerWorkers: 2 })
 })
@@ -20,7 +20,7 @@ test.each([
   expect(() => peerContender(config.peer!, config)).toThrow(message)
 })
 
-test('cards and padded states belong to J2', () => {
+test('the number of cards and padded states are options of J2', () => {
   expect(benchConfig(asked('--cards', '10', '--state-padding', '100', '--memory', '640'), {})).toMatchObject({
     cards: 10,
     statePadding: 100,

@@ -4,7 +4,7 @@ import { DriverCrash, testDriver } from '../../../pipelines/engine/testing.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
 
 const OUTPUT = 'out'
-/** The average number of records between commits. */
+/** One record in this many is followed by a commit, on average. */
 const COMMIT_ONE_IN = 7
 const CRASH_ONE_IN = 3
 

@@ -1,6 +1,6 @@
 /**
- * A worker process of the shop for fault injection: `node worker.ts <json>`. The process obeys messages from its
- * parent, reports its status, and ends with its parent.
+ * A worker process of the shop for fault injection: `node worker.ts <json>`. It executes orders that its parent sends
+ * as messages, reports its status, and ends when its parent ends.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -31,9 +31,9 @@ export interface WorkerArguments {
 /** Messages from the parent. */
 export type WorkerOrder =
   | { readonly order: 'clock'; readonly offsetMs: number }
-  /** Kills or suspends the process at the next commit that reaches the step. */
+  /** Kills or suspends the process when the next commit reaches the step. */
   | { readonly order: 'at-step'; readonly step: CommitFaultPoint; readonly signal: 'SIGKILL' | 'SIGSTOP' }
-  /** Cancels a kill or suspension at a step that was not reached yet. */
+  /** Cancels an `at-step` order whose step was not reached yet. */
   | { readonly order: 'disarm' }
   /** Runs a full garbage collection. */
   | { readonly order: 'collect' }
@@ -47,7 +47,7 @@ export interface WorkerReport {
 
 const REPORT_EVERY_MS = 100
 const CONNECT_EVERY_MS = 500
-/** Memory of the state's database. It is small, so that table files exist after a few seconds. */
+/** Memory of the state's database. It is small, so that the database writes table files within a few seconds. */
 const STATE_MEMORY_BYTES = 16 * 1_048_576
 
 const given = JSON.parse(process.argv[2]) as WorkerArguments
@@ -73,8 +73,8 @@ const orphaned = () => process.exit(1)
 process.once('disconnect', orphaned)
 
 /**
- * Runs a complete garbage collection, as V8 does when memory runs out. A normal collection keeps the young generation
- * at its maximum size so far.
+ * Runs a complete garbage collection, as V8 does when memory runs out. A normal collection would not shrink the young
+ * generation from its maximum size so far.
  */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
@@ -82,8 +82,8 @@ function collectGarbage(): void {
 }
 
 /**
- * Waits until the broker answers. Without a broker, a supervisor would restart the process again and again. This loop
- * has the same effect without new processes.
+ * Waits until the broker answers. In production, the process would exit without a broker, and a supervisor would
+ * restart it again and again. This loop has the same effect without new processes.
  */
 async function connected(transport: Transport): Promise<void> {
   for (;;) {

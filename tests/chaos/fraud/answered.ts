@@ -4,7 +4,7 @@ import type { Trouble } from '../troubles.ts'
 import type { Evidence } from './evidence.ts'
 import type { ScoreCall } from './requests.ts'
 
-/** Checks that every call to a live API is answered, and that the same id gets the same answer. */
+/** Checks that every call to a live API got an answer, and that calls with the same id got the same answer. */
 export function answered(evidence: Evidence): string[] {
   const { scores } = evidence.calls
   return [
@@ -24,8 +24,8 @@ function wrongStatus(call: ScoreCall, { inflicted, calls }: Evidence): string[] 
 }
 
 /**
- * Checks that a repeated request gets the first answer, and that a different request with the same id gets a 409. A
- * different answer is right only if Redis was down or had lost everything, or if it is a block.
+ * Checks that a repeated request gets the first answer, and that a different request with the same id gets a 409.
+ * Another answer is right only if it is a block, or if Redis was down or had lost its data.
  */
 function repetitions(calls: readonly ScoreCall[], { inflicted }: Evidence): string[] {
   const good = calls.filter(({ status, body }) => status === 200 && body.reason !== 'blocklist_hit')
@@ -43,7 +43,7 @@ function repetitions(calls: readonly ScoreCall[], { inflicted }: Evidence): stri
   return isRefused ? [...differs, `${described(calls[0])}, and no request with this id got an answer`] : differs
 }
 
-/** Checks that each answer is in the log, unless the answer says that its record may be lost. */
+/** Checks that the log contains each answer, except answers that say that their record may be lost. */
 function inLog({ calls, logs }: Evidence): string[] {
   const text = (answer: ScoreAnswer) => JSON.stringify({ ...answer, degraded: answer.degraded.filter((part) => part !== 'log') })
   const logged = new Set(logs.scored.map(({ value }) => text(answerOf(value))))
@@ -52,9 +52,7 @@ function inLog({ calls, logs }: Evidence): string[] {
     .map((call) => `${described(call)} is not in the log`)
 }
 
-/**
- * Returns whether a call takes place during a fault of a part, or so shortly afterwards that the call had to wait.
- */
+/** Returns whether a call took place during a fault, or within `laterMs` after it. */
 export function meets(trouble: Trouble, { from, to }: Trouble, laterMs = 0): boolean {
   return from <= trouble.to + laterMs && to >= trouble.from
 }

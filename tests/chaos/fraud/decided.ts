@@ -24,8 +24,8 @@ export function decided({ logs }: Evidence): string[] {
 }
 
 /**
- * Checks that `degraded` names everything that was unavailable. A hit on the blocklist needs neither profiles nor
- * models.
+ * Checks that `degraded` names everything that was unavailable. A blocklist hit needs neither profiles nor models, so
+ * it is not checked.
  */
 function unsaid(what: string, { reason, degraded, ml_scores, features }: TxnScored): string[] {
   if (reason === 'blocklist_hit') return []

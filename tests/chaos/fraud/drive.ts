@@ -5,8 +5,8 @@ import { APIS, type Plan, type PlannedBlock, type PlannedFeedback, type PlannedP
 import { type Calls, OTHER_AMOUNT, RULE_ID, scoreBody, wasAnswered } from './requests.ts'
 
 /**
- * Number of times that a caller without an answer repeats its request. The repetitions take longer than a fault, which
- * lasts a few seconds.
+ * How often a caller repeats a request that got no answer. All repetitions together outlast a fault, which takes a few
+ * seconds.
  */
 const SCORE_ATTEMPTS = 40
 const AGAIN_AFTER_MS = 250
@@ -27,8 +27,8 @@ export interface Driving {
 }
 
 /**
- * Sends everything in a plan at its time, and records the calls. If an API is not ready, its requests go to the next
- * API, as with a load balancer. A scoring request without an answer is repeated.
+ * Sends the requests of a plan at their times, and records the calls. If an API is not ready, its requests go to the
+ * next API, as with a load balancer. A scoring request that got no answer is repeated.
  */
 export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver }: Driving): Promise<Calls> {
   const { apis, token } = system
@@ -36,8 +36,8 @@ export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver }
   const startedAt = Date.now()
 
   /**
-   * Begins each request at its planned time, until the faults have ended. A separate timer for each request would keep
-   * the driver busy.
+   * Starts each request at its planned time, until the faults have ended. It uses one timer at a time, because a timer
+   * per request would keep the driver busy.
    */
   async function playAll(planned: readonly Planned[]): Promise<void> {
     const begun: Promise<void>[] = []

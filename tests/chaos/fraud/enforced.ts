@@ -3,22 +3,22 @@ import type { Evidence } from './evidence.ts'
 import { FIELDS } from './plan.ts'
 import { type BlockCall, RULE_ID, type ScoreCall, wasAnswered } from './requests.ts'
 
-/** Time within which every API must apply a change of the rules, after the request for the change was answered. */
+/** How soon every API must apply a rule change, from the response to the change request. */
 const RULES_AFTER_MS = 10_000
-/** Time within which every API must enforce a block, after the request for the block was answered. */
+/** How soon every API must enforce a block, from the response to the block request. */
 const ENFORCED_AFTER_MS = 1_000
-/** Time within which an API must follow Kafka again after Kafka or the API was down. */
+/** How soon an API must follow Kafka again after Kafka or the API was down. */
 const FOLLOWS_AGAIN_MS = 20_000
 
-/** Checks that every API enforces blocks and changes of the rules in time. */
+/** Checks that every API enforces blocks and rule changes in time. */
 export function enforced(evidence: Evidence): string[] {
   return [...blocks(evidence), ...rules(evidence)]
 }
 
 /**
- * Checks that no payment of an entity that has been on the blocklist for a second is approved. An exception is an
- * answer that names `blocklist` in `degraded` shortly after Kafka or the API was down. Also checks that an entity is
- * blocked only if a call of the round has blocked it.
+ * Checks that payments of an entity are not approved once it has been on the blocklist for a second. Shortly after
+ * Kafka or the API was down, they may be approved if `degraded` names `blocklist`. Also checks that only entities are
+ * blocked for which the round sent a block request.
  */
 function blocks({ calls, inflicted }: Evidence): string[] {
   const blocksOf = Map.groupBy(calls.blocks, ({ type, value }) => `${type} ${value}`)
@@ -44,7 +44,7 @@ function blocks({ calls, inflicted }: Evidence): string[] {
   return calls.scores.filter(({ status }) => status === 200).flatMap(wrong)
 }
 
-/** Checks that an answer with older rules names `rules` in `degraded`. */
+/** Checks that `degraded` names `rules` in each answer that used outdated rules. */
 function rules({ calls, logs }: Evidence): string[] {
   const changes = calls.rules.filter(wasAnswered).map(({ name, to }) => ({ name, from: to + RULES_AFTER_MS, version: versionOf(name) }))
 

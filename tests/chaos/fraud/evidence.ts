@@ -23,7 +23,7 @@ export interface Tables {
     readonly decision: string
     readonly risk_score: number
   }[]
-  /** The transaction of each row of features. */
+  /** The transaction id of each row of features. */
   readonly features: readonly string[]
   readonly feedback: readonly { readonly transaction_id: string; readonly verdict: string; readonly reporter: string }[]
   readonly cases: readonly { readonly transaction_id: string; readonly case_id: string; readonly status: string }[]
@@ -36,8 +36,8 @@ export interface Evidence {
   readonly beats: readonly Beat[]
   readonly logs: Logs
   readonly tables: Tables
-  /** The profiles of the view in Redis. */
+  /** The profiles in the Redis view. */
   readonly shown: ReadonlyMap<string, FraudProfile>
-  /** The transaction of each case that the API lists. */
+  /** The transaction id of each case that the API lists. */
   readonly listed: readonly string[]
 }

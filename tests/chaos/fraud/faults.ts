@@ -7,9 +7,9 @@ import { inflictInTurn } from '../in-turn.ts'
 import { type FaultHands, troubleLog } from '../troubles.ts'
 import type { FraudFault } from './plan.ts'
 
-/** Time limit for the start of an API, which takes a second or two and must not need Kafka. */
+/** Time limit for the start of an API. The start takes a second or two and must not require Kafka. */
 const READY = { timeoutMs: 60_000, intervalMs: 20 }
-/** A slow part is suspended half of the time. */
+/** A slowed part is suspended and resumed in turn. These are the durations of the two phases. */
 const PULSE_MS = 15
 const MODEL_PROCESS = 'fraud/models/process/main.ts'
 
@@ -20,7 +20,7 @@ function partsOf({ kind, api }: FraudFault): string[] {
   return [part === 'api' || part === 'model' ? `api ${api}` : part]
 }
 
-/** After a fault of an API, the API is not only running again, but also ready. */
+/** Applies the faults of a plan. A fault of an API ends only when the API is ready again. */
 export function faultHands(system: FraudSystem, say: (text: string) => void): FaultHands<FraudFault> {
   const { kafka, redis, clickhouse, apis } = system
   const [bulk, deciding] = system.workers
@@ -42,7 +42,9 @@ export function faultHands(system: FraudSystem, say: (text: string) => void): Fa
     apiTrouble(api, from, false)
   }
 
-  /** A supervisor may be replacing the process. */
+  /**
+   * Returns the pid of an API's model process. Waits for it, because the supervisor may just be replacing the process.
+   */
   async function modelOf(api: number): Promise<number> {
     let pid = 0
     const find = async () => {
@@ -54,8 +56,8 @@ export function faultHands(system: FraudSystem, say: (text: string) => void): Fa
   }
 
   /**
-   * Suspends a process that computes the models. The supervisor may have killed the process by the time it is to be
-   * resumed, because it kills processes that do not answer.
+   * Suspends a model process and resumes it. The process may be gone by then, because the supervisor kills model
+   * processes that do not answer.
    */
   async function holdModel(pid: number, hold: () => Promise<unknown>): Promise<void> {
     process.kill(pid, 'SIGSTOP')

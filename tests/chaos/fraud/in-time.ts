@@ -3,9 +3,7 @@ import type { Evidence } from './evidence.ts'
 import type { Beat } from './pulse.ts'
 import type { ScoreCall } from './requests.ts'
 
-/**
- * Time after a fault in which an API may still answer late, because it first answers the requests that were waiting.
- */
+/** How long an API may still answer late after a fault, because it must first answer the requests that were waiting. */
 const WORKED_OFF_MS = 500
 const P99 = 0.99
 /**
@@ -20,8 +18,8 @@ export interface Limits {
   readonly p99Ms: number
   readonly mostMs: number
   /**
-   * Whether to include the time that the same API took, at the same moment, for a trivial request. If false, this time
-   * is subtracted and the limits grow with the median, so that they also apply on a busy machine.
+   * If false, the time that the same API took for a trivial request at the same moment is subtracted, and the limits grow
+   * with the median, so that they also hold on a busy machine.
    */
   readonly isWhole: boolean
 }
@@ -32,7 +30,7 @@ export interface Times {
   readonly most: number
 }
 
-/** Returns which calls of live APIs were answered too late. */
+/** Returns a description of each limit that the response times of live APIs exceeded. */
 export function inTime(evidence: Evidence, { p99Ms, mostMs, isWhole }: Limits): string[] {
   const { p50, p99, most } = timesOf(evidence, isWhole)
   const lenience = isWhole ? 0 : MEDIANS_OF_LENIENCE * p50
@@ -43,7 +41,7 @@ export function inTime(evidence: Evidence, { p99Ms, mostMs, isWhole }: Limits): 
   ]
 }
 
-/** Returns the durations of all calls except those to an API that was affected by a fault. */
+/** Returns the durations of all calls to APIs that no fault affected at the time. */
 export function timesOf({ calls, inflicted, beats }: Evidence, isWhole: boolean): Times {
   const isLive = (call: ScoreCall) => !inflicted.apis.some((trouble) => trouble.api === call.api && meets(trouble, call, WORKED_OFF_MS))
   const ofApi = Map.groupBy(beats, ({ api }) => api)

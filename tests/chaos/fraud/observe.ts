@@ -54,7 +54,7 @@ export async function observer({ env, rowsOf, ask, redis: { address } }: FraudSy
     )
   }
 
-  /** The newest cases come first, so cases of earlier rounds are last. */
+  /** Lists the cases of the round. The API returns the newest cases first, so cases of earlier rounds come last. */
   async function listed(): Promise<string[]> {
     const found: string[] = []
     for (let page = 1; ; page++) {

@@ -15,19 +15,19 @@ export const FRAUD_FAULTS = [
   'deciding-stopped',
   'redis-killed',
   'redis-stopped',
-  /** Redis is stopped repeatedly, for a moment each time. */
+  /** Redis is suspended repeatedly, for a moment each time. */
   'redis-slowed',
   'redis-emptied',
   'kafka-killed',
   'kafka-stopped',
   'kafka-slowed',
   'clickhouse-stopped',
-  /** The process that computes the models for an API. */
+  /** An API's model process is killed. */
   'model-killed',
   'model-stopped',
-  /** Kafka is stopped. In the meantime an API is killed and started. */
+  /** Kafka is stopped. While it is down, an API is killed and started. */
   'outage',
-  /** Kafka is stopped. Meanwhile Redis is emptied. */
+  /** Kafka is stopped. While it is down, Redis is emptied. */
   'outage-emptied',
 ] as const
 
@@ -37,7 +37,7 @@ export type FraudFault = PlannedFault<FraudFaultKind>
 /** How a caller sends a payment. */
 export type PaymentKind =
   | 'once'
-  /** Again after a while, through another API. */
+  /** The payment is sent again after a while, through another API. */
   | 'repeated'
   /** The payment is sent twice at the same moment, through two APIs. */
   | 'doubled'
@@ -50,9 +50,9 @@ export interface PlannedPayment {
   readonly kind: PaymentKind
   /** Time after the start of the round. */
   readonly atMs: number
-  /** Time until the second request, for kinds whose second request comes later. */
+  /** Time from the first to the second request, for kinds with a later second request. */
   readonly againMs: number
-  /** The APIs of both requests. */
+  /** The APIs to which the first and the second request go. */
   readonly apis: readonly [number, number]
   readonly id: string
   readonly user: string
@@ -76,16 +76,16 @@ export interface PlannedBlock {
 export interface PlannedFeedback {
   readonly atMs: number
   readonly api: number
-  /** The payment. */
+  /** Id of the payment. */
   readonly id: string
   readonly verdict: FraudVerdict
-  /** Distinguishes the reports of a round. */
+  /** Unique in the round, so that it identifies the report. */
   readonly reporter: string
 }
 
 export interface PlannedRule {
   readonly atMs: number
-  /** Distinguishes the changes. */
+  /** The rule's new name. It identifies the change. */
   readonly name: string
   readonly api: number
   readonly condition: string
@@ -98,7 +98,7 @@ export interface Plan {
   readonly payments: readonly PlannedPayment[]
   readonly blocks: readonly PlannedBlock[]
   readonly feedback: readonly PlannedFeedback[]
-  /** Changes of one rule. */
+  /** Changes of the round's single rule. */
   readonly rules: readonly PlannedRule[]
   readonly faults: readonly FraudFault[]
 }
@@ -106,7 +106,7 @@ export interface Plan {
 export interface PlanOptions {
   /** Payments per second. */
   readonly rate: number
-  /** The kinds of faults in a round. Each occurs once, in an order that the seed determines. */
+  /** The faults of a round. Each occurs once, in an order that depends on the seed. */
   readonly faults: readonly FraudFaultKind[]
   /** Prefix of all ids, so that rounds on one system do not share any. */
   readonly prefix: string
@@ -114,7 +114,8 @@ export interface PlanOptions {
 
 const MS_PER_SECOND = 1_000
 /**
- * Average number of payments per user. Some users have so many payments within an hour that a rule asks for a review.
+ * Average number of payments per user. It is high enough that some users trigger a rule that asks for a review after
+ * many payments within an hour.
  */
 const PAYMENTS_PER_USER = 8
 const MERCHANTS = 12
@@ -129,20 +130,21 @@ const SHARES: readonly (readonly [PaymentKind, number])[] = [
 ]
 const LONGEST_UNTIL_AGAIN_MS = 3_000
 const USUAL_AMOUNT = 100
-/** From this amount on, the default profile alone causes a review. */
+/** Smallest amount that the default profile alone sends to review. */
 const HIGH_AMOUNT = 1_500
 const HIGH_AMOUNTS = 0.03
 const FOREIGN = 0.1
 const NEW_ACCOUNTS = 0.1
 const BLOCKS_PER_SECOND = 1
-/** Number of payments by an entity that is blocked. The first of them are planned before the block. */
+/** Number of payments by an entity that is blocked. The first of them happen before the block. */
 const PAYMENTS_PER_BLOCK = 6
 const BEFORE_BLOCK_MS = 1_000
 const AFTER_BLOCK_MS = 10_000
 const FEEDBACK_PER_SECOND = 2
 const RULES_PER_SECOND = 0.3
 /**
- * Time per fault for which payments and other requests are planned. No request is sent after the last fault has ended.
+ * How much time to plan per fault for payments and other requests. Requests planned for after the end of the last fault
+ * are not sent.
  */
 const PLANNED_PER_FAULT_MS = 3 * FAULT_TAKES_MS
 const FEEDBACK_AFTER_MS = 300
@@ -224,8 +226,8 @@ export function drawPlan(seed: number, { rate, faults: kinds, prefix }: PlanOpti
 export const FIELDS = { USER: 'user', DEVICE: 'device', IP: 'ip', CARD_HASH: 'card', EMAIL: 'email' } as const
 
 /**
- * The address range for documentation is too small, so these addresses are from the range for benchmarks and from
- * private networks.
+ * Returns a distinct address per index. It is from a private network, because the address ranges for documentation are
+ * too small.
  */
 function addressOf(seed: number, index: number): string {
   return `10.${seed % 200}.${(index >> 8) & 255}.${index & 255}`

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { APIS } from './plan.ts'
 
-/** Duration of a request that does not depend on any other part. Times are epoch ms. */
+/** Start and end of a request that depends only on the API process. Times are epoch ms. */
 export interface Beat {
   readonly api: number
   readonly from: number
@@ -12,8 +12,8 @@ const EVERY_MS = 50
 const TIMEOUT_MS = 12_000
 
 /**
- * Repeatedly requests `/livez` of each API until `stop`, because a busy machine delays these requests as much as it
- * delays scores.
+ * Repeatedly requests `/livez` from each API until `stop`. A busy machine delays these requests as much as scoring
+ * requests, so their durations show the effect of the machine.
  */
 export function feelPulse(urlOf: (api: number) => string): { readonly beats: readonly Beat[]; stop(): Promise<void> } {
   const beats: Beat[] = []

@@ -9,7 +9,7 @@ interface Call extends CameBack {
   readonly to: number
 }
 
-/** A scoring request and what came back. */
+/** A scoring request and its response. */
 export interface ScoreCall extends Call {
   readonly payment: PlannedPayment
   /** The amount, which distinguishes the two bodies of a payment. */
@@ -27,12 +27,12 @@ export interface FeedbackCall extends Call {
   readonly reporter: string
 }
 
-/** A change that sets the name of the rule. */
+/** A request that changes the rule, including its name. */
 export interface RuleCall extends Call {
   readonly name: string
 }
 
-/** The id of the rule. */
+/** Id of the only rule that a round changes. */
 export const RULE_ID = 'chaos'
 
 /** All calls of a round. */
@@ -43,7 +43,7 @@ export interface Calls {
   readonly rules: RuleCall[]
 }
 
-/** Amount that is added in the second body of a payment, so that the two bodies differ. */
+/** Difference between the amounts in the two bodies of a payment. */
 export const OTHER_AMOUNT = 0.5
 
 /** @param at ISO 8601 */

@@ -5,12 +5,11 @@ import type { Evidence } from './evidence.ts'
 import { type FeedbackCall, wasAnswered } from './requests.ts'
 
 /**
- * Statuses with which the API may refuse a verdict during a fault. 0: the API was killed. 404: the transaction is not
- * known yet.
+ * Statuses with which a verdict may fail during a fault. 0: the API was killed. 404: the transaction is not known yet.
  */
 const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503, 504])
 
-/** Checks that there is one case for each review and each verdict, and that no verdict is lost. */
+/** Checks that each review and each verdict has one case, and that no verdict was lost. */
 export function reviewed(evidence: Evidence): string[] {
   return [...evidence.calls.feedback.flatMap((call) => wrongAnswer(call, evidence)), ...strangers(evidence), ...cases(evidence)]
 }
@@ -29,7 +28,7 @@ function wrongAnswer(call: FeedbackCall, { logs, tables }: Evidence): string[] {
   ]
 }
 
-/** Checks that no verdict is counted more often than it was sent. */
+/** Checks that no verdict was counted more often than it was sent. */
 function strangers({ calls, logs, tables }: Evidence): string[] {
   const text = ({ id, verdict, reporter }: { id: string; verdict: string; reporter: string }) => `${verdict} of ${id} by ${reporter}`
   const sent = Map.groupBy(calls.feedback, text)

@@ -16,7 +16,10 @@ export interface RoundResult extends Judged<Evidence> {
   readonly summary: string
 }
 
-/** Runs one round and judges it when all parts have recovered. @param prefix the prefix of the plan's ids */
+/**
+ * Runs one round, waits until all parts have recovered, and judges the round. @param prefix the prefix of the plan's
+ * ids
+ */
 export async function playRound(
   system: FraudSystem,
   { plan, prefix, limits }: { readonly plan: Plan; readonly prefix: string; readonly limits: Limits },
@@ -44,11 +47,11 @@ export async function playRound(
   }
 }
 
-/** Creates the rule that all rounds on one system change. An earlier round may have created it already. */
+/** Creates the rule that the rounds change, unless an earlier round on the same system has created it. */
 async function createRule({ ask }: FraudSystem): Promise<void> {
   const body = { rule_id: RULE_ID, name: 'chaos', condition: 'txn.amount < 0', action: 'REVIEW', priority: 1 }
   const { status, body: answer } = await ask('POST', 'rules', { body })
-  if (status !== 201 && status !== 409) throw new Error(`a rule was answered ${status} ${JSON.stringify(answer)}`)
+  if (status !== 201 && status !== 409) throw new Error(`creating the rule returned status ${status} ${JSON.stringify(answer)}`)
 }
 
 function summaryOf(evidence: Evidence): string {

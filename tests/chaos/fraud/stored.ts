@@ -8,17 +8,17 @@ import type { FraudProfile } from '../../../schemas/fraud/types.ts'
 import { differences } from '../judge.ts'
 import type { Evidence, Logs } from './evidence.ts'
 
-/** Size of a row, in bytes, in those packed columns whose rows may be in any order. */
+/** Size in bytes of a row in the packed columns whose row order does not matter. */
 const SEEN_BYTES = 16
 /** Tolerance for sums of floating-point numbers, which depend on the order of addition. */
 const TOLERANCE = 1e-9
 
-/** Checks that each transaction of the log is in each table once, and in each profile once. */
+/** Checks that each logged transaction is in each table once, and is counted in each profile once. */
 export function stored(evidence: Evidence): string[] {
   return [...transactions(evidence), ...profiles(evidence)]
 }
 
-/** Checks that each row in the table of transactions contains the first answer to its transaction. */
+/** Checks that each row of the transactions table contains the first answer for its transaction. */
 function transactions({ calls, logs, tables }: Evidence): string[] {
   const eventsOfId = Map.groupBy(
     logs.scored.map(({ value }) => value),
@@ -43,7 +43,7 @@ function transactions({ calls, logs, tables }: Evidence): string[] {
   return found
 }
 
-/** Folds the log, each transaction once. */
+/** Computes the profiles from the log. Each transaction counts once, even if it was logged repeatedly. */
 export function expectedProfiles({ scored, feedback }: Pick<Logs, 'scored' | 'feedback'>): Map<string, FraudProfile> {
   const profiles = new Map<string, FraudProfile>()
   const counted = new Set<string>()

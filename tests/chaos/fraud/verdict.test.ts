@@ -57,7 +57,7 @@ function call(payment: Payment, from: number, answer: TxnScored | undefined, mor
 }
 
 const FIRST: Payment = { id: 't1', user: 'u1', device: 'd1' }
-/** Event of a payment with a high amount for which the user's profile could not be read. */
+/** A payment with a high amount. In the evidence, the profile of its user could not be read. */
 const SECOND: Payment = { id: 't2', user: 'u2', amount: 2_000 }
 const BLOCKED: Payment = { id: 't3', user: 'bad' }
 
@@ -156,7 +156,7 @@ const withTables = (evidence: Evidence, tables: Partial<Tables>): Evidence => ({
 const withCalls = (evidence: Evidence, calls: Partial<Calls>): Evidence => ({ ...evidence, calls: { ...evidence.calls, ...calls } })
 const withScores = (evidence: Evidence, ...more: ScoreCall[]) => withCalls(evidence, { scores: [...evidence.calls.scores, ...more] })
 
-/** Changes the calls of one payment. */
+/** Returns the evidence with the calls of one payment changed. */
 function changed(evidence: Evidence, id: string, change: (found: ScoreCall) => ScoreCall): Evidence {
   const scores = evidence.calls.scores.map((found) => (found.payment.id === id ? change(found) : found))
   return withCalls(evidence, { scores })
@@ -223,7 +223,7 @@ test('on a busy machine, the limits grow with the median, which a few late answe
   expect(beyond(late)).toEqual(['1 % of the answers took 301 ms or more, and the limit is 300 ms'])
 })
 
-test('detects another answer to the same payment, unless Redis was down or the answer says so', () => {
+test('detects a different answer to the same payment, unless Redis was down or the answer says so', () => {
   const evidence = goodEvidence()
   const other = event(FIRST, { request_id: 'other' })
   const again = (answer: TxnScored) =>
@@ -233,7 +233,7 @@ test('detects another answer to the same payment, unless Redis was down or the a
   expect(faults(again({ ...other, degraded: ['answers', 'models'] }))).toEqual([])
 })
 
-test('detects that another body of a payment was accepted', () => {
+test('detects that a second, different body of a payment was accepted', () => {
   const evidence = goodEvidence()
   const [first] = evidence.calls.scores
   expect(faults(withScores(evidence, { ...first, amount: 12 }))).not.toEqual([])
@@ -267,14 +267,14 @@ test('detects a payment that was approved a second after its user was blocked, u
   expect(faults(withoutKafka(answered(['blocklist'], NOON + 1_300)))).toEqual([])
 })
 
-test('detects a payment that was blocked although nobody has asked for it', () => {
+test('detects a payment that was blocked although nobody requested a block', () => {
   const evidence = goodEvidence()
   const [block] = evidence.calls.blocks
   for (const blocks of [[], [{ ...block, value: 'other' }], [{ ...block, from: NOON + 5_000, to: NOON + 5_100 }]] as BlockCall[][])
     expect(faults(withCalls(evidence, { blocks }))).toHaveLength(1)
 })
 
-test('detects a change of the rules that is lost or acts too late, unless the answer says so', () => {
+test('detects a rule change that is lost or takes effect too late, unless the answer says so', () => {
   const evidence = goodEvidence()
   expect(faults(withLogs(evidence, { settings: [] }))).toHaveLength(1)
   const late = (degraded: string[]) => {
@@ -325,7 +325,7 @@ test.each(['transactions', 'features', 'feedback', 'cases'] as const)('detects a
   for (const wrong of [rows.slice(1), [...rows, rows[0]]]) expect(faults(withTables(evidence, { [name]: wrong }))).not.toEqual([])
 })
 
-test('detects a row that is not the first answer', () => {
+test('detects a row that does not contain the first answer', () => {
   const evidence = goodEvidence()
   const later = event(FIRST, { request_id: 'later', scored_at: NOON + 1 })
   const both = withLogs(evidence, { scored: [...evidence.logs.scored, logged('u1', later)] })
@@ -361,7 +361,7 @@ test.each(['topic', 'Redis'] as const)('detects a missing and a wrong profile in
   }
 })
 
-test('detects a verdict that was lost, that nobody sent, and that has another case', () => {
+test('detects a verdict that was lost, one that nobody sent, and one with a wrong case', () => {
   const evidence = goodEvidence()
   const [{ value }] = evidence.logs.feedback
   expect(faults(withLogs(evidence, { feedback: [] }))).not.toEqual([])

@@ -1,6 +1,5 @@
 /**
- * Callers of the stock: they reserve stock, then end or forget the reservation, and repeat each request until they have
- * an answer.
+ * Callers that reserve stock and then end or forget the reservation. They repeat each request until they get an answer.
  */
 import type { CartAction, InventoryAction, StockLine } from '../../../schemas/catalog/types.ts'
 import { integer, pick, type Random } from '../../../tools/random/random.ts'
@@ -10,11 +9,11 @@ export const VARIANTS_PER_PRODUCT = 2
 const WAREHOUSES = ['east', 'west']
 const STOCK = 6
 const LONGEST_PAUSE_MS = 4_000
-/** Sometimes longer than a command lives. */
+/** Share of repetitions that come late, some of them after the lifetime of the command. */
 const LONG_REPEAT_SHARE = 0.1
 
 export interface Answered {
-  /** False if no answer arrived, so that the caller does not know the outcome of the request. */
+  /** False if no answer arrived. The caller then does not know the outcome of the request. */
   readonly isAnswered: boolean
   readonly reservationId?: string | undefined
   /** The whole answer, for comparisons. */
@@ -36,15 +35,15 @@ export interface Shop {
 }
 
 export interface CallersOptions {
-  /** Distinguishes the keys of rounds. */
+  /** Prefix of the idempotency keys, different for each round. */
   readonly name: string
   readonly callers: number
-  /** What each caller does. */
+  /** Number of actions per caller. */
   readonly actions: number
   readonly longestRepeatMs: number
 }
 
-/** One request with its first answer. */
+/** A request and its first answer. */
 interface Request {
   readonly what: string
   ask(): Promise<Answered>
@@ -59,7 +58,7 @@ export interface Callers {
   repeatAll(): Promise<string[]>
 }
 
-/** Fills the stock, and starts the callers. */
+/** Stocks the warehouse, and starts the callers. */
 export function startCallers(shop: Shop, random: Random, { name, callers, actions, longestRepeatMs }: CallersOptions): Callers {
   const requests: Request[] = []
   let keys = 0

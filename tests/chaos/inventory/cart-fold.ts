@@ -8,19 +8,19 @@ export interface CartFold {
   readonly faults: readonly string[]
   /** The final status of each cart that was opened. */
   readonly statuses: ReadonlyMap<string, Cart['status']>
-  /** Carts that ended by time. */
+  /** Carts that expired. */
   readonly expiries: readonly Expiry[]
 }
 
 interface ModelCart {
   endsAt: number
   isExtended: boolean
-  /** How a command ended it. */
+  /** How a command ended the cart; undefined if no command did. */
   end: 'CHECKED_OUT' | 'RELEASED' | undefined
 }
 
 const OUTCOMES = { CHECKED_OUT: 'DEDUCTED', RELEASED: 'RELEASED', EXPIRED: 'EXPIRED' } as const
-/** Minimum time by which the reservations of a cart must outlast the cart when it is opened. */
+/** Minimum time by which a cart's reservations must outlast the cart when it is opened. */
 const LEFT_FOR_PARTS_MS = 45_000
 const EXPIRES_AFTER_MS = 1_000
 
@@ -90,7 +90,7 @@ function decide(cart: ModelCart | undefined, command: CartCommand, now: number):
   return ['done', { ...cart, isExtended: true, endsAt: Math.max(cart.endsAt, now + held_ms) }]
 }
 
-/** Returns the time that an answer contains. It derives from the time of the command. */
+/** Returns the time in an answer. The service derives it from the time of the command. */
 function timeOf(answer: CartAnswer): number | undefined {
   if (!('cart' in answer)) return undefined
   return answer.cart.ended_at ?? answer.cart.ends_at

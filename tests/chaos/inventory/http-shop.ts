@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ApiProcess } from '../../api/api-process.ts'
 import type { Answered, Shop } from './callers.ts'
 
-/** Time limit of a call, so that a killed or stopped API does not block a caller for long. */
+/** Time limit of a call. A killed or stopped API must not block a caller for long. */
 const CALL_TIMEOUT_MS = 12_000
 const UNANSWERED: Answered = { isAnswered: false, shown: '' }
 const ENDINGS = { CHECK_OUT: 'checkout', RELEASE: 'release', EXTEND: 'extend' } as const
 
-/** The stock behind real APIs. @param choose returns the API of the next request */
+/** Accesses the stock through real APIs. @param choose returns the API for the next request */
 export function httpShop(choose: () => ApiProcess, token: string): Shop {
   async function ask(key: string, method: string, path: string, body?: object): Promise<Answered> {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'idempotency-key': key }

@@ -7,7 +7,9 @@ export interface Logged<V> {
   readonly value: V
   readonly partition: number
   readonly offset: number
-  /** Timestamp of the record, epoch ms. It is the broker's time if the topic is configured that way. */
+  /**
+   * Timestamp of the record, epoch ms. The topic's configuration determines whether the sender or the broker sets it.
+   */
   readonly timestamp: number
 }
 
@@ -21,10 +23,10 @@ export interface StockLog {
   readonly reservationDecisions: readonly Logged<Decision<Cart> | null>[]
 }
 
-/** What was decided about a command. */
+/** The decision about a command. */
 export interface Answered<A> {
   readonly answer: A
-  /** The worker's clock, epoch ms. */
+  /** Time of the decision by the worker's clock, epoch ms. */
   readonly decidedAt: number
 }
 
@@ -44,23 +46,22 @@ export function answersIn<A>(decisions: readonly Logged<Decision<unknown> | null
   return new Map(Array.from(answers, ([id, { text, decidedAt }]) => [id, { answer: JSON.parse(text) as A, decidedAt }]))
 }
 
-/** A decided command in the form in which it was sent. */
+/** A command as it was sent, with its decision. */
 export interface DecidedCommand<C, A> {
   readonly key: string
   readonly id: string
   readonly body: C
   readonly partition: number
   /**
-   * Time at which the command takes effect, epoch ms. It is the broker's time, which never goes back within a
-   * partition.
+   * Time at which the command takes effect, epoch ms. The broker sets it, and it never goes back within a partition.
    */
   readonly now: number
   readonly answer: A
 }
 
 /**
- * Returns the commands that were decided, in the order of the log. A command may have been sent several times. The
- * decided record is the first one whose deadline had not passed at the time of the decision.
+ * Returns the commands that were decided, in log order. If a command was sent several times, the decision belongs to
+ * the first record whose deadline had not passed at that time.
  */
 export function decidedCommands<C, A>(
   commands: readonly Logged<Command<C>>[],

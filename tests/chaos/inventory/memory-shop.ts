@@ -7,7 +7,7 @@ import { reservationFlow } from '../../../schemas/catalog/reservations/flow.ts'
 import type { Answered, Shop } from './callers.ts'
 import type { MemoryWorld } from './memory-world.ts'
 
-/** Gives access to the stock of a memory world. Carts are reserved by the API's own code. */
+/** Accesses the stock of a memory world. Reserves carts with the API's own code. */
 export function memoryShop(world: MemoryWorld, heldMs: number): Shop {
   const from = (idempotencyKey: string): CommandRequest => ({ caller: undefined, address: '', idempotencyKey, requestId: '' })
 

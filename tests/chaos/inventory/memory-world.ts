@@ -12,23 +12,23 @@ import { integer, pick, type Random } from '../../../tools/random/random.ts'
 import type { Logged, StockLog } from './log.ts'
 import type { Outage } from './verdict.ts'
 
-/** How long a world's step takes. */
+/** Simulated duration of a step. */
 export const STEP_MS = 100
 const COMMIT_STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
 const ANSWER_TIMEOUT_MS = 5_000
 const COMMAND_LIFE_MS = 30_000
 /**
- * Maximum number of steps for which a topology is down. This is longer than the deadline of a command, but shorter than
- * the minute by which a reservation outlasts its cart.
+ * Maximum number of steps that a topology is down. This is longer than the lifetime of a command, but shorter than the
+ * minute by which a reservation outlasts its cart.
  */
 const LONGEST_DOWN_STEPS = 350
 const LONG_DOWN_SHARE = 0.1
 const SHORT_DOWN_STEPS = 30
 
-/** A deciding topology that may crash, and the records that it has read. */
+/** A deciding topology that may crash. */
 interface Decider {
   readonly driver: TestDriver
-  /** Steps until it runs again. */
+  /** Number of steps until it runs again. */
   down: number
   downSince: number
 }
@@ -39,16 +39,16 @@ interface Waiter {
 }
 
 /**
- * The deciding topologies of stock and carts in memory, with the functions by which an API reaches them. Time passes
- * only in `step`.
+ * The deciding topologies of stock and carts in memory, with the functions through which an API reaches them. Time
+ * passes only in `step`.
  */
 export interface MemoryWorld {
   readonly now: number
-  /** Whether a command waits for its answer. */
+  /** True while a command is waiting for its answer. */
   readonly isAsked: boolean
   readonly commands: Commands
   readonly outages: readonly Outage[]
-  /** Lets 100 ms pass. @param isCalm whether crashes and losses are switched off */
+  /** Lets 100 ms pass. @param isCalm if true, nothing crashes or gets lost */
   step(isCalm: boolean): Promise<void>
   log(): StockLog
 }
@@ -70,7 +70,7 @@ export function memoryWorld(random: Random, { crashes, losses }: { readonly cras
       const waiter: Waiter = { until: now + ANSWER_TIMEOUT_MS, settle }
       waiters.set(commandId, (waiters.get(commandId) ?? new Set()).add(waiter))
     })
-    // The caller gets no answer if the command or its answer is lost, and repeats the command.
+    // If the command or its answer is lost, the caller gets no answer and repeats the command.
     if (lost >= losses) {
       const command = { command_id: commandId, reply_to: 'world', request_hash: '', deadline: now + COMMAND_LIFE_MS, body }
       driver.pipe(flow.commands, key, command, { appendedAt: now })
@@ -147,13 +147,13 @@ export function memoryWorld(random: Random, { crashes, losses }: { readonly cras
       settle(carts)
       for (const { key, value } of take(carts, reservationOutcomes)) stock.driver.pipe(reservationOutcomes, key, value, { appendedAt: now })
       answer()
-      // The handlers that have their answers continue.
+      // Lets the handlers that have received answers continue.
       await new Promise((resolve) => setImmediate(resolve))
     },
     log() {
       for (const topic of [inventoryFlow.commands, inventoryChanged]) take(stock, topic as Topic<string, unknown>)
       take(carts, reservationFlow.commands)
-      // Outcomes are read from the stock's log, so that they have its timestamps instead of those of the carts' log.
+      // Reads outcomes from the stock's log, because the copies in the carts' log have different timestamps.
       read.set(reservationOutcomes.name, [])
       take(stock, reservationOutcomes)
       const all = <V>({ name }: Topic<string, V>) => (read.get(name) ?? []) as Logged<V>[]

@@ -13,16 +13,16 @@ const CALLERS = 12
 const ACTIONS = 6
 const CRASHES = 0.03
 const LOSSES = 0.03
-/** Longer than a command lives. */
+/** Longest delay of a repetition. It is longer than the lifetime of a command. */
 const LONGEST_REPEAT_MS = 40_000
 /**
- * Time after which all reservations have ended. A reservation whose cart never opened ends a minute after the cart
- * would have ended.
+ * Time after which all reservations have ended. Reservations of a cart that never opened are the last: they end a
+ * minute after the cart would have ended.
  */
 const ALL_ENDED_MS = HELD_MS + 65_000
-/** Maximum number of steps in a run, which normally takes a few hundred. */
+/** Maximum number of steps in a run. A run normally takes a few hundred. */
 const MOST_STEPS = 20_000
-/** Seed of a round in which every frequent kind of movement occurs. */
+/** Seed of a round that contains every frequent kind of movement. */
 const VERDICT_SEED = 1
 const RUN_TIMEOUT_MS = 120_000
 
@@ -42,7 +42,7 @@ async function play(seed: number): Promise<Played> {
     areDone = true
   })
   for (let steps = 0; !areDone; steps++) {
-    if (steps > MOST_STEPS) throw new Error(`seed ${seed}: the callers did not come to an end`)
+    if (steps > MOST_STEPS) throw new Error(`seed ${seed}: the callers did not finish`)
     await world.step(false)
   }
   for (let passed = 0; passed < ALL_ENDED_MS; passed += STEP_MS) await world.step(true)

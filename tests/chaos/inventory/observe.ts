@@ -6,7 +6,7 @@ import type { InventorySystem } from '../../api/catalog/inventory-system.ts'
 import { openLogs } from '../open-logs.ts'
 import type { Logged, StockLog } from './log.ts'
 
-/** A row of `stock_movements` with its place in the log. */
+/** A row of `stock_movements` with its partition and offset in the log. */
 export interface TableRow {
   readonly offset: number
   readonly partition: number
@@ -50,7 +50,7 @@ export async function observer({ env, rowsOf }: InventorySystem): Promise<Observ
   }
 }
 
-/** Returns a movement in the form in which rows and records are compared. */
+/** Formats a movement, so that rows and records can be compared. */
 export function shownRow(row: Readonly<Record<string, unknown>>): string {
   const { variant_id, warehouse_id, kind, quantity, available, reserved, version, reservation_id, at } = row
   return [variant_id, warehouse_id, kind, quantity, available, reserved, version, reservation_id, at].join(' ')

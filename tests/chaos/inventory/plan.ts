@@ -22,7 +22,7 @@ export type InventoryFaultKind = (typeof INVENTORY_FAULTS)[number]
 export interface Plan {
   readonly seed: number
   readonly callers: number
-  /** What each caller does. */
+  /** Number of actions per caller. */
   readonly actions: number
   readonly faults: readonly PlannedFault<InventoryFaultKind>[]
 }

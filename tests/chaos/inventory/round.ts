@@ -16,7 +16,7 @@ const LONGEST_REPEAT_MS = 8_000
 export interface Evidence {
   readonly log: StockLog
   readonly tableRows: readonly TableRow[]
-  /** What GET shows of each variant. */
+  /** The stock of each variant, as returned by GET. */
   readonly shown: readonly string[]
   readonly outages: readonly Outage[]
   readonly otherAnswers: readonly string[]
@@ -26,7 +26,7 @@ export interface RoundResult extends Judged<Evidence> {
   readonly summary: string
 }
 
-/** Runs one round on the stock that earlier rounds left, and judges the whole log when all requests have ended. */
+/** Runs one round on the stock that earlier rounds left. When all requests have ended, judges the whole log. */
 export async function playRound(
   system: InventorySystem,
   plan: Plan,

@@ -1,6 +1,6 @@
 /**
- * Folds the log of stock with the model. Checks that every movement has a cause, that every answer is correct at some
- * moment between the previous and the next answer, and that the invariants hold at every offset.
+ * Replays the stock log against the model. Checks three things: every movement has a cause, every answer was correct at
+ * some moment between the previous and the next answer, and the invariants hold at every offset.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { InventoryAnswer } from '../../../schemas/catalog/inventory/flow.ts'
@@ -8,7 +8,7 @@ import type { CartOutcome, InventoryChange, InventoryCommand } from '../../../sc
 import { answersIn, type DecidedCommand, decidedCommands, type Logged, type StockLog } from './log.ts'
 import { type ModelAnswer, type ModelMovement, type StockModel, stockModel } from './stock-model.ts'
 
-/** An expiry by time. */
+/** The expiry of a reservation or cart. */
 export interface Expiry {
   readonly reservationId: string
   readonly isPart: boolean
@@ -25,7 +25,7 @@ export interface StockFold {
 
 type Decision = DecidedCommand<InventoryCommand, InventoryAnswer>
 
-/** Minimum time after the end of a reservation before it expires. */
+/** Minimum time from the end of a reservation to its expiry. */
 const EXPIRES_AFTER_MS = 1_000
 
 export function foldStock(log: StockLog): StockFold {
@@ -67,7 +67,7 @@ function foldPartition(log: StockLog): StockFold {
     faults.push(...model.broken().map((fault) => `movement ${movements[next - 1]?.offset}: ${fault}`))
   }
 
-  /** Applies the next movement if no command caused it, together with the movements that belong to it. */
+  /** Applies the next movement that no command caused, together with the movements that belong to it. */
   function takeUncaused(): void {
     const { value } = movements[next]
     const { product_id, reservation_id, at } = value
@@ -97,8 +97,8 @@ function foldPartition(log: StockLog): StockFold {
   }
 
   /**
-   * A command without movements changes no stock, so its answer is checked at every moment at which it can have been
-   * decided.
+   * Checks a command without movements. It changes no stock, so its answer must be right at one of the moments at which
+   * it can have been decided.
    */
   function takeRefused({ id, key, body, now, answer }: Decision): void {
     for (;;) {
@@ -128,7 +128,8 @@ function foldPartition(log: StockLog): StockFold {
   for (const left of outcomes.values()) for (const { value } of left) takeLeft(value)
 
   /**
-   * Checks an outcome that moved no stock. A reservation of a cart may be gone only if it expired long after the cart.
+   * Checks an outcome that moved no stock. A cart's reservation may be missing only because it expired, long after the
+   * cart.
    */
   function takeLeft(outcome: CartOutcome): void {
     if (outcome.outcome === 'EXTENDED') return

@@ -1,12 +1,12 @@
 /**
  * Model of stock without any code of the service. It uses plain lists that are searched from the beginning. The
- * property test of the decisions compares every answer with this model, and the verdict of a chaos run folds the log
- * with it.
+ * property test of the decisions compares every answer with this model, and the verdict of a chaos run replays the log
+ * against it.
  */
 import type { InventoryAnswer } from '../../../schemas/catalog/inventory/flow.ts'
 import type { CartOutcome, InventoryChange, InventoryCommand, StockLine } from '../../../schemas/catalog/types.ts'
 
-/** A movement without those fields that only repeat the fields of its cause. */
+/** A movement without the fields that only repeat fields of its cause. */
 export type ModelMovement = Pick<
   InventoryChange,
   'variant_id' | 'warehouse_id' | 'kind' | 'quantity' | 'reservation_id' | 'available' | 'reserved' | 'version'
@@ -18,7 +18,7 @@ interface ModelRow {
   available: number
   reserved: number
   version: number
-  /** Number of units that were received, and number of units that left permanently. */
+  /** Number of units that were received, and number that left permanently. */
   received: number
   sold: number
 }
@@ -47,13 +47,13 @@ export interface StockModel {
   /** Decides a command. @param now epoch ms, when the broker appended it */
   command(product: number, command: InventoryCommand, now: number, id: string): { answer: ModelAnswer; movements: ModelMovement[] }
   /**
-   * Returns the answer to a command that moves no stock, or undefined if it would move stock. Does not change the
+   * Returns the answer to a command that moves no stock; undefined if the command would move stock. Does not change the
    * model.
    */
   refusal(product: number, command: InventoryCommand, now: number, id: string): ModelAnswer | undefined
   /** Applies the end of a cart. @returns undefined if the cart has no such reservation */
   outcome(outcome: CartOutcome): ModelMovement[] | undefined
-  /** Ends the open part of a reservation. @returns undefined if it is not open */
+  /** Expires the open part of a reservation. @returns undefined if no part is open */
   expire(product: number, reservationId: string): ModelMovement[] | undefined
   /** Returns the invariants of the stock that do not hold; empty if all do. */
   broken(): string[]

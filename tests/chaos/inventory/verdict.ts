@@ -13,12 +13,12 @@ export interface StockVerdict extends StockFold {
   readonly open: number
 }
 
-/** Maximum delay of an expiry after the end of a reservation or cart while no part is down. */
+/** Maximum delay from the end of a reservation or cart to its expiry while nothing is down. */
 const LATEST_EXPIRY_MS = 5_000
 
 /**
  * Judges a whole log.
- * @param outages periods during and shortly after which reservations may expire late
+ * @param outages reservations may expire late in these periods and shortly after them
  */
 export function judgeStock(log: StockLog, outages: readonly Outage[]): StockVerdict {
   const stock = foldStock(log)

@@ -4,19 +4,18 @@ import type { Evidence } from './evidence.ts'
 import { type Asked, isAccepted } from './requests.ts'
 
 /**
- * Statuses of requests that failed because of a fault, another user or the rules. 0 means that the API was killed or
+ * Statuses with which a request may fail because of a fault, another user or the rules. 0: the API was killed or
  * stopped.
  */
 const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503])
 
 /**
- * Time after a user has returned or reported a place in which a response may still lack the user or the place. Redis
- * contains the user and the place before the API answers, so the time matters only for requests that were already under
- * way.
+ * How long a response may still lack a user or place after the user returned or reported the place. Redis contains both
+ * before the API responds, so this affects only requests that were already in flight.
  */
 const RETURN_LAG_MS = 2_000
 
-/** Checks that the log contains every accepted request unchanged, and that no answer is wrong. */
+/** Checks that the log contains every accepted request unchanged, and that no response is wrong. */
 export function accepted(evidence: Evidence): string[] {
   const { asked } = evidence
   return [
@@ -27,17 +26,17 @@ export function accepted(evidence: Evidence): string[] {
   ]
 }
 
-/** Returns the number of refusals that are right only because a user was absent. */
+/** Returns the number of refusals that are right only because a user had no profile at the time. */
 export function excusedByAbsence(evidence: Evidence): number {
   return evidence.asked.filter((one) => judged(one, evidence) === 'excused').length
 }
 
-/** Judges an answer. `excused` means that the answer is right only because a user was absent. */
+/** Judges a response. `excused` means that it is right only because a user had no profile at the time. */
 function judged(one: Asked, evidence: Evidence): 'right' | 'excused' | 'wrong' {
   const { asked } = evidence
   if (isAccepted(one))
     return one.kind === 'swipe' && one.status === 202 && (one.body.match !== null || !one.body.queued) ? 'wrong' : 'right'
-  // A new profile has no place yet.
+  // A feed request fails with 400 while a new profile has no place yet.
   if (one.kind === 'feed' && one.status === 400) return mayLackPlace(one, evidence) ? 'excused' : 'wrong'
   if (!REFUSALS.has(one.status)) return 'wrong'
   if (one.status !== 404 || one.kind === 'notify') return 'right'
@@ -55,7 +54,7 @@ function judged(one: Asked, evidence: Evidence): 'right' | 'excused' | 'wrong' {
   return mayBeAway ? 'excused' : 'wrong'
 }
 
-/** Returns whether the user has deleted the profile and may not have reported a place since. */
+/** Returns whether the user has deleted their profile and may not have reported a place since. */
 function mayLackPlace(one: Asked, evidence: Evidence): boolean {
   const absence = absencesOf(evidence).find(({ user }) => user === one.user)
   if (absence === undefined) return false
@@ -82,8 +81,8 @@ function swipesInLog({ asked, logs }: Evidence): string[] {
 }
 
 /**
- * Finds swipes that are in the log too often. A swipe may be in the log twice only if its request was repeated, or if
- * an API was killed before it stored Kafka's acknowledgement. Each kill may repeat the records of all requests.
+ * Finds swipes that are in the log too often. A swipe may be repeated only if its request was repeated, or if an API
+ * was killed before it stored Kafka's acknowledgement. Each kill may repeat the records of all requests.
  */
 function repetitions({ asked, logs, inflicted }: Evidence): string[] {
   const requests = Map.groupBy(asked.filter(isAccepted), ({ body }) => body?.swipe_id as string | undefined)

@@ -1,7 +1,7 @@
 import type { Logs } from './evidence.ts'
 import type { DecidedPairCommand } from './pair-fold.ts'
 
-/** Returns each command that was decided, once, in log order. */
+/** Returns the decided commands in log order, without repetitions. */
 export function decidedCommands({ pairCommands, pairDecisions }: Logs): DecidedPairCommand[] {
   const results = new Map(pairDecisions.flatMap(({ value }) => (value.result === null ? [] : [[value.result.command_id, value.result]])))
   const first = new Map(pairCommands.toReversed().map(({ value }) => [value.command_id, value]))

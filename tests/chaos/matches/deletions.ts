@@ -9,12 +9,12 @@ export function deletionsOf({ logs }: Evidence): ReadonlyMap<string, number> {
 /** The period in which a user has no profile. Times are in epoch ms. */
 export interface Absence {
   readonly user: string
-  /** `from`: the deletion was first sent. `to`: it was answered. */
+  /** When the deletion was first sent, and when its response arrived. */
   readonly from: number
   readonly to: number
   /**
-   * `back`: a new profile was first requested. `backAt`: the request was answered. Both times are Infinity if the user
-   * did not return.
+   * When the creation of a new profile was first sent, and when its response arrived. Infinity if the user did not
+   * return.
    */
   readonly back: number
   readonly backAt: number
@@ -32,8 +32,8 @@ export function absencesOf({ asked }: Pick<Evidence, 'asked'>): Absence[] {
 }
 
 /**
- * Returns the times from which swipes of returned users certainly take effect, because their new profiles exist;
- * Infinity for users who did not return.
+ * Returns, for each user who deleted their profile, the time from which their swipes certainly take effect again,
+ * because a new profile exists; Infinity for users who did not return.
  */
 export function certainFrom(evidence: Evidence): ReadonlyMap<string, number> {
   const back = new Map(evidence.asked.flatMap((one) => (one.kind === 'return' && isAccepted(one) ? [[one.user, one.to] as const] : [])))

@@ -4,10 +4,10 @@ import type { Actors } from './episodes.ts'
 import { APIS, type Deed, type Departure } from './plan.ts'
 import { type Asked, blockOf, type Client, isAccepted, leaveOf, type Request, returnOf, swipeOf } from './requests.ts'
 
-/** Longer than any fault lasts. */
+/** How long a request is repeated. It is longer than any fault. */
 const INSISTS_MS = 90_000
 const AGAIN_AFTER_MS = 500
-/** Time during which the other users search for a user who has left. */
+/** How long the other users search for a user who has left. */
 const WATCHED_MS = 2_500
 const LOOK_EVERY_MS = 300
 const PLACE_ACCURACY_M = 20
@@ -18,8 +18,8 @@ export interface Place {
 }
 
 /**
- * Sends the requests of a user before and during the deletion of the profile, and those of the partners. Some users
- * then create a new profile. Only the deletion and the creation must succeed.
+ * Sends the requests of a user and the user's partners before and during the deletion of the profile. Some users then
+ * create a new profile. Only the deletion and the creation must succeed.
  */
 export async function depart(departure: Departure, { clients }: Pick<Actors, 'clients'>, { lat, lon }: Place): Promise<void> {
   const { user, partners, apis, pausesMs, returns } = departure
@@ -45,8 +45,8 @@ export async function depart(departure: Departure, { clients }: Pick<Actors, 'cl
   }
 
   /**
-   * Repeats a request with the same key until it succeeds or is refused. With another key, the first request could be
-   * executed after a repetition and undo later changes.
+   * Repeats a request with the same key until it succeeds or is refused. With different keys, a delayed first request
+   * could be executed after its repetition and undo later changes.
    */
   async function insist(requestOf: (api: number, key: string) => Request): Promise<Asked> {
     const until = Date.now() + INSISTS_MS
@@ -54,14 +54,15 @@ export async function depart(departure: Departure, { clients }: Pick<Actors, 'cl
     for (;;) {
       const asked = await leaver.ask(requestOf(api(), key))
       if (isAccepted(asked)) return asked
-      if (Date.now() > until) throw new Error(`user ${leaver.id}: ${asked.kind} was answered ${asked.status} ${JSON.stringify(asked.body)}`)
+      if (Date.now() > until)
+        throw new Error(`user ${leaver.id}: ${asked.kind} returned status ${asked.status} ${JSON.stringify(asked.body)}`)
       await delay(AGAIN_AFTER_MS)
     }
   }
 
   await Promise.all(partners.map(({ deed }, index) => before(deed, others[index])))
   await delay(pausesMs[0])
-  // The user's like for another user and a like for the user race with the deletion.
+  // Two likes race with the deletion: one by the user, and one for the user.
   const beside = [like(leaver, others[1]), like(others[0], leaver)]
   await insist(leaveOf)
   const watched = Date.now() + WATCHED_MS

@@ -4,10 +4,13 @@ import { matchIdOf } from '../../../schemas/matches/pair.ts'
 import { APIS, type Episode } from './plan.ts'
 import { blockOf, type Client, isAccepted, rewindOf, swipeOf, unblockOf, unmatchOf } from './requests.ts'
 
-/** Time during which two users search for each other after a block or after the end of their match. */
+/** How long two users search for each other after a block or after the end of their match. */
 const WATCHED_MS = 2_500
 const LOOK_EVERY_MS = 150
-/** A user may read 60 feeds a minute. */
+/**
+ * Number of looks at other lists per feed request. Feeds are read less often, because a user may read only 60 per
+ * minute.
+ */
 const LOOKS_PER_FEED = 5
 /** How often a request is repeated if it was refused because of a fault. */
 const ATTEMPTS = 4
@@ -16,13 +19,13 @@ const MATCHED_WITHIN_MS = 6_000
 
 export interface Actors {
   readonly clients: readonly Client[]
-  /** A client that may report matches. */
+  /** A client with permission to report matches. */
   readonly detector: Client
 }
 
 /**
- * Sends the requests of two users in an episode. Requests may fail. The verdict later checks what must follow from the
- * accepted requests.
+ * Sends the requests of two users in an episode. Requests may fail; the verdict later checks what must follow from the
+ * accepted ones.
  */
 export async function perform(episode: Episode, { clients, detector }: Actors): Promise<void> {
   const { kind, apis, directions, pausesMs, isLong } = episode
@@ -44,7 +47,7 @@ export async function perform(episode: Episode, { clients, detector }: Actors): 
     return false
   }
 
-  /** Makes both users read every list in which they might see each other, through every API. */
+  /** Makes both users read all lists in which they might see each other, through all APIs. */
   async function watch(): Promise<void> {
     const until = Date.now() + WATCHED_MS
     for (let look = 0; Date.now() < until; look++) {
@@ -90,7 +93,7 @@ export async function perform(episode: Episode, { clients, detector }: Actors): 
       await insist(() => one.ask(rewindOf(api())))
       await beside
       await pause()
-      // Repeats the swipe that the rewind has taken back, like a client that has not received the answer to the swipe.
+      // Repeats the swipe that the rewind took back, like a client that did not receive the response to its swipe.
       if (isLong) await one.ask(swipeOf(api(), other.id, direction, key))
       else if (pausesMs[0] % 2 === 0) await swipe(one, other)
       return

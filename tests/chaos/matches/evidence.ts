@@ -25,7 +25,7 @@ export interface Logs {
   readonly matchEvents: readonly Logged<MatchEvent>[]
   readonly matchNotifications: readonly Logged<MatchNotification>[]
   readonly matchDeletions: readonly Logged<MatchDeletion>[]
-  /** By partition. */
+  /** Records of each partition. */
   readonly matchSeen: readonly (readonly Logged<MatchSeen>[])[]
   readonly scored: readonly Logged<DesirabilitySwipe>[]
 }
@@ -44,21 +44,21 @@ export interface TableRows {
   readonly matches: readonly { readonly match_id: string; readonly conversation_id: string; readonly matched_at: number }[]
 }
 
-/** A push that reached the webhook. */
+/** A push notification that reached the webhook. */
 export interface Delivered {
   /** The Idempotency-Key. */
   readonly key: string
   readonly isGenuine: boolean
 }
 
-/** A time, and the offset in a partition of `match-seen` up to which the view of users was complete at that time. */
+/** A time, and the offset in a partition of `match-seen` up to which the user view was complete at that time. */
 export interface ViewSample {
   readonly at: number
   readonly partition: number
   readonly next: number
 }
 
-/** All facts about a finished round, from which the verdict follows. */
+/** Everything that the verdict about a finished round is based on. */
 export interface Evidence {
   readonly users: readonly string[]
   readonly asked: readonly Asked[]
@@ -69,6 +69,6 @@ export interface Evidence {
   readonly delivered: readonly Delivered[]
   readonly lists: ReadonlyMap<string, Lists>
   readonly view: readonly ViewSample[]
-  /** Keys in Redis that name users without a profile. */
+  /** Redis keys that contain the ids of users without a profile. */
   readonly remains: readonly string[]
 }

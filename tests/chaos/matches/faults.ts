@@ -5,7 +5,7 @@ import { stopped } from '../hurt.ts'
 import { inflictInTurn } from '../in-turn.ts'
 import type { MatchFault } from './plan.ts'
 
-/** A period in which Redis did not answer, or the time at which it lost all data. Times are in epoch ms. */
+/** A period in which Redis did not respond or lost all data. Times are epoch ms. */
 export interface RedisTrouble {
   readonly from: number
   readonly to: number
@@ -13,7 +13,7 @@ export interface RedisTrouble {
 }
 
 export interface Inflicted {
-  /** What happened to Redis. */
+  /** The faults of Redis. */
   readonly redis: readonly RedisTrouble[]
   /** Number of API processes that were killed. */
   readonly apisKilled: number
@@ -30,7 +30,7 @@ function partsOf({ kind, api }: MatchFault, workers: number): string[] {
   return [part === 'api' ? `api ${api}` : part]
 }
 
-/** Applies the faults of a round. After each fault, restarts the affected process without waiting until it is ready. */
+/** Applies the faults of a round. After each fault, the affected process is restarted, but may not be ready yet. */
 export async function inflict(system: MatchesSystem, faults: readonly MatchFault[], say: (text: string) => void): Promise<Inflicted> {
   const { kafka, redis, workers, apis } = system
   const troubles: RedisTrouble[] = []

@@ -19,7 +19,7 @@ const USERS = [ANN, BOB, CAT]
 const DIRECTIONS: readonly SwipeEvent['direction'][] = ['LEFT', 'RIGHT', 'SUPER_LIKE', 'REWIND', 'REWIND']
 const SCORE_DIGITS = 6
 
-/** Swipes in a random order. Some are repeated with the same time or a later time. */
+/** Returns swipes in random order. Some are repeated with the same time or a later time. */
 function history(seed: number): SwipeEvent[] {
   const random = seededRandom(seed)
   const made: SwipeEvent[] = []
@@ -33,7 +33,7 @@ function history(seed: number): SwipeEvent[] {
   return made
 }
 
-test.each(SEEDS)('seed %i: swipes have the effect that the offline computation expects', (seed) => {
+test.each(SEEDS)('seed %i: the pipeline and the offline computation agree on the effect of swipes', (seed) => {
   const driver = testDriver(matchUsers)
   for (const user of USERS) {
     const body = profileCommand('put', { display_name: 'X', birth_date: '1990-05-01' })
@@ -56,7 +56,7 @@ test.each(SEEDS)('seed %i: swipes have the effect that the offline computation e
   for (const user of USERS) expect(score(user)).toBeCloseTo(scores.get(user)!.at(-1)!, SCORE_DIGITS)
 })
 
-test.each(SEEDS)('seed %i: swipes, commands and deletions of a pair end as the offline computation allows', (seed) => {
+test.each(SEEDS)('seed %i: swipes, commands and deletions of a pair lead to a state that the offline computation allows', (seed) => {
   const random = seededRandom(seed)
   const { ask, driver } = decisionDriver(matchPairs, pairFlow)
   const swipes: PairSwipe[] = []
@@ -94,7 +94,7 @@ test('a pair without commands has only one possible final state', () => {
   expect(foldPair([like, pairSwipe(BOB, ANN, 'RIGHT', 2_000)], [])).toMatchObject([{ matchedAt: 2_000, hasEnded: false }])
 })
 
-test('a block at the same time as a like can come before or after the match, and its answer does not show which', () => {
+test('a block at the same time as a like can come before or after the match, and the answer does not show which', () => {
   const swipes = [pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000)]
   const command: PairCommand = { action: 'block', actor_id: ANN, other_id: BOB, match_id: null, matched_at: null }
   const ends = foldPair(swipes, [{ command, decidedAt: 2_500, outcome: 'done' }])

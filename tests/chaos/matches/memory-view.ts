@@ -7,22 +7,22 @@ import type { Lists } from './evidence.ts'
 
 type Value = Parameters<typeof matchUsersView.operationsFor>[2]
 
-/** A block, the lifting of a block, or the end of a match, from the side of one user. */
+/** A block, the lifting of a block, or the end of a match, from the perspective of one user. */
 export interface Severance {
   readonly otherId: string
   readonly cause: Cause
-  /** When it was decided, epoch ms. */
+  /** Time of the decision, epoch ms. */
   readonly at: number
   readonly isSevered: boolean
 }
 
 /**
- * The view of users in memory: the data that Redis would contain, and the lists that the API would derive from this
- * data.
+ * An in-memory model of the user view: the data that Redis would contain, and the lists that the API would derive from
+ * it.
  */
 export interface MemoryView {
   apply(partition: number, key: string, value: Value): void
-  /** Stores the API's note that a user may no longer see another user, or may see that user again. */
+  /** Stores a note of the API that one user may no longer see another user, or may see them again. */
   note(partition: number, userId: string, severance: Severance): void
   listsOf(userId: string, users: readonly string[], partitionOf: (userId: string) => number): Promise<Lists | undefined>
   /** Returns all keys that are not empty. */
@@ -38,7 +38,7 @@ export function memoryView(partitions: number): MemoryView {
   const set = (key: string) => sets.get(key) ?? sets.set(key, new Map()).get(key)!
 
   const fieldsOf = (key: string) => Object.fromEntries(hash(key))
-  // biome-ignore lint/suspicious/noExplicitAny: the reader needs some of the commands
+  // biome-ignore lint/suspicious/noExplicitAny: implements only the commands that the reader needs
   const reader: any = {
     get: async (key: string) => texts.get(key) ?? null,
     hgetall: async (key: string) => fieldsOf(key),
@@ -83,7 +83,7 @@ export function memoryView(partitions: number): MemoryView {
             set(operation.key).delete(operation.member)
             break
           default:
-            // The remaining operations concern results of commands, which this test does not use.
+            // The remaining operations store command results, which this test does not use.
             break
         }
       }
@@ -121,10 +121,7 @@ export function memoryView(partitions: number): MemoryView {
   }
 }
 
-/**
- * Returns the time with which a note begins. Without a note, returns NaN, so that all comparisons with the time are
- * false.
- */
+/** Returns the time at the start of a note. Returns NaN if there is no note, so that all comparisons are false. */
 function timeOf(value: string | Buffer | undefined): number {
   return Number.parseInt(String(value), 10)
 }

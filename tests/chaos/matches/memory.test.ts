@@ -32,15 +32,15 @@ import { userIds } from './user-ids.ts'
 import { faultsOf } from './verdict.ts'
 
 /**
- * Maps the partition count in production to the partition count in this test, as in `tests/api/matches/system.ts`. The
- * counts are lower, but still differ between topics.
+ * Maps partition counts in production to those in this test, as in `tests/api/matches/system.ts`. The counts are lower,
+ * but still differ between topics.
  */
 const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [200, 3],
   [64, 2],
   [50, 2],
 ])
-/** Number of runs if the environment sets no number. A run takes a few seconds, mostly waiting for commits. */
+/** Number of runs if the environment sets none. A run takes a few seconds, most of them waiting for commits. */
 const DEFAULT_SEEDS = 2
 const { seeds, from } = memoryConfig(DEFAULT_SEEDS)
 const USERS = 10
@@ -48,11 +48,11 @@ const LEAVERS = 4
 const ACTIONS = 400
 const WORKERS = 2
 const SETTLED_WITHIN_MS = 60_000
-/** Time to wait for all scores. After that, the test sends its requests for the scores again. */
+/** How long to wait for all scores before the test requests the missing scores again. */
 const LOOK_MS = 1_500
 const DIRECTIONS: readonly SwipeEvent['direction'][] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_LIKE', 'REWIND']
 const COMMAND_LIFE_MS = 60_000
-/** Maximum number of later notes that may be stored before an earlier note. */
+/** Maximum number of later notes that can overtake a note. */
 const NOTED_LATE = 6
 
 const partitionsOf = ({ partitions, productionPartitions }: AnyTopic) => PARTITIONS.get(productionPartitions) ?? partitions
@@ -106,7 +106,7 @@ async function world() {
     read,
     scored,
     /**
-     * Fences a worker, so that it drops its uncommitted work, or replaces it with a new worker that must restore its
+     * Fences a worker, which drops its uncommitted work, or replaces it with a new worker, which must restore its
      * state.
      */
     async hurt(index: number, replaces: boolean) {
@@ -125,7 +125,7 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
   const { append, read, scored, hurt, workers } = await world()
   const users = userIds(USERS + LEAVERS)
   const asked: Asked[] = []
-  /** Time of the newest swipe, or of the newest answer to a command about a profile, whichever is later. */
+  /** Time of the newest swipe, or of the newest answer to a profile command, whichever is later. */
   let last = 0
   const command = <B>(body: B): Command<B> => {
     return { command_id: randomUUID(), reply_to: '', request_hash: '', deadline: Date.now() + COMMAND_LIFE_MS, body }
@@ -140,8 +140,8 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
     const nobody = { other: undefined, direction: undefined, key: undefined, api: 0, status: 204, body: undefined }
     const to = Date.now()
     if (kind !== undefined) asked.push({ kind, user: userId, from, to, ...nobody })
-    // The next swipe gets a later time than the answer, because a swipe in the same millisecond could count as before
-    // or after the answer.
+    // The next swipe gets a later time than the answer, because the order of the two would be uncertain in the same
+    // millisecond.
     last = Math.max(last, to)
   }
 
@@ -183,13 +183,14 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
       append(topics.matchPairCommands, pairKey(one, other), command(body))
     }
     if (random() < 0.01) await hurt(integer(random, workers), random() < 0.3)
-    // Lets the workers take some of it.
+    // Lets the workers process some of the input.
     await new Promise((resolve) => setTimeout(resolve, integer(random, 4)))
   }
   for (const event of late) append(topics.swipeEvents, event.swiper_id, event)
 
   /**
-   * Reports a place of every user, because the pipeline shows a user's score only after the user has reported a place.
+   * Reports a place for every user, because the pipeline outputs a user's score only after the user has reported a
+   * place.
    */
   function showScores(): void {
     const place = { lat: 1, lon: 1, accuracy_m: null, ts: Date.now() }
@@ -237,7 +238,7 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
     const gone = [...certainFrom(known)].filter(([, from]) => from === Infinity).map(([userId]) => userId)
     return {
       ...known,
-      // No tables and no webhook take part.
+      // This test has no tables and no webhook. Their contents are derived from the logs.
       tables: {
         swipes: logs.matchSwipes.map(({ value }) => value).filter(({ swiper_id, target_id, ts }) => !isErased([swiper_id, target_id], ts)),
         matches: logs.matchEvents
@@ -263,7 +264,7 @@ function notesOf(logs: Logs, random: () => number) {
       { userId: other_id, otherId: actor_id, cause: others, at, isSevered },
     ]
   })
-  // The API that sent a command notes its answer, so another API may note a later answer first.
+  // Each API notes the answers to its own commands, so another API may note a later answer first.
   return notes
     .map((note, index) => ({ note, place: index + NOTED_LATE * random() }))
     .toSorted((one, other) => one.place - other.place)

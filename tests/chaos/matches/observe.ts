@@ -34,7 +34,7 @@ const KINDS_OF_THE_VIEW = /\}:(profile|self|seen):/
 export interface Observer {
   logs(): Promise<Logs>
   tables(): Promise<TableRows>
-  /** Returns the keys that Redis still contains of users who have left. */
+  /** Returns the keys of users who have left that Redis still contains. */
   remainsOf(users: readonly string[]): Promise<string[]>
   close(): Promise<void>
 }
@@ -87,8 +87,7 @@ export async function observer({ env, rowsOf, partitionsOf, redis }: MatchesSyst
       const client = new Redis(redis.address)
       try {
         const keys = await client.keys('*')
-        // Only the keys of the view are checked. The API's own notes expire by themselves, and a block by another user
-        // remains.
+        // Checks only the keys of the view. The API's own notes expire by themselves, and blocks by other users remain.
         return keys.filter((key) => KINDS_OF_THE_VIEW.test(key) && left.some((id) => key.endsWith(`:${id}`)))
       } finally {
         client.disconnect()
@@ -98,18 +97,15 @@ export async function observer({ env, rowsOf, partitionsOf, redis }: MatchesSyst
   }
 }
 
-/**
- * Reads the lists that a user sees. @param place a place from which the user has not searched yet, so that the feed
- * searches again
- */
+/** Reads the lists that a user sees. @param place must be new for the user, so that the feed searches again */
 export async function listsOf(user: Client, api: number, place: string): Promise<Lists> {
   const read = async (kind: 'matches' | 'likes' | 'blocks' | 'feed', query: string) => {
     const until = Date.now() + RECOVERED.timeoutMs
     for (;;) {
       const { status, body } = await user.ask({ kind, api, path: `${kind}${query}` })
       if (status === 200) return body
-      // A 503 is not a fault here, because Redis may have just come back or the machine may be busy. A 429 is not a
-      // fault either, because lists are read again every second until they are right.
+      // A 503 is not a fault here, because Redis may just have come back, or the machine may be busy. A 429 is not a
+      // fault either: lists are read every second until they are right, which may exceed the rate limit.
       if ((status !== 503 && status !== 429) || Date.now() > until)
         throw new Error(`${kind} of ${user.id}: ${status} ${JSON.stringify(body)}`)
       await delay(READ_AGAIN_MS)
@@ -125,7 +121,7 @@ export async function listsOf(user: Client, api: number, place: string): Promise
   return { matches: matches.matches, likes: ids(likes.likes), blocks: ids(blocks.blocks), feed: ids(feed.candidates) }
 }
 
-/** Repeatedly records how much of `match-seen` the view includes. Ends with `stop`. */
+/** Repeatedly records how much of `match-seen` the view includes, until `stop`. */
 export function watchView(address: string, partitions: number): { readonly samples: readonly ViewSample[]; stop(): void } {
   const samples: ViewSample[] = []
   const redis = new Redis(address, { maxRetriesPerRequest: 0, retryStrategy: () => SAMPLE_EVERY_MS })

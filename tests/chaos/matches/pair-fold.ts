@@ -1,7 +1,7 @@
 import type { PairCommand, PairSwipe } from '../../../schemas/matches/types.ts'
 import { isLike, isNewer } from './swipe-fold.ts'
 
-/** A command about two users, with the answer that the pipeline gave. */
+/** A command about two users, with the pipeline's answer. */
 export interface DecidedPairCommand {
   readonly command: PairCommand
   /** Epoch ms. */
@@ -12,7 +12,7 @@ export interface DecidedPairCommand {
 interface Side {
   readonly newest: PairSwipe | undefined
   readonly blocks: boolean
-  /** When the block was decided. */
+  /** Time of the decision about the block. */
   readonly blockedAt: number
 }
 
@@ -28,7 +28,7 @@ export interface PairState {
   /** The user with the smaller id. */
   readonly a: Side
   readonly b: Side
-  /** Older swipes do not count. */
+  /** Time before which swipes do not count. */
   readonly countsFrom: number
   readonly matchedAt: number | undefined
   readonly hasEnded: boolean
@@ -42,9 +42,9 @@ const NOTHING: Side = { newest: undefined, blocks: false, blockedAt: 0 }
 const STRANGERS: PairState = { a: NOTHING, b: NOTHING, countsFrom: 0, matchedAt: undefined, hasEnded: false, matches: [], voidUntil: 0 }
 
 /**
- * Computes offline all final states that the swipes, commands and deletions of a pair can lead to. Each of the three
- * kinds is ordered in its own topic, so every interleaving is possible in which the commands get their recorded
- * answers. The function shares no code with the pipeline.
+ * Computes offline all final states to which the swipes, commands and deletions of a pair can lead. Only the order
+ * within each of the three topics is known, so the function tries every interleaving. An interleaving is possible if
+ * the commands get their recorded answers. The function shares no code with the pipeline.
  */
 export function foldPair(
   swipes: readonly PairSwipe[],

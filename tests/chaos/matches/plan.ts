@@ -8,12 +8,12 @@ export const APIS = 3
 
 /** What two users do with each other. */
 export type EpisodeKind =
-  /** The users swipe each other in the same millisecond, at different APIs. */
+  /** The users swipe each other in the same millisecond, through different APIs. */
   | 'mutual'
   | 'single'
-  /** One swipe is sent with one key to all APIs in the same millisecond, and once more later. */
+  /** One swipe is sent to all APIs with the same key in the same millisecond, and once more later. */
   | 'repeated'
-  /** A swipe, its rewind through another API, and another swipe. */
+  /** A swipe, a rewind of it through another API, and another swipe. */
   | 'rewound'
   /**
    * A user sends two swipes in different directions to different APIs in the same millisecond, and the other user
@@ -21,17 +21,17 @@ export type EpisodeKind =
    */
   | 'changed'
   /**
-   * One user blocks the other, and likes the other at the same time. Sometimes the block is lifted, and both users
+   * One user blocks the other and likes the other at the same time. Sometimes the block is then lifted, and both users
    * swipe again.
    */
   | 'blocked'
   /** Both users block each other, and one of them lifts the block. */
   | 'feud'
-  /** A user sends a block and its lifting at the same time. Only the log shows which of them came first. */
+  /** A user sends a block and its removal at the same time. Only the log shows which came first. */
   | 'undecided'
   /** One of the users ends the match, and a swipe follows. */
   | 'unmatched'
-  /** A match that another detector reports, too. */
+  /** A match that an external detector reports as well. */
   | 'reported'
 
 /** A sequence of actions of two users. Each pair has one episode. */
@@ -47,7 +47,7 @@ export interface Episode {
   readonly directions: readonly SwipeDirection[]
   /** Pauses between the steps. */
   readonly pausesMs: readonly number[]
-  /** Decides about a step that is optional. */
+  /** Whether the optional step of the episode takes place. */
   readonly isLong: boolean
 }
 
@@ -64,7 +64,7 @@ export interface Departure {
   /** The APIs of successive requests. */
   readonly apis: readonly number[]
   readonly pausesMs: readonly number[]
-  /** Whether the user creates a new profile, and likes the same users with it. */
+  /** Whether the user creates a new profile and then likes the same users again. */
   readonly returns: boolean
 }
 
@@ -80,7 +80,7 @@ export type MatchFaultKind =
   | 'kafka-stopped'
   /** Kafka is stopped. While it is down, an API is killed and restarted. */
   | 'outage'
-  /** Kafka is stopped. Meanwhile Redis is emptied. */
+  /** Kafka is stopped. While it is down, Redis is emptied. */
   | 'outage-emptied'
 
 export const MATCH_FAULTS: readonly MatchFaultKind[] = [
@@ -101,7 +101,7 @@ export type MatchFault = PlannedFault<MatchFaultKind>
 
 export interface Plan {
   readonly seed: number
-  /** Number of users, those who leave included. */
+  /** Number of users, including those who leave. */
   readonly users: number
   readonly episodes: readonly Episode[]
   readonly departures: readonly Departure[]
@@ -116,7 +116,7 @@ export interface PlanOptions {
   readonly faults: readonly MatchFaultKind[]
 }
 
-/** How often each kind of episode occurs. */
+/** Relative frequency of each kind of episode. */
 const SHARES: readonly (readonly [EpisodeKind, number])[] = [
   ['mutual', 22],
   ['single', 16],
@@ -139,7 +139,7 @@ const DIRECTIONS: readonly SwipeDirection[] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_
 export function drawPlan(seed: number, { users, leavers, faults: kinds }: PlanOptions): Plan {
   const random = seededRandom(seed)
   const faults = drawFaults(random, kinds, APIS, (kind) => kind === 'worker-stopped')
-  // Episodes are spread over all faults.
+  // Episodes are spread over the duration of all faults.
   const lastsMs = Math.max(1, faults.length) * FAULT_TAKES_MS
   const pairs: [number, number][] = []
   for (let one = 0; one < users; one++)

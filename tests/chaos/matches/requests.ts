@@ -20,7 +20,7 @@ export type RequestKind =
 export interface Asked extends CameBack {
   readonly kind: RequestKind
   readonly user: string
-  /** The other user whom the request names. */
+  /** Id of the other user in the request. */
   readonly other: string | undefined
   readonly direction: SwipeDirection | undefined
   readonly key: string | undefined

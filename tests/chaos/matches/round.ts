@@ -19,13 +19,16 @@ import { shown } from './shown.ts'
 import { userIds } from './user-ids.ts'
 import { faultsOf } from './verdict.ts'
 
-/** Mean time between two feed requests of a user, who may send 60 a minute. The pauses vary by half. */
+/** Mean time between two feed requests of a user, well below the limit of 60 a minute. The pauses vary by half. */
 const READ_EVERY_MS = 2_500
-/** The towns of rounds are far apart, so that users of different rounds do not find each other. */
+/**
+ * Number of towns. Each round uses another town, far from the others, so that users of different rounds do not find
+ * each other.
+ */
 const TOWNS = 300
 const TOWNS_PER_ROW = 20
 const DEGREES_APART = 8
-/** Distance of a move that reaches another geohash-6 cell but does not count as a jump. */
+/** Distance of a move into another geohash-6 cell that does not count as a jump. */
 const NEXT_CELL_DEGREES = 0.0056
 
 export interface RoundResult extends Judged<Evidence> {
@@ -72,8 +75,7 @@ export async function playRound(system: MatchesSystem, plan: Plan, town: number,
   await Promise.all(readers)
   await recover(apis, system.workers)
   const during = [...asked]
-  // The pipeline shows a user's score only after the user has reported a place, so all users who are present report
-  // one.
+  // All users with a profile report a place, because the pipeline outputs a user's score only after that.
   const gone = new Set(plan.departures.filter(({ returns }) => !returns).map(({ user }) => clients[user].id))
   const present = clients.filter(({ id }) => !gone.has(id))
   await Promise.all(present.map((who, index) => locate(who, index, here)))
@@ -113,13 +115,12 @@ async function settle(clients: readonly Client[], here: Here): Promise<void> {
     clients.map(async (who, index) => {
       const body = { display_name: `User ${index}`, birth_date: '1990-05-01' }
       const { status, body: answer } = await who.ask({ kind: 'location', api: index % APIS, method: 'PUT', path: 'me', body })
-      if (status !== 201) throw new Error(`a profile was answered ${status} ${JSON.stringify(answer)}`)
+      if (status !== 201) throw new Error(`creating a profile returned status ${status} ${JSON.stringify(answer)}`)
       await locate(who, index, here)
     }),
   )
   const [first] = clients
-  // The API reuses the candidates that it found for a place, so each request is from a different place than the
-  // previous request.
+  // The API reuses the candidates that it found for a place, so successive requests come from different places.
   let look = 1
   await waitUntil(async () => (await listsOf(first, 0, aside(here, look++ % 2))).feed.length === clients.length - 1, {
     what: 'all users in a feed',
@@ -135,8 +136,8 @@ async function locate(who: Client, index: number, { lat, lon }: Here): Promise<v
 }
 
 /**
- * Repeatedly reads the feed from one of two places. Some of these requests search for candidates, and others get stored
- * candidates.
+ * Repeatedly reads the feed from one of two places, so that some requests search for candidates and others get stored
+ * ones.
  */
 async function readFeeds(who: Client, index: number, seed: number, here: Here, state: { readonly isOver: boolean }): Promise<void> {
   const random = seededRandom(seed * 1_000 + index)

@@ -2,24 +2,22 @@ import { absencesOf } from './deletions.ts'
 import type { Evidence } from './evidence.ts'
 import { type Asked, isAccepted } from './requests.ts'
 
-/** Time within which a command without an answer may still be executed: the deadline of the command and a margin. */
+/** How long a command without an answer may still be executed: the lifetime of a command plus a margin. */
 const MAY_FOLLOW_MS = 20_000
 
 export interface Shown {
   readonly faults: readonly string[]
-  /**
-   * Number of times that a swiped user was shown again because Redis had lost the swipe. The documentation allows this.
-   */
+  /** How often a swiped user was shown again because Redis had lost the swipe, which the documentation allows. */
   readonly excused: number
 }
 
 /**
- * Checks the users who were shown during the round. A user must not see a user whom they have swiped, except after a
- * rewind. They also must not see a user if one of the two has blocked the other or ended their match.
+ * Checks whom users saw during the round. Users must not see anyone whom they have swiped, except after a rewind. Two
+ * users must not see each other if one has blocked the other or ended their match.
  *
- * Until the view includes a swipe, only a note in Redis hides its target. The note may be missing if Redis was down
- * when the swipe was answered, or was emptied later, so showing the target is excused. Blocks and ends of matches are
- * in the log before they are answered, so showing a user despite them is never excused.
+ * Until the view includes a swipe, only a note in Redis hides its target. If Redis was down when the API responded to
+ * the swipe, or was emptied later, the note may be missing, and showing the target is excused. Blocks and ends of
+ * matches are in the log before the API responds, so showing a user despite them is never excused.
  */
 export function shown(evidence: Evidence): Shown {
   const faults: string[] = []
@@ -78,7 +76,7 @@ interface Separation {
 function separationsOf(evidence: Evidence): Separation[] {
   const { asked } = evidence
   const absences = absencesOf(evidence)
-  /** Returns the time at which the first of the two users leaves after a request has separated them. */
+  /** Returns the time at which the first of two users leaves after a request has separated them. */
   const leftAfter = (one: Asked, users: readonly (string | undefined)[]) =>
     Math.min(Infinity, ...absences.flatMap(({ user, from, to }) => (users.includes(user) && to >= one.from ? [from] : [])))
   const isBetween =
@@ -114,12 +112,13 @@ function inclusions({ logs, view }: Evidence): Map<string, number> {
   return times
 }
 
-/** Time that an API takes to reconnect after Redis was down. */
+/** How long an API takes to reconnect after Redis was down. */
 const RECONNECT_MS = 2_000
 
 /**
- * An API that starts while Kafka is down reads the number of the view's partitions from Redis. If Redis was emptied
- * before, the API cannot store notes of swipes until Kafka is back.
+ * Returns whether the note of a swipe may be missing in Redis. Apart from faults of Redis itself, this happens to an
+ * API that starts while Kafka is down. It reads the view's partition count from Redis, so after Redis was emptied, it
+ * cannot store notes until Kafka is back.
  */
 function mayBeForgotten(swipe: Asked, list: Asked, { inflicted }: Evidence): boolean {
   const starts = inflicted.apiStarts.filter(({ api, at }) => api === swipe.api && at <= swipe.to)

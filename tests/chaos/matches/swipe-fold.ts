@@ -1,6 +1,6 @@
 import type { PairSwipe, SwipeEvent } from '../../../schemas/matches/types.ts'
 
-/** The results that must follow from the swipes in the log. */
+/** Results computed from the swipes in the log. */
 export interface SwipeFold {
   /** The swipes and rewinds that have an effect, in log order. */
   readonly counted: readonly SwipeEvent[]
@@ -19,8 +19,9 @@ interface Row {
 }
 
 /**
- * Computes offline which swipes of a log have an effect. Of a user's swipes at one target, including rewinds, only the
- * newest has an effect, and each swipe_id only once. The function shares no code with the pipeline.
+ * Computes offline which swipes of a log take effect. A swipe or rewind takes effect only if it is newer than the
+ * user's earlier ones at the same target, and each swipe_id takes effect only once. The function shares no code with
+ * the pipeline.
  */
 export function foldSwipes(events: readonly SwipeEvent[]): SwipeFold {
   const rows = new Map<string, Row>()
@@ -37,7 +38,7 @@ export function foldSwipes(events: readonly SwipeEvent[]): SwipeFold {
     row.newest = event
     row.ids.add(swipe_id)
     const isSwiped = before !== undefined && before.direction !== 'REWIND'
-    // This rewind takes nothing back. It was stored nevertheless, because older swipes that arrive later must have no
+    // This rewind takes nothing back. It was stored nevertheless, so that older swipes that arrive later have no
     // effect.
     if (direction === 'REWIND' && !isSwiped) continue
     counted.push(event)
@@ -70,7 +71,7 @@ const STEP = 32
 const SCALE = 400
 
 /**
- * Returns the scores of a user before the first swipe and after each swipe at the user.
+ * Returns the scores of a user: before the first swipe at the user, and after each of these swipes.
  * @param first the score before the first swipe, by default that of a new user
  */
 export function foldScores(swipes: readonly { readonly swiper_elo: number; readonly direction: string }[], first = FIRST_SCORE): number[] {

@@ -194,7 +194,7 @@ test('detects a profile that is shown again after a swipe, unless Redis was empt
   ).toHaveLength(1)
 })
 
-/** Returns the evidence of the correct round, after which Bob deletes his profile. */
+/** Returns the evidence of the correct round, followed by Bob deleting his profile. */
 function withoutBob(): Evidence {
   const evidence = withAsked(goodEvidence(), asked('leave', BOB, 10_000, { status: 204 }))
   const { tables, lists } = evidence
@@ -262,7 +262,7 @@ test('a block ends when the user who blocks leaves, and an ended match stops cou
   expect(shown(withAsked(ended(BOB), look(CAT, ANN, 7_000))).faults).toHaveLength(1)
 })
 
-test('a swipe after the return need not score if the same swipe was made while the user left', () => {
+test('a swipe after the return need not score if the same swipe was made while the user was leaving', () => {
   const evidence = goodEvidence()
   const [during, after] = [swipe(CAT, ANN, 'LEFT', 6_002), swipe(CAT, ANN, 'LEFT', 8_000)]
   const leave = asked('leave', CAT, 6_000, { status: 204 })
@@ -304,7 +304,7 @@ test('a rewound profile may be shown again', () => {
   expect(shown(evidence).faults).toHaveLength(1)
   const { swipeEvents } = evidence.logs
   expect(shown(withLog(evidence, { swipeEvents: [...swipeEvents, logged(ANN, rewind)] })).faults).toEqual([])
-  // A late repetition of the swipe comes before the swipe and the rewind in the log.
+  // In the log, a repetition with a later time comes before the swipe and the rewind.
   const late = logged(ANN, { ...swipeEvents[2].value, ts: 9_000 })
   expect(shown(withLog(evidence, { swipeEvents: [late, ...swipeEvents, logged(ANN, rewind)] })).faults).toEqual([])
 })

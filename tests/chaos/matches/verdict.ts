@@ -10,10 +10,10 @@ import { isAccepted } from './requests.ts'
 import { shown } from './shown.ts'
 import { foldScores, foldSwipes, isLike, type SwipeFold, swipeKey } from './swipe-fold.ts'
 
-/** Tolerance for scores. The pipeline and the fold use the same numbers, but not in the same order of operations. */
+/** Tolerance for scores. The pipeline and the fold compute with the same numbers, but in a different order. */
 const SCORE_TOLERANCE = 1e-6
 
-/** Returns everything in which the outputs of a round differ from what its logs and answers require. */
+/** Returns all differences between the outputs of a round and what its logs and responses require. */
 export function faultsOf(evidence: Evidence): string[] {
   const certain = certainFrom(evidence)
   const fold = foldSwipes(evidence.logs.swipeEvents.map(({ value }) => value).filter((swipe) => !mayBeVoid(swipe, certain)))
@@ -28,8 +28,8 @@ export function faultsOf(evidence: Evidence): string[] {
 }
 
 /**
- * Returns whether a swipe may be void, because it is from before a deletion. Swipes and deletions are in different
- * topics, so the log does not show whether the pipeline processed the swipe first.
+ * Returns whether a deletion may have made an earlier swipe void. Swipes and deletions are in different topics, so the
+ * log does not show which of them the pipeline processed first.
  */
 function mayBeVoid(
   { swiper_id, ts }: { readonly swiper_id: string; readonly ts: number },
@@ -38,7 +38,7 @@ function mayBeVoid(
   return ts <= (deletions.get(swiper_id) ?? -Infinity)
 }
 
-/** Returns whether the tables must not contain a row, because it names a user who has left since. */
+/** Returns whether a row must be missing from the tables, because it names a user who has left since. */
 function isErased(users: readonly string[], at: number, deletions: ReadonlyMap<string, number>): boolean {
   return users.some((user) => at <= (deletions.get(user) ?? -Infinity))
 }
@@ -53,7 +53,7 @@ function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   const counted = logs.matchSwipes.map(({ value }) => value)
   const certain = counted.filter((swipe) => !mayBeVoid(swipe, from))
   found.push(...differences('match-swipes', fold.counted.map(text), certain.map(text)))
-  // Swipes that may be void may be missing, but no swipe may be invented or counted twice.
+  // Swipes that a deletion may have made void can be missing, but no swipe can be invented or counted twice.
   const sent = new Set(logs.swipeEvents.map(({ value }) => text(value)))
   const ids = new Set(counted.map(({ swipe_id }) => swipe_id))
   if (ids.size < counted.length) found.push('match-swipes has a swipe twice')
@@ -70,7 +70,7 @@ function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   return found
 }
 
-/** Checks that matches, pushes, webhook calls and lists follow from the pairs' swipes and commands. */
+/** Checks that matches, push notifications, webhook calls and lists follow from the pairs' swipes and commands. */
 function matches(evidence: Evidence, fold: SwipeFold): string[] {
   const { users, logs, tables, lists, delivered } = evidence
   const deletions = deletionsOf(evidence)
@@ -114,7 +114,7 @@ function matches(evidence: Evidence, fold: SwipeFold): string[] {
       const pushes = (pushesOf.get(key) ?? []).map(({ value }) => `${value.match_id}:${value.user_id}`).toSorted()
       const due = events.flatMap(() => [`${ids.match_id}:${a}`, `${ids.match_id}:${b}`])
       found.push(...differences(`pushes of ${key}`, due.toSorted(), pushes))
-      // A push is dropped if its match has ended before it was sent.
+      // A push is dropped if its match ended before it was sent.
       const isOver = possible.some(({ hasEnded, matchedAt }) => hasEnded || matchedAt === undefined)
       for (const push of new Set(due)) {
         const reached = deliveredTo.get(push) ?? []
@@ -188,7 +188,8 @@ function scores(evidence: Evidence, fold: SwipeFold): string[] {
   const text = ({ direction, ts }: { direction: string; ts: number }) => `${direction} ${ts}`
   const scoredOf = Map.groupBy(logs.scored, ({ key }) => key)
   const unsure = logs.swipeEvents.map(({ value }) => value).filter((swipe) => mayBeVoid(swipe, certainFrom(evidence)))
-  // A swipe in the direction of an earlier swipe does not score, so it is uncertain as well if the earlier swipe is.
+  // A swipe in the same direction as an earlier one does not score. If the earlier swipe is uncertain, so is the later
+  // one.
   const unsurePairs = new Set(unsure.map(({ swiper_id, target_id }) => swipeKey(swiper_id, target_id)))
   const follows = ({ swiper_id, target_id }: SwipeEvent) => unsurePairs.has(swipeKey(swiper_id, target_id))
   const scoringOf = Map.groupBy(
@@ -202,7 +203,7 @@ function scores(evidence: Evidence, fold: SwipeFold): string[] {
     const scoring = scoringOf.get(user) ?? []
     const uncertain = new Set(mayScore.filter(({ target_id }) => target_id === user).map(text))
     const scored = (scoredOf.get(user) ?? []).map(({ value }) => value)
-    // Swipers in different partitions have no order.
+    // The order of swipes by users in different partitions is unknown, so both lists are sorted.
     const certain = scored.filter((one) => !uncertain.has(text(one)) || scoring.some((swipe) => text(swipe) === text(one)))
     found.push(...differences(`scored of ${user}`, scoring.map(text).toSorted(), certain.map(text).toSorted()))
     for (const value of certain) {

@@ -1,23 +1,23 @@
 import type { Trouble } from '../troubles.ts'
 import type { Call, Evidence } from './evidence.ts'
 
-/** Time within which an API must reconnect to Kafka. */
+/** How soon an API must reconnect to Kafka. */
 const KAFKA_FOUND_MS = 15_000
-/** Time within which sinks must fill the views again after Redis was emptied. */
+/** How soon sinks must fill the views again after Redis was emptied. */
 const REFILLED_MS = 60_000
-/** Period before an API is killed. Answers from this period may be missing from the log. */
+/** Period before the kill of an API whose responses may be missing from the log. */
 const UNDER_WAY_MS = 5_000
 
 const WRITES: ReadonlySet<Call['kind']> = new Set(['events', 'hide', 'preferences', 'user'])
 
-/** Checks that every call to a live API is answered, and that accepted events are in the log. */
+/** Checks that every call to a live API got a response, and that accepted events are in the log. */
 export function answered(evidence: Evidence): string[] {
   return [...evidence.calls.flatMap((call) => wrongStatus(call, evidence)), ...taken(evidence), ...recorded(evidence)]
 }
 
 /**
- * Checks that while Kafka is unavailable only requests that need Kafka fail. Requests for features may also fail
- * without Redis, because features have no correct default.
+ * Checks that only requests that need Kafka fail while Kafka is unavailable. Requests for features may also fail
+ * without Redis, because features have no sensible default.
  */
 function wrongStatus(call: Call, { inflicted: { apis, kafka, redis } }: Evidence): string[] {
   const { kind, status } = call
@@ -44,9 +44,7 @@ function taken({ calls, logs }: Evidence): string[] {
   ]
 }
 
-/**
- * Checks that the log contains each list as it was answered. Only an API that was killed may have lost its last lists.
- */
+/** Checks that the log contains each list as the API returned it. Only a killed API may have lost its last lists. */
 function recorded({ calls, final, logs, inflicted }: Evidence): string[] {
   const pages = new Map(logs.served.map(({ value }) => [`${value?.request_id} ${value?.items[0].position}`, value]))
   return [...calls, ...final]
@@ -80,7 +78,7 @@ export function isList({ kind }: Call): boolean {
   return kind === 'list' || kind === 'page'
 }
 
-/** Returns whether a call takes place during a fault, or so shortly after the fault that the call had to wait. */
+/** Returns whether a call took place during a fault, or within `laterMs` after it. */
 function meets(trouble: Trouble, { from, to }: Trouble, laterMs = 0): boolean {
   return from <= trouble.to + laterMs && to >= trouble.from
 }

@@ -1,5 +1,5 @@
 /**
- * Reads the packed lists of the topics in their documented format, without code of the service. Ids are decimal text.
+ * Decodes the packed lists of the topics as documented, without code of the service. Ids are returned as decimal text.
  */
 
 export interface TimedItem {
@@ -18,12 +18,12 @@ export interface WeighedItem {
   readonly weight: number
 }
 
-/** 8 bytes id and 4 bytes epoch seconds. */
+/** Row format: 8 bytes id, 4 bytes epoch seconds. */
 export function timedItems(packed: Uint8Array): TimedItem[] {
   return rows(packed, 12, (view, at) => ({ item: String(view.getBigInt64(at, true)), seconds: view.getUint32(at + 8, true) }))
 }
 
-/** Bytes of an entry: 8 for the id, 4 for the epoch seconds, 4 for the weight and 1 for the type. */
+/** Row format: 8 bytes id, 4 bytes epoch seconds, 4 bytes weight, 1 byte type. */
 export function pastEvents(packed: Uint8Array): PastEvent[] {
   return rows(packed, 17, (view, at) => ({
     item: String(view.getBigInt64(at, true)),
@@ -33,7 +33,7 @@ export function pastEvents(packed: Uint8Array): PastEvent[] {
   }))
 }
 
-/** 8 bytes id and 4 bytes weight. */
+/** Row format: 8 bytes id, 4 bytes weight. */
 export function weighedItems(packed: Uint8Array): WeighedItem[] {
   return rows(packed, 12, (view, at) => ({ item: String(view.getBigInt64(at, true)), weight: view.getFloat32(at + 8, true) }))
 }

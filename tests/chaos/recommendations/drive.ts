@@ -3,7 +3,10 @@ import { type Sent, send } from '../send.ts'
 import type { Call, CallKind } from './evidence.ts'
 import { APIS, type Plan, type PlannedAction, type PlannedCall, type PlannedEvent } from './plan.ts'
 
-/** A caller repeats an event that is not accepted. Faults last a few seconds. */
+/**
+ * How often a caller repeats an event until it is accepted. All repetitions together outlast a fault, which takes a few
+ * seconds.
+ */
 const ATTEMPTS = 60
 const AGAIN_AFTER_MS = 250
 const LOOK_EVERY_MS = 500
@@ -26,8 +29,8 @@ interface Asking extends Pick<Sent, 'method' | 'body'> {
 }
 
 /**
- * Sends everything in a plan at its time, and records the calls. If an API is not ready, its requests go to the next
- * API.
+ * Sends the requests of a plan at their times, and records the calls. If an API is not ready, its requests go to the
+ * next API.
  */
 export async function drive(plan: Pick<Plan, 'calls'>, { urlOf, isReady, isOver, users, itemOf }: Driving): Promise<Call[]> {
   const calls: Call[] = []
@@ -67,7 +70,10 @@ export async function drive(plan: Pick<Plan, 'calls'>, { urlOf, isReady, isOver,
     }
   }
 
-  /** Sends the later repetition of a request to a different API. */
+  /**
+   * Sends events until they are accepted. If the plan asks for a repetition, sends the same request later through a
+   * different API.
+   */
   async function sendEvents(user: number, api: number, action: PlannedAction & { readonly kind: 'events' }): Promise<void> {
     const { events, repeatAfterMs } = action
     const bodies = events.map((event) => bodyOf(event, user))
@@ -141,8 +147,8 @@ export async function drive(plan: Pick<Plan, 'calls'>, { urlOf, isReady, isOver,
 }
 
 /**
- * A user's properties. The properties never change, because an event is counted for the groups to which its user
- * belongs at that moment.
+ * Returns a user's properties. They never change, because each event counts for the groups that its user belongs to at
+ * that moment.
  */
 export function propertiesOf(user: number): { readonly country: string | null; readonly age_bucket: string | null } {
   return { country: ['DE', 'FR', null][user % 3], age_bucket: ['18-24', '25-34'][user % 2] }

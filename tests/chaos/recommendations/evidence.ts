@@ -20,7 +20,7 @@ export type Logged<V> = Pick<LoggedText<V>, 'key' | 'value' | 'offset'>
 
 export type CallKind = 'events' | 'hide' | 'list' | 'page' | 'similar' | 'features' | 'preferences' | 'user'
 
-/** A request and what came back. */
+/** A request and its response. */
 export interface Call extends CameBack {
   readonly kind: CallKind
   readonly user: string
@@ -28,7 +28,7 @@ export interface Call extends CameBack {
   /** When the request was sent, in epoch ms. All processes of a round share one clock. */
   readonly from: number
   readonly to: number
-  /** Ids of the sent events, except for events whose ids the caller did not choose. */
+  /** Ids of the sent events, as far as the caller chose them. */
   readonly eventIds: readonly string[]
 }
 
@@ -46,18 +46,18 @@ export interface Logs {
   readonly categories: readonly Logged<Category>[]
   /** The newest list of each group. */
   readonly trending: ReadonlyMap<string, TrendingItems>
-  /** All events of items in all rounds, for `trending`. */
+  /** The item events of all rounds. `trending` depends on all of them. */
   readonly allItemEvents: readonly Logged<ItemActivity>[]
   /** The newest features of each user, and the pages of their watched items by number. */
   readonly features: ReadonlyMap<string, UserSelf>
   readonly pages: ReadonlyMap<string, ReadonlyMap<number, Uint8Array>>
 }
 
-/** What Redis has. */
+/** Contents of the Redis views. */
 export interface Views {
   readonly features: ReadonlyMap<string, UserSelf>
   readonly pages: ReadonlyMap<string, ReadonlyMap<number, Uint8Array>>
-  /** Bytes of the neighbours of each item. */
+  /** The encoded neighbours of each item. */
   readonly neighbours: ReadonlyMap<string, Uint8Array>
 }
 
@@ -77,8 +77,11 @@ export interface Evidence {
   readonly logs: Logs
   readonly views: Views
   readonly tables: Tables
-  /** The answers of each API to each user after all parts have recovered. */
+  /** The calls for each user through each API after all parts have recovered. */
   readonly final: readonly Call[]
-  /** Whether the verdict is about trending items, which are published every 30 seconds. */
+  /**
+   * Whether the verdict includes trending items. They are published only every 30 seconds, so short rounds leave them
+   * out.
+   */
   readonly judgesTrending: boolean
 }

@@ -11,7 +11,7 @@ import type { RecommendationFault } from './plan.ts'
 import type { RecommendationsSystem } from './system.ts'
 
 /**
- * The parts that a fault needs. To add a fault of another part, such as training, add a name to this function and a
+ * Returns the parts that a fault affects. To add a fault of another part, such as training, add its name here and a
  * case to `suffer`.
  */
 function partsOf({ kind, api }: RecommendationFault): string[] {
@@ -28,8 +28,8 @@ export function faultHands(system: RecommendationsSystem, say: (text: string) =>
   const { troubles, apiTrouble, withoutRedis, withoutKafka } = troubleLog()
 
   /**
-   * Does not wait until the API is ready, because an API that starts while Kafka is unavailable becomes ready only when
-   * Kafka is back.
+   * Kills an API and starts it again. Does not wait until it is ready, because an API that starts while Kafka is down
+   * becomes ready only when Kafka is back.
    */
   async function killApi(api: number, downMs: number): Promise<void> {
     const from = Date.now()

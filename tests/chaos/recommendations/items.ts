@@ -3,7 +3,7 @@ import type { RecommendationItem } from '../../../schemas/recommendations/types.
 import type { Evidence, Logged } from './evidence.ts'
 
 /**
- * Checks that every product is an item. The log must have one record for every change of the item and no other records,
+ * Checks that every product has become an item. The log must contain one record per change of the item and no others,
  * and the last record must have the product's own category.
  */
 export function items({ items: all, logs }: Evidence): string[] {
@@ -33,7 +33,7 @@ function wholeOf({ updated_at, ...item }: RecommendationItem): string {
   return `${formOf({ ...item, updated_at })} ${item.category_path} ${item.created_at} ${item.thumbnail_url} ${item.description}`
 }
 
-/** Returns the expected forms of an item. The item keeps its text while the product is hidden. */
+/** Returns the expected successive versions of an item. The item keeps its text while the product is hidden. */
 function formsOf(documents: readonly Logged<CatalogDocument>[]): string[] {
   let form: string | undefined
   return documents.flatMap(({ value }) => {

@@ -3,8 +3,8 @@ import type { Call, Evidence } from './evidence.ts'
 import { countedEvents, expectedUser } from './user-fold.ts'
 
 /**
- * Checks that each list is consistent with the features from which it was computed, and that no later list uses older
- * features.
+ * Checks that each list is consistent with the features from which it was computed, and that a user's later lists do
+ * not use older features.
  */
 export function lists(evidence: Evidence): string[] {
   const all = [...evidence.calls, ...evidence.final].filter((call) => isList(call) && call.status === 200)
@@ -27,8 +27,8 @@ function seen(all: readonly Call[], { logs }: Evidence): string[] {
 }
 
 /**
- * Checks that no first page is empty, because there are always items that the user has not seen. The items of a later
- * page may all have been watched or hidden in the meantime.
+ * Checks that no first page is empty, because there are always items that the user has not seen. A later page may be
+ * empty, if all of its items were watched or hidden in the meantime.
  */
 function empty(all: readonly Call[]): string[] {
   return all
@@ -36,7 +36,7 @@ function empty(all: readonly Call[]): string[] {
     .map((call) => `an empty list: ${described(call)}`)
 }
 
-/** Checks that a list is marked as degraded if an earlier list of the same user was computed from newer features. */
+/** Checks that a list computed from older features than an earlier list of the same user is marked as degraded. */
 function goneBack(all: readonly Call[]): string[] {
   const faults: string[] = []
   for (const own of Map.groupBy(all, ({ user }) => user).values()) {
@@ -49,7 +49,7 @@ function goneBack(all: readonly Call[]): string[] {
   return faults
 }
 
-/** Checks that after recovery, each list takes all events of its user into account. */
+/** Checks that lists after the recovery take all events of their users into account. */
 function behind({ final, logs }: Evidence): string[] {
   const events = countedEvents(logs)
   return final

@@ -39,7 +39,7 @@ const READ = [
 ]
 
 export async function observer({ env, rowsOf, redis: { address } }: RecommendationsSystem, concerned: Concerned): Promise<Observer> {
-  // biome-ignore lint/suspicious/noExplicitAny: topics of all keys and values, as in AnyTopic
+  // biome-ignore lint/suspicious/noExplicitAny: topics with any key and value type, as in AnyTopic
   const reader = await openLogs(env as any, READ as any)
   const redis = new Redis(address)
   redis.on('error', () => undefined)

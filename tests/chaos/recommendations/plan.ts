@@ -10,7 +10,7 @@ export const RECOMMENDATION_FAULTS = [
   'api-stopped',
   'worker-killed',
   'worker-stopped',
-  /** A worker is killed and loses its state folder. */
+  /** A worker is killed, and its state folder is deleted. */
   'worker-emptied',
   'redis-killed',
   'redis-stopped',
@@ -19,9 +19,9 @@ export const RECOMMENDATION_FAULTS = [
   'kafka-stopped',
   'clickhouse-killed',
   'clickhouse-stopped',
-  /** Kafka is stopped. Meanwhile an API is killed and started. */
+  /** Kafka is stopped. While it is down, an API is killed and started. */
   'outage',
-  /** Kafka is stopped. Meanwhile Redis is emptied, so that sinks cannot fill it again yet. */
+  /** Kafka is stopped. While it is down, Redis is emptied. The sinks cannot fill it again until Kafka is back. */
   'outage-emptied',
 ] as const
 
@@ -43,7 +43,7 @@ export interface PlannedEvent {
   readonly rating: number | undefined
   readonly watchPct: number | undefined
   readonly dwellSec: number | undefined
-  /** Whether it names the user's last list. */
+  /** Whether the event names the user's last list in `rec_request_id`. */
   readonly followsList: boolean
 }
 
@@ -68,7 +68,7 @@ export interface PlannedCall {
 export interface PlannedProduct {
   readonly atMs: number
   readonly product: number
-  /** Equal numbers are equal products. */
+  /** Products with equal numbers have equal contents. */
   readonly form: number
   readonly category: number
   readonly isPublic: boolean
@@ -81,7 +81,7 @@ export interface Plan {
   readonly items: number
   readonly calls: readonly PlannedCall[]
   readonly products: readonly PlannedProduct[]
-  /** When each category arrives; 0: before everything else. */
+  /** Time at which each category is written; 0 means before everything else. */
   readonly categories: readonly number[]
   readonly faults: readonly RecommendationFault[]
 }
@@ -90,17 +90,18 @@ export interface PlanOptions {
   readonly users: number
   /** Calls per second. */
   readonly rate: number
-  /** The kinds of faults in a round. Each occurs once, in an order that the seed determines. */
+  /** The faults of a round. Each occurs once, in an order that depends on the seed. */
   readonly faults: readonly RecommendationFaultKind[]
 }
 
 export const GENRES = ['Comedy', 'Drama', 'Crime', 'Western', 'Musical', 'War', 'Horror', 'Sport'] as const
 /**
- * Number of items in a round. An item has at most 100 neighbours, so with fewer items no neighbour is ever forgotten.
+ * Number of items in a round. It is below 100, the number of neighbours kept per item, so that no neighbour is ever
+ * dropped.
  */
 export const ITEMS = 70
 export const PRODUCTS = 20
-/** Number of items without events. They ensure that no list is empty because a user has seen all items. */
+/** Number of items without events. They ensure that there are always items that a user has not seen. */
 export const UNTOUCHED = 40
 const CATEGORIES = 5
 const LATE_CATEGORIES = 2

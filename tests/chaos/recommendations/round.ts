@@ -23,13 +23,13 @@ export interface RoundOptions {
   readonly judgesTrending: boolean
 }
 
-/** Time within which lists must no longer be degraded after the end of all faults. */
+/** How soon lists must no longer be degraded after the end of all faults. */
 const HEALED = { timeoutMs: 60_000, intervalMs: 500 }
 /** Number of ids in the range of one round. Ranges of different rounds do not overlap. */
 const IDS_PER_ROUND = 1_000
 const FIRST_CATEGORY = 500
 
-/** Runs one round and judges it when all parts have recovered. */
+/** Runs one round, waits until all parts have recovered, and judges the round. */
 export async function playRound(
   system: RecommendationsSystem,
   { plan, number, judgesTrending }: RoundOptions,
@@ -82,7 +82,7 @@ export async function playRound(
 
 type User = { readonly id: string; readonly token: string }
 
-/** Stores items and properties of users, and waits until every API shows a list. */
+/** Stores items and the properties of users, and waits until every API returns a list. */
 async function settle(system: RecommendationsSystem, users: readonly User[], itemOf: (index: number) => string): Promise<void> {
   const put = async (path: string, body: object) => {
     const isStored = async () =>
@@ -115,8 +115,8 @@ async function readList(system: RecommendationsSystem, api: number, { id, token 
 }
 
 /**
- * Waits until no list is degraded. The service counts every list as an event, so this wait must end before the results
- * are compared.
+ * Waits until no list is degraded, and returns the last lists. The service counts every list as an event, so this wait
+ * must end before the results are compared.
  */
 async function healedLists(system: RecommendationsSystem, users: readonly User[]): Promise<Call[]> {
   return await Promise.all(

@@ -10,7 +10,7 @@ const LESS_PER_PLACE = 0.8
 
 export const half = (ms: number, halfLifeMs: number) => 0.5 ** (ms / halfLifeMs)
 
-/** Computes the signals of each item from the interactions and the answers, without code of the service. */
+/** Computes the signals of each item from the interactions and the served lists, without code of the service. */
 export function expectedActivities({ logs }: Pick<Evidence, 'logs'>): Map<string, ExpectedActivity> {
   const found = new Map<string, ExpectedActivity>()
   const of = (item: string) => {
@@ -43,7 +43,7 @@ export function expectedActivities({ logs }: Pick<Evidence, 'logs'>): Map<string
   return found
 }
 
-/** Returns whether the event names a list that was served to its user, and the item was in a list of this user. */
+/** Returns whether the event names a list that was served to its user, and its item was in one of the user's lists. */
 function isFromOwnList({ user, item_id, rec_request_id }: UserEvent, served: Evidence['logs']['served']): boolean {
   const own = served.flatMap(({ key, value }) => (String(key) === user && value !== null ? [value] : []))
   const isOffered = own.some(({ items }) => items.some((item) => item.item_id === item_id))
@@ -57,7 +57,8 @@ function viewedAround(event: UserEvent, own: readonly UserEvent[]): { readonly b
 }
 
 /**
- * Returns whether an event adds its item to the last views: the item is among them after the event and was not before.
+ * Returns whether an event adds its item to the last views, that is, the item is among them after the event but not
+ * before.
  */
 function enters(event: UserEvent, own: readonly UserEvent[]): boolean {
   if (!saysYes(event)) return false
@@ -74,7 +75,7 @@ function pairsOf(event: UserEvent, own: readonly UserEvent[]): { readonly other:
   )
 }
 
-/** Joins all records of an item. The pipeline writes one record per commit, so their number varies. */
+/** Joins all records of an item. The pipeline writes one record per commit, so the split into records varies. */
 export function joined(records: readonly Logged<ItemActivity>[]): ExpectedActivity {
   const parts = records.map(({ value }) => value!)
   return {

@@ -8,14 +8,14 @@ const MONTH = 30 * DAY
 const WEEK = 7 * DAY
 const HOURS = 6 * 3_600_000
 /**
- * Maximum share of an item's weight that published statistics may lag behind. The constant below is the share for
+ * How far published statistics may lag behind, as a share of the item's weight. The next constant is the same for
  * published neighbours.
  */
 const STATS_BEHIND = 0.02
 const NEIGHBOURS_BEHIND = 0.05
 const PUBLISHED_NEIGHBOURS = 50
 const TOLERANCE = 1e-9
-/** Weights are published in four bytes. */
+/** Tolerance for weights, which are published as four-byte floats. */
 const FLOAT_TOLERANCE = 1e-6
 
 /** Checks that the signals of items follow from the log, and that neighbours and statistics follow from the signals. */
@@ -37,15 +37,12 @@ function activities(item: string, expected: ReturnType<typeof joined> = joined([
     ...firstDifference(`near of item ${item}`, expected.near, is.near),
     ...firstDifference(`entered of item ${item}`, expected.entered, is.entered),
   ]
-  // Answers are in a topic of their own. The pipeline may have read them in a different order, so their times are
-  // sorted before they are compared.
+  // Served lists are in a separate topic, which the pipeline may have read in a different order. Their times are
+  // therefore sorted before they are compared.
   return [...wrong, ...firstDifference(`times shown of item ${item}`, expected.shown.toSorted(), is.shown.toSorted())]
 }
 
-/**
- * The fields of an event that concern choices: whether the pipeline counted the event as a choice, and whether it may
- * do so.
- */
+/** Whether the pipeline counted an event as a choice, and whether it was allowed to. */
 interface Choice {
   readonly is_chosen?: boolean
   readonly mayBeChosen?: boolean
@@ -57,8 +54,8 @@ function withoutChoice(event: unknown): unknown {
 }
 
 /**
- * Checks that only events from the user's own lists count as choices. An event is not a choice if the pipeline reads it
- * before its list, or if an item was already chosen.
+ * Checks that only events from the user's own lists count as choices. Such an event may also not count: if the pipeline
+ * read it before its list, or if an item was already chosen.
  */
 function choices(item: string, expected: readonly unknown[], is: readonly unknown[]): string[] {
   const wrong = is.findIndex((event, at) => (event as Choice).is_chosen === true && !(expected[at] as Choice | undefined)?.mayBeChosen)
@@ -79,8 +76,8 @@ function canonical(value: unknown): string {
 }
 
 /**
- * Checks that the published statistics equal the statistics after some record of the item, and that the later records
- * changed too little to be published.
+ * Checks that the published statistics equal those after some record of the item, and that later records changed too
+ * little to be published.
  */
 function stats(item: string, records: readonly Logged<ItemActivity>[], { logs }: Evidence): string[] {
   const published = logs.itemStats.findLast(({ key }) => String(key) === item)?.value ?? undefined
@@ -136,8 +133,8 @@ function isNear(one: number, other: number, tolerance: number): boolean {
 }
 
 /**
- * Checks neighbours in the same way as statistics. A round has fewer items than the maximum number of neighbours that
- * are kept per item, so no neighbour is ever forgotten.
+ * Checks neighbours in the same way as statistics. A round has fewer items than the number of neighbours kept per item,
+ * so no neighbour is ever dropped.
  */
 function neighbours(item: string, records: readonly Logged<ItemActivity>[], { logs, views }: Evidence): string[] {
   const published = logs.itemNeighbours.findLast(({ key }) => String(key) === item)?.value ?? undefined
@@ -173,7 +170,8 @@ function sumOf(weights: ReadonlyMap<string, number>): number {
 }
 
 /**
- * Returns whether a list has the neighbours with the greatest weights. Neighbours of equal weight may be in any order.
+ * Returns whether a list contains the neighbours with the greatest weights. Neighbours of equal weight may be in any
+ * order.
  */
 function isNeighbourhood(weights: ReadonlyMap<string, number>, is: readonly { readonly item: string; readonly weight: number }[]): boolean {
   const best = [...weights.values()].sort((a, b) => b - a).slice(0, PUBLISHED_NEIGHBOURS)

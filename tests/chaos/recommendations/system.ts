@@ -17,7 +17,7 @@ import { newClickhouse, newKafka, newRedis, newRegistry } from '../../stack/serv
 import { APIS } from './plan.ts'
 
 const READY = { timeoutMs: 120_000, intervalMs: 50 }
-/** Time limit of reads. It is longer than the default, so that most answers are complete on a busy machine. */
+/** Time limit of reads. It is longer than the default, so that most responses are complete on a busy machine. */
 const READ_MS = '1000'
 
 export type RecommendationsSystem = Awaited<ReturnType<typeof recommendationsSystem>>
@@ -28,7 +28,7 @@ export interface SystemOptions {
   readonly hasOwnClickhouse: boolean
 }
 
-/** Starts real servers, workers that run topologies and sinks of recommendations, and API processes. */
+/** Starts real servers, workers with the topologies and sinks of recommendations, and API processes. */
 export async function recommendationsSystem({ workerCount, hasOwnClickhouse }: SystemOptions) {
   const folder = guardedFolder()
   const kafka = await newKafka(folder.path)

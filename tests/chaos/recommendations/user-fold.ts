@@ -3,7 +3,7 @@ import type { PastEvent, TimedItem } from './bytes.ts'
 import type { Logged, Logs } from './evidence.ts'
 
 /**
- * Computes the required results for one user naively from the whole list of events, without any code of the service.
+ * Computes the required results for one user naively from the whole list of events, without code of the service.
  * docs/services/recommendations.md defines these results.
  */
 
@@ -33,8 +33,8 @@ export const saysYes = ({ event_type }: Interaction) => event_type !== 'SKIP' &&
 const isAboutHiding = ({ event_type }: Interaction) => event_type === 'NOT_INTERESTED'
 
 /**
- * Returns the events to be counted, grouped by user. A repeated event id is ignored. The service forgets ids after a
- * day, but no round lasts that long.
+ * Returns the events that count, grouped by user. Repeated event ids are ignored. The service forgets ids after a day,
+ * but no round lasts that long.
  */
 export function countedEvents({ interactions }: Pick<Logs, 'interactions'>): Map<string, UserEvent[]> {
   const events = new Map<string, UserEvent[]>()
@@ -50,7 +50,7 @@ export function countedEvents({ interactions }: Pick<Logs, 'interactions'>): Map
   return events
 }
 
-/** How much an event says. */
+/** Returns the weight of an event as evidence of interest. */
 export function weightIn({ event_type, watch_pct, dwell_time_sec, rating }: Interaction): number {
   if (event_type === 'VIEW') return watch_pct === null ? 1 : watch_pct
   if (event_type === 'CLICK') return 1
@@ -92,7 +92,7 @@ function hiddenItems(events: readonly UserEvent[]): TimedItem[] {
   return [...places.values()].sort((a, b) => b.seconds - a.seconds || b.order - a.order).map(({ item, seconds }) => ({ item, seconds }))
 }
 
-/** Returns the events of the current session. An event belongs to the session if it is at most half an hour away. */
+/** Returns the events of the current session. Events of a session are at most half an hour apart. */
 function sessionOf(events: readonly UserEvent[]): { readonly from: number | null; readonly events: readonly UserEvent[] } {
   let session: UserEvent[] = []
   let [from, to] = [Number.NaN, Number.NaN]

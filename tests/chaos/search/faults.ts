@@ -14,10 +14,10 @@ export const SEARCH_FAULTS = [
 ] as const
 export type SearchFaultKind = (typeof SEARCH_FAULTS)[number]
 
-/** How long the index builder is suspended. This is longer than the session time-out, so it loses its partition. */
+/** How long the index builder is suspended. This exceeds the session time-out, so the builder loses its partition. */
 const STOPPED_MS = 12_000
 
-/** Applies one fault. Resolves when the affected part runs again. */
+/** Applies one fault. Resolves when the affected part is running again. */
 export async function inflict(system: SearchSystem, kind: SearchFaultKind, holdMs: number): Promise<void> {
   const { search, kafka, workers, disk, client } = system
   const built = async () => workers[(await system.builder()) ?? 0]

@@ -1,11 +1,13 @@
 import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { integer, type Random } from '../../../tools/random/random.ts'
 
-/** Products that are public and never change. Every complete answer contains all of these products. */
+/** Number of products that are public and never change. Every complete search result contains all of them. */
 export const ANCHORS = 40
-/** Products that were public once, and are deleted before the index exists. No answer may contain one of them. */
+/**
+ * Number of products that are created and deleted before the index exists. No search result may contain any of them.
+ */
 const GHOSTS = 40
-/** Products that change all the time. */
+/** Number of products that change all the time. */
 const MOVERS = 120
 const HIDDEN_OF_TEN = 3
 
@@ -37,7 +39,7 @@ function productDocument(id: number, revision: number, isPublic: boolean): Catal
   }
 }
 
-/** Returns the first records: all anchors, and all ghosts together with their deletions. */
+/** Returns the first records: all anchors, and all ghosts with their deletions. */
 export function firstDocuments(): CatalogDocument[] {
   const anchors = Array.from({ length: ANCHORS }, (_, id) => productDocument(id, 1, true))
   const ghosts = Array.from({ length: GHOSTS }, (_, i) => ANCHORS + i)

@@ -49,7 +49,7 @@ export async function searchSystem() {
   const transport = kafkaTransport({ brokers: [kafka.address], clientId: 'chaos' }, { runtime })
   await transport.connect()
 
-  /** The worker that builds indexes; undefined while no worker does. */
+  /** Returns the slot of the worker that builds indexes; undefined while no worker does. */
   async function builder(): Promise<number | undefined> {
     for (const [slot, { url }] of workers.entries()) {
       const answer = await fetch(`${url}/tasks`).catch(() => undefined)
@@ -80,7 +80,7 @@ export async function searchSystem() {
   }
 }
 
-/** Returns true if the answer contains, at any depth, the report of a process that currently owns the job. */
+/** Returns true if the value contains, at any depth, the report of a process that currently owns the job. */
 function ownsJob(report: unknown): boolean {
   if (typeof report !== 'object' || report === null) return false
   if ((report as { owner?: boolean }).owner === true) return true

@@ -9,8 +9,8 @@ import type { SearchSystem } from './system.ts'
 const MOST_HITS = 10_000
 
 /**
- * Returns the differences between the index and the last record of each key in the log, and the rebuilds that are not
- * complete.
+ * Returns the differences between the index and the newest record of each key in the log, and the requested rebuilds
+ * that are not complete.
  */
 export async function differences(system: SearchSystem, requested: readonly string[]): Promise<string[]> {
   const logs = await openLogs(system.env, [catalogDocuments, indexRebuilds])

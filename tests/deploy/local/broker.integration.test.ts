@@ -27,7 +27,7 @@ test('the shared broker creates topics', async () => {
   expect(await topicsOf(broker)).toContain(topic)
 })
 
-test('a broker that was killed with -9 restarts on its port with its topics', async () => {
+test('a broker killed with -9 restarts on the same port with its topics', async () => {
   const broker = await privateKafka()
   await createTopic(broker.address, 'kept')
   await broker.kill()

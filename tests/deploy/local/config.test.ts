@@ -12,7 +12,7 @@ function refusal(env: Record<string, string>): string {
   throw new Error('was accepted')
 }
 
-test('by default all servers are local, on the usual ports', () => {
+test('all servers are local and on their usual ports by default', () => {
   expect(localConfig({})).toMatchObject({
     home: expect.stringMatching(/\.millrace$/),
     kafka: { given: undefined, port: 9092, controllerPort: 9093 },
@@ -40,7 +40,7 @@ test('uses given servers instead of local ones', () => {
   expect(config.registry).toEqual({ given: 'http://registry' })
 })
 
-test('security of Kafka needs given brokers, since the local one has none', () => {
+test('security settings for Kafka require external brokers, because the local broker has no security', () => {
   expect(refusal({ KAFKA_TLS: '1', KAFKA_SASL_MECHANISM: 'PLAIN' })).toMatch(
     /KAFKA_TLS: needs KAFKA_BROKERS[\s\S]*KAFKA_SASL_MECHANISM: needs/,
   )
@@ -90,6 +90,6 @@ test('a local server may use the same port number as an external server', () => 
   expect(localConfig({ API_PORT: '6379', REDIS_URL: 'redis://elsewhere' }).apiPort).toBe(6379)
 })
 
-test('reports all errors at once', () => {
+test('reports all errors together', () => {
   expect(refusal({ API_PORT: 'x', WORKERS: 'y' })).toBe('wrong settings:\n  WORKERS: is not a number\n  API_PORT: is not a port')
 })

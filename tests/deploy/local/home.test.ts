@@ -21,21 +21,21 @@ test('creates a folder, marks it and recognizes it later', () => {
   expect(findHome(path)).toEqual(home)
 })
 
-test('only its owner may open the folder, even if an earlier version created it', () => {
+test('only the owner of the folder may open it, even if an earlier version created it', () => {
   const path = folder()
   mkdirSync(path, { recursive: true, mode: 0o755 })
   openHome(path)
   expect(statSync(path).mode & 0o777).toBe(0o700)
 })
 
-test('a folder with other files is refused, because other programs may use it', () => {
+test('a folder with files that do not belong to Millrace is refused, because another program may use the folder', () => {
   const path = folder()
   mkdirSync(path, { recursive: true })
   writeFileSync(join(path, 'thesis.txt'), '')
   expect(() => assertNotForeign(path)).toThrow(/is not a data folder of Millrace, because it contains thesis.txt: .* MILLRACE_HOME/)
 })
 
-test('a missing folder, a data folder, and a folder with the files of the setup or of an API are accepted', () => {
+test('accepts a missing folder, a data folder, and a folder with files from the setup or an API', () => {
   const path = folder()
   assertNotForeign(path)
   for (const part of ['tools', 'logs', 'auth', 'data']) mkdirSync(join(path, part), { recursive: true })
@@ -45,7 +45,7 @@ test('a missing folder, a data folder, and a folder with the files of the setup 
   expect(() => assertNotForeign(path)).not.toThrow()
 })
 
-test('a folder that cannot be created is reported with the setting', () => {
+test('the error names the setting if the folder cannot be created', () => {
   expect(() => openHome('/dev/null/home')).toThrow(HomeError)
   expect(() => openHome('/dev/null/home')).toThrow(/MILLRACE_HOME/)
 })
@@ -67,14 +67,14 @@ test('the evidence of a failed chaos run belongs to Millrace and survives a rese
   expect([existsSync(home.data), existsSync(kept)]).toEqual([false, true])
 })
 
-test('a reset accepts the draft of a lock, which a killed start leaves behind', () => {
+test('a reset accepts the draft of a lock that a killed start left behind', () => {
   const home = openHome(folder())
   writeFileSync(join(home.path, 'lock.4711'), '')
   resetHome(home.path)
   expect(existsSync(home.data)).toBe(false)
 })
 
-test('drafts of locks that killed starts have left are removed with the next lock', () => {
+test('taking a lock removes drafts that killed starts left behind', () => {
   const home = openHome(folder())
   writeFileSync(join(home.path, 'lock.4711'), '')
   const unlock = lockHome(home)
@@ -96,7 +96,7 @@ test('a reset of a missing folder does nothing', () => {
   expect(() => resetHome(folder())).not.toThrow()
 })
 
-test('a folder belongs to one process at a time', () => {
+test('only one process at a time can lock a folder', () => {
   const home = openHome(folder())
   const unlock = lockHome(home)
   expect(lockHolder(home)).toBe(process.pid)
@@ -106,7 +106,7 @@ test('a folder belongs to one process at a time', () => {
   lockHome(home)()
 })
 
-test('while another process takes over the lock of a process that has ended, the lock stays as it is', () => {
+test('a lock does not change while another process takes it over from an ended process', () => {
   const home = openHome(folder())
   const lock = join(home.path, 'lock')
   const stale = JSON.stringify({ pid: 2 ** 22 + 1, startedAtTicks: '1' })

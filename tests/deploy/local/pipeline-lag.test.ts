@@ -11,7 +11,7 @@ async function worker(tasks: unknown): Promise<string> {
   return `http://${LOOPBACK}:${(server.address() as AddressInfo).port}`
 }
 
-test('sums the lags of topologies and sinks over workers, and skips an unreachable worker', async () => {
+test('sums the lags of topologies and sinks over all workers, and skips unreachable ones', async () => {
   const first = await worker({
     trends: { kind: 'topology', tasks: [{ lag: 3 }, { lag: 4 }], restoring: [{ task: '1_0' }] },
     'trends-view': { kind: 'sink', lanes: [{ lag: 5 }] },

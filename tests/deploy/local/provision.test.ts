@@ -36,13 +36,13 @@ test('topics for production have the planned partitions, including internal topi
   })
 })
 
-test('no topic is created twice, although one is a changelog that others read', () => {
+test('no topic is created twice, although one topic is both a changelog and an input of other topologies', () => {
   const names = topicSpecs('production').map(({ name }) => name)
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])
   expect(topicSpecs('production').find(({ name }) => name === fraudProfiles.name)?.config).toHaveProperty(['delete.retention.ms'])
 })
 
-test('without production settings, topics are those that a worker would create', () => {
+test('without production settings, creates the same topics as a worker', () => {
   const local = partitionsFor('local')
   expect(local).toMatchObject({ tweets: tweets.partitions, 'trend-output': trendOutput.partitions })
   for (const topology of topologies) {
@@ -82,7 +82,7 @@ test('every topology has its repartition topics and changelogs', () => {
   }
 })
 
-test('existing topics keep their partition counts, and changelogs get those of their sources', () => {
+test('existing topics keep their partition counts, and changelogs get the partition counts of their sources', () => {
   const existing = new Map([
     ['tweets', 5],
     ['trends-drawn-cells-repartition', 3],
@@ -97,7 +97,7 @@ test('existing topics keep their partition counts, and changelogs get those of t
   })
 })
 
-test('declaring topologies needs no secret and creates no file', () => {
+test('topologies can be declared without secrets and without creating files', () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-declare-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   vi.stubEnv('MILLRACE_HOME', folder)
@@ -108,7 +108,7 @@ test('declaring topologies needs no secret and creates no file', () => {
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('existing topics get the declared configuration only if it erases what was deleted', () => {
+test('existing topics get the declared configuration only if deleted data would otherwise remain', () => {
   const all = topicSpecs('local').filter(({ erases }) => erases)
   // Topics of the match feed: tests/schemas/matches/topics.test.ts.
   const erasing = all.filter(({ name }) => name.startsWith('snippet'))

@@ -13,7 +13,7 @@ async function occupiedPort(): Promise<number> {
   return port
 }
 
-test.each(['client', 'controller'])('a %s port in use is reported with the setting for that port', async (taken) => {
+test.each(['client', 'controller'])('if the %s port is in use, the error names the setting for that port', async (taken) => {
   const folder = guardedFolder().path
   const port = await occupiedPort()
   const ports = { client: await freePort(), controller: await freePort(), [taken]: port }

@@ -8,7 +8,7 @@ import { guardedFolder } from '../../stack/folder.ts'
 const { path } = guardedFolder()
 const part = { name: 'api-0', kind: 'api', address: 'http://127.0.0.1:8080', logFile: undefined } as const
 
-test('"What to try" lists the suggestions of the services that run', () => {
+test('"What to try" lists suggestions for the services that are running', () => {
   const home = openHome(path)
   const all = summary(localConfig({ API_PORT: '8100' }), home, [part])
   for (const words of ["curl 'http://localhost:8100/v1/trends?woeid=1'", 'a short link', 'a snippet', 'http://localhost:8100/docs'])

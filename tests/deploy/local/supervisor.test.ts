@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Creates a process that ends on request. The test can make its next starts fail. */
+/** Creates a fake process that ends on request. The test can also make the next starts fail. */
 function fakeComponent() {
   const started: number[] = []
   let failures = 0
@@ -43,7 +43,7 @@ function fakeComponent() {
   return { component, started, crash: () => end({ code: null, signal: 'SIGKILL' }), failNext: (count: number) => (failures = count) }
 }
 
-/** The supervisor gets this pause function, because fake timers do not affect node:timers/promises. */
+/** Supervises the process with a fake pause function, because fake timers do not affect node:timers/promises. */
 function watched() {
   const said: string[] = []
   const pauses: number[] = []
@@ -82,7 +82,7 @@ test('doubles the pause before each restart until the process recovers, and then
   expect(pauses.at(-1)).toBe(1_000)
 })
 
-test('restarts no process after it was released', async () => {
+test('does not restart a process after releasing it', async () => {
   const { component, started, crash } = fakeComponent()
   const { watch } = watched()
   watch.keepRunning(component)

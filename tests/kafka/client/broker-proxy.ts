@@ -17,7 +17,10 @@ const API = {
 } as const
 export type ApiName = keyof typeof API
 
-/** A fault for one exchange. Positions in a response are counted from the byte after its 4-byte length. */
+/**
+ * A fault that affects one exchange of a request and its response. Positions in a response are counted from the byte
+ * after its 4-byte length.
+ */
 export interface Interference {
   readonly api: ApiName
   /** The number of exchanges to affect. Default 1. */
@@ -33,16 +36,18 @@ export interface Interference {
 }
 
 export interface BrokerProxy {
-  /** Where clients reach the first broker. */
+  /** Address at which clients reach the first broker. */
   readonly address: string
   /** Addresses at which clients reach the brokers, in the given order. */
   readonly addresses: readonly string[]
-  /** Returns the requests of one kind so far, oldest first, each without its 4-byte length. */
+  /** Returns all requests of one kind so far, oldest first. Their 4-byte lengths are removed. */
   requests(api: ApiName): Buffer[]
   interfere(interference: Interference): void
   /** Closes all connections. New connections are still accepted. */
   cutAll(): void
-  /** Simulates a network outage: until `thaw` nothing passes in either direction, and no connection closes. */
+  /**
+   * Simulates a network outage: until `thaw` is called, nothing passes in either direction, and connections stay open.
+   */
   freeze(): void
   thaw(): void
   /** Delays all messages in both directions from now on, without changing their order. 0 ends the delay. */
@@ -55,10 +60,10 @@ const LOOPBACK = '127.0.0.1'
 const BROKER_NAME = Buffer.concat([Buffer.from([LOOPBACK.length + 1]), Buffer.from(LOOPBACK)])
 
 /**
- * Starts a proxy in front of real brokers, so that a test can lose or change single messages. It replaces the brokers'
- * addresses in responses with its own, so that clients cannot bypass it.
+ * Starts a proxy in front of real brokers, so that a test can drop or change single messages. In responses, the proxy
+ * replaces the brokers' addresses with its own, so that clients cannot bypass it.
  * @param brokers address of the broker, or of all brokers of a cluster
- * @param options.remember false leaves `requests` empty, for traffic that would fill the memory
+ * @param options.remember false to record no requests, for traffic that would fill the memory
  */
 export async function brokerProxy(brokers: string | readonly string[], { remember = true } = {}): Promise<BrokerProxy> {
   /** The proxy's port for each broker's port. */
@@ -68,7 +73,7 @@ export async function brokerProxy(brokers: string | readonly string[], { remembe
   const sockets = new Set<Socket>()
   let frozen = false
   let timer: NodeJS.Timeout | undefined
-  /** Messages in transit, in order, with their arrival times. */
+  /** Messages in transit, in order, with the times at which they arrive. */
   const underWay: { readonly at: number; readonly pass: () => void }[] = []
   let delayMs = 0
 
@@ -82,8 +87,8 @@ export async function brokerProxy(brokers: string | readonly string[], { remembe
   }
 
   /**
-   * Only one timer runs at a time, for the first message: a later message may have a shorter delay, but must not
-   * overtake it.
+   * Only one timer runs at a time, for the first message. A later message may have a shorter delay, but must not
+   * overtake the first one.
    */
   function arriveLater(): void {
     if (frozen || timer !== undefined || underWay.length === 0) return
@@ -209,7 +214,8 @@ function frames(each: (message: Buffer) => void): (chunk: Buffer) => void {
   return (chunk) => {
     later.push(chunk)
     size += chunk.length
-    // If the parts of a large message were joined at each chunk, the message would be copied many times.
+    // Joins the parts of a message only when it is complete. Joining them at each chunk would copy a large message many
+    // times.
     if (rest.length >= LENGTH_BYTES && size < LENGTH_BYTES + rest.readInt32BE(0)) return
     rest = Buffer.concat([rest, ...later])
     later = []

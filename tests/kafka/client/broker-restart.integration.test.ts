@@ -15,7 +15,7 @@ import {
 } from './harness.ts'
 
 const ROUNDS = 40
-/** Number of the round after which the test kills the broker. */
+/** The test kills the broker after this round. */
 const KILL_AFTER = 10
 const RESTART_TEST_MS = 120_000
 
@@ -28,7 +28,7 @@ test(
     const member = newMember(transport, uniqueName('group'), [topic])
     await member.join()
     const owned = await ownPartitions(member, 2)
-    // A transaction must outlast the outage, so the producer uses the broker's default time-out.
+    // A transaction must survive the outage, so the producer uses the broker's default transaction timeout.
     const producer = transport.producer({ transactionalId: uniqueName('producer'), transactionTimeoutMs: 60_000 })
     await producer.init()
     const fetcher = transport.fetcher({ maxWaitMs: 100 })

@@ -13,14 +13,14 @@ function freeBuffers(pool: ReturnType<typeof bufferPool>): number {
   return free
 }
 
-test('a pool drops the buffers of a burst that are not needed any more', () => {
+test('a pool drops buffers from a burst when they are no longer needed', () => {
   const pool = bufferPool()
   fill(pool)
   for (let use = 0; use < 1_000; use++) pool.give(pool.take()!)
   expect(freeBuffers(pool)).toBe(1)
 })
 
-test('a pool keeps buffers that are needed again and again', () => {
+test('a pool keeps buffers that are needed regularly', () => {
   const pool = bufferPool()
   fill(pool)
   for (let use = 0; use < 100; use++) {

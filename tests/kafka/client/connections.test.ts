@@ -11,7 +11,7 @@ import { silent } from './harness.ts'
 const BROKER = { host: 'localhost', port: 9_092 }
 const ADDRESSES = { brokers: ['localhost:9092'], clientId: 'test' }
 
-/** A connection that opens, or fails to open, only when the test says so. */
+/** A fake connection. The test decides when it opens or fails to open. */
 function controlled() {
   const { promise: opening, resolve, reject } = Promise.withResolvers<void>()
   let status = 'none'
@@ -37,7 +37,7 @@ function controlled() {
   }
 }
 
-test('a dropped connection that fails to open later does not hide the one that has replaced it', async () => {
+test('if a dropped connection fails to open later, the connection that replaced it stays in use', async () => {
   const [first, second, third] = [controlled(), controlled(), controlled()]
   third.succeed()
   const next = [first, second, third]
@@ -57,7 +57,7 @@ test('a dropped connection that fails to open later does not hide the one that h
   expect(second.status).toBe('closed')
 })
 
-test('a request that waits for a connection while all are closed opens no other connection', async () => {
+test('closing all connections fails a request that is waiting for one, and the request opens no other connection', async () => {
   const [lost, late] = [controlled(), controlled()]
   const next = [lost, late]
   const connections = openConnections({
@@ -73,7 +73,7 @@ test('a request that waits for a connection while all are closed opens no other 
   expect(next).toEqual([late])
 })
 
-test('a transport keeps nothing of parts that were closed before it', async () => {
+test('a transport keeps no references to parts that were closed earlier', async () => {
   setFlagsFromString('--expose-gc')
   const collectGarbage = runInNewContext('gc') as () => void
   const transport = kafkaTransport({ ...ADDRESSES, stallToleranceMs: 0 }, { runtime: systemRuntime(silent) })

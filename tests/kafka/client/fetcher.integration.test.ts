@@ -55,13 +55,13 @@ test('a newly assigned partition does not wait for a pending fetch of another on
   expect(Date.now() - assignedAt).toBeLessThan(5_000)
 })
 
-/** Reads the time that the request lets the broker wait for data, in ms. It is the first field after the header. */
+/** Reads how long a request allows the broker to wait for data, in ms. This is the first field after the header. */
 function waitOf(request: Buffer): number {
   const clientIdBytes = request.readInt16BE(CLIENT_ID_AT)
   return request.readInt32BE(CLIENT_ID_AT + 2 + clientIdBytes + 1)
 }
 
-test('after an empty response the broker may wait as long as the reader allows, but not after data', async () => {
+test('the broker may wait as long as the reader allows after an empty response, but not after a response with data', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const proxy = await brokerProxy(brokers)
@@ -108,7 +108,7 @@ test('a new partition does not wait for the response about silent ones, which th
   const fetcher = transport.fetcher({ maxWaitMs: 50, idleWaitMs: () => 5_000 })
   const requests = (count: number) =>
     waitUntil(() => proxy.requests('fetch').length >= count, { what: `${count} requests`, timeoutMs: DEADLINE_MS })
-  // For each silent partition the broker sends one empty response. After that, it does not answer.
+  // The broker sends one empty response per silent partition. After that, it does not answer.
   proxy.interfere({ api: 'fetch', after: 1, action: 'lose-response' })
   fetcher.assign({ topic, partition: 0 }, 0, 'fail')
   await requests(2)
@@ -118,8 +118,8 @@ test('a new partition does not wait for the response about silent ones, which th
 
   fetcher.assign({ topic, partition: 2 }, 0, 'fail')
   expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the new partition')))).toEqual(['of the new one'])
-  // The request that returned the new partition also contained one of the silent partitions. These two partitions must
-  // still be fetched.
+  // The request that returned data of the new partition also contained one of the silent partitions. Both partitions
+  // must still be fetched.
   append(producer, topic, 0, 'of a silent one')
   append(producer, topic, 1, 'of a silent one')
   await commit(producer)
@@ -277,7 +277,7 @@ test('back-pressure bounds unpolled records, and a paused partition is not fetch
   const transport = await connected(proxy.address)
   const fetcher = transport.fetcher({ maxWaitMs: 50, maxPartitionBytes: 50 * KIB, maxBufferedBytes: 200 * KIB, maxPollBytes: 60 * KIB })
   for (const partition of [0, 1]) fetcher.assign({ topic, partition }, 0, 'fail')
-  // The test does not poll, so the buffers fill up and the client must stop sending requests.
+  // The test does not poll. The buffers therefore fill up, and the client must stop sending requests.
   let before = -1
   await waitUntil(
     () => {
@@ -292,8 +292,7 @@ test('back-pressure bounds unpolled records, and a paused partition is not fetch
   const first = await fetcher.poll(0)
   const firstBytes = flatten(first).reduce((sum, { value }) => sum + (value as string).length, 0)
   expect(firstBytes).toBeLessThan(200 * KIB)
-  // With a lower limit, each poll returns the response of one partition only. The two polls return different
-  // partitions.
+  // With a lower limit, each poll returns data of only one partition. The two polls return different partitions.
   const little = [await fetcher.poll(0, 1), await fetcher.poll(0, 1)]
   expect(little.map((data) => data.length)).toEqual([1, 1])
   expect(little[0][0].partition).not.toBe(little[1][0].partition)
@@ -329,7 +328,7 @@ test.each(['none', 'zstd'] as const)(
       'end',
     )
     const fetcher = transport.fetcher({ maxWaitMs: 50 })
-    // A batch contains 40 records of 10 KiB, so these limits are below and above one batch.
+    // A batch contains 40 records of 10 KiB, so the first two limits are below the size of a batch.
     for (const limitBytes of [1, 300 * KIB, undefined]) {
       for (const partition of [0, 1]) fetcher.assign({ topic, partition }, 0, 'fail')
       const read: (readonly { partition: number; values: (string | null)[] }[])[] = []
@@ -343,8 +342,8 @@ test.each(['none', 'zstd'] as const)(
         expect(bytes).toBeLessThanOrEqual(Math.max(limitBytes ?? Infinity, 32 * KIB) + 64 * KIB)
         for (const { partition, nextOffset } of data) {
           expect(fetcher.position({ topic, partition })).toBe(nextOffset)
-          // The fetcher keeps the rest of a response while its partition is paused, and drops it when the partition is
-          // assigned again.
+          // The fetcher keeps the rest of a response while the partition is paused, and drops the rest when the
+          // partition is assigned again.
           if (read.length % 3 === 0) {
             fetcher.pause({ topic, partition })
             fetcher.resume({ topic, partition })
@@ -546,7 +545,7 @@ test('a compacted log has gaps in its offsets, and the position moves past them'
   ])
   const end = (await transport.offsets([{ topic, partition: 0 }], 'end')).get(partitionKey(topic, 0)) as number
   for (let from = 0; from < end; from++) {
-    // The cleaner is still running, but only the records of the key `last` may still change.
+    // The cleaner is still running, but now it can only affect records with the key `last`.
     const seen = await readToEnd(transport, { topic, partition: 0 }, { from })
     expect(seen.filter(({ key }) => key !== 'last')).toEqual(old.filter(({ offset }) => offset >= from))
   }

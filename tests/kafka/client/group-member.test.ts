@@ -25,7 +25,7 @@ interface Answer {
   readonly errorMessage?: string
   readonly memberEpoch?: number
   readonly assignment?: readonly number[]
-  /** Answered only when `release` is called. */
+  /** The coordinator does not answer this heartbeat until `release` is called. */
   readonly held?: boolean
 }
 
@@ -37,7 +37,10 @@ const INTERVAL_MS = 10
 /** Number of partitions of the topic. */
 const PARTITIONS = 3
 
-/** Creates a member whose coordinator answers each heartbeat from a script, and then repeats the last entry. */
+/**
+ * Creates a member whose coordinator answers heartbeats according to a script. When the script ends, it repeats the
+ * last answer.
+ */
 function scripted(
   script: readonly (Answer | 'lost')[],
   {
@@ -56,11 +59,11 @@ function scripted(
   heartbeats: Heartbeat[]
   /** Member ids that the member has asked its caller to persist. */
   kept: string[]
-  /** Types of the member's events, in the order in which they were announced. */
+  /** Types of the member's events, in order. */
   announced: (string | undefined)[]
   forgotten: () => number
   release: () => void
-  /** The duration of each wait of the member. */
+  /** How long the member waited, for each of its waits. */
   waits: number[]
 } {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
@@ -108,7 +111,7 @@ function scripted(
     options: kafkaOptions.parse({ brokers: ['localhost:9092'], clientId: 'test' }),
     closing: new AbortController().signal,
     stallGuard,
-    // The test does not advance the clock, so a wait for the next heartbeat lasts a whole interval.
+    // The test does not advance the clock, so each wait for the next heartbeat is a full interval.
     runtime: { ...system, monotonic: () => 0, sleep, random: () => 0.5, id: () => 'a new id' },
   }
   const onEvent = () => announced.push(member.takeEvent()?.type)
@@ -260,7 +263,7 @@ test('an answer from before the member joined again brings no assignment', async
   await vi.waitFor(() => expect(lookUps).toBe(before + 1))
   isUnknown = false
   const rejoining = member.rejoin()
-  // The member looks up its topics when it begins to join.
+  // Joining begins with a look-up of the topics.
   await vi.waitFor(() => expect(lookUps).toBe(before + 2))
   lookUp.resolve()
   await beating
@@ -294,7 +297,7 @@ test('a member that owns every partition of its topics sends half the heartbeats
   await vi.waitFor(() => expect(waits).toEqual([60_000, 120_000, 60_000]))
 })
 
-test('a member that was fenced sends all heartbeats, even if it owns every partition', async () => {
+test('a member that was fenced sends heartbeats at the full rate, even if it owns every partition', async () => {
   const { member, waits } = scripted([
     { assignment: [0, 1, 2] },
     { errorCode: FENCED_MEMBER_EPOCH },

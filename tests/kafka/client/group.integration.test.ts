@@ -32,10 +32,7 @@ beforeAll(async () => {
 
 /** The group.consumer.session.timeout.ms of the test broker. */
 const SESSION_TIMEOUT_MS = 6_000
-/**
- * Longest time that counts as "at once". It is far below the session time-out, and far above the time that a busy
- * machine needs.
- */
+/** Upper bound for "at once". It is far below the session timeout, and far above the time that a busy machine needs. */
 const AT_ONCE_MS = 2_500
 
 test('a member joins with epoch 1, gets all partitions, and keeps them by heartbeats', async () => {
@@ -64,8 +61,8 @@ test('a second member gets partitions only after the first has revoked them', as
   await second.join()
   const revoking = await nextEvent(first, 'assignment')
   expect(revoking.partitions).toHaveLength(2)
-  // The first member still owns all four partitions and can commit. The second member gets no partition, however often
-  // it polls.
+  // The first member still owns all four partitions and can commit. The second member gets none of them, no matter how
+  // often it polls.
   await second.heartbeat()
   await second.heartbeat()
   const early = second.takeEvent()
@@ -107,7 +104,7 @@ test('a member that was given partitions and lost them again while it was busy f
   busy.acknowledge((await nextEvent(busy, 'assignment')).partitions)
   await ownPartitions(leaving, 2)
 
-  // The busy member takes no events while the other one leaves and returns.
+  // The busy member takes no events from its queue while the other member leaves and returns.
   const nextEpoch = async () => {
     const { epoch } = busy
     await waitUntil(async () => busy.heartbeat().then(() => busy.epoch > epoch), { what: 'the next epoch', timeoutMs: DEADLINE_MS })
@@ -230,7 +227,7 @@ test('a new member id waits for the session time-out of the killed member', asyn
   expect(Date.now() - killedAt).toBeGreaterThan(SESSION_TIMEOUT_MS - 2_500)
 })
 
-test('a member that was silent for too long learns that it is fenced, and rejoins', async () => {
+test('a member that sent no heartbeats for too long learns that it is fenced, and rejoins', async () => {
   const proxy = await brokerProxy(brokers)
   onTestFinished(() => proxy.close())
   const transport = await connected(proxy.address)
@@ -257,7 +254,7 @@ test('a member that was silent for too long learns that it is fenced, and rejoin
   await member.commit(offsetsOf(owned, 1))
 })
 
-test('an unanswered heartbeat and a lost connection have no effect on the membership', async () => {
+test('an unanswered heartbeat or a lost connection does not affect the membership', async () => {
   const proxy = await brokerProxy(brokers)
   onTestFinished(() => proxy.close())
   const transport = await connected(proxy.address, { requestTimeoutMs: 1_000 })
@@ -285,7 +282,7 @@ test('offsets are read only when they have no open transaction', async () => {
   const slow = await connected(proxy.address)
   const producer = await newProducer(slow)
   append(producer, topic, 0, 'a')
-  // The request to end the transaction does not reach the broker, so the offsets of the transaction stay pending.
+  // The request to end the transaction does not reach the broker, so the transaction's offsets remain pending.
   proxy.interfere({ api: 'endTxn', action: 'lose-request' })
   const committing = producer.commit(offsetsOf(owned, 9), member)
   await waitUntil(() => proxy.requests('endTxn').length > 0, { what: 'EndTxn', timeoutMs: DEADLINE_MS })

@@ -23,7 +23,7 @@ export const DEADLINE_MS = 30_000
 
 export const silent = pino({ level: process.env.KAFKA_TEST_LOG ?? 'silent' })
 
-/** Connects a transport, which is closed when the test ends. */
+/** Connects a transport. It is closed when the test ends. */
 export async function connected(brokers: string, options: Partial<KafkaOptions> = {}): Promise<Transport> {
   const transport = kafkaTransport({ brokers: [brokers], clientId: 'test', ...options }, { runtime: systemRuntime(silent) })
   onTestFinished(() => transport.close())
@@ -33,7 +33,7 @@ export async function connected(brokers: string, options: Partial<KafkaOptions> 
 
 export async function newTopic(transport: Transport, partitions = 1, config: Record<string, string> = {}): Promise<string> {
   const name = uniqueName('topic')
-  // Records of these tests have timestamps of 1970, so the broker's first retention check would delete them.
+  // The records in these tests have timestamps in 1970, so the broker's first retention check would delete them.
   await transport.ensureTopics([{ name, partitions, config: { 'retention.ms': '-1', ...config } }])
   return name
 }
@@ -117,7 +117,7 @@ export function newMember(transport: Transport, groupId: string, topics: readonl
   return transport.groupMember({ groupId, memberId, topics })
 }
 
-/** Waits for the next event, which must be of the given kind. */
+/** Waits for the next event. Throws if it is not of the given kind. */
 export async function nextEvent<Type extends GroupEvent['type']>(
   member: GroupMember,
   type: Type,
@@ -134,7 +134,7 @@ export async function nextEvent<Type extends GroupEvent['type']>(
   return event as Extract<GroupEvent, { type: Type }>
 }
 
-/** Takes and acknowledges assignments until exactly `count` partitions are owned. */
+/** Takes and acknowledges assignments until the member owns exactly `count` partitions. */
 export async function ownPartitions(member: GroupMember, count: number): Promise<readonly TopicPartition[]> {
   for (;;) {
     const { partitions } = await nextEvent(member, 'assignment')

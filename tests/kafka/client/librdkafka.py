@@ -1,4 +1,4 @@
-"""An independent client for the transport's tests: librdkafka.
+"""A client for the transport's tests that is independent of the transport: librdkafka.
 
 librdkafka.py write BROKERS   steps from standard input, as JSON:
     {"options": {...}, "steps": [["send", producer, topic, partition, value] | ["commit", producer] | ["abort", producer]]}

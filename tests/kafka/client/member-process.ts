@@ -1,6 +1,6 @@
 /**
- * A worker process, which tests kill. It joins a group, opens a transaction, prints its partitions and keeps sending
- * heartbeats. It publishes an address, and prints `asked` when a client connects to it.
+ * A worker process that tests kill. It joins a group, opens a transaction, prints its partitions and keeps sending
+ * heartbeats. It also publishes an address, and prints `asked` when a client connects to that address.
  */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
@@ -10,8 +10,8 @@ import { systemRuntime } from '../../../runtime/system.ts'
 
 const [brokers, groupId, memberId, topic, transactionalId] = process.argv.slice(2)
 /**
- * Size of a batch, which is large enough for flushFull to send it, so that the transaction is in the log when the
- * process dies.
+ * Size of a batch. It is large enough that flushFull sends the batch, so the log contains a part of the transaction
+ * when the process dies.
  */
 const FULL_BATCH_BYTES = 950_000
 

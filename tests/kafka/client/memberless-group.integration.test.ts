@@ -32,7 +32,7 @@ test('a group that never had a member stores offsets', async () => {
   expect(await group.members()).toEqual([])
 })
 
-test('a process without membership continues from the offsets of members that have left, and later members from its offsets', async () => {
+test('a process outside the group continues from the offsets of members that have left, and later members continue from its offsets', async () => {
   const { transport, topic, groupId, committed } = await world()
   const former = newMember(transport, groupId, [topic])
   await former.join()
@@ -51,7 +51,7 @@ test('a process without membership continues from the offsets of members that ha
   expect(await committed(again)).toEqual({ offset: 9, metadata: 'of nobody' })
 })
 
-test('members can join a group that has only stored offsets so far', async () => {
+test('members can join a group that has stored offsets but never had a member', async () => {
   const { transport, topic, groupId, committed } = await world()
   await transport.memberlessGroup(groupId).commit(offsetOf(topic, 3))
   const member = newMember(transport, groupId, [topic])
@@ -60,7 +60,7 @@ test('members can join a group that has only stored offsets so far', async () =>
   expect(await committed(member)).toEqual({ offset: 3, metadata: '' })
 })
 
-test('a group with a member refuses commits from outside with the reason, but answers queries', async () => {
+test('a group with a member refuses commits from processes outside the group and says why, but answers queries', async () => {
   const { transport, topic, groupId, committed } = await world()
   const group = transport.memberlessGroup(groupId)
   await group.commit(offsetOf(topic, 3))

@@ -9,7 +9,7 @@ const MEMBERS_MAX_AGE_MS = 10_000
 function group(ids: string, own: string) {
   const runtime = manualRuntime()
   const ended = new Set<string>()
-  /** Addresses of live processes that a check mistakes once for ended processes. */
+  /** Addresses of live processes that one check wrongly reports as ended. */
   const mistakenOnce = new Set<string>()
   const asked: string[] = []
   let members = [...ids].map((id) => peer(id))
@@ -60,7 +60,7 @@ test.each([
   expect(asked).toEqual([address])
 })
 
-test('a member that is alone, or whose neighbour has no address, watches nobody', async () => {
+test('a member watches nobody if it is alone or its neighbour has no address', async () => {
   const alone = group('a', 'a')
   expect(await alone.watch.look()).toBe(false)
   const beside = group('ab', 'a')
@@ -69,7 +69,7 @@ test('a member that is alone, or whose neighbour has no address, watches nobody'
   expect([...alone.asked, ...beside.asked]).toEqual([])
 })
 
-test('members whose processes ended together are removed one after another, and others stay', async () => {
+test('members whose processes ended together are removed one after another, and the others stay', async () => {
   const { watch, ended, ids } = group('abcd', 'a')
   ended.add('http://b').add('http://c')
   expect(await watch.look()).toBe(true)
@@ -89,7 +89,7 @@ test('a process that has been restarted with another address is not removed', as
   expect(ids()).toBe('ab')
 })
 
-test('a single wrong answer removes nobody', async () => {
+test('a single wrong check removes nobody', async () => {
   const { watch, mistakenOnce, asked, ids } = group('ab', 'a')
   mistakenOnce.add('http://b')
   expect(await watch.look()).toBe(false)
@@ -97,7 +97,7 @@ test('a single wrong answer removes nobody', async () => {
   expect(ids()).toBe('ab')
 })
 
-test('the members of the group are read again only after some time, or when the group has changed', async () => {
+test('the list of members is read again only after some time or when the group has changed', async () => {
   const { watch, runtime, reads } = group('ab', 'a')
   await watch.look()
   await watch.look()

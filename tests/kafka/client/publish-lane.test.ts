@@ -14,7 +14,9 @@ const MAX_VALUE_BYTES = 100
 const TOO_LARGE: Outcome = { kind: 'refused', error: new TransportError('MESSAGE_TOO_LARGE', 'too large', { fatal: true }) }
 const UNANSWERED: Outcome = { kind: 'unknown', reason: 'NETWORK_EXCEPTION', leaderLost: true }
 
-/** Creates the log of one partition, which accepts the batches of an idempotent producer by Kafka's rules. */
+/**
+ * Creates a model of one partition's log. It accepts or refuses the batches of an idempotent producer by Kafka's rules.
+ */
 function partitionLog() {
   const values: string[] = []
   let epoch = -1
@@ -45,7 +47,7 @@ function partitionLog() {
     restart: () => {
       remembered = remembered.slice(-1)
     },
-    /** Simulates the election of a leader that lacks the end of the log. */
+    /** Simulates the election of a leader that does not have the end of the log. */
     loseLast: (count: number) => {
       values.splice(-count)
       remembered = [{ first: -1, last: -1 }]
@@ -87,14 +89,14 @@ function openLane() {
   return { lane, runtime, holdings, lost, fates, order, append }
 }
 
-/** Takes batches from the lane as long as the lane allows another batch to be sent. */
+/** Takes batches from the lane until the lane allows no further batch to be sent. */
 function takeAll({ lane, runtime }: ReturnType<typeof openLane>): StampedBatch[] {
   const taken: StampedBatch[] = []
   while (lane.isSendable(runtime.monotonic())) taken.push(lane.take())
   return taken
 }
 
-/** Opens a lane whose first batch is acknowledged, so that the broker knows the producer. */
+/** Opens a lane and acknowledges its first batch, so that the broker knows the producer. */
 function openEstablishedLane() {
   const opened = openLane()
   opened.append('first')
@@ -104,7 +106,7 @@ function openEstablishedLane() {
   return opened
 }
 
-test('sends the first batch alone, because a broker that does not know the producer would accept the second without it', () => {
+test('sends the first batch alone, because a broker that does not know the producer would accept the second batch without the first', () => {
   const opened = openLane()
   opened.append('a')
   const [first] = takeAll(opened)
@@ -152,7 +154,7 @@ test('an acknowledgement settles all earlier batches', () => {
   expect([opened.lane.hasWork, opened.holdings]).toEqual([false, { records: 0, bytes: 0 }])
 })
 
-test('when a broker has lost acknowledged records, it gets the unacknowledged ones once, under a new epoch', () => {
+test('when a broker has lost acknowledged records, the unacknowledged records are sent once, under a new epoch', () => {
   const opened = openLane()
   const log = partitionLog()
   const send = () => {
@@ -217,7 +219,7 @@ function randomFrom(seed: number): (below: number) => number {
 const SEEDS = 150
 const STEPS = 300
 
-test('with any loss, delay, refusal or restart, each record is in the log at most once and in order, and its sender gets one outcome', () => {
+test('despite losses, delays, refusals and restarts, each record is in the log at most once and in order, and its sender gets one outcome', () => {
   let refusals = 0
   for (let seed = 1; seed <= SEEDS; seed++) {
     const random = randomFrom(seed)
@@ -225,8 +227,8 @@ test('with any loss, delay, refusal or restart, each record is in the log at mos
     const { lane, runtime, fates, order, append, holdings } = opened
     const log = partitionLog()
     /**
-     * Requests that have not reached the broker yet, oldest first. Comparing a batch with its `copy` reveals whether
-     * the batch was changed after it was sent.
+     * Requests that have not reached the broker yet, oldest first. The test compares each batch with its `copy` to
+     * detect changes after the batch was sent.
      */
     const network: { batch: StampedBatch; copy: Buffer; isAwaited: boolean }[] = []
     let count = 0
@@ -265,7 +267,7 @@ test('with any loss, delay, refusal or restart, each record is in the log at mos
       }
     }
     for (let i = 0; i < STEPS; i++) step(random(18))
-    // Ends the faults so that everything settles.
+    // Ends all faults, so that every record gets an outcome.
     for (let round = 0; lane.hasWork; round++) {
       expect(round).toBeLessThan(200)
       runtime.advance(2_000)

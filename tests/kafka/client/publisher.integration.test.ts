@@ -93,7 +93,7 @@ test('pipelines at most five requests, and collects later records into the next 
   expect(await one.values(0)).toEqual(['first', ...numbers(20)])
 })
 
-test('records that arrive within the minimum spacing of requests share the next one', async () => {
+test('records that arrive within the minimum interval between requests share the next request', async () => {
   const proxy = await throughProxy()
   const one = await opened(proxy.address, { publisher: { spacingMs: 300 } })
   const before = proxy.requests('produce').length
@@ -162,14 +162,14 @@ test('a record that is too large for its topic fails alone and is never resent',
   expect(await one.values(0)).toEqual([...values.filter((value) => value.length <= 10_000), 'after'])
 })
 
-test('a partition whose records cannot be written delays no other', async () => {
+test('a partition whose records cannot be written does not delay other partitions', async () => {
   const one = await opened(brokers, { partitions: 2, config: { 'max.message.bytes': '10000' } })
   const refused = one.publish(0, 'x'.repeat(20_000))
   expect(await one.publish(1, 'small')).toBe('ok')
   expect(await refused).toBe('MESSAGE_TOO_LARGE')
 })
 
-test('publishing to a topic that does not exist fails at the deadline and delays no other topic', async () => {
+test('publishing to a missing topic fails at the deadline and does not delay other topics', async () => {
   const one = await opened(brokers)
   const { promise, resolve } = Promise.withResolvers<TransportError | undefined>()
   const bytes = Buffer.from('value')
@@ -179,7 +179,7 @@ test('publishing to a topic that does not exist fails at the deadline and delays
   expect(await promise).toMatchObject({ code: 'TIMED_OUT', message: expect.stringContaining('LEADER_NOT_AVAILABLE') })
 })
 
-test('an append beyond the memory limit throws, and appends succeed again when Kafka has answered', async () => {
+test('an append beyond the memory limit throws, and appends succeed again after Kafka has answered', async () => {
   const proxy = await throughProxy()
   const one = await opened(proxy.address, { publisher: { maxPendingBytes: 100_000 } })
   expect(await one.publish(0, 'first')).toBe('ok')
@@ -218,12 +218,11 @@ test('each record has a deadline, after which an unsent record is never sent', a
   const values = await one.values(0)
   expect(values.at(-1)).toBe('patient')
   expect(new Set(values).size).toBe(values.length)
-  // Up to five requests with records may have been sent, but the last records were appended too late for these
-  // requests.
+  // Up to five requests may have been sent, but the last records were appended too late to be part of them.
   expect(values).not.toContain('unsent 9')
 })
 
-test('closing sends buffered records, and those that cannot be sent in time fail', async () => {
+test('closing sends the buffered records, and records that cannot be sent in time fail', async () => {
   const proxy = await throughProxy()
   const one = await opened(proxy.address)
   const fates = numbers(100).map((value) => one.publish(0, value))

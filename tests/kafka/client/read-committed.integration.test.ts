@@ -10,10 +10,10 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** Maximum size of a response. It is small, so that each response contains at most one batch. */
+/** Maximum size of a response. It is so small that a response contains only one batch. */
 const TINY_FETCH_BYTES = 100
 
-/** Returns random steps of three producers on one partition, and the values that the producers commit. */
+/** Returns random steps of three producers on one partition, and the values that these steps commit. */
 function mixedSteps(topic: string, seed: number, count: number): { steps: Step[]; committed: Set<string> } {
   const open = new Map<string, string[]>()
   const committed = new Set<string>()
@@ -64,7 +64,7 @@ test('reads all committed records of three interleaved producers in order, from 
   }
 })
 
-test('an open transaction holds back the reader and all later records until it ends', async () => {
+test('until an open transaction ends, readers get neither its records nor any later ones', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const open = await newProducer(transport)
@@ -85,7 +85,7 @@ test('an open transaction holds back the reader and all later records until it e
   expect(values).toEqual([0, 1, 3])
 })
 
-test('an empty response proves that the reader has caught up as of a time before the request', async () => {
+test('an empty response proves that the reader had caught up at some time before the request', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const fetcher = transport.fetcher({ maxWaitMs: 50 })

@@ -20,7 +20,8 @@ import { type SecureBroker, secureBroker } from './secure-broker.ts'
 const DLQ = fileURLToPath(new URL('../../../tools/dlq/main.ts', import.meta.url))
 const SECURITY_TEST_MS = 150_000
 /**
- * A wait that spans several re-authentications. The broker requires every connection to authenticate again after 3 s.
+ * How long the test waits. The broker requires connections to re-authenticate every 3 s, so several re-authentications
+ * happen in this time.
  */
 const OVER_REAUTHENTICATION_MS = 7_000
 
@@ -29,7 +30,7 @@ let broker: SecureBroker
 beforeAll(async () => {
   broker = await secureBroker()
   const { address, certificate, users } = broker
-  // The port accepts connections before the broker is ready, so the test repeats its attempts.
+  // The port accepts connections before the broker is ready, so the test retries.
   await waitUntil(
     async () => {
       const sasl = { mechanism: 'PLAIN' as const, ...users.plain }

@@ -13,7 +13,7 @@ const SESSION: KeptSession = {
   clientId: 'c',
 }
 
-/** Creates a watch of one member whose coordinator gives these answers, and then repeats the last answer. */
+/** Creates a watch of one member. The coordinator gives these answers in order, and then repeats the last one. */
 function watched(answers: readonly (BeatAnswer | 'throws')[] = [{ type: 'kept', epoch: 4 }]) {
   let now = 0
   let lastTurn = 0
@@ -60,7 +60,7 @@ function watched(answers: readonly (BeatAnswer | 'throws')[] = [{ type: 'kept', 
   }
 }
 
-test('while the event loop turns, the thread neither connects nor sends', async () => {
+test('while the event loop keeps turning, the thread neither connects nor sends', async () => {
   const { pass, opened, epochs } = watched()
   await pass(60_000, { turning: true })
   expect([opened(), epochs]).toEqual([0, []])
@@ -89,7 +89,7 @@ test('when the loop turns again the thread stops, and a later stall starts again
   expect(opened()).toBe(2)
 })
 
-test('the thread continues with the epoch of a rebalance during the stall, and reports it', async () => {
+test('if a rebalance during the stall changes the epoch, the thread continues with the new epoch and reports it', async () => {
   const { pass, epochs, beats } = watched([
     { type: 'kept', epoch: 4 },
     { type: 'kept', epoch: 6 },

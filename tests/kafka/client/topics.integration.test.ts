@@ -26,7 +26,7 @@ test('ensureTopics creates missing topics with their configuration and leaves ex
       [second, 1],
     ]),
   )
-  // A new topic is ready when its creation returns: its leaders can answer requests immediately.
+  // A new topic is ready when ensureTopics returns: its leaders can answer requests immediately.
   expect((await transport.offsets([{ topic: first, partition: 2 }], 'end')).get(`${first}-2`)).toBe(0)
 })
 
@@ -37,7 +37,7 @@ test('a different partition count is an error that names both counts', async () 
   await expect(transport.ensureTopics([{ name, partitions: 3 }])).rejects.toThrow(`topic ${name} has 2 partitions, but 3 are declared`)
 })
 
-test('a setting that the broker does not know is an error with its reason', async () => {
+test("a setting unknown to the broker is an error with the broker's reason", async () => {
   const transport = await connected(brokers)
   await expect(transport.ensureTopics([{ name: uniqueName('bad'), partitions: 1, config: { 'no.such.setting': '1' } }])).rejects.toThrow(
     /INVALID_CONFIG.*no\.such\.setting/,
@@ -55,7 +55,7 @@ test('the end offset is the high watermark, which includes open transactions, an
   append(open, topic, 0, 'x'.repeat(950_000), 'y')
   await open.flushFull()
   const key = partitionKey(topic, 0)
-  // The log contains a, b, their marker, and the full batch of the open transaction.
+  // The log contains a, b, the commit marker, and the full batch of the open transaction.
   expect((await transport.offsets([{ topic, partition: 0 }], 'end')).get(key)).toBe(4)
   expect((await transport.offsets([{ topic, partition: 0 }], 'earliest')).get(key)).toBe(0)
   await open.abort()
@@ -85,7 +85,7 @@ test("maxBatchBytes returns the topic's own limit, or else the broker's", async 
   )
 })
 
-test('a look at one topic does not ask the broker about every other topic that was read before', async () => {
+test('looking up one topic does not ask the broker about all topics that were looked up before', async () => {
   const direct = await connected(brokers)
   const [first, second] = [await newTopic(direct), await newTopic(direct)]
   const proxy = await brokerProxy(brokers)
@@ -99,7 +99,7 @@ test('a look at one topic does not ask the broker about every other topic that w
   expect(names).not.toContain(first)
 })
 
-test('look-ups that wait for another look-up share a request', async () => {
+test('look-ups that wait for another look-up to finish share one request', async () => {
   const direct = await connected(brokers)
   const topics = [await newTopic(direct), await newTopic(direct), await newTopic(direct, 2)]
   const proxy = await brokerProxy(brokers)

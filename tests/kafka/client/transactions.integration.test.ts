@@ -26,7 +26,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** A value that fills a batch, so that `flushFull` sends the records appended before it. */
+/** A value that fills a batch, so that `flushFull` sends all earlier records. */
 const FILLER = 'f'.repeat(950_000)
 const SHORT_REQUEST_TIMEOUT_MS = 1_000
 
@@ -39,7 +39,7 @@ async function throughProxy(): Promise<BrokerProxy> {
 const INVALID_PRODUCER_EPOCH = 47
 /** Offset of the body in a response, after the correlation id (4 bytes) and the header tags (1 byte). */
 const BODY_AT = 5
-/** Offset of the error code in responses that begin with the throttle time. */
+/** Position of the error code in responses that begin with the throttle time. */
 const ERROR_AFTER_THROTTLE_AT = BODY_AT + 4
 
 function errorAt(at: number, code: number): (response: Buffer) => Buffer {
@@ -158,8 +158,8 @@ test('full batches that are flushed early in the background are part of the comm
   for (let round = 0; round < 40; round++) {
     append(producer, topic, 0, `${round} ${FILLER}`, `${round} small`)
     const flushing = producer.flushFull()
-    // The commit starts a little later in each round. The rounds therefore cover all stages of the flush: while it is
-    // admitted, sent and answered, and when it ends.
+    // The commit starts a little later in each round. In this way, the rounds cover every stage of the flush: before it
+    // is sent, while it is in flight, when the response arrives, and after it has ended.
     for (let ticks = 0; ticks < round; ticks++) await Promise.resolve()
     if (round % 5 === 4) await flushing
     append(producer, topic, 1, `${round}`)
@@ -194,7 +194,7 @@ test('a commit with offsets but no group member is rejected', async () => {
   })
 })
 
-test('a record above the broker limit fails the commit with a clear error, and the producer continues after the abort', async () => {
+test("a record above the broker's limit fails the commit with a clear error, and the producer can continue after the abort", async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)
@@ -209,12 +209,12 @@ test('a record above the broker limit fails the commit with a clear error, and t
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['small'])
 })
 
-test('a producer that knows the limits refuses a record that its topic would refuse, and the transaction continues', async () => {
+test("a producer that knows the topic's limit refuses a record above it, and the transaction continues", async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1, { 'max.message.bytes': '100000' })
   const producer = transport.producer({ transactionalId: uniqueName('producer'), maxBatchBytes: await transport.maxBatchBytes([topic]) })
   await producer.init()
-  // Each record fits into a batch, but all records together do not.
+  // Each record fits into a batch by itself, but together they do not.
   const fitting = ['a', 'b', 'c'].map((letter) => letter.repeat(60_000))
   const largest = 'd'.repeat(99_900)
   append(producer, topic, 0, ...fitting)
@@ -275,7 +275,7 @@ test('an instance that was replaced does not take the transactional id back, and
   await expect(busy.init()).rejects.toThrow(ReplacedError)
   append(young, topic, 0, FILLER, 'of the third life')
   await young.flushFull()
-  // The newest instance keeps its open transaction.
+  // The open transaction of the newest instance is unaffected.
   await expect(idle.init()).rejects.toThrow(ReplacedError)
   await commit(young)
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual([FILLER, 'of the third life'])
@@ -289,7 +289,7 @@ test('an epoch that was raised for this producer in a lost response is not mista
   })
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)
-  // The time limit of one call allows at most two requests, so the first call fails.
+  // One call has time for at most two requests, so the first call fails.
   proxy.interfere({ api: 'initProducerId', action: 'lose-response', times: 3 })
   await expect(producer.init()).rejects.toMatchObject({ name: 'TransportError', fatal: false })
   await waitUntil(() => producer.init().then(() => true), { what: 'an answer to init', timeoutMs: DEADLINE_MS })
@@ -302,7 +302,7 @@ test('other clients can abort an open transaction of a dead producer, but not a 
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const prefix = uniqueName('workers-')
-  // The time-out is far beyond the end of this test, so only the successor ends these transactions.
+  // The transaction timeout is far beyond the end of this test, so only the successor can end these transactions.
   const open = async (name: string) => {
     const producer = transport.producer({ transactionalId: `${prefix}${name}`, transactionTimeoutMs: 600_000 })
     await producer.init()
@@ -324,7 +324,7 @@ test('other clients can abort an open transaction of a dead producer, but not a 
   await commit(living)
   expect(valuesOf(await readToEnd(transport, { topic, partition: 1 }))).toEqual([FILLER, 'of the living'])
 
-  // If the supposedly dead producer is a zombie, its writes are rejected. It can then start over, because no other
+  // If the producer was not dead but a zombie, its writes are now rejected. It can then start over, because no other
   // instance uses its transactional id.
   append(dead, topic, 0, 'still dead')
   await expect(commit(dead)).rejects.toThrow(FencedError)
@@ -345,7 +345,7 @@ test('a zombie that was replaced in the group can commit neither its offsets (KI
   const zombieMember = newMember(frozen, groupId, [topic])
   await zombieMember.join()
   const owned = await ownPartitions(zombieMember, 1)
-  // The producer of this worker still works. Only the worker's heartbeats are lost, as if the process were suspended.
+  // The worker's producer still works. Only the worker's heartbeats are lost, as if the process were suspended.
   const zombie = await newProducer(transport)
   append(zombie, topic, 0, FILLER, 'of the zombie')
   await zombie.flushFull()
@@ -363,7 +363,7 @@ test('a zombie that was replaced in the group can commit neither its offsets (KI
   await zombie.abort()
   expect((await member.committed(owned)).get(`${topic}-0`)?.offset).toBe(10)
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['of the new owner'])
-  // The zombie has lost its membership, but its producer is still valid. It may therefore continue as a new member.
+  // The zombie has lost its membership, but its producer is still valid, so it can continue as a new member.
   append(zombie, topic, 0, 'reformed')
   await commit(zombie)
   proxy.thaw()
@@ -387,7 +387,7 @@ test('a raised member epoch does not fence: the commit gets the new epoch from a
   await member.heartbeat()
   expect(member.epoch).toBeGreaterThan(oldEpoch)
 
-  // The commit carries the member's previous epoch.
+  // This commit carries the previous epoch of the member.
   let epoch = oldEpoch
   const behind = {
     ...member,
@@ -512,13 +512,14 @@ test.each([
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
 })
 
-/** Returns a proxy to the cluster that reports version 1 as the highest enabled version of transactions. */
+/** Returns a proxy to the cluster. In its responses, version 1 of transactions is the highest enabled version. */
 async function throughOlderCluster(): Promise<BrokerProxy> {
   const proxy = await throughProxy()
   const name = 'transaction.version'
   const edit = (response: Buffer) => {
     const changed = Buffer.from(response)
-    // The enabled features follow the supported features. In each feature, the name precedes the level.
+    // The response lists the supported features first and then the enabled ones. In each entry, the name precedes the
+    // level.
     changed.writeInt16BE(1, changed.lastIndexOf(name) + name.length)
     return changed
   }
@@ -559,7 +560,8 @@ test('a commit has three requests, and each transaction its own epoch', async ()
     await producer.commit(offsetsOf(owned, 1), member)
   }
   expect(proxy.requests('endTxn')).toHaveLength(3)
-  // Records and offsets may have to wait for the markers of the previous transaction, and are then sent again.
+  // While the broker writes the markers of the previous transaction, it refuses records and offsets, so they may be
+  // sent twice.
   for (const api of ['produce', 'txnOffsetCommit'] as const) expect(proxy.requests(api).length, api).toBeGreaterThanOrEqual(3)
   for (const api of ['addPartitionsToTxn', 'addOffsetsToTxn'] as const) expect(proxy.requests(api), api).toEqual([])
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b', 'c'])

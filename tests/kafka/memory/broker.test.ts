@@ -34,7 +34,7 @@ function write(transport: Transport, transactionalId: string | undefined) {
   return { producer, append }
 }
 
-test('a committed transaction becomes visible as a whole and leaves a control record behind', async () => {
+test('a committed transaction becomes visible as a whole and adds a control record', async () => {
   const { transport } = opened()
   const { producer, append } = write(transport, 'tx')
   const fetcher = transport.fetcher()
@@ -81,7 +81,7 @@ test('a newer instance of a transactional id fences the older one, whose transac
   expect(broker.records('t').map(({ value }) => String(value))).toEqual(['new'])
 })
 
-test('offsets and records of a member that has lost its partitions are refused together', async () => {
+test('offsets and records from a member that has lost its partitions are refused together', async () => {
   const { transport, broker } = opened()
   const member = transport.groupMember({ groupId: 'g', memberId: 'm', topics: ['t'] })
   await member.join()
@@ -145,7 +145,7 @@ test('a poll waits for records, and an empty response proves that the reader has
   expect(texts(await woken)).toEqual([])
 })
 
-test('polls return at most the requested amount, alternate between partitions, and lose no record', async () => {
+test('polls return at most the requested amount, take turns between partitions, and lose no record', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 't', partitions: 2 })
   const values = Array.from({ length: 20 }, (_, i) => Buffer.from(`value ${i}`.padEnd(10)))
@@ -178,7 +178,7 @@ test('polls return at most the requested amount, alternate between partitions, a
   }
 })
 
-test('a paused partition waits, an unassigned one is removed, and an assigned one can be moved', async () => {
+test('a paused partition returns nothing, an unassigned one is removed, and assigning a partition again moves its position', async () => {
   const { transport, broker } = opened(1)
   const partition = { topic: 't', partition: 0 }
   for (const text of ['a', 'b', 'c']) broker.append('t', 0, { timestamp: 1, key: null, value: Buffer.from(text), headers: [] })
@@ -247,7 +247,7 @@ test('compaction keeps the last value of every key and leaves gaps', () => {
   expect(broker.fetch('t', 0, 0, 10).nextOffset).toBe(4)
 })
 
-test('a crash between the steps of a commit leaves all or nothing', () => {
+test('a crash between the steps of a commit leaves the whole transaction or none of it', () => {
   const { broker } = opened(1)
   for (const step of ['produced', 'offsets-added', 'committed'] as const) {
     const producer = memoryProducer(broker, {

@@ -30,7 +30,7 @@ test('acknowledges records in a later turn, in order, and only records that the 
   expect([values(), publisher.pendingRecords, publisher.pendingBytes]).toEqual([['a', 'b'], 0, 0])
 })
 
-test('a record that waits at the gate beyond its time-out fails and is not written', async () => {
+test('a record that waits at the gate for longer than its timeout fails and is not written', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     const { broker, fates, publish, values } = opened()
@@ -48,7 +48,7 @@ test('a record that waits at the gate beyond its time-out fails and is not writt
   }
 })
 
-test('a gate that fails also fails the records that wait there', async () => {
+test('if the gate fails, the records waiting at it fail, too', async () => {
   const { broker, fates, publish, values } = opened()
   broker.publishGate = Promise.reject(new TransportError('TOPIC_AUTHORIZATION_FAILED', 'no', { fatal: true }))
   publish('a')

@@ -47,7 +47,7 @@ test('reads back any bytes, nulls, headers and timestamps in any order, with eve
   )
 })
 
-test('a chunk names its partition, and adjacent uncompressed batches share one', () => {
+test('a chunk names its partition, and adjacent uncompressed batches share a chunk', () => {
   const chunks = read(Buffer.concat([batchOf([textRecord('a')]), batchOf([textRecord('b'), textRecord('c')], { baseOffset: 1 })]))
   expect(chunks).toHaveLength(1)
   expect(chunks[0]).toMatchObject({ topic: 't', partition: 3, count: 3 })
@@ -69,7 +69,7 @@ test('returns no records before the requested offset, even if its batch begins e
   expect(valuesOf(read(response, { from: 11 }))).toEqual(['b', 'c'])
 })
 
-test('returns the complete batches of a response that is truncated at any point', () => {
+test('returns all complete batches of a response, wherever the response is truncated', () => {
   const whole = batchOf([textRecord('a')])
   const cut = batchOf([textRecord('b')], { baseOffset: 1 })
   for (let length = 0; length < cut.length; length++) {
@@ -79,7 +79,7 @@ test('returns the complete batches of a response that is truncated at any point'
   }
 })
 
-test('takes the next offset from the last offset delta, because compaction may have removed the last records', () => {
+test("computes the next offset from the batch's last offset delta, because compaction may have removed the last records", () => {
   const response = batchOf([textRecord('a'), textRecord('b')], { baseOffset: 5, removedAtEnd: 7 })
   expect(offsetAfter(response, 5)).toBe(14)
   expect(recordsOf(read(response, { from: 5 })).map(({ offset }) => offset)).toEqual([5, 6])
@@ -110,7 +110,7 @@ test('a change to any byte covered by the checksum is an error that names the of
   }
 })
 
-test('without checksums a record that is longer than its batch is still an error, and never read wrongly', () => {
+test('even without checksums, a record that is longer than its batch is an error and never misread', () => {
   const batch = batchOf([textRecord('a')])
   batch[RECORDS_AT] = 0x7e
   expect(() => read(batch, { verifyChecksums: false })).toThrow(/ends inside record 0 of 1/)
@@ -122,7 +122,7 @@ test('an old message format is an error that says so', () => {
   expect(() => read(batch)).toThrow(/has format 1; only format 2/)
 })
 
-test('bytes that do not decompress are an error that names the codec', () => {
+test('bytes that cannot be decompressed are an error that names the codec', () => {
   const batch = batchOf([textRecord('a')], { codec: 'gzip' })
   batch.fill(0xee, RECORDS_AT)
   expect(() => read(resigned(batch))).toThrow(/does not decompress as gzip/)
@@ -185,7 +185,7 @@ test('reads a response that ends inside an aborted transaction, before its marke
   expect(valuesOf(read(response, { aborted: [{ producerId: 1, firstOffset: 0 }] }))).toEqual(['2 committed'])
 })
 
-test('the end of a response has the epoch of the leader that appended its last complete batch', () => {
+test('the end of a response carries the epoch of the leader that appended the last complete batch', () => {
   const [old, young, cut] = [4, 6, 7].map((epoch, offset) => {
     const batch = batchOf([textRecord('a')], { baseOffset: offset })
     batch.writeInt32BE(epoch, LEADER_EPOCH_AT)
@@ -253,7 +253,7 @@ test('for any limit, the reader returns the same records in the same order, with
           const bytes = records.reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
           expect(bytes).toBeLessThanOrEqual(Math.max(maxBytes, 32_768) + 32_768 + 2 * LONG_BYTES)
           pieces.push(...records)
-          // The reader has returned all records before its position, and no record after its position.
+          // The reader has returned exactly the records before its position.
           expect(pieces.every((record) => record.offset < reader.nextOffset)).toBe(true)
           expect(whole.filter((record) => record.offset < reader.nextOffset)).toHaveLength(pieces.length)
         }
@@ -309,7 +309,7 @@ test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)(
   },
 )
 
-test('a decompressor accepts exactly its limit, and the size is known before decompression', () => {
+test('a decompressor accepts data of exactly the maximum size, and knows the size before it decompresses', () => {
   const repetitive = fc.array(fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 40 }), fc.integer({ min: 1, max: 3_000 })), {
     minLength: 1,
     maxLength: 6,

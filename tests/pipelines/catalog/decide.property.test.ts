@@ -17,7 +17,7 @@ const offers = fc
   .map((list) => list.map(({ sku, price }) => offer(sku, price)))
 const minutes = fc.integer({ min: -5, max: 30 })
 
-/** A request, made at a time. */
+/** Creates a request that is made at time `now`, epoch ms. */
 type Request = (now: number) => CatalogProductCommand
 
 const requests: fc.Arbitrary<Request> = fc.oneof(
@@ -67,7 +67,7 @@ const requests: fc.Arbitrary<Request> = fc.oneof(
 
 const histories = fc.array(fc.record({ request: requests, waits: fc.integer({ min: 0, max: 10 }) }), { minLength: 5, maxLength: 60 })
 
-/** Runs a history, with the timers that become due, and calls `check` after each change. */
+/** Replays a history, including the timers that become due, and calls `check` after each change. */
 function replay(
   history: readonly { request: Request; waits: number }[],
   check: (change: Changed) => void,
@@ -119,7 +119,7 @@ test('variants keep their ids and skus forever, and revisions grow by one', () =
   )
 })
 
-test('every price is within half and one and a half of the accepted ones, unless it was forced', () => {
+test('every price is between half and one and a half times the accepted prices, unless it was forced', () => {
   fc.assert(
     fc.property(histories, (history) => {
       replay(history, ({ before, after, command }) => {
@@ -137,7 +137,7 @@ test('every price is within half and one and a half of the accepted ones, unless
   )
 })
 
-test('periods never overlap, a running one shows its price, and the next timer is always in the future', () => {
+test('periods never overlap, a current period shows its price, and the next timer is always in the future', () => {
   fc.assert(
     fc.property(histories, (history) => {
       replay(history, ({ after, now }) => {
@@ -178,7 +178,7 @@ test('once all periods are over, the price is the last one that was set permanen
   )
 })
 
-test('the uses of skus that were emitted are those of the product', () => {
+test('the emitted sku uses are those of the product', () => {
   fc.assert(
     fc.property(histories, fc.boolean(), (history, deletes) => {
       const used = new Set<string>()

@@ -59,14 +59,14 @@ test('a product_id is used once, even after its product was deleted', () => {
   expect(create()).toEqual({ outcome: 'taken' })
 })
 
-test('a product is not made more than five minutes after its claim, nor with a sku that is not claimed', () => {
+test('a product is not created more than five minutes after its claim, nor with a sku that was not claimed', () => {
   const { ask, driver } = opened()
   expect(ask(creation(driver.now - 5 * MINUTE_MS - 1))).toEqual({ outcome: 'unclaimed', skus: ['a'] })
   expect(ask(creation(driver.now, [offer('a'), offer('b')], { claimed_skus: ['b'] }))).toEqual({ outcome: 'unclaimed', skus: ['a'] })
   expect(ask(creation(driver.now - 5 * MINUTE_MS))).toMatchObject({ outcome: 'done' })
 })
 
-test('a replacement finds variants by sku, leaves out others as inactive, and finds them again', () => {
+test('a replacement finds variants by sku, deactivates the others, and can reactivate them later', () => {
   const { ask, create, driver, uses } = opened()
   create([offer('a'), offer('b')])
   uses()
@@ -116,7 +116,7 @@ test('a product above 256 KiB is refused', () => {
   expect(create(large(40)).outcome).toBe('done')
 })
 
-test('the version that the caller expects must be the present one', () => {
+test('the version that the caller expects must be the current one', () => {
   const { ask, create } = opened()
   create()
   expect(ask(replacement([offer('a')], { expected_version: 2 }))).toEqual({ outcome: 'other_version', version: 1 })
@@ -124,7 +124,7 @@ test('the version that the caller expects must be the present one', () => {
   expect(ask(newStatus('INACTIVE', { expected_version: 1 }))).toEqual({ outcome: 'other_version', version: 2 })
 })
 
-test('only the owner and administrators change a product, and others do not learn of hidden ones', () => {
+test('only the owner and administrators can change a product, and others cannot find out about hidden ones', () => {
   const { ask, create } = opened()
   create()
   const stranger = { seller_id: 8n, actor: '8' }
@@ -146,7 +146,7 @@ test('states follow each other as documented, and each change makes a version', 
   expect(driver.read(productUpdated).map(({ value }) => value!.product.status)).toEqual(['ACTIVE', 'INACTIVE'])
 })
 
-test('a deleted product gives its skus back and leaves views and lists', () => {
+test('a deleted product releases its skus and disappears from views and lists', () => {
   const { ask, create, driver, uses, view } = opened()
   create([offer('a'), offer('b')])
   ask(replacement([offer('a')]))
@@ -193,7 +193,7 @@ test('a price may be half of the lowest up to one and a half times the highest t
   prices()
   expect(ask(newPrice(FIRST, 9_000, {}, { may_force: true, seller_id: null, actor: 'root' }))).toMatchObject({ outcome: 'done' })
   expect(prices()).toMatchObject([{ is_forced: true, actor: 'root' }])
-  // What was accepted counts from then on.
+  // An accepted price changes the allowed range.
   expect(ask(newPrice(FIRST, 13_500))).toMatchObject({ outcome: 'done' })
   expect(prices()).toMatchObject([{ is_forced: false }])
 })
@@ -225,7 +225,7 @@ test('a period begins and ends by timer, and returns to the regular price', () =
   expect(prices()).toEqual([])
 })
 
-test('periods of a variant may not overlap, and those that went by unnoticed leave nothing', () => {
+test('periods of a variant must not overlap, and periods that passed while the topology was stopped have no effect', () => {
   const { ask, create, driver, prices, view } = opened()
   create()
   const starts_at = driver.now + 10 * MINUTE_MS
@@ -245,14 +245,14 @@ test('periods of a variant may not overlap, and those that went by unnoticed lea
   expect(view(String(ID))).toMatchObject({ pricing: [{ regular: null, periods: [] }], product: { variants: [{ price_cents: 1_000 }] } })
 })
 
-test('a period that begins at once, and a price at once that ends it', () => {
+test('a period can begin immediately, and an immediate price ends it', () => {
   const { ask, create, driver, prices, view } = opened()
   create()
   prices()
   ask(newPrice(FIRST, 700, { ends_at: driver.now + 10 * MINUTE_MS }))
   expect(prices()).toMatchObject([{ reason: 'PERIOD_BEGAN' }])
-  // The seller first repeats the regular price and then the reduced price, each with another title. The price period
-  // continues.
+  // The seller replaces the product twice, first with the regular and then with the reduced price. Neither changes the
+  // price, so the period continues.
   ask(replacement([offer('a', 1_000)]))
   ask(replacement([offer('a', 700)]))
   expect(prices()).toEqual([])
@@ -263,7 +263,7 @@ test('a period that begins at once, and a price at once that ends it', () => {
   expect(view(String(ID))).toMatchObject({ pricing: [{ lowest_cents: 700, regular: null, periods: [] }] })
 })
 
-test('the history of prices names who planned each period, even if several begin at once', () => {
+test('the price history names who planned each period, even if several begin at the same time', () => {
   const { ask, create, driver, prices } = opened()
   create([offer('a'), offer('b'), offer('c')])
   const period = { starts_at: driver.now + MINUTE_MS, ends_at: driver.now + 2 * MINUTE_MS }
@@ -280,7 +280,7 @@ test('the history of prices names who planned each period, even if several begin
   ])
 })
 
-test('a period that is planned while another one runs keeps the regular compare price', () => {
+test('a period that is planned during another period keeps the regular compare price', () => {
   const { ask, create, driver } = opened()
   create([offer('a', 1_000, { compare_price: 1_500 })])
   const ends_at = driver.now + MINUTE_MS

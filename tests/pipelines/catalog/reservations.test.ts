@@ -64,7 +64,7 @@ test('a cart expires a second after its end, is refused from its end on, and is 
   expect(outcomes()).toEqual([])
 })
 
-test('a cart is extended once, from the time of the request, and the stock learns of it', () => {
+test('a cart is extended once, from the time of the request, and the stock is notified', () => {
   const { ask, outcomes, driver } = world()
   ask('OPEN')
   driver.advanceWallClock(HELD_MS - 1_000)
@@ -78,7 +78,7 @@ test('a cart is extended once, from the time of the request, and the stock learn
   expect(ask('CHECK_OUT')).toMatchObject({ outcome: 'done' })
 })
 
-test('a cart whose parts would end too soon is not opened, also not by its first command again', () => {
+test('a cart whose reservations would end too soon is not opened, even if its first command is repeated', () => {
   const { ask, result, view, driver } = world()
   const late = { action: 'OPEN', parts: PARTS, parts_end_at: driver.now + HELD_MS + 44_999, held_ms: HELD_MS } as const
   const first = result(CART, { ...late, parts: [...PARTS] }, { id: 'late' })

@@ -23,7 +23,7 @@ test('claims all skus of a request or none', () => {
   expect(claim(3, ['a', 'A'])).toMatchObject({ outcome: 'claimed' })
 })
 
-test('an unused claim ends after ten minutes, a used one never', () => {
+test('an unused claim ends after ten minutes, a used claim never ends', () => {
   const { claim, use, driver } = opened()
   claim(1, ['a', 'b'])
   use('a', 1)
@@ -35,7 +35,7 @@ test('an unused claim ends after ten minutes, a used one never', () => {
   expect(claim(2, ['a'])).toMatchObject({ outcome: 'taken' })
 })
 
-test('a use that was recorded in time counts, although nothing ran until after the end of the claim', () => {
+test('a use that was recorded in time counts, even if the topology was stopped until after the end of the claim', () => {
   const { claim, use, driver } = opened()
   claim(1, ['a'])
   driver.crashAt('encoded')
@@ -52,7 +52,7 @@ test('a refused request gives its skus back', () => {
   expect(claim(2, ['a', 'b'])).toMatchObject({ outcome: 'claimed' })
 })
 
-test('a request gives back only what it has claimed and what nobody uses', () => {
+test('a request releases only skus that it has claimed and that no product uses', () => {
   const { claim, release, use } = opened()
   claim(1, ['a', 'b'], 'first')
   use('a', 1)
@@ -64,7 +64,7 @@ test('a request gives back only what it has claimed and what nobody uses', () =>
   expect(claim(2, ['b'])).toMatchObject({ outcome: 'claimed' })
 })
 
-test('of two requests for one product, neither ends the claim that the other relies on', () => {
+test('of two requests for the same product, neither ends a claim that the other relies on', () => {
   for (const refused of ['first', 'second']) {
     const { claim, release, driver } = opened()
     claim(1, ['a'], 'first')

@@ -3,7 +3,7 @@ import { utf8 } from '../../../schemas/keys.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
 import { numberFormat, numberTopic, textTopic } from './words.ts'
 
-/** Creates a topology that looks up the price at the time of each order, or -1 if there is none. */
+/** Creates a topology that emits, for each order, the price at its time, or -1 if there was none. */
 export function billing(maxIdleMs?: number, name = 'billing') {
   const orders = textTopic(`${name}-orders`, 1)
   const prices = numberTopic(`${name}-prices`, 1)
@@ -22,5 +22,5 @@ export function billing(maxIdleMs?: number, name = 'billing') {
   return { flow, orders, prices, bills }
 }
 
-/** A note for orders. It is so long that a few orders exceed the limit for the queued records of a task. */
+/** A note for orders. It is so long that a few orders fill the record queue of a task. */
 export const LONG_NOTE = 'x'.repeat(100_000)

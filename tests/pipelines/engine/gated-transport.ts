@@ -4,11 +4,11 @@ const LONGEST_PAUSE_MS = 10
 
 export interface GatedTransport {
   readonly transport: Transport
-  /** Lets the fetchers return what they have. */
+  /** Lets the fetchers return their records. */
   open(): void
 }
 
-/** Wraps a transport whose fetchers return nothing until it is opened, so that copies make no progress. */
+/** Wraps a transport so that its fetchers return nothing until it is opened. Until then, copies make no progress. */
 export function gatedTransport(transport: Transport): GatedTransport {
   let isOpen = false
   return {

@@ -16,7 +16,7 @@ import type { StateBackend } from '../../../state/stores/store.ts'
 const DEADLINE_MS = 10_000
 const POLL_MS = 5
 
-/** Polls until `condition` holds. Fails with the last value. */
+/** Polls until `condition` holds. @throws Error after the deadline */
 export async function until(condition: () => boolean | Promise<boolean>, what: string, deadlineMs = DEADLINE_MS): Promise<void> {
   const end = Date.now() + deadlineMs
   while (!(await condition())) {
@@ -33,7 +33,7 @@ export function newIdentity(): MemberIdentity {
 export interface Bench {
   readonly broker: MemoryBroker
   readonly registry: MemoryRegistry
-  /** Starts a worker, which is stopped when the test ends. */
+  /** Starts a worker. It is stopped when the test ends. */
   worker(topology: Topology, options?: Partial<WorkerDeps> & Partial<WorkerConfig>): Promise<Worker>
   send<K, V>(topic: Topic<K, V>, key: K, value: V, timestamp?: number): void
   /** Returns the last committed value of every key. */

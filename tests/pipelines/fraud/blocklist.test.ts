@@ -52,7 +52,7 @@ test('an entity is blocked and unblocked, and each change is published and audit
   expect(ask(id, UNBLOCK)).toEqual({ outcome: 'not_found' })
 })
 
-test('an equal entry exists, one with another attribute is a conflict, and neither changes anything', () => {
+test('an equal entry gets `exists`, an entry with another attribute gets a conflict, and neither changes anything', () => {
   const { ask, driver, published, audited } = world()
   const { id, block } = entry('USER', 'u1', { ttl_hours: 2 })
   const first = ask(id, block)
@@ -165,7 +165,7 @@ test('the records of an e-mail address have its keyed hash and its masked form, 
   expect(all.toLowerCase()).not.toContain('smith')
 })
 
-test('values that no transaction can have make no entity', () => {
+test('values that no transaction can contain are not accepted as entities', () => {
   const made = (type: FraudBlocklistType, value: string) => blockedEntity(type, value, hashes) !== undefined
   expect([
     made('IP', '192.0.2.0/24'),

@@ -3,12 +3,12 @@ import type { FraudCaseCommand, FraudReview } from '../../../schemas/fraud/types
 import { type Payment, pay } from '../../schemas/fraud/payments.ts'
 import { scored } from './scored.ts'
 
-/** Returns the fields of a transaction that are stored in its case. The decision about the transaction is REVIEW. */
+/** Returns the record of a transaction with the decision REVIEW, with the fields that its case stores. */
 export function review(payment: Payment = {}): FraudReview {
   return reviewOf({ ...scored(pay(payment)), decision: 'REVIEW', risk_score: 612, triggered_rules: ['r1'] })
 }
 
-/** Returns a request of an analyst that changes only the given fields. */
+/** Returns a command of an analyst that changes only the given fields. */
 export function caseCommand(asked: Partial<FraudCaseCommand>): FraudCaseCommand {
   return {
     actor: 'ann',

@@ -12,10 +12,10 @@ import { DAY, NOON } from '../../schemas/fraud/payments.ts'
 import { caseCommand, review } from './case-commands.ts'
 
 const T1 = review({ id: 't1', user: 'u1', device: 'd1', ip: '192.0.2.1', card: 'c1', merchant: 'm1' })
-/** Time for ticks. */
+/** Long enough for all pending ticks. */
 const MOMENT = 2_000
 const STATUSES: readonly FraudCaseStatus[] = ['OPEN', 'IN_REVIEW', 'ESCALATED', 'CONFIRMED_FRAUD', 'FALSE_POSITIVE']
-/** How a case gets into a status. */
+/** The status changes that bring a new case into each status. */
 const WAYS: Readonly<Record<FraudCaseStatus, readonly FraudCaseStatus[]>> = {
   OPEN: [],
   IN_REVIEW: ['IN_REVIEW'],
@@ -156,7 +156,7 @@ test('a correction subtracts the fraud at the time of the first verdict, however
   expect(feedback().at(-1)).toMatchObject({ previous_verdict: 'CONFIRMED_FRAUD', previous_at: NOON, at: NOON + 2_000 })
 })
 
-test('the kind of a confirmed fraud belongs to its label, so a change of it repeats the verdict', () => {
+test('the kind of a confirmed fraud is part of its label, so changing it repeats the verdict', () => {
   const { open, change, feedback } = casesDriver()
   open()
   change({ fraud_type: { text: 'account_takeover' } })
@@ -186,7 +186,7 @@ test('assignee and notes change without a verdict; a request without effect chan
   expect(feedback()).toEqual([])
 })
 
-test('a change for another version is refused, with the case as it is', () => {
+test('a change for another version is refused, and the answer contains the current case', () => {
   const { open, change } = casesDriver()
   open()
   change({ assigned_to: { text: 'bob' }, version: 1 })
@@ -196,7 +196,7 @@ test('a change for another version is refused, with the case as it is', () => {
   })
 })
 
-test('feedback without a case opens and closes one; without a transaction there is none', () => {
+test('feedback without a case opens and closes one; without a transaction, no case is created', () => {
   const { open, change, view, feedback } = casesDriver()
   expect(change({ verdict: 'CONFIRMED_FRAUD' })).toEqual({ outcome: 'not_found' })
   expect(change({ verdict: 'CONFIRMED_FRAUD', transaction: { ...T1, decision: 'APPROVE' } }).outcome).toBe('done')
@@ -232,7 +232,7 @@ test('a case that was closed for 30 days leaves the state, and a request brings 
   expect(feedback()).toMatchObject([{ verdict: 'FALSE_POSITIVE', previous_verdict: 'CONFIRMED_FRAUD', previous_at: closed.verdict_at }])
 })
 
-test('a reopened case stays, and its time starts again with the next verdict', () => {
+test('a reopened case stays in the state, and its retention starts again with the next verdict', () => {
   const { driver, open, change, daysPass } = casesDriver()
   open()
   change({ verdict: 'FALSE_POSITIVE' })
@@ -256,7 +256,7 @@ test('a case keeps its newest changes', () => {
   expect(view()?.history.map(({ notes }) => notes[0])).toEqual(['7', '8', '9'])
 })
 
-test('the id of a case names the partition that the case is in', () => {
+test('the id of a case names its partition', () => {
   const partitions = Object.fromEntries([fraudReviews, fraudCases, caseFlow.commands].map(({ name }) => [name, 4]))
   const driver = testDriver(fraudCasesTopology, { startAt: NOON, partitions })
   for (let at = 0; at < 20; at++) driver.pipe(fraudReviews, `t${at}`, review({ id: `t${at}` }))
@@ -290,7 +290,7 @@ const steps = fc.array(
   { maxLength: 40 },
 )
 
-test('repeated records and requests give one case per transaction, whose history its feedback tells', () => {
+test('repeated records and requests lead to one case per transaction, whose history agrees with its feedback', () => {
   fc.assert(
     fc.property(steps, (given: readonly Step[]) => {
       const { ask, driver } = decisionDriver(fraudCasesTopology, caseFlow, { startAt: NOON })
@@ -303,7 +303,7 @@ test('repeated records and requests give one case per transaction, whose history
           continue
         }
         const { id, verdict, status } = step
-        // A request with the same id is a repetition, and has the same content.
+        // A request with the same id is a repetition, so it must have the same content.
         const commandId = `${step.commandId}:${id}:${verdict}:${status}`
         const command = caseCommand({ verdict, status, notes: 'why', transaction: review({ id }) })
         const answer = ask(id, command, { id: commandId })
@@ -322,7 +322,7 @@ test('repeated records and requests give one case per transaction, whose history
         const told = published.filter(({ transaction_id }) => transaction_id === id)
         expect(told.map((one) => one.verdict)).toEqual(history.flatMap((entry) => entry.verdict ?? []))
         expect(told.at(-1)?.verdict ?? null).toBe(verdict)
-        // Each correction names the previous verdict, so that a profile can subtract it.
+        // Each correction names the previous verdict, so that profiles can subtract it.
         expect(told.map(({ previous_verdict }) => previous_verdict)).toEqual(
           [null, ...told.map((one) => one.verdict)].slice(0, told.length),
         )

@@ -56,13 +56,13 @@ function profilesDriver(options: TestDriverOptions = {}) {
 function storedProfile(driver: TestDriver, key: string, partitions = 1): FraudProfile | undefined {
   for (let partition = 0; partition < partitions; partition++) {
     const found = driver.store<KeyedStore<string, StoredProfile>>('profiles', partition).get(key)
-    // The stored version also says which transactions are new in it.
+    // The stored form also lists the newly included transactions. The comparison ignores them.
     if (found !== undefined) return { ...unpackProfile(found), included: NOTHING }
   }
   return undefined
 }
 
-/** The newest record of each entity, and all ids that records include. */
+/** Returns the newest profile of each entity, and all transaction ids that its records include. */
 function published(driver: TestDriver) {
   const profiles = new Map<string, FraudProfile | null>()
   const included = new Map<string, number[]>()
@@ -74,7 +74,7 @@ function published(driver: TestDriver) {
   return { records, profiles, included }
 }
 
-test('the topology has two repartitioned inputs and one fold', () => {
+test('the topology has two repartitioned inputs and one folding stage', () => {
   expect(fraudProfilesTopology.describe().text).toMatchInlineSnapshot(`
     "topology fraud-profiles
       sub-topology 0: 1 partitions
@@ -145,7 +145,7 @@ test('ids are forgotten after a day', () => {
   expect(ids()).toEqual(['new'])
 })
 
-test('the transactions of one commit are one record per entity, even if all pay one merchant', () => {
+test('the transactions in one commit lead to one record per entity, even if all pay one merchant', () => {
   const { driver, send } = profilesDriver({ commit: 'manual' })
   const requests = Array.from({ length: 500 }, (_, index) =>
     pay({ user: `u${index % 50}`, merchant: 'm1', ip: '192.0.2.1', at: NOON - index }),
@@ -158,7 +158,7 @@ test('the transactions of one commit are one record per entity, even if all pay 
   expect(included.get('ip:192.0.2.1')).toHaveLength(500)
 })
 
-test('a commit with very many transactions sends several records, and an entity in all of them counts each once', () => {
+test('a commit with very many transactions sends several records, and an entity in all of them counts each transaction once', () => {
   const { driver, send, profile } = profilesDriver({ commit: 'manual' })
   const count = 1_500
   for (let index = 0; index < count; index++) send(pay({ user: `u${index}`, ip: '192.0.2.1', amount: 1, at: NOON - index }))
@@ -183,7 +183,7 @@ test('a record between the stages stays small, however long the ids of another p
   expect(profile('merchant:m1')).toMatchObject({ txn_count: 5 })
 })
 
-test('a verdict in the same commit as transactions leaves their counts as they are', () => {
+test('a verdict in the same commit as transactions does not change their counts', () => {
   const { driver, send, judge, profile } = profilesDriver({ commit: 'manual' })
   send(pay(FULL))
   judge({ merchant: 'm1' })
@@ -193,7 +193,7 @@ test('a verdict in the same commit as transactions leaves their counts as they a
   expect(profile('user:u1')).toMatchObject({ txn_count: 2, fraud_count: 1, tier: 'HIGH' })
 })
 
-test('a damaged profile is reported as damaged state, which is restored', () => {
+test('a damaged profile is reported as damaged state and restored', () => {
   const backend = memoryBackend()
   const { driver, send } = profilesDriver({ openState: () => backend })
   send(pay({}))
@@ -313,7 +313,7 @@ test.each([false, true])('profiles equal a fold of all transactions after crashe
   }
 })
 
-test('transactions to review go to the cases, repeated ones, too', () => {
+test('transactions to review go to the cases, including repeated ones', () => {
   const { driver } = profilesDriver()
   const approved = scored(pay({ ...FULL, id: 't1' }))
   const event: TxnScored = { ...approved, decision: 'REVIEW', risk_score: 612, triggered_rules: ['r'] }

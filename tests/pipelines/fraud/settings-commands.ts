@@ -39,13 +39,13 @@ export function ruleOf(rule_id: string, given: Partial<FraudRule> = {}): FraudRu
   }
 }
 
-/** Runs the topology, and collects its output. */
+/** Creates a driver for the settings topology, and collects its output. */
 export function settingsDriver() {
   const { ask, driver, view } = decisionDriver(fraudSettingsTopology, fraudSettingsFlow)
   const inForce = new Map<string, FraudSetting>()
   const audit = () => driver.read(fraudAudit).map(({ value }) => value!)
 
-  /** Applies the published records as an API does. */
+  /** Applies the published records like an API, and returns the settings in force. */
   function published(): ReadonlyMap<string, FraudSetting> {
     for (const { key, value } of driver.read(fraudRulesets)) {
       if (value === null) inForce.delete(key as string)

@@ -17,7 +17,7 @@ const DAY_MS = 24 * HOUR_MS
 const SEEDED = SEEDED_RULES.length
 const NOW = Date.UTC(2026, 0, 15)
 
-/** Applies decisions without the driver, which would keep the records of a thousand rule sets. */
+/** Makes decisions without the driver, because the driver would keep the records of a thousand rule sets. */
 function pureRules() {
   let rules: FraudRuleSet | undefined
   return {
@@ -83,14 +83,14 @@ describe('rules', () => {
     expect(rule('create_rule', 'seed-tor')).toEqual({ outcome: 'exists' })
   })
 
-  test('disabling twice is one change', () => {
+  test('disabling a rule twice makes one change', () => {
     const { rule, audit, revision } = settingsDriver()
     rule('disable_rule', 'seed-tor')
     expect(rule('disable_rule', 'seed-tor')).toMatchObject({ outcome: 'rules', ruleset_version: 1, revision: 1, rule: { enabled: false } })
     expect([audit().length, revision()]).toEqual([1, 1])
   })
 
-  test('a rule goes into shadow, and can be removed from the set', () => {
+  test('a rule can be moved to shadow, and can be removed from the set', () => {
     const { rule, rules } = settingsDriver()
     expect(rule('shadow_rule', 'seed-tor')).toMatchObject({ rule: { mode: 'shadow' }, ruleset_version: 1 })
     expect(rule('shadow_rule', 'seed-tor')).toMatchObject({ rule: { mode: 'shadow' }, ruleset_version: 1 })
@@ -112,7 +112,7 @@ describe('rules', () => {
     expect([idsOf(before), idsOf(after), JSON.parse(before!).version]).toEqual([['seed-tor', 'v'], ['seed-tor', 'v'], 3])
   })
 
-  test('a roll-back dates the rules that it changes, and no others', () => {
+  test('a roll-back updates the dates of only the rules that it changes', () => {
     const { driver, rule, rules, rollBack } = settingsDriver()
     rule('create_rule', 'kept')
     rule('create_rule', 'changed')
@@ -144,7 +144,7 @@ describe('rules', () => {
     expect(rollBack(2)).toMatchObject({ outcome: 'rules' })
   })
 
-  test('500 rules may be active, those that have expired not included, and 1,000 may exist', () => {
+  test('500 rules may be active, not counting expired ones, and 1,000 may exist', () => {
     const { rule, count } = pureRules()
     for (let index = SEEDED; index < MAX_ACTIVE_RULES; index++) expect(rule('create_rule', `r${index}`)).toBe('done')
     expect(rule('create_rule', 'more')).toEqual({ outcome: 'limit', limit: 'At most 500 rules may be active.' })
@@ -174,7 +174,7 @@ describe('rules', () => {
 })
 
 describe('lists', () => {
-  test('are created once, replaced and deleted, and hold each value once', () => {
+  test('are created once, replaced and deleted, and contain each value once', () => {
     const { list, published, audit, driver } = settingsDriver()
     expect(list('replace_list', 'bad', ['a'])).toEqual({ outcome: 'not_found' })
     expect(list('create_list', 'bad', ['a', 'b', 'a'])).toMatchObject({
@@ -203,7 +203,7 @@ describe('lists', () => {
     ])
   })
 
-  test('that an enabled rule reads stay, even if no API has seen the rule yet', () => {
+  test('cannot be deleted while an enabled rule reads them, even if no API has seen the rule yet', () => {
     const { list, rule, published } = settingsDriver()
     list('create_list', 'bad', ['a'])
     rule('create_rule', 'reader', { condition: "inList('b\\u0061d', payer.user_id)" })
@@ -261,7 +261,7 @@ describe('snoozes', () => {
     expect(published().get('counts')?.counts).toEqual({ revision: 3, lists: 0, snoozes: 0 })
   })
 
-  test('need a rule, last at most 30 days, and are at most 10,000', () => {
+  test('need a rule, last at most 30 days, and number at most 10,000', () => {
     const { snooze } = settingsDriver()
     expect(snooze(1, { rule_id: 'none' })).toEqual({ outcome: 'rule_not_found' })
     expect(snooze(721)).toMatchObject({ outcome: 'limit', limit: 'A snooze may last at most 720 hours.' })
@@ -279,7 +279,7 @@ describe('models', () => {
   const policy = policyRecord({ ...DEFAULT_POLICY, thresholds: { review: 500, block: 800 } })
   const versions = { payment_fraud: '2' }
 
-  test('are assigned together with their policy, which gets a version of its own', () => {
+  test('are assigned together with their policy, which gets a separate version', () => {
     const { models, published, audit } = settingsDriver()
     expect(models('assign_models', { versions, policy })).toMatchObject({
       outcome: 'models',

@@ -72,7 +72,7 @@ test('a document that the index refuses becomes a dead letter, and the others ar
   expect(JSON.stringify(letters[0].headers.map(({ value }) => String(value)))).toContain('refused_by_target')
 })
 
-test('a request builds a new index beside the old one, which is then deleted', async () => {
+test('a request builds a new index next to the old one, which is then deleted', async () => {
   const { write, startSink, startKeeper, found, expected, concreteIndexes, requestRebuild, reports } = world()
   for (let i = 0; i < 20; i++) write(`n${i}`, `note ${i}`)
   startKeeper()
@@ -124,7 +124,7 @@ test('a wiped index is filled again under a new name, and is not searched before
   await eventually(found).toEqual(expected())
 })
 
-test('a searched index that has lost its data is not filled in public: a new one takes its place', async () => {
+test('an index that has lost its data is not refilled while it is searched: a new one replaces it', async () => {
   const { write, startSink, startKeeper, found, expected, concreteIndexes, client } = world()
   for (let i = 0; i < 20; i++) write(`n${i}`, `note ${i}`)
   startKeeper()
@@ -135,7 +135,7 @@ test('a searched index that has lost its data is not filled in public: a new one
   const ids = all.hits.hits.map(({ _id }: { _id: string }) => _id)
   expect(ids.length).toBeGreaterThan(20)
   const deletions = ids.map((_id: string) => `${JSON.stringify({ delete: { _id } })}\n`).join('')
-  // The keeper may delete the whole index while the server is still answering this request.
+  // The keeper may delete the whole index while the server is still handling this request.
   const { body: deleted } = await client.call({ method: 'POST', path: `/${before}/_bulk`, body: deletions })
   const refusals = deleted.items.map((item: { delete: { error?: { type: string } } }) => item.delete.error?.type)
   expect(refusals.filter((type?: string) => type !== undefined && type !== 'index_not_found_exception')).toEqual([])
@@ -144,7 +144,7 @@ test('a searched index that has lost its data is not filled in public: a new one
   await eventually(found).toEqual(expected())
 })
 
-test('another form of the documents is a new index, and the old one is searched until then', async () => {
+test('a different form of the documents leads to a new index, and the old one is searched until it is complete', async () => {
   const first = world()
   first.write('n1', 'one')
   const keeper = first.startKeeper()
@@ -164,8 +164,8 @@ test('another form of the documents is a new index, and the old one is searched 
 })
 
 /**
- * Creates a client that hangs at a matching call and fails all later calls, as if the process had been killed at that
- * call.
+ * Creates a client that hangs at the first matching call and fails all later calls, as if the process had been killed
+ * during that call.
  */
 function dyingClient(client: SearchClient, dies: (call: SearchCall) => boolean, isApplied: boolean) {
   let isDead = false
@@ -214,7 +214,7 @@ test.each(STEPS.map(([what, step, isApplied = true]) => ({ what, step, isApplied
   },
 )
 
-test('a keeper that was replaced can neither write to its index nor publish it', async () => {
+test('a replaced keeper can neither write to its index nor publish it', async () => {
   const { index, client } = world()
   const family = indexFamily(index, client)
   const name = await family.create({ definition: 'd', topicId: 't' }, 'zombie', 1)

@@ -25,7 +25,7 @@ const schema = { type: 'record', name: 'Note', fields: [{ name: 'text', type: 's
 const PARTITIONS = 2
 const HITS = 1_000
 
-/** An index of notes on a real search server, fed by a broker in memory. */
+/** Creates an index of notes on a real search server, fed from an in-memory broker. */
 export function notesIndex(url: string, name: string, extra: Partial<Index<string, Note>> = {}) {
   const broker = memoryBroker()
   return notesIndexOn(broker, searchClient(url), name, extra)
@@ -54,7 +54,7 @@ export function notesIndexOn(broker: MemoryBroker, client: SearchClient, name: s
     return Buffer.from(out.buffer.subarray(0, out.length))
   }
 
-  /** Appends a note, or a tombstone. A key stays in its partition. */
+  /** Appends a note, or a tombstone if `text` is null. A key always goes to the same partition. */
   function write(key: string, text: string | null): void {
     const partition = Number(key.replaceAll(/\D/g, '')) % PARTITIONS
     const value = text === null ? null : encoded(notes, text)

@@ -1,6 +1,6 @@
 import type { LinkCommand } from '../../../schemas/links/types.ts'
 
-/** Creates a request, from user 42 by default. */
+/** Creates a command, from user 42 by default. */
 export function linkCommand(fields: Partial<LinkCommand> = {}): LinkCommand {
   return {
     action: 'create',

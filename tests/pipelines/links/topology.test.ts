@@ -12,7 +12,7 @@ const CODE = 'abc1234'
 const linksDriver = () => decisionDriver(links, linkFlow)
 const taken = { outcome: 'taken' }
 
-test('the first request gets the code, and all others learn that it is taken', () => {
+test('the first request gets the code, and all others are informed that it is taken', () => {
   const { ask, view, driver } = linksDriver()
   const first = ask(CODE, linkCommand())
   expect(first).toEqual({
@@ -32,7 +32,7 @@ test('the first request gets the code, and all others learn that it is taken', (
   expect(view(CODE)).toMatchObject({ short_code: CODE, long_url: 'https://example.com/', user_id: 42n })
 })
 
-test('for a day, a repeated command gets the first answer, even after a restart, and later it counts as new', () => {
+test('a repeated command gets the first answer for a day, even after a restart, and later counts as new', () => {
   const { ask, driver } = linksDriver()
   const first = ask(CODE, linkCommand(), { id: 'one' })
   driver.advanceWallClock(23 * HOUR_MS)
@@ -50,7 +50,7 @@ test('a command id that was used for another request is a conflict and changes n
   expect(view(CODE)?.long_url).toBe('https://example.com/')
 })
 
-test('a command whose deadline has passed is not decided, and the same one may be sent again', () => {
+test('a command whose deadline has passed is not decided, and may be sent again', () => {
   const { ask, result, driver } = linksDriver()
   expect(result(CODE, linkCommand(), { id: 'late', deadline: driver.now - 1 })).toBeUndefined()
   expect(driver.metrics.dropped.get('command_deadline')).toBe(1)
@@ -138,7 +138,7 @@ test('the owner of a link that an administrator switched off cannot switch it on
   expect(patch({ is_active: true })).toEqual({ outcome: 'blocked' })
   expect(patch({ is_active: true, sets_expiry: true, expires_at: driver.now + HOUR_MS })).toEqual({ outcome: 'blocked' })
   expect(view(CODE)).toMatchObject({ is_active: false, expires_at: null })
-  // The block remains, whether other fields are changed or the owner switches the link on and off.
+  // The administrator's block remains when other fields change, or when the owner switches the link off and on.
   expect(patch({ sets_expired_url: true, expired_url: 'https://else.example/' })).toMatchObject({ outcome: 'updated' })
   expect(patch({ is_active: false })).toMatchObject({ outcome: 'updated', link: { is_active: false } })
   driver.restart({ wipeState: true })

@@ -10,7 +10,7 @@ import { ANN, BOB } from './swipes.ts'
 const HOUR_MS = 3_600_000
 const CHANGES = 300
 
-test.each([1, 2, 3, 4, 5, 6])('knowing the user before a change never changes the entry (seed %i)', (seed) => {
+test.each([1, 2, 3, 4, 5, 6])('whether the previous state of the user is known does not affect the entry (seed %i)', (seed) => {
   const random = seededRandom(seed)
   let now = 1_767_323_046_123
   let user: MatchUser = {
@@ -59,7 +59,7 @@ test('users can be found until seven days after their last activity, and are the
     const end = last_active_at + 7 * 24 * HOUR_MS
     for (const now of [last_active_at, end - 1]) expect([sample, firstFailed(viewer, member, now)]).toEqual([sample, undefined])
     expect(indexEntry(ANN, { ...described, last_active_at }, end)).toBeNull()
-    // If the worker does not remove an entry in time, searches find the user for a few more hours at most.
+    // Even if the worker does not remove an entry in time, searches find the user for at most a few more hours.
     expect(firstFailed(viewer, member, end + 6 * HOUR_MS)).toBe('active')
   }
 })

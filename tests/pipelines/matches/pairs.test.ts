@@ -22,7 +22,7 @@ function pairsDriver() {
   }
   const events = () => driver.read(matchEvents).map(({ value }) => value)
   const pushes = () => driver.read(matchNotifications).map(({ value }) => [value?.user_id, value?.other_id])
-  /** The newest relation of each user to each other user. */
+  /** The newest relation of each user to every other user. */
   const relations = new Map<string, unknown>()
   function relation(user: string, other: string) {
     for (const { key, value } of driver.read(matchRelations)) relations.set(key as string, value)
@@ -31,7 +31,9 @@ function pairsDriver() {
   return { command, pipe, events, pushes, relation, driver }
 }
 
-/** Lets days pass as if the topology had been stopped. Otherwise the driver would run every tick in between. */
+/**
+ * Simulates that the topology was stopped for days, because the driver would otherwise run every tick of these days.
+ */
 function daysPass(driver: TestDriver, days: number): void {
   driver.restart({ downMs: days * DAY_MS })
   driver.advanceWallClock(5_000)
@@ -65,7 +67,7 @@ test('the newest swipe of each side counts', () => {
   expect(events()).toHaveLength(1)
 })
 
-test('swipes that take no like back leave nothing behind, and an unchanged relation is not repeated', () => {
+test('swipes that do not take back a like leave nothing behind, and an unchanged relation is not repeated', () => {
   const { pipe, driver } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'LEFT', 1_000), pairSwipe(BOB, ANN, 'REWIND', 2_000))
   expect(driver.metrics.dropped.get('swipe_without_effect')).toBe(2)
@@ -74,7 +76,7 @@ test('swipes that take no like back leave nothing behind, and an unchanged relat
   expect(driver.read(matchRelations).map(({ key }) => key)).toEqual([`${BOB}:${ANN}`])
 })
 
-test('a block ends a match permanently, and hides both from each other until it is lifted', () => {
+test('a block ends a match permanently, and hides both users from each other until it is lifted', () => {
   const { pipe, events, pushes, relation, command, driver } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000))
   expect(events()).toHaveLength(1)
@@ -89,7 +91,7 @@ test('a block ends a match permanently, and hides both from each other until it 
   expect([events(), pushes()]).toEqual([[], []])
 })
 
-test('blocks and their lifting have an order even within a millisecond', () => {
+test('blocks and their removals are ordered even within a millisecond', () => {
   const { command } = pairsDriver()
   const answers = (['block', 'unblock', 'unblock', 'block'] as const).map((action) => command(action, ANN, BOB))
   const [first, second, third, fourth] = answers.map(({ changed_at }) => changed_at as number)
@@ -122,7 +124,7 @@ test('ending a match requires the match, applies to both and can be repeated', (
   expect([relation(ANN, BOB), relation(BOB, ANN)]).toMatchObject([{ has_ended: true }, { has_ended: true }])
 })
 
-test('likes are forgotten after 90 days, and then lead to no match; matches and blocks remain', () => {
+test('likes are forgotten after 90 days and then no longer lead to a match; matches and blocks remain', () => {
   const { pipe, events, relation, command, driver } = pairsDriver()
   const rows = () => [...driver.store<KeyedStore<string, PairRow>>('pairs').scan()]
   const at = driver.now
@@ -161,7 +163,7 @@ test('reporting a match creates no match and sends no push twice', () => {
   expect([events(), pushes()]).toEqual([[], []])
 })
 
-test('after a deletion only blocks by others remain, and older likes no longer count', () => {
+test('after a deletion, only blocks by others remain, and older likes no longer count', () => {
   const { pipe, events, relation, command, driver } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000), pairSwipe(ANN, CAT, 'RIGHT', 3_000))
   command('block', CAT, ANN)
@@ -197,14 +199,14 @@ test.each([
   expect(relation(other, gone)).toBeNull()
 })
 
-test('what a new profile does before the pairs of the deleted one are cleared stays', () => {
+test("actions of a new profile are kept even if they precede the removal of the deleted profile's pairs", () => {
   const { pipe, events, pushes, relation, command, driver } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000), pairSwipe(CAT, ANN, 'RIGHT', 2_500))
   expect([events().length, pushes().length]).toEqual([1, 2])
   const deletedAt = driver.now
   driver.pipe(matchDeletions, ANN, { user_id: ANN, deleted_at: deletedAt })
   pipe(pairSwipe(ANN, BOB, 'RIGHT', deletedAt + 1), pairSwipe(ANN, CAT, 'RIGHT', deletedAt + 1))
-  // Neither the match nor the likes of the deleted profile have an effect any more.
+  // The match and likes of the deleted profile no longer have an effect.
   expect([events(), pushes()]).toEqual([[], []])
   command('block', ANN, CAT)
   driver.advanceWallClock(10_000)
@@ -215,12 +217,12 @@ test('what a new profile does before the pairs of the deleted one are cleared st
   expect([events().length, pushes().length]).toEqual([1, 2])
 })
 
-test('a deletion lifts a block even if the other user has blocked since, and makes the end of a match void', () => {
+test('a deletion lifts a block even if the other user has blocked since then, and makes the end of a match void', () => {
   const { pipe, command, driver } = pairsDriver()
   command('block', ANN, BOB)
   const deletedAt = driver.now
   driver.advanceWallClock(10)
-  // The deletion comes through another topic. It therefore arrives after commands that were sent later.
+  // The deletion arrives after commands that were sent later, because it comes through another topic.
   const { changed_at } = command('block', BOB, ANN)
   pipe(pairSwipe(ANN, CAT, 'RIGHT', 1_000), pairSwipe(CAT, ANN, 'RIGHT', 2_000))
   const endedAt = driver.now
@@ -231,8 +233,8 @@ test('a deletion lifts a block even if the other user has blocked since, and mak
   const of = (user: string, other: string) => records.filter(({ key }) => key === `${user}:${other}`).map(({ value }) => value)
   expect(of(ANN, BOB).at(-1)).toMatchObject({ blocks: false, is_blocked: true })
   expect(of(BOB, ANN).at(-1)).toMatchObject({ blocks: true, is_blocked: false, unblocked_until: changed_at })
-  // A tombstone cannot contain the time up to which ends of the match are void, so a record with this time precedes the
-  // tombstone.
+  // A record with the time up to which ends of the match are void precedes the tombstone, because a tombstone cannot
+  // contain it.
   for (const one of [of(ANN, CAT), of(CAT, ANN)]) expect(one.slice(-2)).toMatchObject([{ reopened_until: endedAt, has_ended: false }, null])
 })
 
@@ -294,7 +296,7 @@ test.each([1, 2, 3, 4, 5])('with repeats and crashes, a match exists if and only
   expect(events()).toHaveLength(expected)
 })
 
-/** Returns the output of match-users for swipes that arrive in any order: likes and their withdrawals, in order. */
+/** Returns the output of match-users for swipes in any order: the likes, and the swipes that take likes back. */
 function throughUsers(arriving: readonly PairSwipe[]): PairSwipe[] {
   const rows = new Map<string, SwipeRow>()
   return arriving.filter((swipe) => {
@@ -304,7 +306,7 @@ function throughUsers(arriving: readonly PairSwipe[]): PairSwipe[] {
   })
 }
 
-/** Computes from all arrived swipes whether the two users like each other, without the service's functions. */
+/** Computes whether the two users like each other from all swipes that have arrived, without code of the service. */
 function bothLike(arrived: readonly PairSwipe[]): boolean {
   return [ANN, BOB].every((user) => {
     const own = arrived.filter(({ swiper_id }) => swiper_id === user).sort((a, b) => a.ts - b.ts)

@@ -36,12 +36,12 @@ function usersDriver() {
     driver.pipe(locationUpdates, user_id, { user_id, lat, lon, accuracy_m: null, ts })
   }
   const swipedBefore = (event: SwipeEvent) => driver.pipe(swipeEvents, event.swiper_id, event)
-  /** Pipes a swipe. The swiper has a profile. */
+  /** Pipes a swipe, after creating a profile for the swiper if there is none. */
   function swiped(event: SwipeEvent) {
     if (!profiles.has(event.swiper_id)) profile(event.swiper_id)
     swipedBefore(event)
   }
-  /** The members of the index, computed from all emitted records. */
+  /** The members of the candidate index according to all emitted records. */
   const members = new Map<string, string>()
   function index() {
     for (const { key, value } of driver.read(matchIndex)) {
@@ -54,7 +54,9 @@ function usersDriver() {
   return { driver, profile, locate, swiped, swipedBefore, index, user }
 }
 
-/** Lets days pass as if the topology had been stopped. Otherwise the driver would run every tick in between. */
+/**
+ * Simulates that the topology was stopped for days, because the driver would otherwise run every tick of these days.
+ */
 function daysPass(driver: TestDriver, days: number): void {
   driver.restart({ downMs: days * DAY_MS })
   driver.advanceWallClock(MINUTE_MS)
@@ -82,7 +84,7 @@ test('an older place does not replace a newer one', () => {
   expect(index()).toMatchObject([{ place: TOWN }])
 })
 
-test('further places in the same cell are left out for ten minutes, but count as activity', () => {
+test('further places in the same cell are omitted for ten minutes, but count as activity', () => {
   const { profile, locate, index, user, driver } = usersDriver()
   const near = { lat: TOWN.lat - 0.001, lon: TOWN.lon }
   profile(ANN)
@@ -94,7 +96,7 @@ test('further places in the same cell are left out for ten minutes, but count as
   expect(user(ANN)).toMatchObject({ ...TOWN, location_updated_at: at, last_active_at: at + 10 * MINUTE_MS - 1 })
   locate(ANN, near.lat, near.lon, at + 10 * MINUTE_MS)
   expect(user(ANN)).toMatchObject(near)
-  // A place in another cell takes effect immediately, even if the last place is recent.
+  // A place in another cell takes effect immediately, even soon after the previous one.
   locate(ANN, TOWN.lat + 0.01, TOWN.lon, at + 10 * MINUTE_MS + 1)
   expect(index()).toMatchObject([{ userId: ANN, place: { lat: TOWN.lat + 0.01 } }])
 })
@@ -121,12 +123,12 @@ test.each<[string, number | null, number | null, string?]>([
 ])('a location with %s becomes a dead letter', (_what, lat, lon, id = ANN) => {
   const { locate, driver, user } = usersDriver()
   locate(id, lat, lon)
-  // Dead letters are kept for a month, so they must not contain places.
+  // The dead letters have no value, because they are kept for a month and must not contain places.
   expect(driver.readDeadLetters().map(({ value }) => value?.length)).toEqual([0])
   expect(user(id)).toBeUndefined()
 })
 
-test('a user who is switched off, idle for seven days or deleted cannot be found, but can be found again afterwards', () => {
+test('a user who is deactivated, idle for seven days or deleted cannot be found, but can be found again afterwards', () => {
   const { profile, locate, index, driver } = usersDriver()
   profile(ANN)
   locate(ANN, TOWN.lat, TOWN.lon)
@@ -146,7 +148,7 @@ test('a user who is switched off, idle for seven days or deleted cannot be found
   expect(index()).toEqual([])
 })
 
-test('a swipe counts once, and of several swipes of a pair, including rewinds, the newest counts', () => {
+test('a swipe counts once, and among several swipes of a pair, including rewinds, the newest counts', () => {
   const { swiped, driver } = usersDriver()
   const first = swipe(ANN, BOB, 'RIGHT', 1_000)
   swiped(first)
@@ -163,7 +165,7 @@ test('a swipe counts once, and of several swipes of a pair, including rewinds, t
   ])
 })
 
-test('a repeated request counts once although its time is later, even after a rewind', () => {
+test('a repeated request counts once even though its time is later, even after a rewind', () => {
   const { swiped, driver } = usersDriver()
   const first = swipe(ANN, BOB, 'RIGHT', 1_000)
   const rewind = swipe(ANN, BOB, 'REWIND', 2_000)
@@ -204,7 +206,8 @@ test('a swipe that the API could not check is dropped if it is invalid, and chan
   swiped(swipe(ANN, ANN, 'RIGHT', driver.now))
   expect(driver.metrics.dropped.get('swipe_at_oneself')).toBe(1)
   expect(driver.read(pairSwipes)).toEqual([])
-  // A target without a profile keeps its score, and the like makes neither user visible to the other.
+  // The score of a target without a profile does not change, and the like does not make either user visible to the
+  // other.
   swiped(swipe(ANN, CAT, 'RIGHT', driver.now))
   expect(driver.metrics.dropped.get('no_such_target')).toBe(1)
   profile(CAT)
@@ -214,7 +217,7 @@ test('a swipe that the API could not check is dropped if it is invalid, and chan
   expect(driver.metrics.dropped.get('before_deletion')).toBe(1)
 })
 
-test('the pair is notified of likes and of passes that take them back, but of no other passes', () => {
+test('the pair gets likes and the passes that take them back, but no other passes', () => {
   const { swiped, driver } = usersDriver()
   swiped(swipe(ANN, BOB, 'LEFT', 1_000))
   swiped(swipe(ANN, CAT, 'SUPER_LIKE', 1_000))
@@ -251,7 +254,7 @@ test('the index follows a score only after it has moved by ten', () => {
   expect(index()).toMatchObject([{ elo: 1_505 }])
 })
 
-test('events from before a deletion are dropped, and a new profile starts afresh', () => {
+test('events from before a deletion are dropped, and a new profile starts without history', () => {
   const { profile, locate, swiped, user, driver, index } = usersDriver()
   profile(ANN)
   profile(BOB)
@@ -293,7 +296,7 @@ test('nothing of a deleted user is stored again, even if an API accepts it after
   expect([driver.store<SeenSetStore<string, string>>('seen').pages(ANN), driver.read(pairSwipes)]).toEqual([[], []])
 })
 
-test('a new profile scores whom the deleted one had swiped, before the old swipes are removed', () => {
+test('swipes of a new profile score even at users whom the deleted profile had swiped, before the old swipes are removed', () => {
   const { profile, swiped, user, driver } = usersDriver()
   profile(ANN)
   profile(BOB)
@@ -395,7 +398,7 @@ test('a swipe by a user without a profile reaches neither rows, scores nor pairs
   expect(driver.store<SeenSetStore<string, string>>('seen').has(ANN, BOB, driver.now)).toBe(false)
 })
 
-test('swipes that are read before the profile of the swiper take effect once it comes, each once', () => {
+test("swipes that are read before the swiper's profile take effect when it arrives, each once", () => {
   const { driver, profile, swipedBefore, user } = usersDriver()
   profile(BOB)
   const [like, pass] = [swipe(ANN, BOB, 'RIGHT', driver.now), swipe(ANN, BOB, 'LEFT', driver.now + 1)]

@@ -44,7 +44,7 @@ function shop() {
   }
 }
 
-test('a product that comes before its category gets the path of the category when that arrives', () => {
+test('a product that arrives before its category gets the path when the category arrives', () => {
   const { driver, addCategory, addProduct, paths } = shop()
   addProduct(saw(1))
   addCategory(1, 'Tools')
@@ -62,7 +62,7 @@ test('products whose category never arrives do not prevent other products from g
   expect(paths()).toEqual(['Tools'])
 })
 
-test('a category that arrives late does not take back a product that has moved on', () => {
+test('a category that arrives late does not affect a product that has moved to another category', () => {
   const { driver, addCategory, addProduct, paths } = shop()
   addCategory(2, 'Garden')
   addProduct(saw(1))
@@ -72,7 +72,7 @@ test('a category that arrives late does not take back a product that has moved o
   expect(paths()).toEqual(['', 'Garden'])
 })
 
-test('the time of an item never goes back, because readers ignore an older item', () => {
+test('the time of an item never goes back, because readers ignore older items', () => {
   const { driver, addCategory, addProduct } = shop()
   addCategory(1, 'Tools')
   addProduct(saw(1))

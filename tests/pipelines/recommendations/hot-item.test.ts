@@ -4,7 +4,7 @@ import { keptNeighbours } from '../../../pipelines/recommendations/signals/kept-
 import { NO_NEIGHBOURS, publishedOf, withNear } from '../../../pipelines/recommendations/signals/neighbourhood.ts'
 
 const START = Date.UTC(2026, 0, 10)
-/** Number of events, more than the maximum number of arguments of a function call. */
+/** Number of events. It exceeds the maximum number of arguments of a function call. */
 const MANY = 200_000
 
 test('an item that many users saw between two commits is counted', () => {
@@ -14,8 +14,8 @@ test('an item that many users saw between two commits is counted', () => {
   expect(counts.total).toBe(MANY)
 })
 
-test('of more than a hundred neighbours the twenty newest stay, and the heaviest of the others', () => {
-  // The first neighbours in the list have the greatest weights, and the last neighbours are the newest.
+test('if there are more than a hundred neighbours, the twenty newest stay, and the heaviest of the others', () => {
+  // The first neighbours have the greatest weights, and the last ones are the newest.
   const near = Array.from({ length: 150 }, (_, index) => ({
     item_id: BigInt(index + 1),
     closeness: 150 - index,
@@ -26,7 +26,7 @@ test('of more than a hundred neighbours the twenty newest stay, and the heaviest
   expect(kept).toEqual([...range(1, 80), ...range(131, 150)])
 })
 
-test('of equal neighbours the smaller ids stay, also negative and long ones', () => {
+test('among equal neighbours, those with smaller ids stay, even if ids are negative or long', () => {
   const ids = [...range(1, 118), -5n, 2n ** 62n]
   const kept = withNear(
     NO_NEIGHBOURS,

@@ -22,14 +22,14 @@ const START = Date.UTC(2026, 7, 1)
 const HOUR = 3_600_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 8_000, interval: 10 })
 
-/** A training that waits for its test. */
+/** A training run that waits until the test ends it. */
 interface Begun {
   readonly worker: string
   readonly order: TrainingOrder
   end(result: TrainingResult | Error): void
 }
 
-/** Creates a world in which workers run the training job on a broker in memory. */
+/** Creates functions to start workers that run the training job on an in-memory broker. */
 async function world({ trainEveryMs }: { trainEveryMs?: number } = {}) {
   const broker = memoryBroker()
   for (const { name, partitions, config } of modelTopics) broker.createTopic({ name, partitions, config })
@@ -136,7 +136,7 @@ test('the version in force stays when a candidate is refused, or when its traini
   expect(models()).toMatchObject({ champion: 'v1', versions: [{ version: 'v1' }] })
 })
 
-test('a choice of an operator during a training stays, and a further request joins the training', async () => {
+test("an operator's choice during a training run is kept, and a further request joins the run", async () => {
   const { start, ask, begun, models, run } = await world()
   start('a')
   for (const version of ['v1', 'v2']) {
@@ -173,7 +173,7 @@ test('a choice of an operator during a training stays, and a further request joi
   expect(models()).toMatchObject({ champion: 'v4', challenger: 'v1', challenger_percent: 20 })
 })
 
-test('a roll back that nobody has read when a training ends comes before the new version', async () => {
+test('a roll-back request that was not read before a training run ended takes precedence over the new version', async () => {
   const { start, ask, begun, models, run, results } = await world()
   for (const version of ['v1', 'v2', 'v3']) results.push(good(version))
   start('a')
@@ -181,7 +181,7 @@ test('a roll back that nobody has read when a training ends comes before the new
     ask(version, 'TRAIN')
     await eventually(() => models()?.champion).toBe(version)
   }
-  // The two requests arrive together. The training run ends before the second request is read.
+  // The two requests arrive together, and the training run ends before the second one is read.
   ask('three', 'TRAIN')
   ask('back', 'ROLL_BACK', { version: 'v2' })
   await eventually(() => run('run-3')?.state).toBe('REFUSED')
@@ -189,7 +189,7 @@ test('a roll back that nobody has read when a training ends comes before the new
   expect(begun).toHaveLength(3)
 })
 
-test('a roll back names its version: one that a training has just replaced is skipped, another one changes nothing', async () => {
+test('a roll-back names its version: a version that a training run has just replaced is skipped, and another one changes nothing', async () => {
   const { start, ask, models, results, warned } = await world()
   for (const version of ['v1', 'v2', 'v3']) results.push(good(version))
   start('a')
@@ -208,7 +208,7 @@ test('a roll back names its version: one that a training has just replaced is sk
   await eventually(() => models()?.champion).toBe('v1')
 })
 
-test('a request for a version that is not kept changes nothing', async () => {
+test('a request for a version that is no longer kept changes nothing', async () => {
   const { start, ask, models, begun } = await world()
   start('a')
   ask('one', 'PROMOTE', { version: 'unknown' })
@@ -224,7 +224,7 @@ test('a worker that has lost the job publishes nothing, and the next one trains 
   ask('one', 'TRAIN')
   await eventually(() => begun.length).toBe(1)
   broker.groups.expire(groupOf('models'), 'b')
-  // The new worker gets the partition, because the assignor prefers the member whose name sorts first.
+  // The new worker gets the partition, because the assignor prefers members whose names sort first.
   start('a')
   await eventually(() => begun.at(-1)?.worker).toBe('a')
   begun[0].end(good('lost'))
@@ -240,7 +240,7 @@ test('a worker that has lost the job publishes nothing, and the next one trains 
 test('training runs begin a quarter of an hour after the first start, and then every few hours', async () => {
   const { start, clock, begun, run, ask, warned } = await world({ trainEveryMs: 4 * HOUR })
   const runner = start('a')
-  // This request has no effect, but the warning about it shows that the job has checked the clock.
+  // This request has no effect. Its warning shows that the job has checked the clock.
   ask('look', 'PROMOTE')
   await eventually(() => warned.length).toBe(1)
   clock.now += HOUR / 4
@@ -260,7 +260,7 @@ test('training runs begin a quarter of an hour after the first start, and then e
   expect(begun[1].order).toMatchObject({ trainedAt: START + HOUR / 4 + 4 * HOUR, inForce: { version: 'v1' } })
 })
 
-test('a run that did not end in time is followed by an urgent one at once, and for a day all runs are urgent', async () => {
+test('a run that exceeds its time limit is immediately followed by an urgent one, and all runs are urgent for a day', async () => {
   const { start, clock, begun, run, ask } = await world({ trainEveryMs: 4 * HOUR })
   const runner = start('a')
   ask('one', 'TRAIN')
@@ -271,10 +271,10 @@ test('a run that did not end in time is followed by an urgent one at once, and f
   await eventually(() => begun.length).toBe(2)
   expect(run('run-1')).toMatchObject({ state: 'FAILED', reason: 'the training took too long' })
   expect(begun[1].order.isUrgent).toBe(true)
-  // An urgent run that does not end in time is not repeated at once, because it may have hung.
+  // An urgent run that exceeds its time limit is not repeated immediately, because it may have hung.
   begun[1].end(new TrainingTimeoutError())
   await eventually(() => run('run-2')?.state).toBe('FAILED')
-  // The next worker learns about the late run from the topic of runs.
+  // The next worker finds the late run in the topic of training runs.
   await runner.stop()
   start('b')
   clock.now += 23 * HOUR

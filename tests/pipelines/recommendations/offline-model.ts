@@ -1,6 +1,6 @@
 /**
- * Computes the required results of a list of interactions naively from the whole list, without any code of the service.
- * docs/services/recommendations.md defines these results. Events are in the order of the log, and each has a different
+ * This file computes the required results for a list of interactions naively from the whole list, without code of the
+ * service. docs/services/recommendations.md defines these results. Events are in log order, and each has a different
  * id.
  */
 export interface ModelEvent {
@@ -20,7 +20,7 @@ const half = (ms: number, halfLife: number) => 0.5 ** (ms / halfLife)
 const saysYes = ({ type }: ModelEvent) => type !== 'SKIP'
 
 /**
- * Returns the ids of the last items that a user viewed, newest first. An item that was viewed several times appears
+ * Returns the ids of the items that a user viewed last, newest first. An item that was viewed several times appears
  * once, at its newest position.
  */
 function lastViewed(events: readonly ModelEvent[], count: number): bigint[] {
@@ -101,7 +101,7 @@ export function modelStats(events: readonly ModelEvent[], item: bigint, now: num
   }
 }
 
-/** Returns the items of all users, sorted by their weight with a half-life of six hours. */
+/** Returns the trending items over all users, sorted by their weights with a half-life of six hours. */
 export function modelTrending(events: readonly ModelEvent[], now: number): bigint[] {
   const weightOf = ({ type, rating }: ModelEvent) => {
     if (type === 'PURCHASE') return 4

@@ -41,7 +41,7 @@ function randomEvents(seed: number, count: number): ModelEvent[] {
   })
 }
 
-/** Runs both topologies, each in commits of several events. */
+/** Runs both topologies. Each commits after `perCommit` events. */
 function run(events: readonly ModelEvent[], perCommit: number) {
   const users = testDriver(userFeaturesTopology, { startAt: START, commit: 'manual' })
   const signals = testDriver(itemSignals, { startAt: START, commit: 'manual' })
@@ -99,13 +99,13 @@ test.each([
   }
 })
 
-/** Reads the bytes of the store in their documented format. */
+/** Decodes the bytes of the store as documented. */
 function storedNeighbours(packed: Uint8Array): [bigint, number][] {
   const bytes = Buffer.from(packed)
   return Array.from({ length: bytes.length / 20 }, (_, index) => [bytes.readBigInt64LE(index * 20), bytes.readDoubleLE(index * 20 + 8)])
 }
 
-test('what is published is at most a twentieth behind what is known', () => {
+test('published weights are at most a twentieth behind the current ones', () => {
   const events = randomEvents(4, 400)
   const { neighbours, stats } = run(events, 5)
   const end = Math.max(...events.map(({ at }) => at))
@@ -121,7 +121,7 @@ test('what is published is at most a twentieth behind what is known', () => {
   }
 })
 
-test('trending items are ranked by what happened lately, and published every 30 seconds', () => {
+test('trending items are ranked by recent events, and published every 30 seconds', () => {
   const events = randomEvents(5, 120)
   const { signals } = run(events, 10)
   signals.advanceWallClock(40_000)
@@ -135,7 +135,7 @@ test('trending items are ranked by what happened lately, and published every 30 
   expect(signals.read(trendingItems)).toEqual([])
 })
 
-/** Runs `item-signals` alone, with items and views of items. */
+/** Runs only `item-signals`. Returns functions that send items and views. */
 function viewedItems() {
   const driver = testDriver(itemSignals, { startAt: START })
   return {
@@ -154,7 +154,7 @@ function viewedItems() {
   }
 }
 
-test('made-up ids neither enter the trending items nor fill the state, however many there are', () => {
+test('invented ids neither appear among the trending items nor fill the state, however many there are', () => {
   const { driver, put, view, trending, stats, parked } = viewedItems()
   for (let item = 1n; item <= 3n; item++) put(item)
   for (let item = 1n; item <= 3n; item++) view(item)

@@ -5,7 +5,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import { TrainingTimeoutError, trainingProgram } from '../../../pipelines/recommendations/models/training.ts'
 
 const TRAINED_AT = Date.UTC(2026, 7, 1)
-/** A fake training program. Like the real program, it gets the file of its job and writes files beside that file. */
+/**
+ * The beginning of fake training programs. Like the real program, they get the path of a job file and write their files
+ * next to it.
+ */
 const BEGIN = `
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -26,7 +29,7 @@ function training(program: string, { isUrgent = false, limitMs }: { isUrgent?: b
   return { place, folder, start: (signal = new AbortController().signal) => train(order(signal)) }
 }
 
-test('a training that ends says what it made, and leaves no files behind', async () => {
+test('a training run that ends returns its result, and leaves no files behind', async () => {
   const { folder, start } = training(`write('result.json', result)`)
   await expect(start()).resolves.toMatchObject({ state: 'IN_FORCE', version: 'v3' })
   expect(existsSync(folder)).toBe(false)
@@ -46,7 +49,7 @@ test.each([
   expect(existsSync(folder)).toBe(false)
 })
 
-test('files that a killed worker left behind are gone before the next training begins', async () => {
+test('files that a killed worker left behind are removed before the next training run begins', async () => {
   const first = training(`write('items.f16', 'x'); process.stdin.resume()`)
   const killed = new AbortController()
   const ended = expect(first.start(killed.signal)).rejects.toThrow()
@@ -68,7 +71,7 @@ test('a worker that stops ends its training', async () => {
   expect(existsSync(folder)).toBe(false)
 })
 
-test('a training has the lowest priority, but an urgent one has the priority of its worker', async () => {
+test('a training run has the lowest priority, but an urgent one has the priority of its worker', async () => {
   const saysPriority = `
     const { getPriority } = await import('node:os')
     write('result.json', JSON.stringify({ ...JSON.parse(result), metrics: { nice: getPriority() } }))`
@@ -76,7 +79,7 @@ test('a training has the lowest priority, but an urgent one has the priority of 
   await expect(training(saysPriority, { isUrgent: true }).start()).resolves.toMatchObject({ metrics: { nice: getPriority() } })
 })
 
-test('a training at the lowest priority ends at its time limit, and an urgent one is not bound by it', async () => {
+test('a training run at the lowest priority ends at its time limit, but an urgent one does not', async () => {
   const waits = `process.stdin.on('end', () => process.exit(1)).resume()`
   await expect(training(waits, { limitMs: 300 }).start()).rejects.toThrow(TrainingTimeoutError)
   const ends = `setTimeout(() => write('result.json', result), 20)`

@@ -61,7 +61,7 @@ test('a repeated event counts once within a day, even after a restart', () => {
   expect(look().interactions).toBe(2)
 })
 
-test('a repeated event counts once within a day, even if it happened so long ago that its visit is forgotten at once', () => {
+test('a repeated event counts once within a day, even if it is so old that its visit is forgotten immediately', () => {
   const event = { event_id: 'a', timestamp: START - 30 * DAY }
   send(1, event)
   driver.advanceWallClock(HOUR)
@@ -103,7 +103,7 @@ test('purchases, ratings, skips and views count as watched; clicks, dwelling and
   expect(unpackIds(look().viewed)).toEqual([7n, 6n, 5n, 4n, 3n, 2n, 1n])
 })
 
-test('what a user is not interested in is hidden until the user takes it back', () => {
+test('an item that a user is not interested in is hidden until the user takes this back', () => {
   send(1, { event_type: 'NOT_INTERESTED' })
   send(2, { event_type: 'NOT_INTERESTED' })
   expect(unpackIds(look().hidden)).toEqual([2n, 1n])
@@ -129,7 +129,7 @@ test('a session ends after half an hour, and a visit is forgotten after seven da
   expect(look().history.length).toBeGreaterThan(0)
 })
 
-test('data that is kept for a while about users without events is forgotten as well', () => {
+test('temporary data about users without events is forgotten as well', () => {
   send(1, { event_type: 'NOT_INTERESTED' })
   const other = ADA + 1n
   const serve = (at: number) => driver.pipe(recommendationsServed, other, served([1n, 2n], at))
@@ -148,7 +148,7 @@ test('data that is kept for a while about users without events is forgotten as w
   expect(driver.store<KeyedStore<bigint, Buffer>>('lists').get(other)).toBeUndefined()
 })
 
-test('properties and preferences of a user are part of the features, the newer ones', () => {
+test('the newest properties and preferences of a user are part of the features', () => {
   const user = { country: 'DE', language: 'de', age_bucket: '25-34', signup_date: null, sub_tier: 'premium' as const, updated_at: 20 }
   driver.pipe(recommendationUsers, ADA, user)
   driver.pipe(recommendationUsers, ADA, { ...user, country: 'FR', updated_at: 10 })

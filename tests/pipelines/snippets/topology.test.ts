@@ -47,7 +47,7 @@ describe('a snippet', () => {
     expect(ask(ID, createCommand())).toEqual({ outcome: 'taken' })
   })
 
-  test('is deleted by its owner alone, and nobody can delete one without an owner', () => {
+  test('can be deleted only by its owner, and never if it has no owner', () => {
     const { ask, view } = snippetsDriver()
     ask(ID, createCommand())
     expect(ask(ID, deleteBy(43n))).toEqual({ outcome: 'forbidden' })
@@ -86,7 +86,7 @@ describe('a snippet', () => {
     )
   })
 
-  test('that is private can be read by its owner alone', () => {
+  test('that is private can be read only by its owner', () => {
     const { ask } = snippetsDriver()
     ask(ID, createCommand({ reads_left: 1, visibility: 'private' }))
     expect(ask(ID, readBy(43n))).toEqual({ outcome: 'forbidden' })
@@ -94,7 +94,7 @@ describe('a snippet', () => {
     expect(ask(ID, readBy(42n))).toMatchObject({ outcome: 'read', snippet: { reads_left: 0 } })
   })
 
-  test('is returned when its creation is repeated, even with a new id, but a query alone creates nothing', () => {
+  test('is returned when its creation is repeated, even with a new id, but a query does not create it', () => {
     const { ask, view } = snippetsDriver({ partitions: ONE_PARTITION })
     const only = { ...createCommand(), snippet: null }
     const first = ask(ID, createCommand(), { id: 'one' })
@@ -105,7 +105,7 @@ describe('a snippet', () => {
     expect(view('efgh5678')).toBeUndefined()
   })
 
-  test('that is burnt is distinguished from one that was deleted or has expired', () => {
+  test('that has burnt is distinguished from one that was deleted or has expired', () => {
     const { ask, driver } = snippetsDriver()
     for (const [id, lifetime_ms] of Object.entries({ burnt: null, expired: MINUTE_MS, deleted: null })) {
       ask(id, createCommand({ reads_left: 1, lifetime_ms }))
@@ -140,7 +140,7 @@ describe('a snippet', () => {
     for (const id of Object.keys(fields)) expect(authors.get(id), id).toBe(id === 'kept' ? 42n : null)
   })
 
-  test('that an earlier version deleted without erasing it is erased after a start', () => {
+  test('that an earlier version of the service deleted without erasing it is erased after a start', () => {
     const { ask, driver } = snippetsDriver({ partitions: ONE_PARTITION })
     ask(ID, createCommand({ title: 'its title' }))
     driver.restart()
@@ -189,7 +189,7 @@ describe('a snippet', () => {
 })
 
 describe('expiry', () => {
-  test('removes a snippet from all views within seconds, and commands see it at once', () => {
+  test('removes a snippet from all views within seconds, and affects commands immediately', () => {
     const { ask, view, driver } = snippetsDriver()
     ask(ID, createCommand({ lifetime_ms: 10 * MINUTE_MS, reads_left: 2 }))
     driver.advanceWallClock(10 * MINUTE_MS - 1)
@@ -204,7 +204,7 @@ describe('expiry', () => {
 
   test.each([4, 10])('eventually marks all expired snippets, and at most 1,000 in each cleanup of %i partitions', (count) => {
     const { driver } = snippetsDriver({ partitions: Object.fromEntries(TOPICS.map(({ name }) => [name, count])) })
-    // Every partition has more than its share.
+    // Every partition has more than its share of a cleanup.
     const many = 1_500
     const deadline = driver.now + MINUTE_MS
     for (let index = 0; index < many; index++) {

@@ -16,7 +16,7 @@ test('after a week, the usual count averages the same hour of earlier weeks', ()
   expect(usualInHour(baseline, START + 2 * WEEK)).toBeCloseTo(0.3 * 20 + 0.7 * 40)
 })
 
-test('before that, it is the mean of this hour on earlier days', () => {
+test('before that, the usual count is the mean of this hour on earlier days', () => {
   const baseline = newBaseline(START)
   for (const [hour, count] of [
     [0, 40],
@@ -30,7 +30,7 @@ test('before that, it is the mean of this hour on earlier days', () => {
   expect(usualInHour(baseline, START + 2 * DAY + 1)).toBe(3.5)
 })
 
-test('on the first day, it is the mean of all observed hours that are final', () => {
+test('on the first day, the usual count is the mean of all observed hours that are final', () => {
   const baseline = newBaseline(START)
   learn(baseline, START, 40)
   expect([START + 2, START + 3, START + 4].map((hour) => usualInHour(baseline, hour))).toEqual([undefined, 40, 20])
@@ -39,13 +39,13 @@ test('on the first day, it is the mean of all observed hours that are final', ()
   expect(usualInHour(baseline, START + 5)).toBe(17)
 })
 
-test('a term is known three hours after tracking began, and never if it is not tracked', () => {
+test('a term has a usual count three hours after tracking began, and never if it is not tracked', () => {
   expect(isKnownAt(START, START + 2)).toBe(false)
   expect(isKnownAt(START, START + 3)).toBe(true)
   expect(isKnownAt(0, START)).toBe(false)
 })
 
-test('within an hour, the usual count moves from that of the hour before to its own', () => {
+test('within an hour, the usual count moves from that of the previous hour to that of this hour', () => {
   const baseline = newBaseline(START)
   learn(baseline, START, 60)
   learn(baseline, START + 1, 120)
@@ -57,7 +57,7 @@ test('within an hour, the usual count moves from that of the hour before to its 
   expect(at(first + 59)).toBe(120)
 })
 
-test('no usual count until the end of the next hour is below the least one', () => {
+test('no usual count until the end of the next hour is below the stated minimum', () => {
   const counts = fc.array(fc.integer({ min: 0, max: 50 }), { minLength: 1, maxLength: 10 * DAY })
   fc.assert(
     fc.property(counts, fc.nat(2 * HOUR_MINUTES - 1), fc.nat(), (all, later, chosen) => {

@@ -5,7 +5,7 @@ import { MAX_PER_USER } from '../../../pipelines/trends/max-per-user.ts'
 import { fingerprintOf } from '../../../pipelines/trends/term-fingerprint.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
 
-/** New York. */
+/** WOEID of New York. */
 const PLACE = 2459115
 
 function counted(minutes: readonly number[]): number[] {
@@ -13,7 +13,7 @@ function counted(minutes: readonly number[]): number[] {
   return minutes.filter((minute) => user.admit(fingerprintOf('sandy'), minute, PLACE) !== undefined)
 }
 
-test('the fourth contribution within an hour does not count, and one an hour after the first does', () => {
+test('the fourth contribution within an hour does not count, but one that comes an hour after the first does', () => {
   expect(counted([0, 10, 20, 30])).toEqual([0, 10, 20])
   expect(counted([0, 10, 20, 59, 60])).toEqual([0, 10, 20, 60])
 })
@@ -31,7 +31,7 @@ test('a late contribution is checked against later ones as well', () => {
   expect(counted([50, 51, 52, 0])).toEqual([50, 51, 52])
 })
 
-test('accepts a contribution exactly if no sixty minutes would contain more than three', () => {
+test('accepts a contribution if and only if no period of sixty minutes would contain more than three', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 200 }), { maxLength: 60 }), (minutes) => {
       const user = new UserContributions()
@@ -71,7 +71,7 @@ test('a user without recent contributions has no terms', () => {
   expect([user.size, user.newest]).toEqual([0, -1])
 })
 
-test('a user with the maximum number of remembered terms can add only to those', () => {
+test('a user with the maximum number of remembered terms can contribute only to those', () => {
   const user = new UserContributions()
   for (let i = 0; i < MAX_TERMS_PER_USER; i++) {
     expect(user.hasRoomFor(fingerprintOf(`t${i}`))).toBe(true)
@@ -83,7 +83,7 @@ test('a user with the maximum number of remembered terms can add only to those',
   expect(user.hasRoomFor(fingerprintOf('another'))).toBe(true)
 })
 
-test('a stored user decides like the one that was stored', () => {
+test('a user that was stored and read makes the same decisions', () => {
   const contribution = fc.record({ term: fc.integer({ min: 0, max: 5 }), minute: fc.integer({ min: 0, max: 90 }) })
   fc.assert(
     fc.property(fc.array(contribution, { maxLength: 40 }), fc.array(contribution, { maxLength: 10 }), (before, after) => {

@@ -24,7 +24,7 @@ interface Evaluation {
   readonly bound: number
 }
 
-/** Offers terms to contenders by name, and returns the names of the best terms. */
+/** Creates contenders to which a test can offer terms by name, and which return the names of the best terms. */
 function contenders(keep: number) {
   const table = new TermTable()
   const subject = new Contenders(keep, table)
@@ -92,7 +92,7 @@ test('returns undefined when the remembered terms fall below the floor, because 
     values.set(term, value)
     subject.offer(term, value)
   }
-  // These values fill the list, which is then trimmed to the best two entries. Entry c with the value 8 is left out.
+  // These values fill the list. It is then trimmed to the best two entries, so c with the value 8 is left out.
   for (const [term, value] of [
     ['a', 10],
     ['b', 9],
@@ -107,12 +107,12 @@ test('returns undefined when the remembered terms fall below the floor, because 
   offer('g', 20)
   offer('f', 2)
   offer('g', 1)
-  // The list is trimmed again, now with 2 as the second best value.
+  // This fills the list again. It is trimmed, and the second best value is now 2, so c may rank higher.
   offer('h', 20)
   expect(subject.best(2, (terms) => terms.map((term) => ({ value: values.get(term)!, bound: values.get(term)! })))).toBeUndefined()
 })
 
-test('a term whose value can grow without new input is remembered by its greatest possible value', () => {
+test('a term whose value can grow without new input is remembered with its greatest possible value', () => {
   const subject = contenders(KEEP)
   subject.offer('dated ahead', 5)
   subject.offer('now', 3)

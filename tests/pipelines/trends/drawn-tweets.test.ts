@@ -5,12 +5,12 @@ import { addAllDrawn, addDrawn, DRAWN_TWEETS, drawFrom, drawHash, NONE_DRAWN } f
 import type { SampleTweet } from '../../../schemas/trends/types.ts'
 
 const MINUTE_MS = 60_000
-/** The first minute of a period. */
+/** Minutes since 1970; the first minute of a period. */
 const START = 29_000_000
 const PERIOD = 20
 const WINDOW = 60
 
-/** Generates tweets by number, so that a tweet always has the same user and time. */
+/** Generates tweets from numbers. Equal numbers give tweets with the same user and time. */
 const tweet = fc.nat(400).map(
   (number): SampleTweet => ({
     tweet_id: 2n ** 60n + BigInt(number),
@@ -36,7 +36,7 @@ function naive(tweets: readonly SampleTweet[], firstMinute: number): bigint[] {
   return inWindow.length < 4 ? [] : leastHashes(inWindow).map(({ tweet_id }) => tweet_id)
 }
 
-test('samples and drawn tweets of parts, added in any order, give the draw of all tweets', () => {
+test('adding the samples and drawn tweets of parts in any order gives the draw of all tweets', () => {
   const parts = fc.array(fc.array(tweet, { maxLength: 120 }), { minLength: 1, maxLength: 4 })
   fc.assert(
     fc.property(parts, fc.nat(WINDOW + 5), (all, first) => {
@@ -53,7 +53,7 @@ test('samples and drawn tweets of parts, added in any order, give the draw of al
   )
 })
 
-test('a tweet that would not be drawn, or is drawn already, changes nothing', () => {
+test('a tweet that would not be drawn, or was already drawn, changes nothing', () => {
   let drawn = NONE_DRAWN
   const at = START * MINUTE_MS
   const ids = Array.from({ length: 200 }, (_, i) => 2n ** 60n + BigInt(i)).sort((a, b) => drawHash(a) - drawHash(b))
@@ -67,13 +67,13 @@ test('periods that no window reaches are dropped, and late tweets for them are n
   let drawn = NONE_DRAWN
   for (let minute = START; minute < START + 400; minute += 5)
     drawn = addDrawn(drawn, { tweet_id: BigInt(minute), created_at: minute * MINUTE_MS })
-  // Five periods of four tweets.
+  // The drawn tweets: five periods with four tweets each.
   expect(drawn.length).toBe(5 * (5 + 4 * 9))
   expect(addDrawn(drawn, { tweet_id: 1n, created_at: (START + 299) * MINUTE_MS })).toBe(drawn)
   expect(addDrawn(drawn, { tweet_id: 1n, created_at: (START + 300) * MINUTE_MS }).length).toBe(drawn.length + 9)
 })
 
-test('hashes are spread evenly, also of ids that follow each other', () => {
+test('hashes are spread evenly, even for consecutive ids', () => {
   const ids = 20_000
   const counts = new Array<number>(20).fill(0)
   for (let i = 0; i < ids; i++) counts[Math.floor(drawHash(2n ** 60n + BigInt(i) * 4096n) / (2 ** 53 / counts.length))]++

@@ -14,12 +14,12 @@ export const WORLD = 1
 const FIRST_ID = 2n ** 60n
 let nextId = FIRST_ID
 
-/** Resets the ids, so that the same tweets get the same ids again. */
+/** Restarts the sequence of tweet ids, so that a repeated run gets the same ids. */
 export function restartIds(): void {
   nextId = FIRST_ID
 }
 
-/** Sends a tweet of a new user, unless the fields say otherwise. */
+/** Sends a tweet, by default from a new user. */
 export function send(driver: TestDriver, fields: Partial<Tweet>): Tweet {
   const tweet_id = nextId++
   const tweet: Tweet = {
@@ -38,7 +38,7 @@ export function send(driver: TestDriver, fields: Partial<Tweet>): Tweet {
   return tweet
 }
 
-/** Returns the newest list of each region for which the pipeline has published a list since the last call. */
+/** Returns the newest list of each region, out of those published since the last call. */
 export function newestLists(driver: TestDriver): Map<number, TrendOutput> {
   const all = [...driver.read(trendOutput), ...driver.read(trendRenewals)].map((record) => record.value as TrendOutput)
   all.sort((a, b) => a.window_end - b.window_end)
@@ -49,7 +49,7 @@ export function entriesOf(driver: TestDriver, woeid: number): TrendOutput['entri
   return newestLists(driver).get(woeid)?.entries ?? []
 }
 
-/** Advances the clock in one step without lists in between, as if the pipeline had been stopped. */
+/** Advances the clock in one step, without publishing lists in between, as if the pipeline had been stopped. */
 export function leap(driver: TestDriver, ms: number): void {
   driver.advanceWallClock(ms)
   driver.settle()
@@ -58,6 +58,6 @@ export function leap(driver: TestDriver, ms: number): void {
 /** Makes a task stop reading until the driver restarts. */
 export function block(driver: TestDriver, source: string, partition: number): void {
   const task = driver.tasks.find((each) => each.part.sources.includes(source) && each.partition === partition)!
-  // A task with queued records that it does not process gets no further records.
+  // A task that seems to have queued records gets no further records.
   Object.defineProperties(task, { queuedRecords: { value: 1 }, idles: { value: false }, run: { value: () => 'idle' } })
 }

@@ -5,7 +5,7 @@ import { foldTopics } from '../../../pipelines/trends/fold.ts'
 import { NO_BASELINE } from '../../../pipelines/trends/term-state.ts'
 import { rankCandidates } from './reports.ts'
 
-/** Creates a term with the tweets of these numbers. The first 24 of the tweets by hash are drawn. */
+/** Creates a term with the tweets of these numbers. The 24 tweets with the smallest hashes are drawn. */
 function candidate(term: string, tweets: readonly number[]): TrendCandidate {
   const count = tweets.length
   const ids = tweets.map((number) => 2n ** 60n + BigInt(number)).sort((a, b) => drawHash(a) - drawHash(b))
@@ -36,7 +36,7 @@ function folded(...candidates: TrendCandidate[]) {
   }))
 }
 
-test('terms that share most of their tweets are one topic, which the best of these terms represents', () => {
+test('terms that share most of their tweets are one topic, and the best of these terms represents it', () => {
   expect(
     folded(candidate('b', range(0, 9)), candidate('a', range(0, 10)), candidate('c', range(2, 10)), candidate('d', range(50, 57))),
   ).toEqual([
@@ -45,7 +45,7 @@ test('terms that share most of their tweets are one topic, which the best of the
   ])
 })
 
-test('half of the tweets of the more frequent term are not most of them, and such terms are related', () => {
+test('terms that share only half of the tweets of the more frequent term are not one topic, but related', () => {
   expect(folded(candidate('a', range(0, 16)), candidate('b', range(8, 16)))).toEqual([
     { term: 'a', variants: [], related: ['b'] },
     { term: 'b', variants: [], related: ['a'] },
@@ -53,7 +53,7 @@ test('half of the tweets of the more frequent term are not most of them, and suc
   expect(folded(candidate('a', range(0, 15)), candidate('b', range(7, 15)))).toEqual([{ term: 'a', variants: ['b'], related: [] }])
 })
 
-test('up to three common tweets may be those of one user, and fold nothing', () => {
+test('up to three common tweets may come from one user, so they do not fold terms', () => {
   expect(folded(candidate('a', range(0, 3)), candidate('b', range(0, 3)))).toHaveLength(2)
   expect(folded(candidate('a', range(0, 4)), candidate('b', range(0, 4)))).toHaveLength(1)
 })
@@ -83,11 +83,11 @@ test('overlaps of frequent terms are estimated from the drawn tweets', () => {
     { term: 'a', variants: [], related: [] },
     { term: 'b', variants: [], related: [] },
   ])
-  // A rare term within a frequent one is not the same topic.
+  // A rare term whose tweets all contain a frequent term is not the same topic.
   expect(folded(candidate('a', range(0, 10_000)), candidate('b', range(0, 100)))).toHaveLength(2)
 })
 
-test('the typical tweet is the drawn one with the most other terms', () => {
+test('the typical tweet is the drawn tweet with the most other terms', () => {
   const typical = (...candidates: TrendCandidate[]) => foldTopics(rankCandidates(candidates, 1)).map(({ typicalTweet }) => typicalTweet)
   const id = 2n ** 60n + 7n
   expect(typical(candidate('a', range(0, 20)), candidate('b', [7, 30, 31]), candidate('c', [7, 32, 33, 34]))).toEqual([id, id, id])

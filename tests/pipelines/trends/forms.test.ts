@@ -21,7 +21,7 @@ test('shows the most frequent spelling, and the smallest of equally frequent one
   )
 })
 
-test('a flood of odd spellings neither enlarges the state nor hides the common one', () => {
+test('a flood of odd spellings neither enlarges the state nor hides the common spelling', () => {
   const forms: TermForm[] = []
   for (let i = 0; i < 1000; i++) {
     addForm(forms, `odd ${i}`, 1)

@@ -5,15 +5,15 @@ import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
 const SEED = 20121028
 const DAY_MS = 24 * 60 * 60_000
 const START = Date.UTC(2012, 9, 28)
-/** Duration of the six events of the public recording. */
+/** Duration of the six events of the public recording, in days. */
 const DAYS = 42
 const FIRST_ID = 262_342_930_549_850_112n
-/** The share of tweets during an event that mention it. All other tweets are chat. */
+/** Share of the tweets during an event that mention it. All other tweets are chat. */
 const ON_TOPIC = 0.5
 const CHAT_WORDS = 400
 const LONGEST_CHAT = 5
 
-/** The phrase of each event, and its name in the recording, which determines the places of its users. */
+/** The phrase of each event, and its name in the recording. The name determines the places of its users. */
 const EVENTS = [
   ['cyclone amphora', '2012_Sandy_Like_Storm'],
   ['harbour flood', '2013_Queensland_Like_Flood'],
@@ -27,8 +27,7 @@ const EVENTS = [
 export const GENERATED_EVENTS: readonly string[] = EVENTS.map(([phrase]) => phrase)
 
 /**
- * Writes a small recording in the form of the public recording: six events, one after another, and chat about other
- * topics.
+ * Writes a small recording in the format of the public one: six events, one after another, and chat about other topics.
  */
 export function writeGeneratedRecording(path: string, tweets: number): void {
   const random = seededRandom(SEED)

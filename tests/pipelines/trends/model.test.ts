@@ -13,7 +13,7 @@ const MINUTE = 60_000
 const RENEWAL = 30_000
 /** How long the pipeline delays a renewal, so that tweets in flight arrive first. */
 const ARRIVAL_DELAY_MS = 2_000
-/** Time limit of the test. It takes about ten seconds of one core, and many times as long on a busy machine. */
+/** Time limit of the test. It takes about ten seconds on one core, and many times as long on a busy machine. */
 const TIMEOUT_MS = 600_000
 /** WOEIDs of New York, Chicago, London, the United States and the world, and an unknown one. */
 const PLACES = [2459115, 2379574, 44418, 23424977, 1, 99]
@@ -26,7 +26,10 @@ const tweetFields = fc.record({
   woeid: fc.constantFrom(...PLACES),
   bot_score: fc.constantFrom(0, 0.5, 0.75),
   lang: fc.constantFrom('en', 'pt', 'fil', 'und'),
-  /** Most tweets are sent immediately. Some are sent late or too late, and some are dated ahead or too far ahead. */
+  /**
+   * Delay of a tweet. Most tweets are sent immediately, some are late or too late, and some are dated ahead or too far
+   * ahead.
+   */
   delay: fc.oneof({ weight: 5, arbitrary: fc.nat(20_000) }, fc.integer({ min: -7 * MINUTE, max: 75 * MINUTE })),
 })
 const step = fc.oneof(
@@ -50,7 +53,9 @@ function publishedLists(driver: TestDriver): TrendOutput[] {
   return [...driver.read(trendOutput), ...driver.read(trendRenewals)].map((record) => record.value as TrendOutput)
 }
 
-/** The driver stops at every renewal, so that its clock agrees with the model's. */
+/**
+ * Returns the renewals in a period. The driver stops at each of them, so that its clock agrees with that of the model.
+ */
 function ticksBetween(from: number, to: number): Tick[] {
   const ticks: Tick[] = []
   for (let at = Math.ceil((from + 1 - ARRIVAL_DELAY_MS) / RENEWAL) * RENEWAL; at + ARRIVAL_DELAY_MS <= to; at += RENEWAL) ticks.push({ at })
@@ -58,8 +63,8 @@ function ticksBetween(from: number, to: number): Tick[] {
 }
 
 /**
- * Returns whether a list is renewed in this millisecond. No tweet is sent then, because it could come before or after
- * the renewal.
+ * Returns whether lists are renewed in this millisecond. No tweet is sent at such a time, because it could be processed
+ * before or after the renewal.
  */
 function isRenewal(at: number): boolean {
   return (at - ARRIVAL_DELAY_MS) % RENEWAL === 0
@@ -108,8 +113,8 @@ test(
         wait(2 * MINUTE)
         const lists = publishedLists(driver)
         const offline = offlineTrends(sent)
-        // When a worker starts, it marks the last renewal that was due. There may therefore be one more list, with a
-        // window that ends before the start.
+        // A worker that starts marks the last renewal that was due, so there may be one more list, with a window that
+        // ends before the start.
         for (const windowEnd of windowEnds) {
           const expected = offline.listsAt(windowEnd)
           const listsOfIt = lists.filter((list) => list.window_end === windowEnd)

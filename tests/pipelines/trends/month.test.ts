@@ -10,7 +10,7 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 /**
- * Start of the test. It is ten seconds after a renewal, so that a list is not late when the clock has advanced by whole
+ * Start of the test. It is ten seconds after a renewal, so that lists are not late when the clock advances by whole
  * minutes.
  */
 const START = Date.UTC(2026, 0, 1, 12, 0, 10)
@@ -21,13 +21,16 @@ const PLACES = [2459115, 2379574, 44418, 23424977]
 const TERMS = ['sandy', '#Obama', 'good morning', 'monday', 'rare', 'goal', 'quake']
 const SELDOM_TERMS = 8
 const CROWD = 24
-/** Digits to which fractions are compared, because the offline computation adds numbers in a different order. */
+/**
+ * Number of digits to which fractions are compared. The offline computation adds numbers in a different order, so the
+ * last digits may differ.
+ */
 const DIGITS = 9
 const SEED = 20_260_101
-/** Time limit of the test. It takes about five seconds of one core, and many times as long on a busy machine. */
+/** Time limit of the test. It takes about five seconds on one core, and many times as long on a busy machine. */
 const TIMEOUT_MS = 300_000
 
-/** Sends tweets, and compares all published lists with the lists of the offline computation. */
+/** Creates a simulation that sends tweets and compares all published lists with those of the offline computation. */
 function simulation(random: Random) {
   const driver = testDriver(trends, { startAt: START, commit: 'manual', cacheBytes: 4_000 })
   const sent: SentTweet[] = []
@@ -54,14 +57,14 @@ function simulation(random: Random) {
   function chat(): void {
     for (let i = integer(random, 12); i > 0; i--)
       send(BigInt(1 + integer(random, 9)), driver.now - integer(random, 20) * MINUTE, pick(random, TERMS))
-    // Most of these terms are silent for more than a day before they return. By that time, the store has only their
+    // Most of these terms are silent for more than a day before they return, so the store then contains only their
     // baseline.
     if (random() < 0.4) {
       const term = `seldom ${integer(random, SELDOM_TERMS)}`
       for (let user = 0; user < CROWD; user++) send(BigInt(100 + user), driver.now, term)
     }
     if (random() < 0.2) {
-      // The same users mention both terms, so that the terms are one topic for an hour.
+      // The same users mention both terms, so the terms are one topic for an hour.
       const terms = [pick(random, TERMS), pick(random, TERMS)]
       for (let user = 0; user < CROWD; user++) send(BigInt(100 + user), driver.now, ...terms)
     }
@@ -117,7 +120,7 @@ test(
         leap((1 + integer(random, 40)) * MINUTE)
       }
       chat()
-      // Most stops end close to the same hour of the next day.
+      // Most stops are long enough to end near the same hour of the next day.
       const stop = pick(random, [HOUR, 3 * HOUR, 18 * HOUR, 22 * HOUR, 24 * HOUR, 24 * HOUR])
       driver.restart({ downMs: stop })
       leap(MINUTE)

@@ -4,14 +4,14 @@ import { foldTerm } from '../../../schemas/trends/term.ts'
 import type { TrendEntry, Tweet } from '../../../schemas/trends/types.ts'
 
 /**
- * Computes in the simplest way which lists the trends service must publish for a list of tweets. Every count is
- * computed from all tweets. Only the identity of terms, the table of places and the hash of tweets are shared with the
- * pipeline. The computation is valid only if no term is silent for four weeks, because the pipeline forgets the
- * baseline of a silent term.
+ * This file computes, in the simplest way, which lists the trends service must publish for a list of tweets. Every
+ * count is computed from all tweets. It shares only the identity of terms, the table of places and the hash of tweets
+ * with the pipeline. The computation is valid only if no term is silent for four weeks, because the pipeline then
+ * forgets its baseline.
  */
 export interface SentTweet {
   readonly tweet: Tweet
-  /** Time of production, epoch ms. */
+  /** Time at which the tweet was produced, epoch ms. */
   readonly sentAt: number
 }
 
@@ -34,46 +34,41 @@ const DRAWN_TWEETS = 24
 const DRAW_MINUTES = 20
 const LEAST_COMMON = 4
 const MAX_RELATED = 3
-/** A region labels nothing before. */
+/** Time from a region's first list until it labels terms. */
 const LABELS_AFTER_MS = 120 * MINUTE_MS
-/** Maximum time for which a term may leave the served terms without being treated as a new trend when it returns. */
+/** How long a term can be absent from the served terms and still continue the same trend when it returns. */
 const GAP_MS = 10 * MINUTE_MS
 const DAY_HOURS = 24
 const WEEK_HOURS = 168
 /** Age at which an hour of baselines is final. */
 const FINAL_AFTER_HOURS = 3
 
-/** What a region's lists so far determine. */
+/** The results of a region's earlier lists that affect later lists. */
 interface RegionPast {
   firstList: number | undefined
   lists: { windowEnd: number; mean: number }[]
   /** The hour of the first list of each term. */
   tracked: Map<string, number>
-  /**
-   * For each term, the time since which it has been trending, and the time at which it was last among the served terms.
-   */
+  /** For each term: when its trend began, when it was last among the served terms, and its best rank. */
   trending: Map<string, { since: number; seen: number; leftAt: number | undefined; peak: number }>
-  /**
-   * The served terms of the first list with terms in each period of ten minutes. Keys are the numbers of the periods
-   * since 1970.
-   */
+  /** For each period of ten minutes, by its number since 1970, the served terms of its first list with terms. */
   firstServed: Map<number, string[]>
 }
 
 export interface Offline {
   /**
-   * Returns every region's list at a window's end, best first, with at most 500 entries. Regions without entries are
-   * absent. Means, labels, baselines and `trending_since` depend on earlier lists, so they are right only if this
-   * function is called for each published window in order.
-   * @param isMissing returns true for tweets of a stuck partition, which the lists lack. Such lists do not influence
-   * later ones.
+   * Returns the list of every region for a window, best first, with at most 500 entries. Regions without entries are
+   * absent. Must be called for each published window in order, because means, labels, baselines and `trending_since`
+   * depend on earlier lists.
+   * @param isMissing returns true for tweets of a stuck partition, which are missing in the lists; such incomplete
+   * lists do not affect later ones
    */
   listsAt(windowEnd: number, isMissing?: (sent: SentTweet) => boolean): Map<number, TrendEntry[]>
   /** Returns the counts so far in a region, by term and minute (epoch ms of its start). */
   volumes(woeid: number): Map<string, Map<number, number>>
 }
 
-/** @param sent in the order in which each user's tweets were sent; more may be added between the calls */
+/** @param sent ordered by send time for each user; tweets may be added between calls */
 export function offlineTrends(sent: readonly SentTweet[]): Offline {
   let counted = { sent: 0, contributions: [] as Contribution[] }
   const pasts = new Map<number, RegionPast>()
@@ -87,7 +82,7 @@ export function offlineTrends(sent: readonly SentTweet[]): Offline {
     const known = contributions().filter((each) => each.sentAt <= windowEnd + ARRIVAL_DELAY_MS && isMissing?.(each) !== true)
     const lists = new Map<number, TrendEntry[]>()
     for (const [woeid, terms] of byRegionAndTerm(known)) {
-      // An incomplete list is compared with the past, but does not become a part of it.
+      // An incomplete list uses the results of earlier lists, but does not change them.
       const past = isMissing === undefined ? pastOf(woeid) : structuredClone(pastOf(woeid))
       const mean = past.lists.findLast((list) => list.windowEnd <= windowEnd - MINUTE_MS)?.mean ?? 0
       const labels = past.firstList !== undefined && windowEnd - past.firstList >= LABELS_AFTER_MS
@@ -137,7 +132,7 @@ export function offlineTrends(sent: readonly SentTweet[]): Offline {
   return { listsAt, volumes }
 }
 
-/** Records a published list. */
+/** Records the results of a published list for later lists. */
 function note(
   past: RegionPast,
   windowEnd: number,
@@ -188,7 +183,7 @@ function termsOfTopic({ entry, variants }: OfflineTopic<{ readonly term: string 
 }
 
 /**
- * Folds the best terms of a list, each into the topic with which it shares most of its tweets.
+ * Folds the best terms of a list into topics. Each term joins the topic with which it shares the most tweets.
  * @param entries best first
  */
 export function topicsOf<E extends { readonly term: string }>(
@@ -200,7 +195,7 @@ export function topicsOf<E extends { readonly term: string }>(
   for (const entry of entries.slice(0, FOLDED_TERMS)) {
     const topic: OfflineTopic<E> = { entry, drawn: drawnOf(entry.term), variants: [], related: [], typical: null }
     for (const { tweet_id } of topic.drawn) uses.set(tweet_id, (uses.get(tweet_id) ?? 0) + 1)
-    // Topics are in the order of their ranks, and sorting keeps the order of topics with equal shares.
+    // Topics are in the order of their ranks, and sorting keeps this order for topics with equal overlap.
     const similar = topics
       .map((other) => ({ topic: other, overlap: overlapOf(topic.drawn, other.drawn) }))
       .filter(({ overlap }) => overlap > 0)
@@ -224,8 +219,7 @@ export function topicsOf<E extends { readonly term: string }>(
 }
 
 /**
- * Estimates, from the tweets that were drawn for two terms, which share of the more frequent term's tweets contains
- * both terms.
+ * Estimates, from the drawn tweets of two terms, which share of the more frequent term's tweets contains both terms.
  */
 function overlapOf(a: readonly Tweet[], b: readonly Tweet[]): number {
   const last = Math.min(...[a, b].map((drawn) => (drawn.length < DRAWN_TWEETS ? Infinity : drawHash(drawn[DRAWN_TWEETS - 1].tweet_id))))
@@ -235,8 +229,8 @@ function overlapOf(a: readonly Tweet[], b: readonly Tweet[]): number {
 }
 
 /**
- * Returns the window's tweets with the least hashes, out of the tweets with the least hashes in each period of 20
- * minutes. Returns none if there are fewer than four.
+ * Returns the drawn tweets of a window. First, the tweets with the smallest hashes in each period of 20 minutes are
+ * chosen; among these, those with the smallest hashes are drawn. Returns none if there are fewer than four.
  */
 export function drawnTweets(all: readonly Contribution[], windowEnd: number): Tweet[] {
   const firstMinute = lastMinuteOf(windowEnd) - 59
@@ -252,7 +246,7 @@ function leastHashes(tweets: readonly Tweet[]): Tweet[] {
 }
 
 /**
- * Returns the usual count of a term in a window, in which each hour is weighted by the number of its minutes in the
+ * Returns the usual count of a term in a window: the usual counts of its hours, weighted by their minutes in the
  * window; undefined if the term is new.
  * @param since the hour of its first list
  */
@@ -290,7 +284,7 @@ function lastMinuteOf(windowEnd: number): number {
   return Math.ceil(windowEnd / MINUTE_MS) - 1
 }
 
-/** Returns the contributions of tweets to terms that the pipeline must count, in the order of the tweets. */
+/** Returns the contributions that the pipeline must count, in the order of the tweets. */
 export function countedContributions(sent: readonly SentTweet[]): Contribution[] {
   const counted: Contribution[] = []
   const byUserAndTerm = new Map<string, number[]>()
@@ -333,7 +327,7 @@ export function byRegionAndTerm(contributions: readonly Contribution[]): Map<num
   return regions
 }
 
-/** Counts the contributions in the 60 one-minute buckets up to `windowEnd`, including a running minute. */
+/** Counts the contributions in the 60 one-minute buckets up to `windowEnd`. The current minute may be incomplete. */
 function countIn(all: readonly Contribution[], windowEnd: number): number {
   const last = lastMinuteOf(windowEnd)
   return all.filter(({ minute }) => minute > last - 60 && minute <= last).length
@@ -380,7 +374,7 @@ function mostWritten(all: readonly Contribution[]): string {
   return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0][0]
 }
 
-/** Returns the newest tweets of this many users, without tweets before `from`. */
+/** Returns the newest tweet of each of the `users` most recent users, without tweets before `from`. */
 function newestOfUsers(all: readonly Contribution[], users: number, from: number): Tweet[] {
   const newestFirst = all.map(({ tweet }) => tweet).sort((a, b) => b.created_at - a.created_at || Number(b.tweet_id - a.tweet_id))
   const perUser = new Map<bigint, Tweet>()

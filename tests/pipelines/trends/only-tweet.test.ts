@@ -9,7 +9,7 @@ import { MINUTE_MS } from '../../../pipelines/trends/time.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
 
 const NOW = 30_000_000
-/** New York, London, the United States and the world. */
+/** WOEIDs of New York, London, the United States and the world. */
 const PLACES = [2459115, 44418, 23424977, 1]
 
 const contribution = fc.record({
@@ -23,7 +23,7 @@ const tracked = fc.uniqueArray(fc.record({ woeid: fc.constantFrom(...PLACES), ho
   selector: ({ woeid }) => woeid,
 })
 
-test('a term with a single contribution is read as its state would be, and other rows are left to states', () => {
+test('reading a row with a single contribution gives the same as its state, and other rows are left to states', () => {
   const value = rareTerm.open(0, { get: () => undefined })
   fc.assert(
     fc.property(fc.array(contribution, { minLength: 1, maxLength: 2 }), tracked, fc.boolean(), (all, regions, repeats) => {

@@ -5,7 +5,7 @@ import { unpackCells } from '../../../pipelines/trends/packed-cells.ts'
 import { pendingCells } from '../../../pipelines/trends/pending-cells.ts'
 
 const NOW = 30_000_000
-/** More places than are searched without a map. */
+/** More places than are searched linearly, without a map. */
 const PLACES = Array.from({ length: 12 }, (_, i) => 1_000 + i)
 
 const contribution = fc.record({

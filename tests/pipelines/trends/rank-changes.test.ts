@@ -3,7 +3,7 @@ import { earlierAfter, rankChanges } from '../../../pipelines/trends/rank-change
 import type { TrendingSince } from '../../../schemas/trends/types.ts'
 
 const MINUTE = 60_000
-/** A multiple of ten minutes. */
+/** The start of a period of ten minutes. */
 const START = 1_000 * MINUTE
 
 function region() {
@@ -26,7 +26,7 @@ function region() {
   }
 }
 
-test('ranks are compared with the first list of the ten minutes before', () => {
+test('ranks are compared with the first list of the previous ten minutes', () => {
   const { list } = region()
   expect(list(['a', 'b', 'c'], 0)).toEqual({})
   expect(list(['c', 'b', 'a'], 9.5)).toEqual({})
@@ -43,7 +43,7 @@ test('the first list of ten minutes may come late, and empty lists do not count'
   expect(list(['a', 'b'], 34)).toEqual({})
 })
 
-test('nothing is stored twice in ten minutes, and nothing stays when a region is silent', () => {
+test('at most one list is stored per ten minutes, and none stays when a region is silent', () => {
   const silent = region()
   silent.list(['a'], 0)
   const { earlier } = silent

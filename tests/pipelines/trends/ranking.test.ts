@@ -33,7 +33,7 @@ test('ranks terms with and without a baseline together, and breaks ties by term'
   expect(ranked[2].score).toBe(8 * Math.log2(5))
 })
 
-test('terms with equal scores are in the order of their texts, in all alphabets', () => {
+test('terms with equal scores are ordered by text, in all scripts', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.string({ unit: 'grapheme-composite', minLength: 1 })), (terms) => {
       const ranked = rankCandidates(

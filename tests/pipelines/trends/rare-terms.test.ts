@@ -29,7 +29,7 @@ const contribution = fc.record({
   repeats: fc.array(repeat, { maxLength: 1 }),
 })
 
-test('a rare term has in each region what a state of its own would have', () => {
+test('a rare term has the same values in each region as a separate state', () => {
   fc.assert(
     fc.property(fc.array(contribution, { minLength: 1, maxLength: 32 }), (all) => {
       const cellOf = (each: (typeof all)[number], i: number): TermCell => {
@@ -95,7 +95,7 @@ test('packed cells are read as they were packed, and their counts can be read al
   )
 })
 
-test('one contribution is packed like the cell that it makes, and truncated cells are refused', () => {
+test('a single contribution is packed like its cell, and truncated cells are refused', () => {
   const sample = { tweet_id: 2n ** 62n, user_id: 7n, created_at: NOW * MINUTE_MS, lang: 0 }
   const out = byteWriter()
   const contribution = {

@@ -14,12 +14,15 @@ import { offlineTrends, type SentTweet } from './offline.ts'
 
 const MINUTE = 60_000
 const START = Date.UTC(2026, 0, 1, 12, 0, 0)
-/** Reads every sixth of the 60,000 tweets to save time. The end-to-end tests replay all of them. */
+/**
+ * Step between the tweets that are read: every sixth of 60,000, to save time. The end-to-end tests replay all of them.
+ */
 const TAKEN = 6
-/** Number of generated tweets, which is enough for the lists of many regions to have entries. */
+/** Number of generated tweets: enough for the lists of many regions to have entries. */
 const GENERATED_TWEETS = 2_000
 /**
- * Compresses the 42 days of the six events into 84 minutes, so that the first events leave the window before the end.
+ * Speed of the replay. It compresses the 42 days of the six events into 84 minutes, so that the first events leave the
+ * window before the end.
  */
 const SPEED = 720
 const LONGEST_GAP_MS = 60 * MINUTE
@@ -27,7 +30,7 @@ const SERVED = 30
 const LEADERS = 15
 const STRIDE_MS = 14 * MINUTE
 const ARRIVAL_DELAY_MS = 2_000
-/** Step of the test clock. The pipeline accepts tweets that are dated this far ahead of it. */
+/** Step of the test clock. The pipeline accepts tweets that are dated up to this far ahead of the clock. */
 const STEP_MS = 4 * MINUTE
 const EVENTS = ['hurricane sandy', 'flood crisis', 'boston marathon', 'fertilizer plant', 'oklahoma', 'yycflood']
 const TIMEOUT_MS = 300_000
@@ -46,8 +49,8 @@ async function recordedTweets(path: string, taken: number): Promise<SentTweet[]>
 }
 
 /**
- * Checks every list of the recording's windows. Returns the number of non-empty lists, the number of lists with folded
- * terms, and the terms that led in the world.
+ * Compares the lists of all windows of the recording with the offline computation. Returns the number of non-empty
+ * lists, the number of lists with folded terms, and the terms that led the worldwide list.
  */
 function compareWithOffline(sent: readonly SentTweet[]): { compared: number; folded: number; leaders: Set<string> } {
   const offline = offlineTrends(sent)
@@ -58,7 +61,7 @@ function compareWithOffline(sent: readonly SentTweet[]): { compared: number; fol
   let compared = 0
   let folded = 0
   for (let windowEnd = START + STRIDE_MS; next < sent.length; windowEnd += STRIDE_MS) {
-    // A window is reported when everything sent up to two seconds after its end has been read.
+    // A list is published once everything that was sent up to two seconds after the end of its window has been read.
     while (driver.now < windowEnd + ARRIVAL_DELAY_MS) {
       const until = Math.min(driver.now + STEP_MS, windowEnd + ARRIVAL_DELAY_MS)
       for (; next < sent.length && sent[next].sentAt <= until; next++) {
@@ -76,8 +79,8 @@ function compareWithOffline(sent: readonly SentTweet[]): { compared: number; fol
     const expected = offline.listsAt(windowEnd)
     for (const list of ofWindow) {
       const truth = (expected.get(list.woeid) ?? []).slice(0, SERVED)
-      // Every score depends on the list from a minute earlier. The steps here are longer than a minute, so the
-      // ranks are compared with the order of the counts.
+      // Only the counts are compared, because scores depend on the list from a minute earlier, and the steps here are
+      // longer than a minute.
       expect(list.entries.slice(0, SERVED).map(countsOf)).toEqual(truth.map(countsOf))
       if (truth.length > 0) compared++
     }

@@ -8,9 +8,7 @@ import { TextBytes } from '../../../pipelines/trends/term-table.ts'
 
 const KEEP = 8
 const ASKED = 5
-/**
- * Number of terms that are offered between two rankings. It is large enough for the table to be replaced repeatedly.
- */
+/** Number of terms that are offered between two rankings: enough for the table to be replaced repeatedly. */
 const OFFERED = 300
 const USUAL = { before: 2, during: 2, least: 2 }
 

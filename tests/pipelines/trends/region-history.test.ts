@@ -24,7 +24,7 @@ function historyOf(lists: readonly [minute: number, ...counts: number[]][]): Reg
   return history
 }
 
-test('the mean of new terms is that of a minute ago, or of the latest earlier list', () => {
+test('the mean of new terms is the mean from a minute ago, or that of the latest earlier list', () => {
   expect(meanOfNewTerms(undefined, MINUTE)).toBe(0)
   expect(meanOfNewTerms(historyOf([[1, 5, 3]]), 1.5 * MINUTE)).toBe(0)
   expect(meanOfNewTerms(historyOf([[1, 5, 3]]), 2 * MINUTE)).toBe(4)
@@ -37,12 +37,12 @@ test('the mean of new terms is that of a minute ago, or of the latest earlier li
   expect(meanOfNewTerms(halves, 90 * MINUTE)).toBe(20)
 })
 
-test('terms with a baseline do not enter the mean', () => {
+test('terms with a baseline do not count in the mean', () => {
   const history = historyAfter(undefined, rankCandidates([candidate('usual', 100, 20), candidate('new', 4)], 1), MINUTE)
   expect(meanOfNewTerms(history, 2 * MINUTE)).toBe(4)
 })
 
-test('an empty list ends the mean, and further empty lists are not stored', () => {
+test('an empty list clears the mean, and further empty lists are not stored', () => {
   const emptied = historyOf([[1, 5], [1.5], [2]])
   expect(meanOfNewTerms(emptied, 3 * MINUTE)).toBe(0)
   expect(historyAfter(emptied, [], 3 * MINUTE)).toBeUndefined()

@@ -33,7 +33,7 @@ function candidate(term: string, count: number): TrendCandidate {
   }
 }
 
-/** A partition of the terms. It sends the details of its candidates in the same way as the second stage. */
+/** Simulates a partition of the terms. It sends the details of its candidates in the same way as the second stage. */
 function partition() {
   const writer = reportWriter()
   const sent = new SentDetails()
@@ -71,7 +71,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ kind: 'restart lists' as const }) },
 )
 
-test('lists have the newest details of every candidate, although reports repeat only what has changed', () => {
+test('lists contain the newest details of every candidate, although reports contain only changed details', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 40, maxLength: 120 }), (steps) => {
       const rows = new Map<string, RegionReport>()
@@ -99,7 +99,7 @@ test('lists have the newest details of every candidate, although reports repeat 
   )
 })
 
-test('a candidate that never changes keeps few reports of others that always do', () => {
+test('a candidate that never changes keeps only a few reports about candidates that always change', () => {
   const rows = new Map<string, RegionReport>()
   const lists = reportsIn(rows)
   const terms = partition()
@@ -117,7 +117,7 @@ test('a candidate that never changes keeps few reports of others that always do'
       [...rows.values()].reduce((sum, { start, end }) => sum + end - start, 0),
     )
   }
-  // The details of the four terms take 8 KB, and each report contains at least three of the terms.
+  // The details of the four terms take 8 KB, and each report contains those of at least three terms.
   expect(most).toBeGreaterThan(12_000)
   expect(most).toBeLessThan(45_000)
 })
@@ -144,7 +144,7 @@ test('without transactions, a repeated report replaces the first one, and later 
   expect(unknown).toBe(1)
 })
 
-test('reports of several partitions are ranked together, and each window has its own', () => {
+test('reports of several partitions are ranked together, separately for each window', () => {
   const lists = reportsIn(new Map())
   const writer = reportWriter()
   const send = (number: number, windowEnd: number, ...terms: TrendCandidate[]) => {

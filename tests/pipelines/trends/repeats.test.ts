@@ -13,7 +13,7 @@ const REGIONS = [...new Set(PLACES.flatMap((place) => pathOf(place) ?? []))]
 const contribution = fc.record({
   user: fc.nat(3),
   place: fc.oneof({ weight: 3, arbitrary: fc.constant(PLACES[0]) }, { weight: 2, arbitrary: fc.constantFrom(...PLACES) }),
-  /** Most tweets arrive immediately. Some arrive late, and some are dated ahead. */
+  /** Delay of a tweet in minutes. Most tweets arrive immediately, some arrive late, and some are dated ahead. */
   delay: fc.oneof(fc.constant(0), fc.integer({ min: -5, max: 59 })),
   pause: fc.oneof({ weight: 3, arbitrary: fc.nat(2) }, { weight: 1, arbitrary: fc.nat(40) }),
 })
@@ -29,7 +29,7 @@ function usersOf(counted: readonly Counted[], woeid: number, from: number, to: n
   return { contributions: there.length, users: new Set(there.map(({ user }) => user)).size }
 }
 
-test('contributions less repeats are the distinct users of each region, in the window of each minute', () => {
+test('contributions minus repeats equal the distinct users of each region, in the window of each minute', () => {
   fc.assert(
     fc.property(fc.array(contribution, { minLength: 1, maxLength: 40 }), (all) => {
       const codec = userContributions.open(0, new Map())
@@ -49,8 +49,8 @@ test('contributions less repeats are the distinct users of each region, in the w
         counted.push({ user, place, minute })
         for (const [level, woeid] of pathOf(place)!.entries())
           for (const repeat of repeats) if ((repeat.levels & (1 << level)) !== 0) storeRepeat(stored.get(woeid)!, repeat, now - 125)
-        // A list that waits for a slower partition has a window that ends in the past, so earlier ends are checked as
-        // well.
+        // Earlier window ends are checked as well, because a list that waits for a slower partition has a window that
+        // ends in the past.
         for (const last of [now, now - 1, now - 20]) {
           for (const woeid of REGIONS) {
             const { contributions, users } = usersOf(counted, woeid, last - 59, last)
@@ -69,7 +69,7 @@ test('a first contribution has no repeats, and one in the same minute or up to 5
   expect(user.admit(fingerprintOf('a'), START, PLACES[0])).toEqual([{ earlier: START, later: START, count: 1, levels: 7 }])
   expect(user.admit(fingerprintOf('a'), START + 59, PLACES[0])).toEqual([{ earlier: START, later: START + 59, count: 1, levels: 7 }])
   expect(user.admit(fingerprintOf('a'), START + 119, PLACES[0])).toEqual([])
-  // The last contribution repeats the first one in New York and the United States, and the second one in the world.
+  // The last contribution repeats the first one in New York and the United States, and the second one worldwide.
   expect(user.admit(fingerprintOf('b'), START, PLACES[0])).toEqual([])
   expect(user.admit(fingerprintOf('b'), START + 1, PLACES[2])).toEqual([{ earlier: START, later: START + 1, count: 1, levels: 2 ** 2 }])
   expect(user.admit(fingerprintOf('b'), START + 2, PLACES[0])).toEqual([
@@ -78,7 +78,7 @@ test('a first contribution has no repeats, and one in the same minute or up to 5
   ])
 })
 
-test('a user with very many places is compared within the world only', () => {
+test('a user with very many places is compared only worldwide', () => {
   const user = new UserContributions()
   for (let place = 0; place < 40; place++) expect(user.admit(fingerprintOf(`t${place}`), START, 1_000 + place)).toEqual([])
   expect(user.places.length).toBe(16)
@@ -94,7 +94,7 @@ test('repeats of cells are added up, and those that cancel out are dropped', () 
   expect(addRepeats(known, [repeat(2, -1)])).toEqual([repeat(1, 3)])
 })
 
-test('old repeats are dropped when others are added', () => {
+test('old repeats are dropped when new ones are added', () => {
   const stored: StoredRepeats = []
   for (let minute = 0; minute < 1_000; minute++)
     storeRepeat(stored, { earlier: minute, later: minute + 1, count: 1, levels: 1 }, minute - 124)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { addSample, KEPT_SAMPLES } from '../../../pipelines/trends/samples.ts'
 import type { SampleTweet } from '../../../schemas/trends/types.ts'
 
-/** Size of the generated lists. Lists of the default size seldom have more samples than are kept. */
+/** Size of the generated lists. Lists of the default size rarely exceed the number of samples that are kept. */
 const SIZE = { size: 'large', maxLength: 60 } as const
 
 const sample = fc.record({
@@ -28,7 +28,7 @@ test('keeps the newest tweets of distinct users, in any order of arrival', () =>
   )
 })
 
-test('merging the samples of parts gives the samples of the whole', () => {
+test('merging the samples of parts gives the samples of all tweets', () => {
   fc.assert(
     fc.property(fc.uniqueArray(sample, { selector: (each) => each.tweet_id, ...SIZE }), fc.nat(30), (all, cut) => {
       const parts = [all.slice(0, cut), all.slice(cut)].map((part) => {

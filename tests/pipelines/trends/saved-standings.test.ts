@@ -13,9 +13,9 @@ import type { SavedStandings } from '../../../schemas/trends/types.ts'
 import { reportsIn } from './reports.ts'
 
 const NOW = 30_000_000
-/** New York and London. */
+/** WOEIDs of New York and London. */
 const PLACES = [2459115, 44418]
-/** Number of contenders per region, small enough that floors rise and regions must be visited again. */
+/** Number of contenders per region. It is so small that floors rise and all terms of a region must be visited again. */
 const PER_REGION = 4
 
 interface RegionStanding {
@@ -32,7 +32,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.constant({ kind: 'commit' as const }) },
 )
 
-/** A store whose rows are still there when a later worker opens it. */
+/** Creates a store whose rows survive until a later worker opens it. */
 function memoryStore(rows: Map<string, SavedStandings>): KeyedStore<string, SavedStandings> {
   const store = {
     get: (key: string) => rows.get(key),
@@ -95,7 +95,7 @@ function contribution(place: number, minute: number): string {
   return packedCells(out.buffer, 0, out.length)
 }
 
-test('a worker that starts continues with the saved standings, without a visit to all terms', () => {
+test('a worker that starts continues with the saved standings, without visiting all terms', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 20, maxLength: 120 }), (steps) => {
       const terms = new Map<string, string>()
@@ -123,7 +123,7 @@ test('a worker that starts continues with the saved standings, without a visit t
       const expected = entriesOf(first.rank(minute))
       expect(entriesOf(next.rank(minute))).toEqual(expected)
       expect(entriesOf(fresh.rank(minute))).toEqual(expected)
-      // The second worker visits all terms only in those cases in which the first worker must visit all terms, too.
+      // The second worker visits all terms only when the first worker must do so as well.
       expect(next.visits.all).toBe(first.visits.all - visitsBefore)
       expect(entriesOf(next.rank(minute + 25))).toEqual(entriesOf(fresh.rank(minute + 25)))
     }),
@@ -131,7 +131,7 @@ test('a worker that starts continues with the saved standings, without a visit t
   )
 })
 
-test('changes that all regions contain are deleted', () => {
+test('changes that all regions have saved are deleted', () => {
   const terms = new Map<string, string>()
   const rows = new Map<string, SavedStandings>()
   const { leaders, saved, rank } = worker(terms, rows)

@@ -15,14 +15,20 @@ const TWEETS = 40
 const PARTITIONS = 4
 const STUCK = 1
 const STEP = 30 * SECOND
-/** Number of rounds of half an hour after which terms have baselines and lists have labels. */
+/** Number of rounds of half an hour before a partition gets stuck: enough for baselines and labels. */
 const ROUNDS_BEFORE = 8
 const ROUND = 30 * MINUTE
 const ROUNDS_STUCK = 4
-/** Incomplete lists are a minute late, so several of them are published between two rounds. */
+/**
+ * Number of steps per round. There are several, because incomplete lists are a minute late, so several are published
+ * between two rounds.
+ */
 const STEPS_STUCK = 8
 const ROUNDS_AFTER = 3
-/** Digits to which fractions are compared, because the offline computation adds numbers in a different order. */
+/**
+ * Number of digits to which fractions are compared. The offline computation adds numbers in a different order, so the
+ * last digits may differ.
+ */
 const DIGITS = 9
 
 test('lists without a stuck partition, and the lists after it continues, equal the offline ones', () => {
@@ -36,7 +42,7 @@ test('lists without a stuck partition, and the lists after it continues, equal t
   const isMissing = ({ tweet, sentAt }: SentTweet) =>
     sentAt >= stuckFrom && partitionFor(Buffer.from(String(tweet.user_id)), PARTITIONS) === STUCK
 
-  /** Sends tweets, and compares the lists that the pipeline then publishes with the offline computation. */
+  /** Sends tweets, and compares the lists that the pipeline publishes with the offline computation. */
   function round(steps: number, stepMs: number): void {
     for (let i = 0; i < TWEETS; i++) {
       const user_id = BigInt(integer(random, USERS))
@@ -56,7 +62,7 @@ test('lists without a stuck partition, and the lists after it continues, equal t
       expect(ofWindow).toHaveLength(551)
       const missing = ofWindow[0].missing_partitions
       const expected = offline.listsAt(windowEnd, missing > 0 ? isMissing : undefined)
-      // An incomplete list may already contain the tweets of the minute after its window as samples.
+      // Skips incomplete lists whose samples may already contain tweets from the minute after their window.
       if (missing > 0 && windowEnd < lastSentAt) continue
       for (const { woeid, entries, missing_partitions } of ofWindow) {
         expect(missing_partitions).toBe(missing)

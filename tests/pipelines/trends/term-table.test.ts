@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { TermTable, TextBytes } from '../../../pipelines/trends/term-table.ts'
 
-/** Texts with characters of all lengths in UTF-8, including those whose order differs between UTF-8 and UTF-16. */
+/**
+ * Generates texts with characters of all lengths in UTF-8, including some that sort differently in UTF-8 and UTF-16.
+ */
 const text = fc.string({ unit: fc.constantFrom('a', 'b', 'é', '語', '\uffee', '😀'), maxLength: 4 })
 
 test('each term has one number, in the order in which terms were added, and keeps it while the table grows', () => {
@@ -20,7 +22,7 @@ test('each term has one number, in the order in which terms were added, and keep
   )
 })
 
-test('terms are ordered as texts are', () => {
+test('terms are ordered like texts', () => {
   fc.assert(
     fc.property(text, text, (a, b) => {
       const table = new TermTable()

@@ -3,7 +3,7 @@ import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.t
 import { trends } from '../../../pipelines/trends/topology.ts'
 import { entriesOf, HOUR, LONDON, leap, MINUTE, NEW_YORK, newestLists, START, send, UNITED_STATES, WORLD } from './driving.ts'
 
-/** Sends tweets of new users. */
+/** Sends tweets from new users. */
 function tweet(driver: TestDriver, times: number, ...phrases: string[]): void {
   for (let i = 0; i < times; i++) send(driver, { phrases })
 }
@@ -25,7 +25,7 @@ test('two spellings that share most of their tweets are one trend in each region
   }
 })
 
-test('the trends that follow fill the places of those that are folded', () => {
+test('the following trends move up into the places of those that are folded', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   tweet(driver, 8, 'a', 'b', 'c', 'd')
   for (let i = 0; i < 40; i++) tweet(driver, 5, `t${i}`)
@@ -51,7 +51,7 @@ test('a topic keeps its start and its ranks when another term becomes its leadin
     { term: 'above' },
     { term: 'second', variants: ['first'], trending_since: started[1].trending_since, rank_change: 0, peak_rank: 2 },
   ])
-  // Each of the two terms also continues to trend as a separate topic.
+  // Each of the two terms continues to trend as a separate topic as well.
   tweet(driver, 30, 'first')
   leap(driver, MINUTE)
   const alone = entriesOf(driver, WORLD)
@@ -64,7 +64,7 @@ test('a topic keeps its start and its ranks when another term becomes its leadin
   expect(alone[2].trending_since).toBe(started[1].trending_since)
 })
 
-test('terms are folded in the regions that share their tweets, and as long as the window has them', () => {
+test('terms are folded only in regions that share their tweets, and only while the tweets are in the window', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   tweet(driver, 10, 'storm', 'flood')
   for (let i = 0; i < 30; i++)
@@ -81,7 +81,7 @@ test('terms are folded in the regions that share their tweets, and as long as th
   expect(variantsIn()).toEqual([[], [], []])
 })
 
-test('draws of frequent terms survive lost state', () => {
+test('the drawn tweets of frequent terms survive lost state', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   for (let minute = 0; minute < 50; minute++) {
     tweet(driver, 8, 'storm', '#Storm2', 'flood')

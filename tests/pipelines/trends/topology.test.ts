@@ -26,7 +26,7 @@ import { historyOf, publishedVolumes } from './volumes.ts'
 
 const WEEK = 168 * HOUR
 const TERM_LENGTH = 140
-/** Time limit of tests that advance by a week. They are slow, because the driver stops at every tick. */
+/** Time limit of tests that advance the clock by a week. They are slow, because the driver stops at every tick. */
 const WEEK_TIMEOUT_MS = 30_000
 
 function volumesOf(entries: TrendOutput['entries']): Record<string, number> {
@@ -66,8 +66,8 @@ test('a flood of long terms and spellings from one user produces no record that 
   expect(terms).toContain('sandy')
   expect(terms).toContain('short')
   expect(terms).not.toContain('a')
-  // A user at the limit still contributes to the remembered terms. Contributions to other terms are counted again only
-  // when the remembered terms are forgotten.
+  // A user at the limit can still contribute to the remembered terms. Contributions to other terms count again only
+  // once the remembered terms are forgotten.
   send(driver, { user_id: 7n, phrases: [longTerm(0), longTerm(3_000)] })
   expect(driver.metrics.counts.get('trends_terms_refused')).toBe(1_001)
   driver.restart({ downMs: 3 * HOUR })
@@ -75,7 +75,7 @@ test('a flood of long terms and spellings from one user produces no record that 
   expect(driver.metrics.counts.get('trends_terms_refused')).toBe(1_001)
 })
 
-test('a tweet from a country counts there and in the world, and one from an unknown place in the world alone', () => {
+test('a tweet from a country counts there and worldwide, and one from an unknown place only worldwide', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['country'], woeid: UNITED_STATES })
   send(driver, { hashtags: ['nowhere'], woeid: 4711 })
@@ -106,7 +106,7 @@ test('drops tweets whose bot score is above 0.7', () => {
   expect(driver.metrics.dropped.get('bot')).toBe(1)
 })
 
-test('one user adds at most three to one term in an hour, over all regions together', () => {
+test('one user contributes at most three tweets per hour to a term, over all regions together', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   for (const woeid of [NEW_YORK, 44418, NEW_YORK, 44418, NEW_YORK]) send(driver, { user_id: 7n, hashtags: ['#vote'], woeid })
   send(driver, { user_id: 7n, hashtags: ['#other'] })
@@ -120,7 +120,7 @@ test('one user adds at most three to one term in an hour, over all regions toget
   expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ vote: 1 })
 })
 
-test('a tweet counts at its creation time: late ones within the window do, older ones and those too far ahead do not', () => {
+test('a tweet counts at its creation time: late tweets within the window count, older ones and those too far ahead do not', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['late'], created_at: START - 59 * MINUTE })
   send(driver, { hashtags: ['too late'], created_at: START - 60 * MINUTE })
@@ -135,7 +135,7 @@ test('a tweet counts at its creation time: late ones within the window do, older
   expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ ahead: 1 })
 })
 
-test('tweets of a producer that sets its own record timestamps are late by the same rule', () => {
+test('tweets from a producer that sets its own record timestamps are late by the same rule', () => {
   const driver = testDriver(trends, { startAt: START })
   const created_at = START - 3 * HOUR
   const tweet: Tweet = {
@@ -166,7 +166,7 @@ test('a dead letter that is replayed hours later counts at its creation time', a
   expect(volumes.map(({ term, minute }) => `${term} ${minute}`)).toContain(`mended ${created_at - (created_at % MINUTE)}`)
 })
 
-test('tweets that waited for a stopped pipeline count in the day and the history, although their window is over', () => {
+test('tweets that waited for a stopped pipeline count in the daily volume and the history, although their window has ended', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   driver.settle()
   for (let i = 0; i < 3; i++) send(driver, { user_id: 7n, hashtags: ['outage'] })
@@ -184,7 +184,8 @@ test('after a renewal is skipped because it is minutes late, the next list and t
   driver.read(trendOutput)
   send(driver, { hashtags: ['busy'] })
   advanceTo(driver, START + 52 * SECOND)
-  // Stage 1 sends its counts and then the marker of 12:01. The other stages reach this time only four minutes later.
+  // The first stage sends its counts and then the marker for 12:01. The other stages reach this time only four minutes
+  // later.
   driver.commit()
   driver.restart({ downMs: 4 * MINUTE })
   driver.settle()
@@ -229,7 +230,7 @@ test('velocity is relative to the window of one hour ago', () => {
   expect(entriesOf(driver, WORLD)).toMatchObject([{ term: 'again', tweet_volume: 6, velocity: 3, volume_24h: 8 }])
 })
 
-test('terms without baseline are measured against the mean of such terms in their region a minute ago', () => {
+test('terms without a baseline are measured against the mean of such terms in their region a minute earlier', () => {
   const driver = testDriver(trends, { startAt: START })
   for (let i = 0; i < 9; i++) send(driver, { hashtags: ['big'], woeid: WORLD })
   for (const small of ['s1', 's2']) send(driver, { hashtags: [small], woeid: WORLD })
@@ -254,7 +255,7 @@ test(
     for (let i = 0; i < 8; i++) send(driver, { hashtags: ['monday'] })
     for (let i = 0; i < 20; i++) send(driver, { hashtags: ['rare'] })
     for (let i = 0; i < 19; i++) send(driver, { hashtags: ['new'] })
-    // At the end of an hour, the usual count is the count of that hour alone.
+    // At the end of an hour, only the usual count of that hour applies.
     leap(driver, HOUR)
     const entries = entriesOf(driver, NEW_YORK)
     expect(entries.map(({ term, velocity_vs_usual, label }) => ({ term, velocity_vs_usual, label }))).toEqual([
@@ -286,13 +287,13 @@ test(
   WEEK_TIMEOUT_MS,
 )
 
-test('a term counts as trending since it entered the top 30, with gaps of up to ten minutes', () => {
+test('a term counts as trending since it entered the top 30, despite gaps of up to ten minutes', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['first'], created_at: START - 55 * MINUTE })
   driver.advanceWallClock(MINUTE)
   const [first] = entriesOf(driver, WORLD)
   // The term's only contribution leaves the window after five minutes. The second contribution follows within ten
-  // minutes, but the third follows later.
+  // minutes, the third does not.
   driver.advanceWallClock(12 * MINUTE)
   expect(entriesOf(driver, WORLD)).toEqual([])
   send(driver, { hashtags: ['first'], created_at: driver.now - 58 * MINUTE })
@@ -304,7 +305,7 @@ test('a term counts as trending since it entered the top 30, with gaps of up to 
   expect(entriesOf(driver, WORLD)[0].trending_since).toBeGreaterThan(first.trending_since + 20 * MINUTE)
 })
 
-test('keeps the best 500 terms in one order, regardless of their partitions', () => {
+test('keeps the best 500 terms in a common order, regardless of their partitions', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   for (let term = 0; term < 800; term++) {
     const times = 1 + (term % 7)
@@ -391,11 +392,12 @@ test('when a partition of the tweets is stuck, lists are incomplete but not stal
   driver.advanceWallClock(MINUTE)
   const after = newestLists(driver).get(WORLD)!
   expect(after.missing_partitions).toBe(0)
-  // The new term has been trending since the first complete list, whose means are the same as before the stop.
+  // The new term has been trending since the first complete list. The means in this list are the same as before the
+  // stop.
   expect(after.entries.find(({ term }) => term === 'new')?.trending_since).toBeGreaterThan(list.window_end)
 })
 
-test('usual counts contain the hours that are not final because a partition of the tweets is stuck', () => {
+test('usual counts include hours that are not final because a partition of the tweets is stuck', () => {
   const users = Array.from({ length: 40 }, (_, i) => BigInt(i)).filter((user) => partitionFor(Buffer.from(String(user)), 4) !== 1)
   function listAfterHours(isStuck: boolean): TrendOutput {
     restartIds()
@@ -407,7 +409,7 @@ test('usual counts contain the hours that are not final because a partition of t
       for (const user_id of users) send(driver, { user_id, hashtags: ['steady'] })
       leap(driver, 55 * MINUTE)
     }
-    // If a partition is stuck, a list is published a minute after the other partitions are ready.
+    // While a partition is stuck, a list is published a minute after the other partitions are ready.
     for (let half = 0; half < 6; half++) leap(driver, 30 * SECOND)
     return newestLists(driver).get(WORLD)!
   }
@@ -417,7 +419,7 @@ test('usual counts contain the hours that are not final because a partition of t
   expect(stuck.entries).toEqual(complete.entries)
 })
 
-test('when a partition of the terms is stuck, all lists appear without its terms', () => {
+test('when a partition of the terms is stuck, all lists are published without its terms', () => {
   const driver = testDriver(trends, { startAt: START })
   for (let i = 0; i < 40; i++) send(driver, { hashtags: [`t${i}`] })
   driver.advanceWallClock(MINUTE)
@@ -442,7 +444,7 @@ test('contributions to minutes that have left the state of a frequent term are i
   const minute = START - (START % MINUTE)
   for (let i = 0; i < 40; i++) send(driver, { hashtags: ['outage'] })
   driver.settle()
-  // After a stop, partition 3 of the tweets is read later than partition 0, which is three hours ahead.
+  // After a stop, partition 3 of the tweets is read later than partition 0, whose tweets are three hours newer.
   for (let i = 0; i < 5; i++) send(driver, { user_id: userOf(3, 1_000 * i), hashtags: ['outage'] })
   driver.advanceWallClock(3 * HOUR)
   send(driver, { user_id: userOf(0, 1), hashtags: ['outage'] })
@@ -464,7 +466,7 @@ test('users and terms without recent contributions are forgotten', () => {
   send(driver, { user_id: 5n, hashtags: ['gone'] })
   for (let i = 0; i < 33; i++) send(driver, { user_id: BigInt(100 + i), hashtags: ['outage'] })
   leap(driver, MINUTE)
-  // A listed term that is rare has no state and no baseline in its regions.
+  // A rare term that was listed has no state and no baseline in its regions.
   expect(counts()).toEqual([34, 2, 3, 3])
   driver.advanceWallClock(3 * HOUR)
   for (let user_id = 6n; user_id < 40n; user_id++) send(driver, { user_id })
@@ -472,6 +474,6 @@ test('users and terms without recent contributions are forgotten', () => {
   leap(driver, MINUTE)
   expect(counts()).toEqual([0, 2, 3, 3])
   leap(driver, 26 * HOUR)
-  // The pipeline keeps the baselines of both terms, and a note for each term, because lists have contained them.
+  // The baselines of both terms and a note for each term remain, because the terms were listed.
   expect(counts()).toEqual([0, 2, 0, 6])
 })

@@ -14,7 +14,7 @@ function note(known: TrendingSince, served: readonly string[], minute: number) {
   return { since: Object.fromEntries([...trends].map(([term, { since }]) => [term, (since - START) / MINUTE])), changed }
 }
 
-test('a term trends since it was first served, and an unchanged list need not be stored', () => {
+test('a term has been trending since it was first served, and an unchanged list is not stored', () => {
   const known: TrendingSince = { terms: [], earlier: [] }
   expect(note(known, ['a'], 0)).toEqual({ since: { a: 0 }, changed: true })
   expect(note(known, ['a'], 1)).toEqual({ since: { a: 0 }, changed: false })
@@ -39,7 +39,7 @@ test('a term that stays out of the list is forgotten', () => {
   expect(known.terms.map(({ term }) => term)).toEqual(['b'])
 })
 
-test('the peak is the best rank of a trend, also after a short gap, and begins again with the next trend', () => {
+test('the peak is the best rank of a trend, even across a short gap, and starts again with the next trend', () => {
   const known: TrendingSince = { terms: [], earlier: [] }
   const peakOf = (served: readonly string[], minute: number) =>
     noteTrending(
@@ -58,7 +58,7 @@ test('the peak is the best rank of a trend, also after a short gap, and begins a
   expect(note(known, ['a'], 26).changed).toBe(true)
 })
 
-test('the peak of a trend from before peaks were stored begins with its rank now', () => {
+test('the peak of a trend that began before peaks were stored starts with its current rank', () => {
   const known: TrendingSince = { terms: [{ term: 'a', since: START, left_at: 0, peak_rank: 0 }], earlier: [] }
   const { trends, changed } = noteTrending(known, [['b'], ['a']], START + MINUTE)
   expect([trends.get('a'), changed]).toEqual([{ since: START, peakRank: 2 }, true])

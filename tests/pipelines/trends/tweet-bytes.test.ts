@@ -60,7 +60,7 @@ const tweet: fc.Arbitrary<Tweet> = fc.record({
 function encoded(value: Tweet): Buffer {
   const out = byteWriter()
   whole.encode(value, out)
-  // Other bytes surround the encoded value, as in a batch.
+  // Surrounds the encoded value with other bytes, as in a batch.
   return Buffer.concat([Buffer.from([9]), out.buffer.subarray(0, out.length), Buffer.from([9, 9, 9])])
 }
 
@@ -92,7 +92,7 @@ test('a tweet has the same fields as when it is decoded, and its terms in the sa
   )
 })
 
-test('damaged tweets are refused exactly if the decoder refuses them, the text aside', () => {
+test('damaged tweets are refused exactly if the decoder refuses them, except for damage in the text', () => {
   const damage = fc.record({ at: fc.nat(), byte: fc.nat(255), cut: fc.nat(3) })
   fc.assert(
     fc.property(tweet, damage, (value, { at, byte, cut }) => {
@@ -114,7 +114,7 @@ test('damaged tweets are refused exactly if the decoder refuses them, the text a
   )
 })
 
-/** Returns true if a tweet is malformed only in its text, whose bytes the pipeline does not read. */
+/** Returns true if a tweet is malformed only in its text. The pipeline does not read the bytes of the text. */
 function isMalformedTextAlone(bytes: Buffer, end: number): boolean {
   try {
     whole.decode(bytes, 1, end)
@@ -127,7 +127,7 @@ function isMalformedTextAlone(bytes: Buffer, end: number): boolean {
 test('arrays in several blocks, with and without their sizes, are read', () => {
   const value: Tweet = { tweet_id: 1n, user_id: 2n, text: '', hashtags: [], phrases: [], lang: 'en', woeid: 1, bot_score: 0, created_at: 5 }
   const bytes = decodedBody(value)
-  // After two ids and the empty text: two blocks of one hashtag each, the first one with its size.
+  // Inserts, after two ids and the empty text, two blocks of one hashtag each. The first block states its size.
   const blocks = Buffer.from([1, 4, 2, 0x61, 2, 2, 0x62, 0])
   const body = Buffer.concat([bytes.subarray(0, 3), blocks, bytes.subarray(4)])
   expect(termsIn(new TweetBytes(body, 0, body.length))).toEqual(['a', 'b'])
@@ -141,7 +141,7 @@ function decodedBody(value: Tweet): Buffer {
   return bytes.subarray(1 + HEADER_BYTES, bytes.length - 3)
 }
 
-test('tweets of another schema are read, once it is known', () => {
+test('tweets with another schema are read once the schema is known', () => {
   fc.assert(
     fc.property(tweet, (value) => {
       const out = byteWriter()
@@ -157,7 +157,7 @@ test('tweets of another schema are read, once it is known', () => {
   )
 })
 
-test('terms are folded as text would be, and each has its first spelling', () => {
+test('terms are folded like text, and each keeps its first spelling', () => {
   const folded = new FoldedTerms()
   fc.assert(
     fc.property(tweet, (value) => {

@@ -5,7 +5,7 @@ import { HOUR, LONDON, leap, MINUTE, NEW_YORK, newestLists, START, send, UNITED_
 
 const CHICAGO = 2379574
 
-/** Returns the volume and the users of the only term in each region. */
+/** Returns, for each region, the volume and number of users of its only term. */
 function usersIn(driver: TestDriver, ...woeids: number[]): (number | null)[][] {
   const lists = newestLists(driver)
   return woeids.map((woeid) => lists.get(woeid)!.entries.flatMap(({ tweet_volume, users }) => [tweet_volume, users]))
@@ -27,12 +27,12 @@ test.each([
   driver.restart({ wipeState: true })
   send(driver, { user_id: 1n, hashtags: ['sandy'], created_at: driver.now - 2 * MINUTE })
   leap(driver, MINUTE)
-  // The limit of three tweets still applies to the user of the repeated tweet.
+  // The repeated tweet counts only if its user has fewer than three tweets.
   const volume = users * tweets + (tweets < 3 ? 1 : 0)
   expect(usersIn(driver, NEW_YORK)).toEqual([[volume, users]])
 })
 
-test('a user leaves with the last tweet that leaves the window, whichever of them arrived first', () => {
+test('a user leaves when their last tweet leaves the window, regardless of the order of arrival', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   const tweet = (user: number, minutesAgo: number) =>
     send(driver, { user_id: BigInt(user), hashtags: ['sandy'], created_at: driver.now - minutesAgo * MINUTE })
@@ -67,7 +67,7 @@ test('a user counts once in each region, wherever the tweets come from', () => {
   ])
 })
 
-test('the same tweet twice, and tweets in one minute, are one user', () => {
+test('a repeated tweet, and tweets in the same minute, count as one user', () => {
   const driver = testDriver(trends, { startAt: START })
   const tweet = send(driver, { user_id: 7n, hashtags: ['sandy'] })
   send(driver, { ...tweet })

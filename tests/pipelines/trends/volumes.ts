@@ -12,7 +12,7 @@ export function publishedVolumes(driver: TestDriver): TrendVolume[] {
   ]
 }
 
-/** Returns the volumes that the history shows, including all records published since the last call. */
+/** Returns the volumes that the history would show for the records published since the last call. */
 export function historyOf(driver: TestDriver): TrendVolume[] {
   const greatest = new Map<string, TrendVolume>()
   const rows = [...rareRows(driver), ...frequentRows(driver).map((volume) => ({ addsAs: '', volume }))]

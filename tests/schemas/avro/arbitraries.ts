@@ -45,7 +45,8 @@ function unionKey(branch: AvroSchema): unknown {
 }
 
 /**
- * Schemas of every type except int64, which other implementations do not have. Named types have unique names.
+ * Schemas of every type except int64, because other implementations do not have that type. Named types have unique
+ * names.
  */
 export const schemas: fc.Arbitrary<AvroSchema> = shapes.any.map((shape) => withNames(shape))
 
@@ -68,8 +69,8 @@ function withNames(shape: AvroSchema): AvroSchema {
 const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 12 }), fc.string({ unit: 'grapheme', maxLength: 60 }))
 const bytes = fc.uint8Array({ maxLength: 20 }).map((array) => Buffer.from(array))
 /**
- * Limit beyond which avsc rounds the zigzag form of longs. The decoder's own tests compare these longs with the
- * definition.
+ * Beyond this limit, avsc rounds the zigzag form of longs. The decoder's own tests cover larger longs and compare them
+ * with the definition of the format.
  */
 const LARGEST = 2 ** 52
 const safeLong = fc.oneof(
@@ -79,7 +80,7 @@ const safeLong = fc.oneof(
   fc.constantFrom(LARGEST, -LARGEST, 2 ** 31, -(2 ** 31) - 1, 2 ** 34, 2 ** 35 - 1),
 )
 
-/** Returns true if no union of the schema has a branch that could be promoted to another branch. */
+/** Returns true if no branch of any union in the schema could be promoted to another branch of the same union. */
 export function hasDistinctBranches(schema: AvroSchema): boolean {
   if (typeof schema === 'string') return true
   if (Array.isArray(schema)) {
@@ -132,7 +133,8 @@ function values(type: AvroType, depth: number): fc.Arbitrary<unknown> {
     case 'array':
       return depth === 0 ? fc.constant([]) : fc.array(values(type.items, depth - 1), { maxLength: SMALL })
     case 'map':
-      // Other Avro implementations lose the key `__proto__`, because they assign it as an object's prototype.
+      // Excludes the key `__proto__`: other Avro implementations lose it, because assigning it sets an object's
+      // prototype.
       return fc.dictionary(
         text.filter((key) => key !== '__proto__'),
         values(type.values, depth),

@@ -17,7 +17,7 @@ function decoded(schema: AvroSchema, bytes: readonly number[] | Buffer): unknown
   return compileDecoder(schema)(Buffer.from(bytes), 0, bytes.length)
 }
 
-/** Encodes a long by the definition of the format, in BigInt arithmetic. */
+/** Encodes a long as the format defines it, in BigInt arithmetic. */
 function zigzagVarint(value: bigint): number[] {
   let bits = BigInt.asUintN(64, (value << 1n) ^ (value >> 63n))
   const bytes: number[] = []
@@ -84,7 +84,7 @@ describe('64-bit integers', () => {
 })
 
 describe('hostile bytes', () => {
-  /** A count of 2^50 items, so that a loop over them would never end. */
+  /** A count of 2^50 items. A loop over them would practically never end. */
   const huge = zigzagVarint(2n ** 50n)
   const hugeNegative = [...zigzagVarint(-(2n ** 50n)), 0]
 
@@ -98,7 +98,7 @@ describe('hostile bytes', () => {
     expect(() => decoded(schema, hugeNegative)).toThrow(CodecError)
   })
 
-  test('many arrays of nulls share one limit', () => {
+  test('one limit applies to the items of all arrays of nulls together', () => {
     const schema = { type: 'array', items: { type: 'array', items: 'null' } }
     const inner = [...zigzagVarint(60_000n), 0]
     expect(decoded(schema, [2, ...inner, 0])).toHaveLength(1)
@@ -186,7 +186,7 @@ function decoded2(schema: AvroSchema, bytes: Buffer): unknown {
   return compileDecoder(schema)(bytes, 0, bytes.length)
 }
 
-test('errors contain the path', () => {
+test('errors contain the path to the invalid value', () => {
   const schema = {
     type: 'record',
     name: 'a.b.Outer',

@@ -60,7 +60,7 @@ const nested: AvroSchema = {
   ],
 }
 
-test('errors contain the path, and leave the writer unchanged', () => {
+test('errors contain the path to the invalid value, and leave the writer unchanged', () => {
   const out = byteWriter(8)
   out.length = 5
   const write = compileEncoder(nested)
@@ -70,7 +70,7 @@ test('errors contain the path, and leave the writer unchanged', () => {
   expect(out.length).toBe(5)
 })
 
-test('absent fields take their defaults, of every kind', () => {
+test('absent fields take their defaults, for every type of field', () => {
   const bytes = encode(nested, { lines: [] })
   const value = compileDecoder(nested)(bytes, 0, bytes.length)
   expect(value).toEqual({ lines: [], notes: {}, id: 5n, amount: { int: 3 }, raw: Buffer.from([0, 255]), tags: ['B'] })
@@ -83,7 +83,7 @@ test('values that are nested too deeply are refused', () => {
   expect(() => encode(node, circle)).toThrow('nested deeper than 500')
 })
 
-test('a writer that is too small grows at every position', () => {
+test("the writer's buffer grows wherever it turns out to be too small", () => {
   const schema = {
     type: 'record',
     name: 'R',

@@ -252,14 +252,14 @@ test('a value fails to decode if it contains an incompatible record, even one in
   expect(() => read({ A: { b: null, x: 'text' } })).toThrow('.x: string cannot be read as int')
 })
 
-test('a plain long, as a Python producer writes it, can be read as a BigInt', () => {
+test('a plain long, as written by a Python producer, can be read as a BigInt', () => {
   const writer = record({ name: 'tweet_id', type: 'long' }, { name: 'at', type: 'long' })
   const reader = record({ name: 'tweet_id', type: int64 }, { name: 'at', type: { type: 'long', logicalType: 'timestamp-millis' } })
   const bytes = Buffer.from([0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 2])
   expect(compileDecoder(writer, reader)(bytes, 0, bytes.length)).toEqual({ tweet_id: 2n ** 63n - 1n, at: 1 })
 })
 
-/** Returns a reader's schema into which the writer's schema could have evolved. */
+/** Returns a reader schema that the writer schema could have evolved into. */
 function evolved(schema: AvroSchema, choice: () => number): AvroSchema {
   if (typeof schema === 'string') return promoted(schema, choice)
   if (Array.isArray(schema))
@@ -289,8 +289,8 @@ function promoted(type: string, choice: () => number): string {
 }
 
 /**
- * Schemas whose unions have distinct branches. If several branches match, avsc takes the first branch, but this
- * implementation takes the branch of the same type, as Java does.
+ * Schemas whose unions have distinct branches. If several branches match, avsc takes the first one, but this
+ * implementation prefers the branch with the same type, as Java does.
  */
 const evolutions = schemas.filter(hasDistinctBranches).chain((writer) =>
   fc.record({
@@ -316,7 +316,7 @@ test('resolves to the same value as avsc', () => {
   expect(resolved).toBeGreaterThan(500)
 })
 
-test('a default beyond 2^53 is exact as an int64, and refused if a number would round it', () => {
+test('a default beyond 2^53 is exact for an int64, and is refused where a JavaScript number would round it', () => {
   const digits = '9223372036854775807'
   const reader = (attributes: string) =>
     parseJson(`{"type":"record","name":"R","fields":[{"name":"n","type":{"type":"long"${attributes}},"default":${digits}}]}`) as AvroSchema
@@ -326,7 +326,7 @@ test('a default beyond 2^53 is exact as an int64, and refused if a number would 
   expect(() => compileDecoder(writer, reader(''))).toThrow('declare the long as int64')
 })
 
-test('a float may default to a value for which JSON has no number', () => {
+test('the default of a float may be a value that JSON numbers cannot express', () => {
   const reader = {
     type: 'record',
     name: 'R',

@@ -88,7 +88,7 @@ test('a default may match any branch of a union, and a recursive record may have
   )
 })
 
-/** Returns JSON objects that are nested far deeper than a recursive function can follow. */
+/** Returns JSON objects nested far deeper than a recursive function could handle. */
 function deepJson(): unknown {
   let json: unknown = {}
   for (let i = 0; i < 100_000; i++) json = { n: json }
@@ -122,13 +122,13 @@ test.each([
   expect(() => parseSchema(schema as AvroSchema)).toThrow(reason)
 })
 
-test('unions do not try all combinations of branches on a default that is too deep', () => {
+test('a default that is nested too deeply does not make unions try all combinations of branches', () => {
   const fields = [{ name: 'next', type: ['A', 'B'], default: {} }]
   const b = { type: 'record', name: 'B', fields }
   const a = { type: 'record', name: 'A', fields: [{ name: 'b', type: ['null', b], default: null }, ...fields] }
   expect(() => parseSchema(a as AvroSchema)).toThrow(/default is nested deeper than 200/)
 })
 
-test('the size of a type that is reached by many paths is computed once', () => {
+test('the size of a type is computed only once, even if many paths lead to it', () => {
   expect(minimumBytes(parseSchema(doubling(60, {})))).toBe(2 ** 60)
 })

@@ -11,7 +11,7 @@ import {
 
 const LARGEST_PRODUCT = 2 ** 45 - 1
 
-test('a command and an attempt give one id of 45 bits, and other attempts other ids', () => {
+test('a command and an attempt determine an id of 45 bits, and different attempts give different ids', () => {
   const ids = Array.from({ length: 2_000 }, (_, i) => productIdOf(`command-${i}`, i % 3))
   expect(ids.every(isProductId)).toBe(true)
   expect(new Set(ids).size).toBe(ids.length)
@@ -33,7 +33,7 @@ test.each([1, 7, 123_456_789, LARGEST_PRODUCT])('variants of product %d lead bac
 test('refuses numbers that no variant or product can have', () => {
   for (const number of [0, 256, 1.5, -1, Number.NaN]) expect(() => variantIdOf(7, number)).toThrow(RangeError)
   for (const product of [0, 2 ** 45, 1.5, -1, Number.NaN]) expect(() => variantIdOf(product, 1)).toThrow(RangeError)
-  // The invalid ids have the number zero, have no product, or exceed 53 bits.
+  // These ids are invalid: their number is zero, they have no product, or they exceed 53 bits.
   for (const id of [256, 7 * 256, 255, 0, -1, 2 ** 53 + 2, 1.5]) expect(placeOfVariant(id)).toBeUndefined()
 })
 

@@ -4,20 +4,20 @@ import { expect, test } from 'vitest'
 import { canonicalEmail, canonicalId, canonicalIp, canonicalPhone } from '../../../schemas/fraud/canonical.ts'
 
 const GROUPS = 8
-/** An address as its eight groups of 16 bits; many are 0, so that runs of zeros occur. */
+/** An IPv6 address as its eight groups of 16 bits. Many groups are 0, so that runs of zeros occur. */
 const groups = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff })), { minLength: GROUPS, maxLength: GROUPS })
 
-test('an id is compared without surrounding white space', () => {
+test('ids are compared without surrounding white space', () => {
   expect(canonicalId(' u 1\n')).toBe('u 1')
   expect(canonicalId('U1')).not.toBe(canonicalId('u1'))
 })
 
-test('an e-mail address is compared without case, white space around it and forms of its accents', () => {
+test('e-mail addresses are compared without regard to case, surrounding white space and Unicode normalization', () => {
   expect(canonicalEmail(' Jos\u00e9@Example.COM ')).toBe('jos\u00e9@example.com')
   expect(canonicalEmail('Jose\u0301@example.com')).toBe('jos\u00e9@example.com')
 })
 
-test('a phone number is compared without grouping characters', () => {
+test('phone numbers are compared without grouping characters', () => {
   expect(canonicalPhone(' +49 (0)170/123-45.6 ')).toBe('+490170123456')
 })
 
@@ -66,7 +66,7 @@ test('an IPv4 address has the same canonical form when it is mapped into IPv6', 
   )
 })
 
-test('a canonical form is its own canonical form', () => {
+test('canonicalizing a canonical form does not change it', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.emailAddress()), (text) => {
       for (const canonical of [canonicalId, canonicalEmail, canonicalPhone]) expect(canonical(canonical(text))).toBe(canonical(text))

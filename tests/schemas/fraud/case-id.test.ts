@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { newestFirst, nextCaseId, partitionOfCase } from '../../../schemas/fraud/cases/case-id.ts'
 import { NOON } from './payments.ts'
 
-test('ids grow, whatever the clock does, and name their partition', () => {
+test('ids increase even if the clock goes backwards, and contain their partition', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: -5, max: 2 }), { maxLength: 200 }), fc.integer({ min: 0, max: 1_023 }), (steps, partition) => {
       let now = NOON
@@ -19,7 +19,7 @@ test('ids grow, whatever the clock does, and name their partition', () => {
   )
 })
 
-test('ids of a full millisecond continue in the next one', () => {
+test('when a millisecond has used up its ids, they continue in the next millisecond', () => {
   const ids = new Set<string>()
   let last: string | undefined
   for (let made = 0; made < 10_000; made++) {
@@ -30,7 +30,7 @@ test('ids of a full millisecond continue in the next one', () => {
   expect(partitionOfCase(last!)).toBe(3)
 })
 
-test('ids of different partitions differ, exceed 2^53 and have the order of time', () => {
+test('ids from different partitions differ, exceed 2^53 and sort by time', () => {
   const ids = [nextCaseId(undefined, NOON, 0), nextCaseId(undefined, NOON, 1), nextCaseId(undefined, NOON + 1, 0)]
   expect(new Set(ids).size).toBe(3)
   for (const id of ids) expect(BigInt(id) > 2n ** 53n).toBe(true)

@@ -73,7 +73,7 @@ test.each<Row>([
   }
 })
 
-test('the mean and the deviation cover the whole history, not only the windows', () => {
+test('the mean and the standard deviation cover the whole history, not only the windows', () => {
   const earlier = [1, 2, 3, 4].map((amount, index) => pay({ amount, at: NOON - (100 - index) * DAY }))
   expect(featuresAfter(earlier, { amount: 10 })).toMatchObject({ user_txn_count: 4, user_avg_amount: 2.5, user_velocity_7d: 0 })
 })
@@ -105,7 +105,7 @@ test.each([
   expect(features.geo_impossible_travel).toBe(isImpossible)
 })
 
-test('exactly 100 km and exactly the possible distance are not impossible', () => {
+test('exactly 100 km, and exactly the greatest possible distance, do not count as impossible travel', () => {
   const degree = (6_371 * Math.PI) / 180
   const north = (km: number) => [km / degree, 0] as const
   const at = (km: number, minutes: number) => featuresAfter([pay({ at: minutesAgo(minutes), place: [0, 0] })], { place: north(km) })
@@ -115,7 +115,7 @@ test('exactly 100 km and exactly the possible distance are not impossible', () =
   expect(at(900.1, 60)).toMatchObject({ geo_impossible_travel: true, geo_travel_severity: 1 })
 })
 
-test('the last place is the last known one before the transaction, by time', () => {
+test('the last place is the latest known place before the time of the transaction', () => {
   const earlier = [
     pay({ at: minutesAgo(50), place: LOS_ANGELES }),
     pay({ at: minutesAgo(60), place: LONDON }),
@@ -163,7 +163,7 @@ test.each<Row>([
   expect(featuresAfter(earlier.map(pay), now)).toMatchObject(expected)
 })
 
-test('distinct entities count by the windows of their fields', () => {
+test('distinct entities are counted in the windows of their fields', () => {
   const earlier = [
     pay({ device: 'd1', ip: '192.0.2.1', merchant: 'm1', card: 'c1', at: NOON - 6 * DAY }),
     pay({ device: 'd2', ip: '192.0.2.2', merchant: 'm2', card: 'c1', at: NOON - HOUR }),
@@ -224,7 +224,7 @@ test('a transaction counts once, whether it is in the profile, in flight or both
   })
 })
 
-test('the transaction in hand does not count, even when an earlier attempt is in the profile', () => {
+test('the current transaction is not counted, even if an earlier attempt is in the profile', () => {
   const now = pay({ id: 'again' })
   expect(featuresOf(now, NO_IP_FACTS, lookedUp(now, [pay({ at: minutesAgo(1) }), now])).features).toMatchObject({
     user_velocity_1h: 1,
@@ -232,7 +232,7 @@ test('the transaction in hand does not count, even when an earlier attempt is in
   })
 })
 
-test('seconds in flight count in the windows and in the lifetime', () => {
+test('in-flight sums per second count in the windows and in the lifetime', () => {
   const now = pay({ amount: 3 })
   const seconds = [{ at: NOON - 2 * SECOND, count: 300, units: 300 * 20_000 }]
   const user = { profile: undefined, inFlight: eventsOf(pay({ at: NOON - SECOND })).map(({ event }) => event), inFlightSeconds: seconds }
@@ -241,7 +241,7 @@ test('seconds in flight count in the windows and in the lifetime', () => {
   expect(features.user_avg_amount).toBeCloseTo(610 / 301, 9)
 })
 
-test('an entity without history is new, and one whose look-up failed is missing and named', () => {
+test('an entity without history counts as new, and an entity whose look-up failed counts as missing and is named', () => {
   const now = pay({ device: 'd1', merchant: 'm1', ip: '192.0.2.1' })
   const { features, failed } = featuresOf(now, NO_IP_FACTS, { ...lookedUp(now, []), user: 'failed', ip: 'failed' })
   expect(failed).toEqual(['user', 'ip'])
@@ -262,7 +262,7 @@ test('an entity without history is new, and one whose look-up failed is missing 
   })
 })
 
-test('an entity that the request does not name is missing and has not failed', () => {
+test('an entity that the request does not name counts as missing, but not as failed', () => {
   const now = pay()
   const { features, failed } = featuresOf(now, NO_IP_FACTS, { ...lookedUp(now, []), device: 'failed' })
   expect(failed).toEqual([])

@@ -17,7 +17,7 @@ test.each([
   const ids = texts.map(hash48)
   expect(new Set(ids).size).toBe(COUNT)
   for (const id of ids) if (!Number.isInteger(id) || id < 0 || id >= 2 ** 48) throw new Error(`${id} has no 48 bits`)
-  // Random 32-bit numbers would have five collisions.
+  // Random 32-bit numbers would have about five collisions.
   expect(COUNT - new Set(texts.map(hash32)).size).toBeLessThan(25)
 })
 
@@ -29,7 +29,7 @@ test('each bit of a hash is set for half of the texts', () => {
   }
 })
 
-test('hashes stay the same, because profiles contain them', () => {
+test('hashes never change, because stored profiles contain them', () => {
   expect(['', 'a', 'txn-1', 'ü😀'].map(hash48)).toMatchInlineSnapshot(`
     [
       259676737573696,
@@ -40,7 +40,7 @@ test('hashes stay the same, because profiles contain them', () => {
   `)
 })
 
-test('keys of profiles keep ids with colons', () => {
+test('profile keys preserve ids that contain colons', () => {
   expect(parseEntityKey(entityKey('ip', '2001:db8::1'))).toEqual({ kind: 'ip', id: '2001:db8::1' })
   expect(() => parseEntityKey('nobody:1')).toThrow('is not the key of a profile')
 })

@@ -8,8 +8,8 @@ import '../../property-limit.ts'
 import { DAY, lookedUp, NO_IP_FACTS, NOON, pay, profileOf } from './payments.ts'
 
 /**
- * Where a transaction is stored: in the profile, in flight, or in both. It is in both places from the time at which a
- * repeated request adds it again until the sink removes it.
+ * Where a transaction is stored: in the profile, in flight, or both. It is in both places when a repeated request has
+ * added it again and the sink has not removed it yet.
  */
 const PLACES = ['profile', 'flight', 'both'] as const
 
@@ -35,7 +35,7 @@ function lookedUpFrom(now: FraudRequest, profile: readonly FraudRequest[], fligh
   return found
 }
 
-/** Rounds numbers, because the last digits of mean and deviation depend on the order of additions. */
+/** Rounds numbers, because the last digits of the mean and the standard deviation depend on the order of additions. */
 function rounded(features: FraudFeatures): Record<string, unknown> {
   const round = (value: unknown) => (typeof value === 'number' ? Number(value.toPrecision(9)) : value)
   return Object.fromEntries(Object.entries(features).map(([name, value]) => [name, round(value)]))
@@ -57,7 +57,8 @@ test('features do not depend on how far the profile lags behind', () => {
         }),
       )
       const now = pay({ id: 'now', user: 'u1', device: 'd0', card: 'c1', place: [0, 0] })
-      // A transaction in both places is recognised as a repetition only if the profile still lists it individually.
+      // If a transaction is in both places, it is recognised as the same transaction only while the profile still lists
+      // it individually.
       const whereOf = (index: number) => (made[index].where === 'both' && made[index].ago > DAY - 60_000 ? 'flight' : made[index].where)
       const inPlace = (...places: readonly (typeof PLACES)[number][]) => requests.filter((_, index) => places.includes(whereOf(index)))
       const lagging = lookedUpFrom(now, inPlace('profile', 'both'), [...inPlace('both', 'flight'), now])

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import currencies from '../../../schemas/fraud/currencies.json' with { type: 'json' }
 import { isCurrency, unitsOf, usdOf } from '../../../schemas/fraud/money.ts'
 
-/** ISO codes that are not used in payments: metals, bonds, special drawing rights, tests and "no currency". */
+/** ISO codes that are not used for payments: metals, bonds, special drawing rights, tests and "no currency". */
 const NO_MONEY = new Set(['XAG', 'XAU', 'XBA', 'XBB', 'XBC', 'XBD', 'XDR', 'XPD', 'XPT', 'XSU', 'XTS', 'XUA', 'XXX'])
 
-test('the table has the currencies that people pay with, and only codes of three letters', () => {
+test('the table contains all currencies used for payments, and only codes of three letters', () => {
   const codes = Object.keys(currencies.usd_per_unit)
   for (const code of codes) expect(code).toMatch(/^[A-Z]{3}$/)
   expect(codes.length).toBeGreaterThan(150)

@@ -40,7 +40,7 @@ function packedFold(profile: PackedProfile | undefined, kind: EntityKind, reques
   return folded
 }
 
-/** Folds the decoded profile, as the API does. */
+/** Adds transactions to the decoded profile, as the API does. */
 function decodedFold(profile: FraudProfile, kind: EntityKind, requests: readonly FraudRequest[]): FraudProfile {
   const events = requests.flatMap((request) => eventsOf(request).flatMap((one) => (one.kind === kind ? [one.event] : [])))
   const included = kind === 'merchant' ? Buffer.alloc(0) : packEvents(events)
@@ -97,30 +97,33 @@ test.each(ENTITY_KINDS)(
   },
 )
 
-test.each(ENTITY_KINDS)('many transactions, one or several at a time, some twice, pass all limits of a profile: %s', (kind) => {
-  let packed: PackedProfile | undefined
-  let decoded = NEW_PROFILE
-  for (let index = 0; index < 1_500; ) {
-    const size = index % 7 === 0 ? 40 : 1
-    const requests = Array.from({ length: size }, (_, step) => {
-      const number = index + step
-      const others = { user: `u${number % 90}`, device: `d${number}`, ip: `i${number}`, card: `c${number % 300}`, merchant: `m${number}` }
-      return pay({
-        id: `t${number - (number % 10 === 9 ? 1 : 0)}`,
-        at: NOON + number * 11 * MINUTE,
-        amount: number,
-        place: [1, 2],
-        ...others,
-        [kind]: 'it',
+test.each(ENTITY_KINDS)(
+  'packed and decoded profiles agree beyond all limits of a profile, with repeated transactions and in batches: %s',
+  (kind) => {
+    let packed: PackedProfile | undefined
+    let decoded = NEW_PROFILE
+    for (let index = 0; index < 1_500; ) {
+      const size = index % 7 === 0 ? 40 : 1
+      const requests = Array.from({ length: size }, (_, step) => {
+        const number = index + step
+        const others = { user: `u${number % 90}`, device: `d${number}`, ip: `i${number}`, card: `c${number % 300}`, merchant: `m${number}` }
+        return pay({
+          id: `t${number - (number % 10 === 9 ? 1 : 0)}`,
+          at: NOON + number * 11 * MINUTE,
+          amount: number,
+          place: [1, 2],
+          ...others,
+          [kind]: 'it',
+        })
       })
-    })
-    packed = packedFold(packed, kind, requests)
-    decoded = decodedFold(decoded, kind, requests)
-    index += size
-  }
-  expect(unpackProfile(packed!)).toEqual(decoded)
-  expect(decoded.txn_count).toBeGreaterThan(1_000)
-})
+      packed = packedFold(packed, kind, requests)
+      decoded = decodedFold(decoded, kind, requests)
+      index += size
+    }
+    expect(unpackProfile(packed!)).toEqual(decoded)
+    expect(decoded.txn_count).toBeGreaterThan(1_000)
+  },
+)
 
 test('the store and the view get the same bytes as from a decoded profile', () => {
   const requests = [pay({ device: 'd1' }), pay({ device: 'd1', at: NOON + 1 })]
@@ -155,7 +158,7 @@ test('bytes that are not a profile are refused', () => {
   expect(() => codec.decode(Buffer.concat([whole, Buffer.alloc(1)]), 0, whole.length + 1)).toThrow('1 bytes are left')
 })
 
-test('what a sweep needs of a profile is read from its bytes', () => {
+test('a sweep reads what it needs directly from the bytes of a profile', () => {
   const packed = packedFold(undefined, 'card', [pay({ card: 'c1' })])
   expect(parseProfile(packed)).toMatchObject({ newest_at: NOON, fraud_count: 0, txn_count: 1 })
 })

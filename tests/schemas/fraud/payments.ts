@@ -64,7 +64,7 @@ export function profileOf(kind: EntityKind, entityId: string, requests: readonly
   )
 }
 
-/** Returns the look-ups for a transaction after the transactions in `earlier` have been scored and folded. */
+/** Returns the look-ups for a transaction. The transactions in `earlier` have been scored and folded before. */
 export function lookedUp(request: FraudRequest, earlier: readonly FraudRequest[]): Enrichments {
   const ids = entitiesOf(request)
   const found = {} as Record<EntityKind, Enrichments[EntityKind]>
@@ -75,7 +75,7 @@ export function lookedUp(request: FraudRequest, earlier: readonly FraudRequest[]
   return found
 }
 
-/** Features of a transaction after earlier ones. */
+/** Returns the features of a transaction that follows the given earlier transactions. */
 export function featuresAfter(earlier: readonly FraudRequest[], payment: Payment, ip: FraudIpFacts = NO_IP_FACTS): FraudFeatures {
   const request = pay(payment)
   return featuresOf(request, ip, lookedUp(request, earlier)).features

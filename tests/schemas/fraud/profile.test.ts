@@ -20,7 +20,7 @@ const WINDOWS = [HOUR, DAY, 7 * DAY]
 const IDS = { user: 'u1', device: 'd1', ip: '192.0.2.1', card: 'c1', merchant: 'm1' } as const
 const KINDS = ['user', 'device', 'ip', 'card'] as const
 
-/** Generates transactions that have five common entities, and also other entities. */
+/** Generates transactions. Many have one of five common entities, and the others have further entities. */
 const transactions = (most: number, spreadMs: number) =>
   fc.array(
     fc.record({
@@ -58,7 +58,7 @@ function inBatches(kind: EntityKind, requests: readonly FraudRequest[], sizes: r
   return profileOf(kind, IDS[kind], rest, profile)
 }
 
-/** Rounding depends on the order. */
+/** Leaves out the fields whose rounding depends on the order of transactions. */
 function withoutRounding({ mean_usd, m2_usd, ...exact }: FraudProfile) {
   return exact
 }
@@ -93,8 +93,8 @@ test('transactions in any order and any batches give the same profile', () => {
 })
 
 /**
- * Sorts the sightings of a profile and removes the times of first sightings, which profiles forget after a long
- * absence.
+ * Sorts the sightings of a profile, and removes the times of first sightings, because profiles forget these times after
+ * a long absence.
  */
 function sightingsAside(profile: FraudProfile) {
   const sorted = (rows: Buffer) =>
@@ -103,7 +103,7 @@ function sightingsAside(profile: FraudProfile) {
   return { ...rest, seen: [users, devices, ips, cards, merchants].map(sorted) }
 }
 
-test('a folded profile says what a list of all transactions says', () => {
+test('a folded profile gives the same sums as a list of all transactions', () => {
   fc.assert(
     fc.property(transactions(150, 8 * DAY), fc.integer({ min: 0, max: 2 * HOUR }), (made, later) => {
       const requests = requestsOf(made)
@@ -115,7 +115,8 @@ test('a folded profile says what a list of all transactions says', () => {
         const sums = sumsOf(profile, { t, id: NOBODY }, WINDOWS)
         for (const [index, windowMs] of WINDOWS.entries()) {
           const exact = naive.within(t, windowMs)
-          // A user's week is exact. For other entities, the part before the last day consists of two-hour sums.
+          // For users, the week is exact. For other entities, everything before the last day is in sums of two hours,
+          // so the window may include up to two hours more.
           const most = kind === 'user' || windowMs < 7 * DAY ? exact : naive.within(t, windowMs + 2 * HOUR)
           expect(sums[index].count).toBeGreaterThanOrEqual(exact.count)
           expect(sums[index].count).toBeLessThanOrEqual(most.count)
@@ -132,7 +133,7 @@ test('a folded profile says what a list of all transactions says', () => {
   )
 })
 
-test('late transactions see what was before them', () => {
+test('late transactions see only what was before them', () => {
   fc.assert(
     fc.property(transactions(80, 2 * DAY), fc.integer({ min: 0, max: DAY }), (made, earlier) => {
       const requests = requestsOf(made)
@@ -184,7 +185,7 @@ test.each([
   expect(profiles[0].txn_count).toBe(3_000)
 })
 
-test('exactly 512 transactions are exact, and the next one moves the oldest into a sum', () => {
+test('a profile lists 512 transactions individually, and the next one moves the oldest into a sum', () => {
   const requests = Array.from({ length: 513 }, (_, index) => pay({ at: NOON - HOUR + index * SECOND_STEP, amount: 1 }))
   const full = profileOf('user', 'u1', requests.slice(0, 512))
   expect([eventCount(full.events), full.sums.length]).toEqual([512, 0])
@@ -196,28 +197,28 @@ test('exactly 512 transactions are exact, and the next one moves the oldest into
 
 const SECOND_STEP = 7_000
 
-test('a transaction older than everything kept counts only in the lifetime', () => {
+test('a transaction older than everything in the profile counts only in the lifetime', () => {
   const profile = profileOf('user', 'u1', [pay({ at: NOON, amount: 5 }), pay({ at: NOON - 8 * DAY, amount: 7, device: 'd1' })])
   expect(profile).toMatchObject({ txn_count: 2, first_seen: NOON - 8 * DAY, mean_usd: 6 })
   expect(eventCount(profile.events)).toBe(1)
   expect(sumsOf(profile, { t: NOON, id: NOBODY }, WINDOWS)).toMatchObject([{ count: 1 }, { count: 1 }, { count: 1 }])
 })
 
-test('a profile that holds a transaction does not count it again', () => {
+test('a profile does not count a transaction twice', () => {
   const [first, second] = [pay({ at: NOON }), pay({ at: NOON, amount: 3 })]
   const once = profileOf('user', 'u1', [first, second])
   expect(profileOf('user', 'u1', [second, first, first], once)).toBe(once)
   expect(profileOf('user', 'u1', [first, first, second])).toEqual(once)
 })
 
-test('folding leaves the given profile as it is', () => {
+test('folding does not modify the given profile', () => {
   const before = profileOf('user', 'u1', [pay({ device: 'd1', at: NOON - HOUR, place: [1, 1] })])
   const copy = structuredClone(profileBytes(before))
   profileOf('user', 'u1', [pay({ device: 'd1', at: NOON, place: [2, 2] }), pay({ at: NOON - 2 * HOUR, device: 'd1' })], before)
   expect(profileBytes(before)).toEqual(Buffer.from(copy))
 })
 
-test('the newest places are kept, whatever the order', () => {
+test('the newest places are kept, regardless of the order in which they arrive', () => {
   const requests = Array.from({ length: 20 }, (_, index) => pay({ at: NOON - ((index * 7) % 20) * MINUTE, place: [index, index] }))
   const profile = profileOf('user', 'u1', requests)
   expect(placeBefore(profile.places, NOON)).toEqual({ at: NOON, lat: 0, lng: 0 })
@@ -225,7 +226,7 @@ test('the newest places are kept, whatever the order', () => {
   expect(placeBefore(profile.places, NOON - 8 * MINUTE)).toBeUndefined()
 })
 
-test('a device that everybody uses lists the newest 32 users and counts up to 128', () => {
+test('the profile of a device used by everybody lists the newest 32 users and counts up to 128', () => {
   const requests = Array.from({ length: 300 }, (_, index) => pay({ device: 'd1', user: `user-${index}`, at: NOON - index * 1_000 }))
   const profile = profileOf('device', 'd1', requests)
   expect(profile.user_ids.map(({ user_id }) => user_id)).toEqual(Array.from({ length: 32 }, (_, index) => `user-${index}`))
@@ -239,7 +240,7 @@ test('a device that everybody uses lists the newest 32 users and counts up to 12
   expect(reversed.user_ids).toEqual(profile.user_ids)
 })
 
-test('sizes: an ordinary week of a user fits into 2 KB, and the greatest profile into 32 KB', () => {
+test('an ordinary week of a user fits into 2 KB, and the largest profile fits into 32 KB', () => {
   const week = Array.from({ length: 35 }, (_, index) =>
     pay({
       at: NOON - index * 5 * HOUR - index * 1_234,
@@ -265,7 +266,7 @@ test('sizes: an ordinary week of a user fits into 2 KB, and the greatest profile
   expect(profileBytes(profileOf('ip', '192.0.2.1', busy)).length).toBeLessThan(32_768)
 })
 
-test('bytes keep a profile, and those of another version are not read', () => {
+test('a profile survives encoding and decoding, and bytes of another version are refused', () => {
   const profile = profileOf('device', 'd1', [pay({ device: 'd1', ip: '192.0.2.1', card: 'c1' })])
   const bytes = profileBytes(profile)
   expect(profileFromBytes(bytes)).toEqual(profile)

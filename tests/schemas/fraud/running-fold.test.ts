@@ -9,7 +9,7 @@ import '../../property-limit.ts'
 import { DAY, HOUR, NOON } from './payments.ts'
 import { comparable } from './profile-contents.ts'
 
-/** A user's profile with limits that a few transactions reach. */
+/** A user's profile whose limits are so low that a few transactions reach them. */
 const SMALL: ProfileShape = {
   ...PROFILE_SHAPES.user,
   mostEvents: 6,
@@ -47,7 +47,7 @@ const events = (firstId: number, maxLength: number) =>
       ),
     )
 
-test('a running fold gives the profile of a single fold, also beyond the limits of the profile', () => {
+test('a running fold gives the same profile as a single fold, even beyond the limits of the profile', () => {
   const histories = fc.tuple(
     events(0, 30),
     events(1_000, 40),

@@ -28,7 +28,7 @@ test('the topics have the names and the partitions of the specification in produ
   expect([matchEvents.name, stackRefillRequests.name]).toEqual(['match-events', 'stack-refill-requests'])
 })
 
-test('all topics that one task or one view of a user reads have as many partitions as the swipes', () => {
+test('all topics that one task or one view of a user reads have the same number of partitions as the swipes', () => {
   const byUser = [matchProfileCommands, matchProfiles, matchSeen, matchRelations, matchSwipes, matchNotifications, stackRefillRequests]
   expect(new Set(byUser.map(({ productionPartitions }) => productionPartitions))).toEqual(new Set([200]))
   expect(new Set(byUser.map(({ partitions }) => partitions))).toEqual(new Set([swipeEvents.partitions]))
@@ -41,7 +41,7 @@ test('events are kept for a week, rows of swipes for 90 days, and rows of matche
   expect(matchesTable.ttl).toBeUndefined()
 })
 
-test('no data about a deleted user stays for an hour in topics with profiles or places, and only ids stay for a week in others', () => {
+test('data about a deleted user is gone from topics with profiles or places within an hour; other topics keep only ids, for a week', () => {
   const specs = new Map(topicSpecs('local').map((spec) => [spec.name, spec]))
   const minutes = (name: string, setting: string) => Number(specs.get(name)?.config?.[setting]) / 60_000
   const places = ['match-profile-commands', 'location-updates', 'match-users-located-repartition']

@@ -60,7 +60,7 @@ function outcomeOf<T>(codec: Codec<T>, bytes: Buffer, content: (value: T) => unk
   }
 }
 
-test('the bytes have the fields of the list and its best entries, whatever the id of its schema', () => {
+test('the bytes contain the fields of the list and its best entries, whatever the schema id', () => {
   fc.assert(
     fc.property(lists, fc.constantFrom(3, 4), fc.nat(6), (list, schemaId, count) => {
       const bytes = encoded(list)
@@ -90,7 +90,8 @@ test('entries in several blocks are read, and blocks with a wrong size are refus
   const one = { woeid: 1, window_end: 0, source: 'pipeline', missing_partitions: 0 } as const
   const [entry] = fc.sample(entries, { numRuns: 1, seed: 5 })
   const bytes = encoded({ ...one, entries: [entry] })
-  // The head has a byte for each of the four fields and for the number of entries, and the list ends with a 0.
+  // The head consists of one byte for each of the four fields and one for the number of entries. The list ends with a
+  // 0.
   const item = bytes.subarray(HEADER_BYTES + 5, -1)
   const size = byteWriter()
   whole.encode({ ...one, window_end: item.length, entries: [] }, size)

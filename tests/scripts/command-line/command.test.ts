@@ -53,7 +53,7 @@ test('applies defaults to omitted options', () => {
   })
 })
 
-test('parses every kind of value in both forms, and uses the last of repeated single values', () => {
+test('parses every kind of value in both forms, and uses the last value if a single-valued option is repeated', () => {
   const args = [
     '--rate=2.5',
     'a',

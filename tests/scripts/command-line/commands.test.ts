@@ -13,7 +13,7 @@ const BY_HAND = ['scripts/places.ts', 'bench/kafka-transport.ts']
 const FILES = [...Object.values(TASKS).map(({ file }) => file), ...BY_HAND]
 const NAMES = [...Object.keys(TASKS), ...BY_HAND]
 const WRONG_OPTION = '--no-such-option'
-/** Node's compile cache. Without it, compiling takes more than half of the CPU time of each process. */
+/** Node's compile cache. Without the cache, compiling takes more than half of each process's CPU time. */
 const { NODE_COMPILE_CACHE } = process.env
 
 const empty = mkdtempSync(join(tmpdir(), 'millrace-help-'))
@@ -47,7 +47,7 @@ test('without a command, and with --help, it lists all commands with their descr
   for (const [name, { does }] of Object.entries(TASKS)) expect(help.stdout).toMatch(new RegExp(`^  ${name} +${does}$`, 'm'))
 })
 
-test('every npm script is a command, and replaces its shell so that signals for npm reach the command', () => {
+test('every npm script runs a command with exec, so that signals to npm reach the command', () => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
   const called = Object.values(scripts).map((line) => /^exec node scripts\/run\.mjs (\S+)$/.exec(line)?.[1])
   expect(new Set(called)).toEqual(new Set(Object.keys(TASKS)))
@@ -67,7 +67,7 @@ describe.each(NAMES)('%s', (name) => {
 })
 
 describe.each(FILES)('%s', (file) => {
-  test('reads the command line only through its declaration', () => {
+  test('parses the command line only through its declaration', () => {
     const source = readFileSync(join(ROOT, file), 'utf8')
     expect(source).toMatch(/commandLine\(declaration\)/)
     expect(source).not.toMatch(/parseArgs\(/)
@@ -102,7 +102,7 @@ test('a benchmark without its public data says in one line what is missing and w
   expect(stderr).toMatch(/^millrace: .*languages.* is missing\. .*highlight\.js.* MILLRACE_DATA .*\n$/)
 })
 
-test('status ends quietly when the reader of its output has gone', async () => {
+test('status ends quietly when the reader of its output closes the pipe', async () => {
   const child = spawn(process.execPath, [join(ROOT, 'deploy/local/status.ts')], {
     env: { MILLRACE_HOME: home },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -114,7 +114,7 @@ test('status ends quietly when the reader of its output has gone', async () => {
   expect(stderr).toBe('')
 })
 
-/** Returns the packages that a file and the files that it loads import. */
+/** Returns the packages imported by a file or by any file that it loads. */
 function packagesOf(file: string, seen = new Set<string>()): string[] {
   if (seen.has(file)) return []
   seen.add(file)

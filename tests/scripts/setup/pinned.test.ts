@@ -37,7 +37,7 @@ function install(expected: Readonly<Record<string, string>>, served: Readonly<Re
   return { message: stdout, tools, calls: readFileSync(calls, 'utf8').trim().split('\n') }
 }
 
-test('packages with the pinned hashes are installed from the tarballs that were checked', () => {
+test('packages with the pinned hashes are installed from exactly the tarballs that were verified', () => {
   const contents = { node: 'a binary', npm: 'a script' }
   const { message, tools, calls } = install(contents, contents)
   expect(message).toBe('')

@@ -2,9 +2,9 @@ import { provisionTopics, topicSpecs } from '../../../deploy/local/provision.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
 
 /**
- * Provisions given servers. The topics of one service get the partitions of production, and all other topics get one
- * partition, because a small broker would need minutes for the hundreds of partitions in production. Prints what
- * production would create for the service.
+ * Creates the topics of all services on the given brokers. Topics of one service get the partition counts of
+ * production. All other topics get one partition, because a small broker would need minutes for the hundreds of
+ * partitions in production. Prints what production would create for that service.
  */
 const [brokers, registry, ...names] = process.argv.slice(2)
 const isOfService = ({ name }: { readonly name: string }) => names.some((prefix) => name.startsWith(prefix))

@@ -20,7 +20,7 @@ import {
   writeInt64,
 } from '../../../kafka/record-batch/format.ts'
 
-/** A batch in a log, in the form in which its producer sent it. */
+/** A batch in a log, exactly as its producer sent it. */
 export interface Batch {
   readonly baseOffset: number
   readonly lastOffset: number
@@ -59,7 +59,7 @@ export function recordsOf({ bytes }: Batch): BatchRecord[] {
     return (value >>> 1) ^ -(value & 1)
   }
 
-  /** Passes a varint of any length. */
+  /** Skips a varint of any length. */
   function skipVarint(): void {
     while (bytes[at++] >= 0x80);
   }
@@ -78,14 +78,12 @@ export function recordsOf({ bytes }: Batch): BatchRecord[] {
   })
 }
 
-/** Compressed batches are not compacted here. */
+/** Returns true if the batch is compressed. The simulated brokers do not compact such batches. */
 export function isCompressed({ bytes }: Batch): boolean {
   return (bytes.readInt16BE(ATTRIBUTES_AT) & COMPRESSION_MASK) !== 0
 }
 
-/**
- * Returns the batch with a part of its records. The result keeps the offsets and sequence numbers of the whole batch.
- */
+/** Returns the batch with only some of its records. It keeps the offsets and sequence numbers of the whole batch. */
 export function withRecords(batch: Batch, records: readonly BatchRecord[]): Batch {
   const bytes = Buffer.concat([batch.bytes.subarray(0, RECORDS_AT), ...records.map((record) => record.bytes)])
   bytes.writeInt32BE(bytes.length - LENGTH_PREFIX_BYTES, BATCH_LENGTH_AT)
@@ -95,8 +93,8 @@ export function withRecords(batch: Batch, records: readonly BatchRecord[]): Batc
 }
 
 /**
- * The bytes of the record in a marker's batch: length, attributes, two deltas, the key (version and type), the value
- * (version and coordinator epoch), no headers.
+ * The bytes of the record in a marker's batch: length, attributes, two deltas, key (version and type), value (version
+ * and coordinator epoch), and no headers.
  */
 const MARKER_RECORD = Buffer.from([32, 0, 0, 0, 8, 0, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0])
 const MARKER_TYPE_AT = 8

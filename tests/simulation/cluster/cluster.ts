@@ -11,13 +11,13 @@ import { type Knowledge, type Leadership, type Trouble, troubledBrokers } from '
 
 /** How long the controller takes to choose another leader for a partition of a crashed broker, ms. */
 const ELECTION_MS = [20, 400] as const
-/** How long a new coordinator reads its log, ms. */
+/** How long a new coordinator takes to read its log, ms. */
 const LOADING_MS = [0, 150] as const
 /** How long the replicas take to copy a batch, ms. */
 const REPLICATION_MS = [0.1, 4] as const
 /**
- * Range of the errors of the brokers' clocks, ms; positive if a clock is ahead. Some topics get their timestamps from
- * these clocks.
+ * Range of the brokers' clock errors, ms; positive if a clock is ahead. Some topics get their timestamps from these
+ * clocks.
  */
 const CLOCK_MS = [-400, 400] as const
 const PORT = 9_092
@@ -30,7 +30,7 @@ export interface TopicState {
   readonly logs: PartitionLog[]
 }
 
-/** The state that all request handlers share: the cluster as its brokers know it. */
+/** The cluster as its brokers know it. All request handlers share this state. */
 export interface Cluster {
   readonly scheduler: Scheduler
   readonly brokers: readonly SimulatedBroker[]
@@ -44,19 +44,21 @@ export interface Cluster {
   coordinator(kind: CoordinatorKind, key: string): SimulatedBroker | undefined
   /** Throws unless the broker is the coordinator and has finished reading the coordinator's log. */
   checkCoordinator(kind: CoordinatorKind, key: string, broker: SimulatedBroker): void
-  /** Makes the replicas copy all batches that the leader has at the moment. */
+  /** Makes the replicas copy all batches that the leader currently has. */
   replicate(log: PartitionLog): void
   /**
-   * Returns the leaders and coordinators that a broker names to clients. If the broker is in trouble, they may be
+   * Returns the leaders and coordinators that a broker reports to clients. If the broker is in trouble, they may be
    * outdated.
    */
   knowledgeOf(broker: SimulatedBroker): Knowledge
   /**
-   * Returns the log that a broker shows to readers. A former leader that does not know of an election shows its old
+   * Returns the log that a broker shows to readers. A former leader that does not know about an election shows its old
    * log.
    */
   logAt(broker: SimulatedBroker, topic: string, partition: number): ReadableLog | undefined
-  /** Returns true if a broker reaches no other broker, so that it cannot change the state of a coordinator. */
+  /**
+   * Returns true if a broker cannot reach any other broker. In that case, it cannot change the state of a coordinator.
+   */
   isCutOff(broker: SimulatedBroker): boolean
   /** Runs the action once the broker knows the current leaders, or at once if it knows them already. */
   whenInformed(broker: SimulatedBroker, action: () => void): void
@@ -68,17 +70,18 @@ export interface ClusterFaults {
   restart(broker: SimulatedBroker): void
   /** Chooses another leader for a partition, as when an administrator balances the leaders. */
   moveLeader(log: PartitionLog): void
-  /** Gives groups and transactions other coordinators. */
+  /** Moves groups and transactions to other coordinators. */
   moveCoordinators(): void
   /** Compacts each log of a compacted topic up to some offset, as if its active segment began there. */
   compact(topic: TopicState): void
-  /** Deletes what all groups have read. */
+  /** Deletes the records that all groups have read, as retention would. */
   deleteRead(topic: TopicState): void
   addPartition(topic: TopicState): void
   /**
-   * Makes a broker hang, isolates it, or withholds the controller's decisions from it for some time. Has no effect on a
-   * broker that is down or already in trouble.
-   * @param fencedAfterMs time after which the controller elects other leaders, unless the broker is only outdated
+   * For some time, makes a broker hang, isolates it, or withholds the controller's decisions from it. Has no effect on
+   * a broker that is down or already in trouble.
+   * @param fencedAfterMs how long the controller waits before it elects other leaders, unless the broker is only
+   * outdated
    */
   trouble(broker: SimulatedBroker, kind: Trouble, forMs: number, fencedAfterMs: number): void
 }
@@ -150,7 +153,7 @@ export function simulatedCluster(
     return log
   }
 
-  /** Returns how far the clock of a broker is ahead, ms. */
+  /** Returns how far a broker's clock is ahead, ms. */
   function clockOf(nodeId: number): number {
     return clocks[nodeId - 1] ?? 0
   }
@@ -223,7 +226,7 @@ export function simulatedCluster(
     log.moveTo(leader, keep)
   }
 
-  /** Called when the controller has received no heartbeat from a broker for the length of a session. */
+  /** Called when the controller has received no heartbeat from a broker for a whole session timeout. */
   function fenced(broker: SimulatedBroker): void {
     reload()
     for (const log of logs()) if (log.leader === broker.nodeId) elect(log, electable()?.nodeId ?? NO_LEADER)
@@ -317,7 +320,7 @@ function leadershipOf({ partition, leader, leaderEpoch }: PartitionLog): Leaders
   return { partition, leader, leaderEpoch }
 }
 
-/** Chooses the broker with the highest hash, so that a broker that goes away gives only its own keys to others. */
+/** Chooses the broker with the highest hash, so that when a broker goes away, only its own keys move to others. */
 function coordinatorAmong(brokers: readonly SimulatedBroker[], key: string): SimulatedBroker | undefined {
   const hashes = brokers.map(({ nodeId }) => chanceOf(seedFor(nodeId, key)).random())
   return brokers[hashes.indexOf(Math.max(...hashes))]

@@ -11,7 +11,7 @@ function put(producer: WorkerProducer, key: string, text: string): void {
   producer.appender(TOPIC, 0).append(0, k, 0, k.length, value, 0, value.length)
 }
 
-/** Returns offset, key and value of all visible records, as a reader from an offset sees them. */
+/** Returns offset, key and value of all records that are visible to a reader starting at the given offset. */
 function seen(log: PartitionLog, from = 0): string[] {
   const { records, aborted } = log.read(from, log.lastStable, Number.POSITIVE_INFINITY)
   const ranges = aborted.map(({ producerId, first }) => ({ producerId, firstOffset: first }))
@@ -23,7 +23,7 @@ function seen(log: PartitionLog, from = 0): string[] {
   )
 }
 
-test('a compacted log keeps the last record of each key at its offset, and a shortened one begins later', async () => {
+test('a compacted log keeps the last record of each key at its offset, and a truncated log begins later', async () => {
   const { cluster, run } = producerWorld(2)
   const log = cluster.log(TOPIC, 0) as PartitionLog
   await run(async (producer) => {

@@ -7,7 +7,7 @@ import { type Joining, join } from './join.ts'
 import { type EpochEnd, PartitionLog, type ReadableLog } from './partition-log.ts'
 import type { Identity } from './transactions.ts'
 
-/** The first version of Produce with which the leader adds its partition to the transaction. */
+/** From this version of Produce on, the leader adds its partition to the transaction. */
 const ADDING_VERSION = 12
 const PASSING_ERRORS: ReadonlySet<string> = new Set(['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS'])
 const NO_OFFSET = -1n
@@ -110,8 +110,7 @@ function partitionJoining(
 }
 
 /**
- * Replaces errors after which a client of this version need not repeat the request with an error after which every
- * client repeats it.
+ * Some errors are not retriable for clients of this version. Replaces these errors with one that every client retries.
  */
 function asProduceError(error: string, apiVersion: number): string {
   if (error === 'CONCURRENT_TRANSACTIONS') return apiVersion >= ADDING_VERSION ? error : 'NOT_ENOUGH_REPLICAS'
@@ -149,7 +148,7 @@ interface Wanted {
   readonly maxBytes: number
 }
 
-/** Handles Fetch v17 without sessions. Waits for the first byte, or until the client's longest wait is over. */
+/** Handles Fetch v17 without sessions. Waits until there is data or the client's maximum wait is over. */
 export function fetch({ body, reply, isOpen }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   const maxWaitMs = body.readInt32()
   body.readInt32()
@@ -261,8 +260,8 @@ function divergingEnd(log: ReadableLog, { offset, lastEpoch }: Wanted): EpochEnd
 }
 
 /**
- * Appends the tagged fields of a partition: tag 0 with 13 bytes, the last of which says that there are no further
- * tagged fields.
+ * Appends the tagged fields of a partition: tag 0 with 13 bytes. The last byte means that there are no nested tagged
+ * fields.
  */
 function appendDiverging(writer: Writer, diverging: EpochEnd | undefined): void {
   if (diverging === undefined) {
@@ -273,7 +272,7 @@ function appendDiverging(writer: Writer, diverging: EpochEnd | undefined): void 
   writer.appendInt32(diverging.epoch).appendInt64(BigInt(diverging.offset)).appendTaggedFields()
 }
 
-/** OffsetForLeaderEpoch v4. */
+/** Handles OffsetForLeaderEpoch v4. */
 export function epochEnds({ body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   body.readInt32()
   const topics = body.readArray((topic) => {
@@ -297,7 +296,7 @@ export function epochEnds({ body, reply }: ClientRequest, broker: SimulatedBroke
   reply(answer.appendTaggedFields())
 }
 
-/** Handles ListOffsets v9 for the log's beginning, and for its high watermark or last stable offset. */
+/** Handles ListOffsets v9: the beginning of the log, and its high watermark or last stable offset. */
 export function listOffsets({ body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   body.readInt32()
   const stableOnly = body.readInt8() === READ_COMMITTED

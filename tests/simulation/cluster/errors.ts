@@ -2,7 +2,7 @@ import { protocolErrorsCodesById } from '../../../kafka/client/protocol.ts'
 
 const CODES = new Map(Object.entries(protocolErrorsCodesById as Record<string, string>).map(([code, name]) => [name, Number(code)]))
 
-/** Returns the code of an error by its name in the protocol. */
+/** Returns an error's code, given its name in the protocol. */
 export function codeOf(name: string): number {
   const code = CODES.get(name)
   if (code === undefined) throw new Error(`the protocol has no error ${name}`)
@@ -18,7 +18,7 @@ export class Refused extends Error {
   }
 }
 
-/** Runs a step and returns its error code; 0 when it succeeds. */
+/** Runs a step. Returns its error code, or 0 if it succeeds. */
 export function codeFrom(step: () => void): number {
   try {
     step()

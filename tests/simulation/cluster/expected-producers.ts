@@ -7,16 +7,17 @@ interface Expected {
 }
 
 /**
- * Producers that have sent records to a log or offsets to a group. The log or group waits for the confirmation that it
- * is part of the producer's transaction. The end of the transaction also ends this wait: a confirmation from before the
- * end must not admit records after the end.
+ * Producers that have sent records to a log or offsets to a group, while the log or group waits for confirmation that
+ * it is part of the producer's transaction. The end of the transaction also ends this wait: a confirmation from before
+ * the end must not admit records after the end.
  */
 export class ExpectedProducers {
   readonly #all = new Map<number, Expected>()
 
   /**
    * Must be called before the coordinator is asked.
-   * @param adds false in version 1, in which the producer has asked the coordinator to add the partition or the group
+   * @param adds false in version 1, because there the producer itself asks the coordinator to add the partition or
+   * group
    */
   add({ producerId, epoch }: Identity, sequence: number, adds: boolean): void {
     const known = this.#all.get(producerId)
@@ -31,14 +32,14 @@ export class ExpectedProducers {
     return this.#all.get(producerId)
   }
 
-  /** Must be called when records or offsets of the transaction have arrived. */
+  /** Must be called when records or offsets that belong to the transaction have arrived. */
   begun(producerId: number): void {
     this.#all.delete(producerId)
   }
 
   /**
-   * Must be called at the end of a transaction. In version 2 the end has the epoch of the next transaction, and records
-   * of that transaction may already be waiting.
+   * Must be called at the end of a transaction. In version 2, the end already carries the epoch of the next
+   * transaction, and records of that transaction may be waiting.
    */
   ended({ producerId, epoch }: Identity): void {
     const known = this.#all.get(producerId)

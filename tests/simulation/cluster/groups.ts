@@ -41,16 +41,16 @@ export interface GroupMemberState {
   topics: readonly string[]
   seenAt: number
   rebalanceTimeoutMs: number
-  /** Partitions that the member may use, by key. */
+  /** Partitions assigned to the member, by key. */
   assigned: Set<string>
-  /** Partitions that the member was asked to give up, but has not given up yet. */
+  /** Partitions that the member was asked to revoke but has not revoked yet. */
   revoking: Set<string>
   revokingSince: number
 }
 
 /**
- * Session time-out. Kafka's default for group.consumer.session.timeout.ms is 45 s, but a shorter time makes simulations
- * shorter.
+ * Session timeout. Kafka's default for group.consumer.session.timeout.ms is 45 s, but a shorter timeout makes
+ * simulations shorter.
  */
 const SESSION_TIMEOUT_MS = 6_000
 export const HEARTBEAT_INTERVAL_MS = 1_000
@@ -76,7 +76,7 @@ export class Group {
     this.#partitionsOf = partitionsOf
   }
 
-  /** @returns the member, or undefined when it has left, and whether its assignment must be sent */
+  /** @returns the member (undefined if it has left), and whether the response must contain its assignment */
   heartbeat(beat: Heartbeat): { readonly member: GroupMemberState | undefined; readonly changed: boolean } {
     this.expire()
     if (beat.epoch === LEAVE_EPOCH) {
@@ -101,7 +101,7 @@ export class Group {
     const known = this.members.get(memberId)
     if (epoch === JOIN_EPOCH) {
       if (known !== undefined) {
-        // A member that joins again owns no partitions, but is still the same member of the group.
+        // A member that rejoins owns no partitions, but it is still the same member.
         known.assigned.clear()
         known.revoking.clear()
         known.epoch = known.previousEpoch = JOIN_EPOCH
@@ -131,12 +131,12 @@ export class Group {
     return known
   }
 
-  /** Restarts all sessions, as a new coordinator does when it has read its log. */
+  /** Restarts all session timeouts, as a new coordinator does after reading its log. */
   loaded(at: number): void {
     for (const member of this.members.values()) member.seenAt = Math.max(member.seenAt, at)
   }
 
-  /** Removes members whose session has ended, or that keep partitions for too long. */
+  /** Removes members whose sessions have timed out, and members that take too long to revoke partitions. */
   expire(): void {
     const now = this.#scheduler.now()
     for (const member of [...this.members.values()]) {
@@ -150,14 +150,14 @@ export class Group {
     if (this.members.delete(memberId)) this.#rebalance()
   }
 
-  /** Numbers of partitions changed. */
+  /** Must be called when the partition count of a topic has changed. */
   topicsChanged(): void {
     this.#rebalance()
   }
 
   /**
-   * Assigns partitions as the range assignor does: in the order of their ids, members get consecutive partitions, with
-   * the same numbers for every topic.
+   * Assigns partitions as the range assignor does: members, sorted by id, get consecutive partitions, and the same
+   * partition numbers in every topic.
    */
   #rebalance(): void {
     this.epoch++
@@ -178,7 +178,7 @@ export class Group {
   }
 
   /**
-   * Moves the member one step closer to its target assignment. The member first gives partitions up, and then gets
+   * Moves the member one step closer to its target assignment. It first has to revoke partitions, and then gets
    * partitions that are free.
    */
   #reconcile(member: GroupMemberState, owned: ReadonlySet<string> | null): void {
@@ -209,7 +209,7 @@ export class Group {
   }
 
   /**
-   * @param transactional true for offsets of a transaction, which may be committed without a member id even if the
+   * @param transactional true for offsets in a transaction. These may be committed without a member id even if the
    * group has members
    */
   checkMember(memberId: string, epoch: number, transactional: boolean): void {

@@ -3,30 +3,29 @@ import type { Cluster } from './cluster.ts'
 import { Refused } from './errors.ts'
 import type { Identity, Transaction } from './transactions.ts'
 
-/** How long a message between two brokers takes: the shortest and the longest time, ms. */
+/** Range of the times that a message between two brokers takes, ms. */
 const MESSAGE_MS = [0.05, 1.5] as const
-/**
- * While the previous transaction is being ended, a leader repeats its question. The constants are the shortest and the
- * longest pause before a repetition, and the time after which the leader gives up, ms.
- */
+/** Range of the pauses between a leader's retries while the coordinator is ending the previous transaction, ms. */
 const RETRY_MS = [1, 20] as const
+/** How long a leader retries before it gives up, ms. */
 const PATIENCE_MS = 100
 
 /**
- * A request to make a partition or group part of a transaction. The leader of the partition or group makes it when it
- * gets records or offsets of the transaction.
+ * A request to make a partition or group part of a transaction. The leader of the partition or group sends this request
+ * when it receives records or offsets of the transaction.
  */
 export interface Joining {
   readonly id: string
   readonly producer: Identity
   readonly what: string
   /**
-   * True if this request adds the partition or group to the transaction. False if the producer must have added it
-   * before.
+   * True if this request adds the partition or group to the transaction. False if the request only checks that the
+   * producer has added it.
    */
   readonly adds: boolean
   /**
-   * Notes that the partition or group waits for the coordinator's answer. Must be called before the question is sent.
+   * Notes that the partition or group is waiting for the coordinator's answer. Must be called before the request is
+   * sent.
    */
   expect(): void
   isPart(open: Transaction): boolean
@@ -37,7 +36,7 @@ export interface Joining {
  * Asks the transaction coordinator, on behalf of a leader, to add a partition or group to a transaction, or to check
  * whether it was added (KIP-890). If the leader dies in the meantime, the coordinator may still add it, but `done` is
  * not called.
- * @param done gets the name of an error
+ * @param done is called with the name of the error, if any
  */
 export function join(cluster: Cluster, leader: SimulatedBroker, joining: Joining, done: (error: string | undefined) => void): void {
   const { scheduler, transactions } = cluster

@@ -9,7 +9,7 @@ const NO_THROTTLE = 0
 const NO_NODE = -1
 const DEFAULT_MAX_MESSAGE_BYTES = '1048588'
 const COORDINATOR_KINDS: readonly CoordinatorKind[] = ['group', 'transaction']
-/** Above every version that clients ask for. */
+/** Higher than any version that clients request. */
 const NEWEST = 99
 /** The tag of the field with the features that the cluster has enabled. */
 const FINALIZED_FEATURES = 2
@@ -97,7 +97,7 @@ export function createTopics({ body, reply }: ClientRequest, _broker: SimulatedB
   reply(answer.appendTaggedFields())
 }
 
-/** Answers with the maximum size of a batch, the only setting that the client requests. */
+/** Returns the maximum batch size. This is the only setting that the client requests. */
 export function describeConfigs({ body, reply }: ClientRequest, _broker: SimulatedBroker, cluster: Cluster): void {
   const resources = body.readArray((resource) => {
     const type = resource.readInt8()

@@ -17,24 +17,24 @@ import { Refused } from './errors.ts'
 import { ExpectedProducers } from './expected-producers.ts'
 import type { Identity, Marker } from './transactions.ts'
 
-/** Number of batches of each producer that a broker remembers, in order to recognise batches that are sent again. */
+/** How many batches a broker remembers per producer, in order to recognise retries. */
 const REMEMBERED_BATCHES = 5
 
 interface ProducerState {
   epoch: number
-  /** The last batches of this epoch. */
+  /** The producer's last batches in this epoch. */
   batches: Batch[]
-  /** Where the open transaction begins. */
+  /** First offset of the open transaction. */
   openFrom: number | undefined
 }
 
-/** The offset at which the batches of a leader epoch begin. */
+/** The first offset of a leader epoch. */
 interface EpochStart {
   readonly epoch: number
   readonly start: number
 }
 
-/** The latest leader epoch that is not later than the requested epoch, and the offset at which this epoch ends. */
+/** The latest leader epoch up to the requested one, and the offset at which that epoch ends. */
 export interface EpochEnd {
   readonly epoch: number
   readonly offset: number
@@ -54,7 +54,7 @@ export interface ReadableLog {
   readonly end: number
   readonly highWatermark: number
   readonly lastStable: number
-  /** @returns undefined when the epoch is later than the leader's */
+  /** @returns undefined if the epoch is later than the leader's epoch */
   endOf(epoch: number): EpochEnd | undefined
   /**
    * @returns whole batches, starting with the batch that contains the offset, up to `limit` bytes but at least one
@@ -63,19 +63,19 @@ export interface ReadableLog {
   read(offset: number, below: number, limit: number): { readonly records: Buffer; readonly aborted: AbortedRange[] }
 }
 
-/** The log of one partition, and what its leader remembers about producers. */
+/** The log of one partition, and its leader's knowledge about producers. */
 export class PartitionLog implements ReadableLog {
   readonly topic: string
   readonly partition: number
   leader = 0
   leaderEpoch = 0
-  /** Records below this offset are on all replicas, so no change of the leader loses them. */
+  /** All replicas have the records below this offset, so a new leader has them, too. */
   highWatermark = 0
   /** Where the log begins. */
   start = 0
-  /** The batches that compaction and retention have left, in the order of their offsets. */
+  /** The batches that remain after compaction and retention, in offset order. */
   readonly #batches: Batch[] = []
-  /** All batches that were ever appended and that no leader has lost. */
+  /** All batches that were ever appended, except batches that a change of leader has lost. */
   readonly #history: Batch[] = []
   #epochs: EpochStart[] = [{ epoch: 0, start: 0 }]
   #producers = new Map<number, ProducerState>()
@@ -110,7 +110,7 @@ export class PartitionLog implements ReadableLog {
     return state?.openFrom !== undefined && state.epoch === epoch
   }
 
-  /** Returns the producer of a batch that opens a transaction in this log; undefined for other batches. */
+  /** If a batch opens a transaction in this log, returns its producer; otherwise returns undefined. */
   opens(sent: Buffer): Identity | undefined {
     const producerId = readInt64(sent, PRODUCER_ID_AT)
     const epoch = sent.readInt16BE(PRODUCER_EPOCH_AT)
@@ -124,7 +124,7 @@ export class PartitionLog implements ReadableLog {
   }
 
   /**
-   * Calls back at every change of the readable range or of the leader.
+   * Calls back whenever the readable range or the leader changes.
    * @returns a function that ends the subscription
    */
   onChange(callback: () => void): () => void {
@@ -191,9 +191,9 @@ export class PartitionLog implements ReadableLog {
   }
 
   /**
-   * Makes another broker the leader. It has all records below the high watermark, and maybe a part of the later
-   * records.
-   * @param isClean false for a broker that was not in sync, and may lack records below the high watermark
+   * Makes another broker the leader. The new leader has all records below the high watermark, and perhaps some of the
+   * later records.
+   * @param isClean false for a broker that was not in sync and may lack records below the high watermark
    */
   moveTo(leader: number, keepUpTo: number, isClean = true): void {
     const most = isClean ? Math.max(keepUpTo, this.highWatermark) : keepUpTo
@@ -212,8 +212,8 @@ export class PartitionLog implements ReadableLog {
   }
 
   /**
-   * Below an offset, keeps only the last committed record of each key, and no aborted records. Batches without records
-   * are removed, except markers and the last batch of a producer.
+   * Below an offset, keeps only the last committed record of each key, and removes aborted records. Removes empty
+   * batches, except markers and the last batch of a producer.
    * @param upTo at most the last stable offset, and below the last batch
    */
   compact(upTo: number): void {
@@ -238,7 +238,7 @@ export class PartitionLog implements ReadableLog {
     )
   }
 
-  /** Deletes the batches that end below an offset, which is at most the high watermark. */
+  /** Deletes the batches that end below an offset. The offset must not exceed the high watermark. */
   deleteBelow(offset: number): void {
     this.#batches.splice(0, this.#indexOf(offset))
     this.start = Math.max(this.start, Math.min(offset, this.#batches[0]?.baseOffset ?? offset))
@@ -258,8 +258,8 @@ export class PartitionLog implements ReadableLog {
   }
 
   /**
-   * Returns the log that the present leader keeps if another broker becomes the leader and the present leader does not
-   * learn of it. Replicas no longer copy this log, so its high watermark does not advance.
+   * Returns the log that the present leader keeps if it does not learn that another broker has become the leader.
+   * Replicas no longer copy this log, so its high watermark does not advance.
    */
   formerLog(): ReadableLog {
     const { leader, leaderEpoch, start, end, highWatermark, lastStable } = this

@@ -12,7 +12,7 @@ import {
   listTransactions,
 } from './transaction-requests.ts'
 
-/** The requests that the client sends, by API key, in the versions that it uses. */
+/** Handlers for the requests that the client sends, by API key. They support the versions that the client uses. */
 const HANDLERS: ReadonlyMap<number, Handle> = new Map<number, Handle>([
   [0, produce],
   [1, fetch],
@@ -36,7 +36,7 @@ const HANDLERS: ReadonlyMap<number, Handle> = new Map<number, Handle>([
   [69, describeGroups],
 ])
 
-/** Requests that read or change data in the logs of coordinators or of the controller. */
+/** Requests that need the log of a coordinator or of the controller. */
 const NEEDS_OTHER_BROKERS: ReadonlySet<number> = new Set([8, 9, 19, 22, 24, 25, 26, 28, 68, 69])
 
 export const handleRequest: Handle = (request, broker, cluster) => {

@@ -9,10 +9,7 @@ import type { Identity } from './transactions.ts'
 
 const NO_THROTTLE = 0
 const NONE = -1
-/**
- * First version of TxnOffsetCommit that adds its group to the transaction, and first version of EndTxn that raises the
- * epoch.
- */
+/** From these versions on, TxnOffsetCommit adds its group to the transaction, and EndTxn raises the epoch. */
 const ADDING_VERSION = 5
 const RAISING_VERSION = 5
 
@@ -114,7 +111,7 @@ export interface OffsetsOfTopic {
   readonly partitions: readonly { readonly partition: number; readonly stored: StoredOffset }[]
 }
 
-/** Reads the offsets of OffsetCommit and TxnOffsetCommit. */
+/** Reads the offsets in OffsetCommit and TxnOffsetCommit requests. */
 export function readOffsets(body: ClientRequest['body']): OffsetsOfTopic[] {
   return body.readArray((topic) => {
     const name = topic.readString()
@@ -153,7 +150,7 @@ export function endTransaction(request: ClientRequest, broker: SimulatedBroker, 
   reply(answer.appendTaggedFields())
 }
 
-/** Answers ListTransactions, for the only state that the client requests, Ongoing. */
+/** Answers ListTransactions for the state Ongoing. The client requests no other state. */
 export function listTransactions({ reply }: ClientRequest, broker: SimulatedBroker, { transactions, coordinator }: Cluster): void {
   const open = transactions.ongoing().filter(({ id }) => coordinator('transaction', id) === broker)
   const answer = Writer.create()

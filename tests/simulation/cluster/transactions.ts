@@ -6,7 +6,9 @@ const MARKER_MS = [0.5, 12] as const
 /** Interval at which the coordinator looks for transactions that have timed out, ms. */
 const TIMEOUT_CHECK_MS = 1_000
 const NONE = -1
-/** The last epoch, because epochs are 16-bit integers. A producer that has used this epoch gets another producer id. */
+/**
+ * The highest epoch, because epochs are 16-bit integers. A producer that has used this epoch gets a new producer id.
+ */
 export const LAST_EPOCH = 2 ** 15 - 2
 
 /**
@@ -27,12 +29,12 @@ export interface Transaction {
   producerId: number
   epoch: number
   /**
-   * The producer id and epoch before they were last changed; -1 if they were never changed. They are needed because a
-   * producer may repeat the request that changed them.
+   * The producer id and epoch before their last change; -1 if they have never changed. The coordinator needs them to
+   * recognise a retry of the request that changed them.
    */
   formerProducerId: number
   formerEpoch: number
-  /** The identity after the transaction that is being ended. */
+  /** The producer's identity after the transaction that is being ended. */
   next: Identity
   state: TransactionState
   timeoutMs: number
@@ -48,11 +50,11 @@ export interface Markers {
   group(groupId: string, producer: Identity, marker: Marker): void
 }
 
-/** The coordinator of all transactions. Its state survives the crash of any broker. */
+/** The coordinator of all transactions. Its state survives if any broker crashes. */
 export class Transactions {
-  /** The version of transactions that the cluster has enabled. Each request also has its own version. */
+  /** The version of transactions that is enabled in the cluster. Each request also has its own version. */
   version: TransactionVersion = 2
-  /** The first epoch of each producer. With a high first epoch, a run uses up all epochs of a producer id. */
+  /** The first epoch of each producer. If it is high, a run uses up all epochs of a producer id. */
   firstEpoch = 0
   readonly #all = new Map<string, Transaction>()
   readonly #scheduler: Scheduler
@@ -80,7 +82,7 @@ export class Transactions {
   }
 
   /**
-   * Begins a new epoch. An open transaction is aborted first; in that case, the caller has to repeat the request.
+   * Begins a new epoch. If a transaction is open, aborts it instead, and the caller has to retry.
    * @param expected the identity that the caller had; undefined to fence every other producer
    */
   init(id: string, timeoutMs: number, expected: Identity | undefined): Identity {
@@ -161,8 +163,8 @@ export class Transactions {
   }
 
   /**
-   * Ends a transaction of version 2, in which the epoch shows whether a request is repeated. A producer may abort an
-   * empty transaction, because it does not know whether partitions or groups were added.
+   * Ends a transaction of version 2. In this version, the epoch shows whether a request is a retry. A producer may
+   * abort an empty transaction, because it does not know whether partitions or groups were added.
    */
   #endRaising(id: string, { producerId, epoch }: Identity, marker: Marker): Identity {
     const known = this.#all.get(id)
@@ -197,7 +199,7 @@ export class Transactions {
   }
 
   /**
-   * Aborts the transaction with a raised epoch. The markers carry this epoch and thereby fence the producer in every
+   * Raises the epoch and aborts the transaction. The markers carry the new epoch, so they fence the producer in every
    * partition.
    */
   #fence(known: Transaction): void {
@@ -258,7 +260,7 @@ function isEnding({ state }: Transaction): boolean {
   return state === 'PrepareCommit' || state === 'PrepareAbort'
 }
 
-/** A producer that has used all of its epochs may repeat the request for another producer id. */
+/** A producer that has used all of its epochs may retry the request for a new producer id. */
 function isIdOf(known: Transaction, { producerId, epoch }: Identity): boolean {
   return producerId === known.producerId || (producerId === known.formerProducerId && epoch >= LAST_EPOCH)
 }

@@ -15,7 +15,7 @@ export interface Leadership {
   readonly leaderEpoch: number
 }
 
-/** The leaders and coordinators at a given time. Brokers name them to clients. */
+/** The leaders and coordinators at a given time, as brokers report them to clients. */
 export interface Knowledge {
   readonly topics: ReadonlyMap<string, { readonly id: string; readonly logs: readonly Leadership[] }>
   /** The brokers that are alive. */
@@ -37,15 +37,15 @@ interface Troubled {
 export interface TroubledBrokerDeps {
   readonly scheduler: Scheduler
   readonly controller: Actor
-  /** Returns the current leaders and coordinators, which all brokers without trouble know. */
+  /** Returns the current leaders and coordinators. All brokers without trouble know them. */
   know(): Knowledge
-  /** Called when the controller fences a broker: other brokers must then become leaders and coordinators. */
+  /** Called when the controller fences a broker. Other brokers must then become leaders and coordinators. */
   fenced(broker: SimulatedBroker): void
-  /** Called when the trouble of a broker is over. */
+  /** Called when a broker's trouble is over. */
   recovered(wasFenced: boolean): void
 }
 
-/** How long a broker that hung takes to learn the current leaders after it continues, ms. */
+/** How long a broker that hung takes to learn the current leaders once it continues, ms. */
 const LEARNING_MS = [1, 300] as const
 
 /** Keeps track of the brokers that are running but hang, are isolated, or have outdated information. */
@@ -79,7 +79,7 @@ export function troubledBrokers({ scheduler, controller, know, fenced, recovered
 
   return {
     begin,
-    /** Ends the trouble of a broker that dies. Its waiting actions never run. */
+    /** Ends the trouble of a broker because it dies. Actions that were waiting for the end of the trouble never run. */
     forget(broker: SimulatedBroker): void {
       all.delete(broker)
       broker.actor.stalledUntil = 0
@@ -107,8 +107,8 @@ export function troubledBrokers({ scheduler, controller, know, fenced, recovered
       if (trouble !== undefined && !trouble.former.has(log)) trouble.former.set(log, log.formerLog())
     },
     /**
-     * Returns true while a replica that is regarded as in sync does not copy the log, so that the high watermark of the
-     * log cannot advance.
+     * Returns true if a replica that counts as in sync does not copy the log. As long as this is so, the log's high
+     * watermark cannot advance.
      */
     blocks(log: PartitionLog): boolean {
       return [...all.values()].some(({ kind, isFenced, former }) => !isFenced && (kind !== 'outdated' || former.has(log)))

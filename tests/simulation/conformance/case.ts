@@ -1,6 +1,6 @@
 import type { Initialised, Wire } from './wire.ts'
 
-/** A dialogue with a cluster of one broker, and the answers that Apache Kafka gives. */
+/** A sequence of requests to a cluster of one broker, and the answers that Apache Kafka gives. */
 export interface Case {
   readonly name: string
   readonly answers: readonly unknown[]

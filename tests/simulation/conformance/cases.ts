@@ -5,8 +5,5 @@ import { sequences } from './sequences.ts'
 import { transactionsV1 } from './transactions-v1.ts'
 import { transactionsV2 } from './transactions-v2.ts'
 
-/**
- * All cases. They consist of requests that the client sends, and the simulated brokers must answer them as real brokers
- * do.
- */
+/** All cases. They use only requests that the client sends. Simulated brokers must answer them as real brokers do. */
 export const CASES: readonly Case[] = [...sequences, ...transactionsV1, ...transactionsV2, ...fencing, ...groups]

@@ -2,7 +2,7 @@ import { begin, type Case } from './case.ts'
 
 const SHORT_TIMEOUT_MS = 1_000
 
-/** Cases about the effects of InitProducerId and of time-outs on other producers with the same transactional id. */
+/** Cases about how InitProducerId and timeouts affect other producers with the same transactional id. */
 export const fencing: readonly Case[] = [
   {
     name: 'InitProducerId aborts an open transaction and fences its producer',

@@ -79,8 +79,7 @@ export const groups: readonly Case[] = [
       const joined = await wire.heartbeat(group, { memberId: first, epoch: 0 }, [topic], [])
       const other = await wire.heartbeat(group, { memberId: second, epoch: 0 }, [topic], [])
       const answers: unknown[] = [joined.assigned, other.assigned]
-      // The member whose name sorts first gets the partition after the other member has confirmed that it owns no
-      // partition.
+      // The member whose name sorts first gets the partition once the other member has confirmed that it owns none.
       const told = await wire.until(
         () => wire.heartbeat(group, { memberId: first, epoch: joined.epoch }),
         ({ assigned }) => assigned !== undefined,

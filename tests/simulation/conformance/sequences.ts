@@ -2,7 +2,7 @@ import type { Case } from './case.ts'
 
 const REMEMBERED_BATCHES = 5
 
-/** Idempotent producers without transactions. */
+/** Cases about idempotent producers without transactions. */
 export const sequences: readonly Case[] = [
   {
     name: 'batches in sequence are appended, and a repeated one only once',

@@ -8,8 +8,7 @@ import { CASES } from './cases.ts'
 import { Wire } from './wire.ts'
 
 /**
- * Number of seeds. Each seed draws different latencies, and the markers of a transaction are therefore written at
- * different times.
+ * Number of seeds. Each seed has different latencies, so the markers of a transaction are written at different times.
  */
 const SEEDS = 10
 const DEADLINE_MS = 120_000

@@ -1,8 +1,8 @@
 import { begin, type Case } from './case.ts'
 
 /**
- * Cases of version 1: the producer adds its partitions to the transaction, and all its transactions have the same
- * epoch.
+ * Cases for version 1 of transactions: the producer adds its partitions to the transaction, and all its transactions
+ * have the same epoch.
  */
 export const transactionsV1: readonly Case[] = [
   {
@@ -58,7 +58,7 @@ export const transactionsV1: readonly Case[] = [
       const answers = [await end('commit'), await end('abort')]
       await wire.addPartition(producer, topic)
       answers.push(await end('commit'))
-      // Once the coordinator accepts a repetition of the same EndTxn, it has ended the transaction.
+      // The coordinator accepts a retry of the same EndTxn only after it has ended the transaction.
       answers.push(await end('commit'), await end('abort'))
       await wire.addPartition(producer, topic)
       return [...answers, await end('abort'), await end('abort'), await end('commit')]

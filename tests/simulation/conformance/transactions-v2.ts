@@ -1,6 +1,9 @@
 import { begin, type Case } from './case.ts'
 
-/** Cases of version 2: leaders add their partitions to the transaction, and each end raises the epoch. */
+/**
+ * Cases for version 2 of transactions: leaders add their partitions to the transaction, and each end of a transaction
+ * raises the epoch.
+ */
 export const transactionsV2: readonly Case[] = [
   {
     name: 'version 2: each end raises the epoch, and sequence numbers begin again at 0',

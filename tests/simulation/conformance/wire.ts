@@ -22,7 +22,7 @@ import { readChunks } from '../../../kafka/record-batch/reader.ts'
 import { BatchWriter } from '../../../kafka/record-batch/writer.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 
-/** Errors that a starting broker returns for a while. */
+/** Errors that a broker may return while it starts. */
 const STARTING: ReadonlySet<string> = new Set(['COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS', 'NOT_COORDINATOR'])
 const PAUSE_MS = 10
 const PATIENCE_MS = 30_000
@@ -51,7 +51,7 @@ export interface Initialised extends Producer {
 /** Batches of a producer. Transactions of version 2 use Produce v12, TxnOffsetCommit v5 and EndTxn v5. */
 export type Version = 1 | 2
 
-/** Sends single requests to a cluster of one broker, and returns the names of the errors in its answers. */
+/** Sends single requests to a cluster of one broker, and returns the names of the errors in the answers. */
 export class Wire {
   readonly #connection: Connection
   readonly #runtime: Pick<Runtime, 'sleep' | 'monotonic'>
@@ -77,12 +77,12 @@ export class Wire {
     }
   }
 
-  /** Repeats a step while the coordinator ends another transaction. */
+  /** Retries a step while the coordinator is ending another transaction. */
   patiently<Result>(step: () => Promise<Result>): Promise<Result> {
     return this.until(step, (result) => errorOf(result) !== 'CONCURRENT_TRANSACTIONS')
   }
 
-  /** Repeats a request while the broker starts. */
+  /** Retries a request while the broker starts. */
   #started<Result>(step: () => Promise<Result>): Promise<Result> {
     return this.until(step, (result) => !STARTING.has(errorOf(result)))
   }
@@ -95,7 +95,7 @@ export class Wire {
       () => this.#topicId(name),
       (id) => id !== undefined,
     )
-    // The metadata may contain a topic shortly before the broker leads its partition.
+    // The metadata may name a topic shortly before the broker becomes the leader of its partition.
     await this.until(
       () => this.#fetch(name, 'read_committed'),
       ({ errorCode }) => errorCode === 0,
@@ -217,7 +217,7 @@ export class Wire {
     )
   }
 
-  /** Returns offsets of a topic, and the offsets at which its aborted transactions begin. */
+  /** Returns the offsets of a topic, and the first offsets of its aborted transactions. */
   async offsets(topic: string): Promise<{ end: number; stable: number; aborted: number[] }> {
     const { highWatermark: end, lastStableOffset: stable, aborted } = await this.#fetch(topic, 'read_committed')
     return { end, stable, aborted: aborted.map(({ firstOffset }) => firstOffset) }
@@ -265,8 +265,8 @@ export class Wire {
   }
 
   /**
-   * Returns the committed offset, -1 if there is none, or the name of an error, for example while an open transaction
-   * has offsets.
+   * Returns the committed offset, -1 if there is none, or the name of an error. For example, there is an error while an
+   * open transaction has pending offsets.
    */
   async committed(group: string, topic: string, member?: Member): Promise<number | string> {
     await this.#find('group', group)

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type MutatedSources, mutatedSources, mutations } from './mutate.ts'
 
 /**
- * Number of seeds that are tried for a mutation whose stored plan no longer shows it. Today the stored plan of each
- * mutation shows it. Hundreds of seeds may not show a rare mutation.
+ * If the stored plan no longer reveals the mutation, the test tries this many seeds. Hundreds of seeds may not be
+ * enough to reveal a rare mutation.
  */
 const SEEDS = 2_000
-/** The seeds take two minutes of CPU. */
+/** The seeds take two minutes of CPU time. */
 const TIMEOUT_MS = 400_000
 
 let sources: MutatedSources

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '../../..')
-/** What a run of the simulation loads. */
+/** The folders and files that a run of the simulation loads. */
 const SOURCES = [
   'kafka',
   'pipelines/engine',
@@ -19,33 +19,36 @@ const SOURCES = [
 ]
 const FILES = ['package.json', 'pipelines/service.ts', 'tests/chaos/expected.ts', 'tests/chaos/shop.ts']
 
-/** Returns the names of all mutations: patches that each remove a protection from the engine or the client. */
+/**
+ * Returns the names of all mutations. Each mutation is a patch that removes one protection from the engine or the
+ * client.
+ */
 export function mutations(): string[] {
   return readdirSync(import.meta.dirname)
     .filter((name) => name.endsWith('.patch'))
     .map((name) => basename(name, '.patch'))
 }
 
-/** Returns the file of the reduced plan that showed the mutation. */
+/** Returns the path of the reduced plan that reveals the mutation. */
 export function planOf(name: string): string {
   return join(import.meta.dirname, `${name}.json`)
 }
 
 /**
- * Returns the topology that must show the mutation. The first line of the patch may name a topology; by default, it is
- * the counter.
+ * Returns the topology that must reveal the mutation. The first line of the patch may name it; the default is the
+ * counter.
  */
 function topologyOf(name: string): string {
   return /^topology: (\w+)\n/.exec(readFileSync(join(import.meta.dirname, `${name}.patch`), 'utf8'))?.[1] ?? 'counter'
 }
 
-/** A copy of the sources, which has one mutation at a time. */
+/** A copy of the sources. One mutation at a time is applied to it. */
 export interface MutatedSources {
   /**
-   * Runs the simulation with a mutation: first the plan that is stored for the mutation, then seeds, until an output is
-   * wrong.
-   * @returns what the run printed; undefined when no output was wrong
-   * @throws Error when the patch does not apply any more
+   * Runs the simulation with a mutation until an output is wrong: first the stored plan of the mutation, and then
+   * seeds.
+   * @returns what the run printed, or undefined if no output was wrong
+   * @throws Error if the patch no longer applies
    */
   run(name: string, seeds: number): string | undefined
   /** Deletes the copy. */

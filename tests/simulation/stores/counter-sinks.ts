@@ -22,7 +22,7 @@ import { viewModel } from './view-model.ts'
 
 const VIEW = 'last'
 
-/** What a process gives to its sinks. */
+/** What a process passes to its sinks. */
 export interface SinkPlace {
   readonly process: SimulatedProcess
   readonly transport: Transport
@@ -36,9 +36,9 @@ export interface SimulatedSinks {
   readonly servers: readonly StoreServer[]
   /** Opens the sinks of one process. */
   open(place: SinkPlace): readonly Runner[]
-  /** Redis loses everything. */
+  /** Simulates a Redis that loses all its data. */
   empty(): void
-  /** Compares the stores with the log, and returns missing and unexpected entries. */
+  /** Compares the stores with the log. Returns missing and unexpected entries. */
   deviations(cluster: Cluster): string[]
 }
 

@@ -2,18 +2,17 @@ import { TargetUnavailableError } from '../../../state/unavailable.ts'
 import type { Chance } from '../chance.ts'
 import { type Actor, actor, type Scheduler } from '../scheduler.ts'
 
-/** Time that a request or its answer takes, ms. */
+/** How long a request or its answer is in transit, ms. */
 const LATENCY_MS = [0.1, 3] as const
-/**
- * Share of requests that are lost. The constants below are the shares of requests that are carried out without an
- * answer, and that are carried out late.
- */
+/** Share of requests that are lost. */
 const SHARE_LOST = 0.02
+/** Share of requests that the server carries out but does not answer. */
 const SHARE_UNANSWERED = 0.02
+/** Share of requests that fail for the client and that the server nevertheless carries out later. */
 const SHARE_LATE = 0.02
 const LATE_MS = [5, 1_500] as const
 
-/** The server of a store. Its requests may fail half-way until the faults of a run end. */
+/** The server of a store. Until the faults of a run end, requests may be lost, late or unanswered. */
 export class StoreServer {
   readonly #scheduler: Scheduler
   readonly #chance: Chance

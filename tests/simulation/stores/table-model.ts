@@ -12,7 +12,7 @@ export interface TableModel {
   readonly server: StoreServer
   /** Returns the interface of the store for one process. */
   storeOf(client: Actor): TableStore
-  /** Returns all rows. A row may be in the table twice if an insert was carried out late. */
+  /** Returns all rows. A row may occur twice if an insert was carried out late. */
   rows(): readonly StoredRow[]
 }
 

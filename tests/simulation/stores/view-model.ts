@@ -7,7 +7,7 @@ import { StoreServer } from './store-server.ts'
 /** The positions of one partition of a view. */
 interface Positions {
   readonly topics: Map<string, ViewPosition>
-  /** Marks that a clearing has begun. */
+  /** Set when a clearing has begun. */
   clearing: string | undefined
 }
 
@@ -19,7 +19,7 @@ export interface ViewModel {
   /** Returns the string at a key. */
   get(key: string): string | undefined
   readonly size: number
-  /** All data is gone. */
+  /** Deletes all data. */
   empty(): void
 }
 
@@ -45,7 +45,7 @@ export function viewModel(scheduler: Scheduler): ViewModel {
     return { applied: true }
   }
 
-  /** Begins a clearing if the partition still has the position that was read, or if it still has none. */
+  /** Begins a clearing if the partition's position has not changed since it was read. */
   function beginClearing(tag: string, mark: string, read?: { readonly topic: string; readonly position: ViewPosition }): void {
     const known = partitions.get(tag)
     if (known?.clearing !== undefined) return
@@ -65,7 +65,7 @@ export function viewModel(scheduler: Scheduler): ViewModel {
     }
 
     /**
-     * Removes the keys of a partition. It sends one request per key, so that a process may die between any two
+     * Removes the keys of a partition. Each key takes a separate request, so that a process can die between any two
      * removals.
      */
     async function finishClearing(view: string, partition: number): Promise<void> {

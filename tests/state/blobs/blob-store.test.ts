@@ -25,7 +25,7 @@ let bucketStore: BlobStore
 let plainBucketStore: BlobStore
 let bucketClient: S3Client
 let s3Url: string
-/** The bucket's clock, which dates touches. */
+/** The bucket's clock. It determines the times of touches. */
 let bucketNow = Date.now()
 
 beforeAll(async () => {
@@ -163,7 +163,8 @@ describe('blobs in a folder', () => {
       bad[at] ^= 0x55
       writeFileSync(pathOf(hash), bad)
       const found = await contentOf(store(), hash).catch((error: Error) => error)
-      // Some bits of the header and of the stamp have no meaning, so flipping them is not detected.
+      // Some bits of the header and of the stamp have no meaning. Flipping them is not detected, but it does not change
+      // the content.
       expect(found instanceof BlobCorruptError || content.equals(found as Buffer), `byte ${at}`).toBe(true)
     }
   })

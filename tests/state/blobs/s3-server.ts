@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import type { Server } from 'node:http'
 import S3rver from '@20minutes/s3rver'
 
-/** Starts a server for the S3 protocol on a free port, with one bucket. Key and secret are S3RVER. */
+/** Starts an S3-compatible server with one bucket on a free port. Access key and secret key are both S3RVER. */
 export async function startS3(directory: string, bucket: string): Promise<Server> {
   mkdirSync(directory, { recursive: true })
   const server = new S3rver({
@@ -10,7 +10,7 @@ export async function startS3(directory: string, bucket: string): Promise<Server
     port: 0,
     silent: true,
     directory,
-    // Unlike S3, it does not sign list requests.
+    // Unlike S3, this server cannot verify signatures of list requests.
     allowMismatchedSignatures: true,
     configureBuckets: [{ name: bucket }],
   })

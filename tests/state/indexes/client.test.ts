@@ -24,18 +24,18 @@ test('sends the credentials of the address as a header, and never in the URL', a
   })
 })
 
-test.each([429, 500, 502, 503])('%i means that a retry may help', async (status) => {
+test.each([429, 500, 502, 503])('status %i means that a retry may help', async (status) => {
   const client = searchClient('http://search', answering(status, 'busy').exchange)
   await expect(client.call({ method: 'GET', path: '/a?secret=1' })).rejects.toThrow(TargetUnavailableError)
   await expect(client.call({ method: 'GET', path: '/a?secret=1' })).rejects.toThrow(`answered GET /a with ${status}: busy`)
 })
 
-test.each([400, 404, 409])('%i is an answer', async (status) => {
+test.each([400, 404, 409])('status %i counts as an answer', async (status) => {
   const client = searchClient('http://search', answering(status, { error: { type: 'x' } }).exchange)
   expect(await client.call({ method: 'GET', path: '/a' })).toEqual({ status, body: { error: { type: 'x' } } })
 })
 
-test('a server that cannot be reached or answers too late is unavailable', async () => {
+test('a server that cannot be reached or answers too late counts as unavailable', async () => {
   const refused = searchClient('http://search', () => Promise.reject(new Error('refused')))
   await expect(refused.call({ method: 'GET', path: '/a' })).rejects.toThrow(/did not answer GET \/a: refused/)
   const slow = searchClient(
@@ -58,7 +58,7 @@ test('a search sees a whole index or nothing', async () => {
   )
 })
 
-test('several searches in one request see a whole index each, or nothing', async () => {
+test('each of several searches in one request sees a whole index or nothing', async () => {
   const searchAll = (...responses: readonly unknown[]) => {
     const { exchange } = answering(200, { responses })
     return indexReader(searchClient('http://search', exchange)).searchAll('i', [{ size: 1 }, { size: 2 }])

@@ -28,7 +28,7 @@ async function opened(listener: RequestListener) {
     })
 }
 
-test('sends bodies of any characters, and keeps its connection', async () => {
+test('sends bodies with any characters, and reuses its connection', async () => {
   const sockets = new Set<unknown>()
   const send = await opened(async (request, response) => {
     sockets.add(request.socket)
@@ -56,7 +56,7 @@ test.each(answers)('fails if the answer %s', async (_what, listener, message) =>
   await expect(send('/')).rejects.toThrow(message)
 })
 
-test('gives up when its signal aborts, even while the answer arrives', async () => {
+test('gives up when its signal is aborted, even while an answer is arriving', async () => {
   const giveUp = new AbortController()
   const send = await opened((_request, response) => {
     response.write('half', () => giveUp.abort(new Error('no longer wanted')))

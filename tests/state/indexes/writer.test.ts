@@ -37,7 +37,7 @@ test('writes documents with their offsets as versions, and only through an alias
   ])
 })
 
-test('splits by number and by bytes', async () => {
+test('splits batches by number of documents and by bytes', async () => {
   const { calls, writer } = world(allWell)
   await writer.write(Array.from({ length: 2_001 }, (_, id) => change(String(id))))
   expect(calls.map((call) => linesOf(call).length / 2)).toEqual([1_000, 1_000, 1])
@@ -68,7 +68,7 @@ test.each([
   expect([most, inFlight, ended]).toEqual([expected, 0, expected])
 })
 
-test('refused documents are named in their order', async () => {
+test('names refused documents in their order', async () => {
   const mapping = { type: 'mapper_parsing_exception', reason: 'failed' }
   const { writer } = world((call) =>
     items(
@@ -81,7 +81,7 @@ test('refused documents are named in their order', async () => {
   expect(refused).toEqual(Array.from({ length: 2_500 }, (_, at) => ({ at, reason: 'mapper_parsing_exception: failed' })))
 })
 
-test('a stale version and the deletion of nothing are successes; what the index refuses is named by its place', async () => {
+test('stale versions and deletions of missing documents succeed; documents that the index refuses are reported with their positions', async () => {
   const mapping = { type: 'mapper_parsing_exception', reason: 'failed to parse', caused_by: { reason: 'not a number' } }
   const { writer } = world(() => items([409, { type: 'version_conflict_engine_exception' }], [404], [400, mapping], [200]))
   expect(await writer.write([change('1'), change('2', null), change('3'), change('4')])).toEqual([
@@ -89,12 +89,12 @@ test('a stale version and the deletion of nothing are successes; what the index 
   ])
 })
 
-test.each([429, 403, 503])('an item with %i is tried again', async (status) => {
+test.each([429, 403, 503])('an item with status %i is retried', async (status) => {
   const { writer } = world(() => items([200], [status, { type: 'x', reason: 'later' }]))
   await expect(writer.write([change('1'), change('2')])).rejects.toThrow(TargetUnavailableError)
 })
 
-test('an index that is gone is not a failure', async () => {
+test('a missing index is not a failure', async () => {
   const gone = { type: 'index_not_found_exception', reason: 'no such index' }
   const { writer } = world((call) => (call.path.includes('_bulk') ? items([404, gone]) : { status: 404, body: { error: gone } }))
   expect(await writer.write([change('1')])).toBe(INDEX_GONE)
@@ -102,7 +102,7 @@ test('an index that is gone is not a failure', async () => {
   expect(await writer.putPosition({ topic: 'notes', partition: 0, topicId: 't', next: 1 }, undefined)).toBe(INDEX_GONE)
 })
 
-test('a position is stored only if nobody else has stored one since', async () => {
+test('a position is stored only if nobody else has stored one in the meantime', async () => {
   const { calls, writer } = world(({ method }) =>
     method === 'GET'
       ? { status: 404, body: { found: false } }

@@ -7,10 +7,10 @@ import { busyProcess } from '../../runtime/busy-process.ts'
 const ECHO: RedisScript = { name: 'echo', source: 'return ARGV' }
 const TIMEOUT_MS = 20
 const PAUSE_MS = 10
-/** Time for which answers must be late before the circuit opens. */
+/** How long answers must be late before the circuit opens. */
 const LATE_FOR_MS = 20
 
-/** Creates a Redis that answers each script with its arguments. The test determines how it fails. */
+/** Creates a fake Redis that answers each script with the script's arguments. The test determines how it fails. */
 function echoRedis(more: object = {}) {
   const state = { error: undefined as Error | undefined, isSilent: false, knowsScripts: true, shas: 0, sources: [] as string[] }
 
@@ -37,7 +37,7 @@ function echoRedis(more: object = {}) {
   const scripts = boundedScripts({ redis: client, timeoutMs: TIMEOUT_MS, monotonic: () => clock.now, timers })
   const run = (key = '{a}:1') => scripts.run(ECHO, [key], ['x', 7])
   const reason = async (key?: string) => (await run(key).then(String, (error: Error) => error)) as { reason?: string }
-  /** Advances the clock by `ms` and runs the time limits that have expired. */
+  /** Advances the clock by `ms` and fires the timers that are due. */
   const pass = (ms: number) => look(timers.monotonic() + ms)
   return { state, clock, scripts, run, reason, pass }
 }
@@ -46,7 +46,7 @@ function replyError(message: string): Error {
   return Object.assign(new Error(message), { name: 'ReplyError' })
 }
 
-test('returns the answer, also of bytes, and sends the source to a server that does not know the script', async () => {
+test('returns answers, including bytes, and sends the source to a server that does not know the script', async () => {
   const { state, scripts, run } = echoRedis()
   expect(await run()).toEqual(['x', 7])
   expect(await scripts.run(ECHO, ['{a}:1', '{a}:2'], [Buffer.from([0, 255])])).toEqual([Buffer.from([0, 255])])
@@ -70,7 +70,7 @@ test('a call takes no longer than its time limit, and one late answer does not o
   expect(await run()).toEqual(['x', 7])
 })
 
-test('while a server does not respond, calls fail at once, and a probe without effect finds out when it is back', async () => {
+test('while a server does not respond, calls fail at once, and a probe without side effects detects when it is back', async () => {
   const { state, clock, run, reason } = echoRedis()
   state.error = new Error('Connection is closed.')
   expect((await reason()).reason).toBe('unreachable')
@@ -87,7 +87,7 @@ test('while a server does not respond, calls fail at once, and a probe without e
   expect(await run()).toEqual(['x', 7])
 })
 
-test('late answers open the circuit when they last', async () => {
+test('late answers open the circuit only if they persist', async () => {
   const { state, clock, reason, pass } = echoRedis()
   state.isSilent = true
   const first = reason()
@@ -100,7 +100,7 @@ test('late answers open the circuit when they last', async () => {
   expect((await reason()).reason).toBe('circuit_open')
 })
 
-test('an error reply of a wrong script is thrown as it is and does not stop other scripts, a passing one does', async () => {
+test('an error from a faulty script is thrown unchanged and does not affect other scripts, but a temporary error opens the circuit', async () => {
   const { state, run, reason } = echoRedis()
   state.error = replyError('WRONGTYPE Operation against a key')
   await expect(run()).rejects.toThrow('WRONGTYPE')

@@ -7,16 +7,16 @@ import type { StateColumn } from '../../../state/stores/store.ts'
 import { raw, TOPOLOGY } from './harness.ts'
 
 const KEYS = Array.from({ length: 1_000 }, (_, i) => `key ${i}`)
-/** Room for a few of the keys. */
+/** Cache size with room for only some of the keys. */
 const SMALL = 2_000
 
 interface World {
   readonly store: KeyedStore<string, string>
-  /** Number of keys of each read. */
+  /** How many keys each batch reads. */
   readonly reads: number[]
 }
 
-/** Opens a store that has all keys on disk and none in memory. */
+/** Opens a store with all keys on disk and none in memory. */
 function storeOf(valueBytes: number, cacheBytes: { readonly worker: number; readonly store?: number }): World {
   const session = memoryBackend().session(TOPOLOGY)
   const column = session.column('store', 0)
@@ -43,7 +43,7 @@ function prefetchAll(store: KeyedStore<string, string>, keys: readonly string[])
   store.loadPrefetched()
 }
 
-/** Reads all keys one by one. Returns how many of the last keys are then in memory. */
+/** Reads all keys one by one, and returns how many of the last keys are in memory afterwards. */
 function keptOf({ store, reads }: World): number {
   for (const key of KEYS) store.get(key)
   const before = reads.length
@@ -70,7 +70,7 @@ test('keys that were in memory stay there until their batch is processed', () =>
   expect(reads).toEqual([1, 999])
 })
 
-test('the batch of one source stays while another source goes through several', () => {
+test('the batch of one source stays in memory while another source processes several batches', () => {
   const { store, reads } = storeOf(10, { worker: SMALL })
   const slow = KEYS.slice(0, 400)
   store.prefetchFor(0)
@@ -85,14 +85,14 @@ test('the batch of one source stays while another source goes through several', 
   expect(reads).toEqual([400, 200, 200, 200])
 })
 
-test('keys that a time handler prefetches stay until it has read them', () => {
+test('keys that a time handler prefetches stay in memory until the handler has read them', () => {
   const { store, reads } = storeOf(10, { worker: SMALL })
   prefetchAll(store, KEYS)
   for (const key of KEYS) store.get(key)
   expect(reads).toEqual([1_000])
 })
 
-test('a batch that was processed leaves the memory', () => {
+test('a batch leaves memory after it was processed', () => {
   const { store, reads } = storeOf(10, { worker: SMALL })
   store.prefetchFor(0)
   prefetchAll(store, KEYS.slice(0, 500))
@@ -105,7 +105,7 @@ test('a batch that was processed leaves the memory', () => {
   expect(reads).toHaveLength(1_000)
 })
 
-test.each([10, 300, 2_000])('objects of %i bytes take the memory that was set, regardless of their number', (valueBytes) => {
+test.each([10, 300, 2_000])('objects of %i bytes use the configured memory, however many of them fit', (valueBytes) => {
   const cacheBytes = 40_000
   const bytes = ENTRY_BYTES + 'key 999'.length + valueBytes
   const kept = keptOf(storeOf(valueBytes, { worker: cacheBytes }))
@@ -118,7 +118,7 @@ test("a store's own size takes precedence over the worker's", () => {
   expect(keptOf(storeOf(10, { worker: 40_000, store: 1 }))).toBeLessThan(3)
 })
 
-test('objects that grow while they are in memory take the place of others', () => {
+test('objects that grow in memory displace others', () => {
   const world = storeOf(10, { worker: 40_000 })
   for (const key of KEYS.slice(0, 20)) world.store.put(key, 'x'.repeat(2_000))
   world.store.flush(undefined)

@@ -12,7 +12,7 @@ test('many short text keys are sorted, even if they begin with the same characte
   }
 })
 
-test('no entry is lost, whatever its key', () => {
+test('no entry is lost, whatever its key is', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'binary', maxLength: 12 }), { minLength: 32, maxLength: 100 }), (keys) => {
       expect(keysOf(sortForDatabase(named(keys))).toSorted()).toEqual(keys.toSorted())

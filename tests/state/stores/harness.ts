@@ -13,7 +13,7 @@ export const PARTITION = 3
 
 const MEMORY_RUNS = 300
 /**
- * Number of runs on RocksDB. There are fewer than in memory, because each run opens a database several times, which
+ * Number of runs on RocksDB. There are fewer than in memory, because each run opens a database several times, and this
  * takes milliseconds.
  */
 const ROCKSDB_RUNS = 60
@@ -23,7 +23,7 @@ export function propertyRuns(backend: TestBackend): number {
   return backend.name === 'memory' ? MEMORY_RUNS : ROCKSDB_RUNS
 }
 
-/** A backend that can survive the end of its process: RocksDB is reopened, and memory is kept. */
+/** A backend that can survive a simulated end of the process: RocksDB is reopened, and the memory backend is kept. */
 export interface TestBackend {
   readonly name: string
   backend: StateBackend
@@ -75,7 +75,7 @@ export function put(column: StateColumn, key: string, value: string | null): voi
   column.put(keyBytes, 0, keyBytes.length, valueBytes, 0, valueBytes?.length ?? 0)
 }
 
-/** Returns whether any file in the folder contains the text. */
+/** Returns true if any file in the folder contains the text. */
 export function isOnDisk(folder: string, text: string): boolean {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   return files.some((entry) => readFileSync(join(entry.parentPath, entry.name)).includes(text))
@@ -86,7 +86,7 @@ export function raw<T>(codec: Codec<T>): ValueFormat<T> {
   return { schema: undefined, open: () => codec }
 }
 
-/** Opens a store in the same way as the engine. */
+/** Opens a store as the engine does. */
 export function openStore<S extends EngineStore>(
   store: S,
   backend: StateBackend,
@@ -131,7 +131,7 @@ export function testChangelog(): TestChangelog {
   }
 }
 
-/** Returns all rows of a store's key space, in the changelog's form. */
+/** Returns all rows in a store's key space, in the form that they have in the changelog. */
 export function storedRows(backend: StateBackend, store: string, partition = PARTITION): Map<string, string> {
   const rows = new Map<string, string>()
   for (const [key, value] of backend.session(TOPOLOGY).column(store, partition).scan({})) {

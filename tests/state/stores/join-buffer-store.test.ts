@@ -7,7 +7,7 @@ import { openStore, storedRows, type TestBackend, TOPOLOGY, testBackends, testCh
 import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'waiting'
-/** Room for a few objects. */
+/** Cache size with room for only a few objects. */
 const CACHE_BYTES = 500
 const SPAN_MS = 10
 /** Length of a segment: a quarter of the span, rounded up. */
@@ -37,14 +37,14 @@ interface Item extends Buffered<string> {
 
 const segmentOf = (time: number) => Math.max(0, Math.floor(time / SEGMENT_MS))
 
-/** Sizes at which a row is full: with its first value, after a few values, and as in production. */
+/** Sizes of a full row: one value, a few values, and as in production. */
 const fullRowBytes = [1, 12, 262_144]
 
 function newStore(fullBytes: number): JoinBufferStore<string, string> {
   return joinBufferWithRows<string, string>(STORE, { key: utf8, value: 'string', spanMs: SPAN_MS }, fullBytes)
 }
 
-/** Groups the expired items by segment and key. */
+/** Groups expired items by segment and key. */
 function expiredRows(items: readonly Item[], time: number): Map<string, Item[]> {
   const rows = new Map<string, Item[]>()
   for (const item of items) {
@@ -102,7 +102,7 @@ describe.each(fullRowBytes)('with rows of %d bytes', (fullBytes) => {
   )
 })
 
-test('values that stay after an expiry are kept, even if they need more rows than before', async () => {
+test('values that remain after an expiry are kept, even if they need more rows than before', async () => {
   const opened = await testBackends[0]()
   const store = openStore(newStore(12), opened.backend, CACHE_BYTES)
   // Values are added in descending order of time, so the long value comes last and completes the first row together
@@ -128,7 +128,7 @@ function hotStore() {
   return joinBufferStore<string, string>(STORE, { key: utf8, value: 'string', spanMs: 60 * SECOND })
 }
 
-test('the values of a hot key are split into rows that a changelog accepts, and a commit writes only the last of them again', () => {
+test('the values of a hot key are split into rows that fit into the changelog, and a commit rewrites only the last row', () => {
   const backend = memoryBackend()
   const store = openStore(hotStore(), backend)
   const changelog = testChangelog()
@@ -163,7 +163,7 @@ test('the values of a hot key are split into rows that a changelog accepts, and 
   expect(reopened.takeExpired(600 * SECOND, 10)).toEqual([])
 })
 
-test('a commit writes a row per key, and one more for all keys that are new in a segment', () => {
+test('a commit writes one row per key, and one more row for all keys that are new in a segment', () => {
   const backend = memoryBackend()
   const store = openStore(hotStore(), backend)
   const changelog = testChangelog()
@@ -177,10 +177,10 @@ test('a commit writes a row per key, and one more for all keys that are new in a
     return appended
   }
   expect(commit(30 * SECOND, 100)).toBe(101)
-  // Each of these keys already has a value in the segment, so no further rows are needed to find them.
+  // Each of these keys already has a value in the segment, so a row that lists new keys is not needed.
   expect(commit(31 * SECOND, 100)).toBe(100)
   expect(commit(31 * SECOND, 101)).toBe(102)
-  // The next segment.
+  // This time is in the next segment.
   expect(commit(45 * SECOND, 100)).toBe(101)
   expect(storedRows(backend, STORE).size).toBe(101 + 3)
 

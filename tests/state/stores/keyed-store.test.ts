@@ -10,12 +10,12 @@ import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled
 
 const STORE = 'totals'
 /**
- * There are few keys, so that operations collide. Some keys are prefixes of others, and one key sorts after all ASCII
- * keys.
+ * There are only a few keys, so that operations collide. Some keys are prefixes of others, and one sorts after all
+ * ASCII keys.
  */
 const someKeys = ['a', 'aa', 'ab', 'b', 'ba', 'c', 'd', 'é', '\u{10ffff}']
 const keyArbitrary = fc.constantFrom(...someKeys)
-/** Size of the cache, small enough that entries are evicted and read again. */
+/** Cache size, so small that entries are evicted and read again. */
 const CACHE_BYTES = 900
 
 type Step =
@@ -73,7 +73,10 @@ function expectedScan(model: ReadonlyMap<string, string>, step: Step & { do: 'sc
   return rows.slice(0, limit)
 }
 
-/** Runs the steps on a store and on two maps, which contain the current and the committed contents. */
+/**
+ * Runs the steps on a store and on two maps. One map has the current contents, and the other has the committed
+ * contents.
+ */
 type Kind = 'keyed' | 'sparse' | 'packed' | 'packed, uncached'
 
 function storeOf(kind: Kind) {
@@ -115,7 +118,7 @@ async function runAgainstModel(kind: Kind, opened: TestBackend, steps: readonly 
           both.store.prefetch(key)
         })
         both.store.loadPrefetched()
-        // A record may use keys that it has not announced.
+        // Records may use keys that they did not announce.
         step.keys.forEach((key, slot) => {
           record.slot = slot
           for (const each of [key, step.others[slot], key]) {
@@ -203,7 +206,7 @@ test('the size of changed rows is estimated from the rows of the last flush', as
   expect(store.dirtyBytes).toBe(20_000)
 })
 
-test('consecutive scans encode a change once, and see the changes between them', async () => {
+test('consecutive scans encode each change only once, and later scans see changes made after earlier ones', async () => {
   const backend = (await testBackends[0]()).backend
   let encoded = 0
   const key: Codec<string> = {
@@ -254,7 +257,7 @@ test('a scan that omits new keys sees the changes of all others, and sorts no ch
   expect(shown).not.toHaveProperty('b')
 })
 
-/** Sizes of the cache. With the tiny cache, the store evicts the committed rows before the scan continues. */
+/** Cache sizes. With the tiny cache, the store evicts the committed rows before the scan continues. */
 const CACHES = [
   { cache: 'large', cacheBytes: 250_000 },
   { cache: 'tiny', cacheBytes: 1 },
@@ -281,7 +284,7 @@ for (const kind of ['keyed', 'packed'] as const) {
         for (const row of store.scan()) {
           rows.push(row)
           if (row[0] !== 'a') continue
-          // The commit ends between two turns of a time handler that scans the store.
+          // The commit completes between two turns of a time handler that is scanning the store.
           commit()
           for (let i = 0; i < 20; i++) store.get(`other ${i}`)
         }
@@ -333,7 +336,7 @@ test('a changed key is kept after its eviction from the cache', async () => {
   expect(store.get('a')).toBe('x')
 })
 
-test('keys that are objects are equal if their bytes are', async () => {
+test('keys that are objects are equal if their encoded bytes are equal', async () => {
   const backend = (await testBackends[0]()).backend
   const key: Codec<Buffer> = {
     encode: (value, out) => utf8.encode(value.toString(), out),
@@ -358,7 +361,7 @@ function fallibleCodec(error: Error): Codec<string> & { works: boolean } {
   return codec
 }
 
-test('a multi-get that needs an unknown schema is repeated once the schema is loaded', async () => {
+test('a multi-get that needs an unknown schema is retried once the schema is loaded', async () => {
   const { backend, session } = await testBackends[0]()
   const codec = fallibleCodec(new UnknownSchemaError(7))
   const store = openStore(keyedStore(STORE, { key: utf8, value: raw(codec) }), backend)
@@ -389,7 +392,7 @@ test('a stored value that cannot be decoded is reported as corruption', async ()
   expect(() => [...store.scan()]).toThrow(StateCorrupted)
 })
 
-test('a second flush before the first one is settled is refused', async () => {
+test('a second flush is refused before the first one is committed or aborted', async () => {
   const { backend } = await testBackends[0]()
   const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend)
   store.put('a', 'x')

@@ -14,7 +14,7 @@ import {
 
 const MAX_STEPS = 80
 
-/** A step in the life of a store: one of the operations that the engine runs on every store. */
+/** A step in the life of a store. The engine runs these operations on every store. */
 export type LifeStep = { do: 'flush' | 'commit' | 'abort' | 'reopen' }
 
 export const lifeSteps: fc.Arbitrary<LifeStep> = fc.record({
@@ -29,13 +29,13 @@ export interface Modelled<S, M> {
   /** The model of the contents after the last commit. */
   committed: M
   readonly changelog: TestChangelog
-  /** A commit includes the changes up to the flush. Changes between flush and commit belong to the next commit. */
+  /** A commit includes all changes before the flush. Changes between flush and commit belong to the next commit. */
   live(step: LifeStep): Promise<void>
 }
 
 /**
  * @param open opens a new store of the same name on the current backend
- * @param copy copies a model, which is changed in place or replaced
+ * @param copy copies a model. Needed because steps may change the model in place
  */
 export function modelled<S extends EngineStore, M>(opened: TestBackend, open: () => S, empty: M, copy: (model: M) => M): Modelled<S, M> {
   let flushed: M | undefined

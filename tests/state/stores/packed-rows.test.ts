@@ -21,7 +21,7 @@ function expectRows(rows: PackedRows, count: number): void {
   }
 }
 
-test('a table returns the memory of a burst when it has hardly been used for some time', () => {
+test('a table frees the memory of a burst after it has hardly been used for some time', () => {
   const rows = new PackedRows()
   fill(rows, ROWS)
   const burst = rows.capacity
@@ -37,7 +37,7 @@ test('a table returns the memory of a burst when it has hardly been used for som
   expectRows(rows, ROWS)
 })
 
-test('a table that is used again and again keeps its memory, even if some uses are small', () => {
+test('a table that is used regularly keeps its memory, even if some uses are small', () => {
   const rows = new PackedRows()
   fill(rows, ROWS)
   const before = rows.capacity

@@ -61,7 +61,7 @@ test('a table of packed rows behaves like a map, even if keys share their hashes
   )
 })
 
-test('a value may be replaced by bytes of the same table', () => {
+test('a value may be replaced by bytes from the same table', () => {
   const rows = new PackedRows()
   const row = rows.add(...span(Buffer.from('a')), 0)
   rows.setValue(row, ...span(Buffer.from('0123456789')))
@@ -96,7 +96,7 @@ test('rows are written, found and prefetched as bytes, and a changed row is enco
   expect(next.get('nobody')).toBeUndefined()
 })
 
-test('rows that the small cache has dropped are read again', async () => {
+test('rows that the small cache has evicted are read again', async () => {
   const { backend, session } = await testBackends[0]()
   const store = openStore(packedStore('terms', { key: utf8, value: raw(utf8) }), backend, 2_000)
   for (let i = 0; i < 200; i++) {
@@ -109,7 +109,7 @@ test('rows that the small cache has dropped are read again', async () => {
   for (let i = 0; i < 200; i++) expect(store.get(`term ${i}`)).toBe(`value ${i}`)
 })
 
-test('a row whose schema is not loaded yet is noticed when rows are loaded, and read when it is', async () => {
+test('loading rows reports a schema that is not loaded yet, and the row is readable once the schema is loaded', async () => {
   const { backend, session } = await testBackends[0]()
   const schema = { type: 'record', name: 'Total', fields: [{ name: 'sum', type: 'int' }] }
   const added = { ...schema, fields: [...schema.fields, { name: 'added', type: 'int', default: 7 }] }

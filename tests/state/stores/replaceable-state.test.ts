@@ -14,7 +14,7 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 
-/** Creates a folder with a closed database at position 7 and a file that does not belong to it. */
+/** Creates a folder with a closed database at position 7, and a file that does not belong to the database. */
 async function writtenFolder(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'replaceable-state-'))
   folders.push(folder)

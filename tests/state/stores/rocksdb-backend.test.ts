@@ -13,7 +13,7 @@ import { TOPOLOGY, temporaryFolder } from './harness.ts'
 
 const CHILD_TIMEOUT_MS = 60_000
 const MIB = 1024 * 1024
-/** Maximum file size for the writer process. The second batch makes the writer's write-ahead log reach this size. */
+/** Maximum file size for the writer process. Its write-ahead log reaches this size with the second batch. */
 const FILE_LIMIT_KIB = 300
 
 const folders: string[] = []
@@ -74,7 +74,7 @@ test('stores and partitions are isolated, even from neighbours at the end of the
   await backend.close()
 })
 
-test('long keys and values read back completely', async () => {
+test('long keys and values are read back completely', async () => {
   const backend = await openRocksdbBackend({ folder: newFolder() })
   const column = backend.session(TOPOLOGY).column('totals', 0)
   const lengths = [0, 1, 23, 24, 25, 4091, 4092, 4093, 4095, 4096, 4097, 100_000]
@@ -84,7 +84,7 @@ test('long keys and values read back completely', async () => {
   await backend.close()
 })
 
-test('a scan has bounds, a direction and a limit, across many fetches', async () => {
+test('a scan respects bounds, direction and limit across many fetches', async () => {
   const backend = await openRocksdbBackend({ folder: newFolder() })
   const column = backend.session(TOPOLOGY).column('totals', 0)
   const keys = Array.from({ length: 1000 }, (_, key) => String(key).padStart(4, '0'))
@@ -99,7 +99,7 @@ test('a scan has bounds, a direction and a limit, across many fetches', async ()
   await backend.close()
 })
 
-test('a scan of rows that exceed the size of a fetch returns all of them', async () => {
+test('a scan returns all rows even if single rows exceed the size of a fetch', async () => {
   const backend = await openRocksdbBackend({ folder: newFolder() })
   const column = backend.session(TOPOLOGY).column('totals', 0)
   const keys = Array.from({ length: 30 }, (_, key) => String(key).padStart(2, '0'))
@@ -128,7 +128,7 @@ test('each session has a separate batch', async () => {
   await backend.close()
 })
 
-test('a batch that was taken is independent of later puts, writes and drops', async () => {
+test('a batch that was taken is unaffected by later puts, writes and drops', async () => {
   const backend = await openRocksdbBackend({ folder: newFolder() })
   const session = backend.session(TOPOLOGY)
   const column = session.column('totals', 0)
@@ -167,7 +167,7 @@ test('positions are exact up to 2^53 and persist', async () => {
   await backend.close()
 })
 
-test('clearing empties one key space and its positions, immediately and after a restart', async () => {
+test('clearing a key space empties it and its positions, immediately and after a restart', async () => {
   const folder = newFolder()
   let backend = await openRocksdbBackend({ folder })
   let session = backend.session(TOPOLOGY)
@@ -228,7 +228,7 @@ test('a folder that another worker has open cannot be opened', async () => {
   await (await openRocksdbBackend({ folder })).close()
 })
 
-/** Fills the database until it has table files, and closes it. */
+/** Fills the database until table files exist, and closes it. */
 async function writtenFolder(): Promise<string> {
   const folder = newFolder()
   const backend = await openRocksdbBackend({ folder, memoryBudgetBytes: 4 * MIB })
@@ -313,7 +313,10 @@ test('a damaged write-ahead log loses only whole batches from its end', async ()
   await reopened.close()
 })
 
-/** Starts the writer and returns its lines. `limitKib` is the file size at which writes fail as on a full disk. */
+/**
+ * Starts the writer process and returns the lines that it prints. `limitKib` is the file size at which writes fail, as
+ * on a full disk.
+ */
 function startWriter(folder: string, limitKib?: number): { child: ChildProcess; lines: AsyncIterator<string> } {
   const command = `${limitKib === undefined ? '' : `ulimit -f ${limitKib}; `}exec "$0" "$@"`
   const child = spawn('bash', ['-c', command, process.execPath, childFile('write-batches.ts'), folder], {
@@ -378,8 +381,8 @@ test(
   CHILD_TIMEOUT_MS,
 )
 
-// While other processes starve the compactions, the allocator keeps up to 10 % more of their memory, so one run in a
-// few hundred exceeds the budget. With a real fault, every run would exceed the budget.
+// If other processes starve the compactions, the allocator holds up to 10 % more memory, so one run in a few hundred
+// exceeds the budget. A real fault would make every run exceed it.
 test('memory stays within the budget for any number of stores and partitions', { retry: 2, timeout: CHILD_TIMEOUT_MS }, async () => {
   const budget = 64 * MIB
   const rowCount = 1_000_000

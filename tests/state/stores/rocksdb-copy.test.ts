@@ -7,7 +7,7 @@ import { until } from '../../pipelines/engine/harness.ts'
 const [from, to] = [{} as Database, {} as Database]
 const row = (text: string) => Buffer.from(text)
 
-test('a copy waits while the database that it fills is overloaded, and can be stopped in the meantime', async () => {
+test('a copy waits while its target database is overloaded, and can be stopped while it waits', async () => {
   let waiting = '3'
   let looks = 0
   const written: Batch[] = []
@@ -40,7 +40,7 @@ test('a copy waits while the database that it fills is overloaded, and can be st
   expect(await stopped).toBe(false)
 })
 
-test('when the copy takes the place of its database, only changes since it caught up are left to apply', async () => {
+test('when the copy replaces its database, only changes since the copy caught up remain to be applied', async () => {
   const written: [database: Database, change: unknown][] = []
   const binding: Partial<RocksdbBinding> = {
     db_get_property: () => '0',
@@ -74,7 +74,7 @@ test('when the copy takes the place of its database, only changes since it caugh
   expect(live.current).toBe(to)
 })
 
-test('catching up can be stopped, and ends at once without changes', async () => {
+test('catching up can be stopped, and ends at once if there are no changes', async () => {
   const binding: Partial<RocksdbBinding> = { db_get_property: () => '0', batch_count: () => 1, batch_write() {} }
   const live = liveDatabase(binding as RocksdbBinding, from, undefined)
   const follower = live.follow()

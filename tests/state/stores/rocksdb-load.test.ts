@@ -12,16 +12,16 @@ function overloaded(memtables: string, files: string, errors = '0'): boolean {
   return isOverloaded(binding, {} as Parameters<typeof isOverloaded>[1])
 }
 
-test('a database is overloaded long before it delays its writers', () => {
+test('a database counts as overloaded long before it delays its writers', () => {
   expect(overloaded('0', '0')).toBe(false)
   expect(overloaded('2', '9')).toBe(false)
   expect(overloaded('3', '0')).toBe(true)
   expect(overloaded('0', '10')).toBe(true)
-  // The binding returns an empty text for unknown properties.
+  // The native binding returns an empty string for unknown properties.
   expect(overloaded('', '')).toBe(false)
 })
 
-test('a database whose flush or compaction has failed is not overloaded, because only a write reports the failure', () => {
+test('a database does not count as overloaded after a failed flush or compaction, because only a write reports the failure', () => {
   expect(overloaded('3', '0', '1')).toBe(false)
   expect(overloaded('0', '10', '2')).toBe(false)
 })

@@ -7,7 +7,7 @@ import type { StateBackend, StateColumn } from '../../../state/stores/store.ts'
 import { isOnDisk, newFolder, openStore, put, raw, TOPOLOGY } from './harness.ts'
 
 const SECRET = 'a secret that must vanish'
-/** Enough that copying takes several slices. */
+/** So many rows that copying them takes several slices. */
 const ROWS = 60_000
 
 const all = (column: StateColumn) => new Map([...column.scan({})].map(([key, value]) => [String(key), String(value)]))
@@ -74,7 +74,7 @@ test('changes that are made while the database is rewritten are in the new datab
   })
   let changes = 0
   while (!isDone) {
-    // Changes one row near each end. Some rows are therefore changed before they are copied, and others after.
+    // Changes one row near each end, so that some rows change before they are copied and others afterwards.
     for (const row of [changes, ROWS - 1 - changes]) set(`row ${row}`, changes % 3 === 0 ? null : `new ${changes}`)
     const taken = own.takeBatch()
     taken.putPosition('source', ++changes)
@@ -95,7 +95,7 @@ test('changes that are made while the database is rewritten are in the new datab
   await backend.close()
 })
 
-test('a database that is closed while it is rewritten stays as it is', async () => {
+test('a database that is closed during a rewrite remains unchanged', async () => {
   const folder = newFolder()
   const backend = await openRocksdbBackend({ folder })
   const { own, column } = session(backend)

@@ -9,9 +9,11 @@ import { openStore, PARTITION, storedRows, type TestBackend, TOPOLOGY, testChang
 import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'seen'
-/** Room for a few objects. */
+/** Cache size with room for only a few objects. */
 const CACHE_BYTES = 800
-/** Error rate of the tests. It is so low that there are no false positives, and a plain set can serve as the model. */
+/**
+ * Error rate in the tests. It is so low that there are no false positives, so an ordinary set can serve as the model.
+ */
 const EXACT = 1e-6
 const LIFETIME_MS = 1_000
 const LONGEST_LIFE_MS = 1_100
@@ -68,7 +70,7 @@ function copy({ items, pages }: Model): Model {
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
   const open = () => openStore(newStore({ collectChanges: true }), opened.backend, CACHE_BYTES)
   const both = modelled(opened, open, { items: new Map(), pages: new Map() } as Model, copy)
-  /** The latest time that was passed to the store. Items that have expired at this time may be gone. */
+  /** The latest time passed to the store. Items that have expired by this time may be gone. */
   let now = START
 
   function check(seen: boolean, added: number | undefined, at: number): void {
@@ -150,10 +152,7 @@ describe('a set of 50,000 items at one per cent for 30 days', () => {
   const MANY = 1_000_000
   const FILL_TIMEOUT_MS = 120_000
 
-  /**
-   * Returns a store with items that were added at equal intervals, and the number of items that were mistaken for other
-   * items.
-   */
+  /** Adds items to a store at equal intervals. Returns the store, and how many items were mistaken for others. */
   function filled(items: number, overMs: number): { store: SeenSetStore<string, string>; mistaken: number; now: number } {
     const store = openStore(newStore(SHAPE), memoryBackend(), MANY)
     let mistaken = 0
@@ -163,7 +162,7 @@ describe('a set of 50,000 items at one per cent for 30 days', () => {
     return { store, mistaken, now: START_MS + overMs }
   }
 
-  /** Adds one item and returns the rows that this writes to the changelog. */
+  /** Adds one item and returns the rows that the store writes to the changelog for it. */
   function rowsOfOneMore(store: SeenSetStore<string, string>, item: string, now: number): [string, string][] {
     store.add('ann', item, now)
     const changelog = testChangelog()
@@ -185,7 +184,7 @@ describe('a set of 50,000 items at one per cent for 30 days', () => {
     const read = seenSetReader({ item: utf8, ...SHAPE }).open((page) => pages.get(page), now)
     expect(mistaken / items).toBeLessThan(SHAPE.errorRate)
     for (let i = 0; i < items; i++) if (!read.has(`item-${i}`)) expect.fail(`item ${i} was forgotten`)
-    // A new item that was mistaken for an old item may be stored as well, because the old item could have been added
+    // A new item that is mistaken for an old one may be stored nevertheless, because the old item could have been added
     // again.
     expect(store.size('ann', now)).toBeGreaterThanOrEqual(items - mistaken)
     expect(store.size('ann', now)).toBeLessThanOrEqual(items)
@@ -202,7 +201,8 @@ describe('a set of 50,000 items at one per cent for 30 days', () => {
     store.committed()
     for (let i = 0; i < 100; i++) {
       const rows = rowsOfOneMore(store, `more-${i}`, now)
-      // An added item writes one page and at most one more row, through which a new page is found when it expires.
+      // Adding an item writes one page. If the page is new, another row is written, so that the page can be found when
+      // it expires.
       expect(rows.filter(([, value]) => value.length > 'header'.length).length).toBeLessThanOrEqual(1)
       expect(rows.reduce((sum, [key, value]) => sum + key.length + value.length, 0)).toBeLessThan(600)
     }
@@ -229,7 +229,7 @@ describe('a set of more items than its capacity', () => {
   const ADDED = 4 * CAPACITY
   const FILL_TIMEOUT_MS = 60_000
 
-  /** Each row is the time between two items, in ms, and the number of items that are remembered. */
+  /** Each row has the time between two items, in ms, and the number of items that are remembered. */
   test.each([
     [1_000, CAPACITY],
     [60_000, CAPACITY],
@@ -240,7 +240,7 @@ describe('a set of more items than its capacity', () => {
     const remembered = items.filter((item, i) => store.add('ann', item, START + i * stepMs))
     const now = START + ADDED * stepMs
     expect(remembered.length).toBeGreaterThan(ADDED * (1 - ERROR_RATE))
-    // An item that was mistaken for an older item is forgotten when that older item is forgotten.
+    // An item that was mistaken for an older one is forgotten together with the older one.
     for (const item of remembered.slice(-live * (1 - ERROR_RATE))) if (!store.has('ann', item, now)) expect.fail(`${item} was forgotten`)
     expect(store.size('ann', now)).toBeLessThan(CAPACITY * 2)
     expect(items.slice(0, CAPACITY).filter((item) => store.has('ann', item, now)).length / CAPACITY).toBeLessThan(2 * ERROR_RATE)
@@ -265,7 +265,7 @@ test.each([1, 2, 63, 65, 300])('a set with capacity %i remembers at least that m
 describe('the only page of a set', () => {
   const SHAPE = { capacity: 2_000, lifetimeMs: MONTH_MS }
 
-  /** Opens a store on a backend as a worker does, and counts the rows that the store looks up. */
+  /** Opens a store on a backend, as a worker does. Counts the rows that the store looks up. */
   function opened(backend = memoryBackend()) {
     const session = backend.session(TOPOLOGY)
     const column = session.column(STORE, PARTITION)
@@ -284,12 +284,12 @@ describe('the only page of a set', () => {
     return { backend, store, looked, commit }
   }
 
-  /** Removes the expiry marks, as if the pages had been written before marks existed. */
+  /** Removes the expiry marks, as if an older version without marks had written the pages. */
   function forgetMarks(backend: ReturnType<typeof memoryBackend>): void {
     const session = backend.session(TOPOLOGY)
     const column = session.column(STORE, PARTITION)
     for (const [key, value] of [...column.scan({})]) {
-      // A row of a page has the number of its schema in five bytes, the length of the page in one or two, and the page.
+      // A row consists of the schema id in five bytes, the length of the page in one or two bytes, and the page.
       if (value.length <= 6) continue
       const start = value.length > 64 + 6 ? 7 : 6
       const page = withoutMark(value.subarray(start))
@@ -298,7 +298,7 @@ describe('the only page of a set', () => {
     session.write()
   }
 
-  test('is the only one that is read, also after it was written without a mark', () => {
+  test('is the only page that is read, even if it was written without a mark', () => {
     const first = opened()
     first.store.add('ann', 'x', START)
     first.commit()
@@ -315,7 +315,7 @@ describe('the only page of a set', () => {
     expect(looked.rows).toBe(1)
   })
 
-  test.each([1, 50, Number.POSITIVE_INFINITY])('is left when it is full, with a commit every %d items', (every) => {
+  test.each([1, 50, Number.POSITIVE_INFINITY])('is no longer the only page when it is full, with a commit every %d items', (every) => {
     let now = START
     const { backend, store, commit } = opened()
     const items = Array.from({ length: 1_000 }, (_, index) => `item-${index}`)
@@ -329,7 +329,7 @@ describe('the only page of a set', () => {
     forgetMarks(backend)
     const later = opened(backend)
     for (const item of items) expect(later.store.add('ann', item, now + DAY_MS)).toBe(false)
-    // After the items of the first page have expired, only the first page is empty.
+    // When the items in the first page have expired, no other page is empty.
     while (later.store.expire(START + MONTH_MS + 5 * DAY_MS, 10) === 10);
     later.commit()
     const last = opened(backend).store
@@ -356,7 +356,7 @@ describe('a lifetime', () => {
     expect(store.has('ann', 'x', START + 49 * DAY_MS)).toBe(true)
   })
 
-  test('of the items in a page may end before the page is due again', async () => {
+  test('may end before the next check of the page that contains the item', async () => {
     const backend = memoryBackend()
     const store = openStore(newStore({ lifetimeMs: MONTH_MS }), backend)
     store.add('ann', 'x', START)
@@ -373,7 +373,7 @@ describe('a lifetime', () => {
 })
 
 describe('changes', () => {
-  test('have each page once, with the items that were added to it', () => {
+  test('contain each page once, with the items added to it', () => {
     const store = openStore(newStore({ collectChanges: true }), memoryBackend())
     for (const item of ['x', 'y', 'x']) store.add('ann', item, START)
     store.add('bob', 'z', START)
@@ -390,7 +390,7 @@ describe('changes', () => {
     expect(store.takeChanges()).toEqual([{ key: 'bob', page: 0, added: [], bytes: undefined }])
   })
 
-  test('that are not taken stop the commit, because copies would miss them', () => {
+  test('must be taken before a commit, because copies of the pages would miss them otherwise', () => {
     const store = openStore(newStore({ collectChanges: true }), memoryBackend())
     store.add('ann', 'x', START)
     expect(() => store.flush(undefined)).toThrow('the commit would lose 1 changed pages')
@@ -406,6 +406,6 @@ describe('changes', () => {
   })
 })
 
-test('a wrong option is refused with the name of the store', () => {
+test('the error about an invalid option names the store', () => {
   expect(() => newStore({ capacity: 0 })).toThrow('store seen: capacity must be a positive integer')
 })

@@ -13,7 +13,7 @@ const SWIPES_POSITION = 'changelog/match-users-swipes-changelog-0'
 
 const all = (column: StateColumn) => [...column.scan({})].map(([key, value]) => [String(key), String(value)])
 
-/** Opens the state of match-users, whose store `users` is erasable and whose store `swipes` is not. */
+/** Opens the state of match-users. Its store `users` is erasable, and its store `swipes` is not. */
 async function withState<Result>(
   folder: string,
   use: (backend: StateBackend) => Result | Promise<Result>,
@@ -62,7 +62,7 @@ test('only the database of erasable stores is rewritten, and each store is in th
   })
 })
 
-test('erasable stores of a folder with a single database are restored, and vanish from that database', async () => {
+test('if a folder has a single database, its erasable stores are restored into a new one and vanish from the old one', async () => {
   const folder = newFolder()
   await withState(
     folder,
@@ -79,7 +79,7 @@ test('erasable stores of a folder with a single database are restored, and vanis
   await withState(folder, async (backend) => {
     const { session, swipes } = parts(backend)
     expect([session.position(USERS_POSITION), session.position(SWIPES_POSITION)]).toEqual([undefined, 7])
-    // A restore clears the store first, because it has no position.
+    // The store has no position, so a restore clears it first.
     session.clear('users', 0, [USERS_POSITION])
     await backend.scrub()
     expect(isOnDisk(folder, SECRET)).toBe(false)

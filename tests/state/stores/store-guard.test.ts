@@ -12,7 +12,7 @@ import { windowedCounterStore } from '../../../state/stores/windowed-counter-sto
 
 type Uses<S> = { readonly [Method in Exclude<keyof S, keyof EngineStore>]: () => unknown }
 
-/** Pairs a store with one call of each method that authors can use. The types reveal a missing method. */
+/** Pairs a store with one call of each method that authors can use. The type checker reports missing methods. */
 function uses<S extends EngineStore>(store: S, calls: (store: S) => Uses<S>): [EngineStore, Readonly<Record<string, () => unknown>>] {
   return [store, calls(store)]
 }
@@ -99,7 +99,7 @@ test.each(calls)('$store.name: $method is refused only to nodes that did not dec
   expect(use).toThrow(`refused ${store.name}`)
 })
 
-test('a node is checked once, until another one uses the store', () => {
+test('a node is checked only once, unless another node uses the store in between', () => {
   const store = keyedStore('kept', { key: utf8, value: avroValue<string>('string') })
   const asked: object[] = []
   const access = { node: {}, admit: () => void asked.push(access.node) }

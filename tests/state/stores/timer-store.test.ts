@@ -6,7 +6,7 @@ import { openStore, type TestBackend, testBackends, testChangelog } from './harn
 import { type LifeStep, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'expiries'
-/** Room for a few objects. */
+/** Cache size with room for only a few objects. */
 const CACHE_BYTES = 900
 const someKeys = ['a', 'aa', 'b', 'c', 'd', 'e', 'f']
 const keyArbitrary = fc.constantFrom(...someKeys)
@@ -69,7 +69,7 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
       }
       default:
         await both.live(step)
-        // A timer has exactly two rows: one under its key, and one under its time.
+        // Each timer has exactly two rows: one by its key, and one by its time.
         if (step.do === 'commit') expect(both.changelog.rows.size).toBe(2 * both.committed.size)
     }
   }

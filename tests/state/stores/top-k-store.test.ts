@@ -8,7 +8,7 @@ import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled
 
 const STORE = 'leaders'
 const K = 3
-/** Room for a few objects. */
+/** Cache size with room for only a few objects. */
 const CACHE_BYTES = 500
 const groupArbitrary = fc.constantFrom('x', 'y', 'z')
 const termArbitrary = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f')
@@ -30,7 +30,7 @@ const list = avroValue<Ranked[]>({
   },
 })
 
-/** Compares two entries, so that higher scores come first and, among equal scores, smaller terms. */
+/** Sorts entries by score, highest first, and then by term. */
 function byScore(a: Ranked, b: Ranked): number {
   return b.score - a.score || (a.term < b.term ? -1 : a.term > b.term ? 1 : 0)
 }

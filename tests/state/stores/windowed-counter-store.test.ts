@@ -8,10 +8,10 @@ import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled
 const STORE = 'clicks'
 const BUCKET_MS = 10
 const BUCKETS = 5
-/** Room for a few objects. */
+/** Cache size with room for only a few objects. */
 const CACHE_BYTES = 500
 const keyArbitrary = fc.constantFrom('a', 'b', 'c', 'd')
-/** Times within a few lengths of the ring, and a time far ahead. */
+/** Times that span a few lengths of the ring, and one time far in the future. */
 const timeArbitrary = fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 0, max: 150 }) }, { weight: 1, arbitrary: fc.constant(1e12) })
 
 type Step =
@@ -48,7 +48,7 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: lifeSteps },
 )
 
-/** All additions of each key as [bucket, by]. Unlike the store, the model never drops additions. */
+/** All additions to each key, as [bucket, by]. Unlike the store, the model never drops any. */
 type Model = Map<string, [number, number][]>
 
 function copy(model: Model): Model {
@@ -110,7 +110,7 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
 
 testAgainstModel('windowed counters agree with a list of all additions', STORE, stepArbitrary, runAgainstModel)
 
-test('a key that is new or was trimmed does not reopen a window that the stream time has closed', async () => {
+test('a new or trimmed key does not reopen a window that the stream time has closed', async () => {
   const opened = await testBackends[0]()
   const time = { streamTime: -1 }
   const store = windowedCounterStore(STORE, { key: utf8, bucketMs: BUCKET_MS, buckets: BUCKETS })
@@ -135,7 +135,8 @@ test('only non-empty buckets take space', async () => {
   store.flush(undefined)
   opened.session.write()
   const [bytes] = storedRows(opened.backend, STORE).values()
-  // Sizes in bytes: header 5, newest 4, and two arrays of count, items and end, 4 and 5.
+  // Sizes in bytes: 5 for the header, 4 for the newest bucket, and 4 and 5 for the two arrays. Each array has a count,
+  // items and an end.
   expect(bytes.length).toBeLessThanOrEqual(18)
 })
 

@@ -5,7 +5,10 @@ import { windowedCounterValue } from '../../../state/stores/windowed-counter.ts'
 
 const SCHEMA_ID = 7
 
-/** Bytes from an earlier version of the code, in which counters had the same form in memory as in storage. */
+/**
+ * Bytes written by an earlier version of the code. In that version, counters had the same form in memory and in
+ * storage.
+ */
 test.each<[hex: string, buckets: Buckets]>([
   ['0000000007d0ad8b1c060006e6010006028080808080401200', { first: 29_453_042, at: [0, 3, 118], counts: [1, 2 ** 40, 9] }],
   ['00000000070a020000020200', { first: 5, at: [0], counts: [1] }],

@@ -5,7 +5,7 @@ export interface Event {
   readonly id: string
   /** Epoch milliseconds. */
   readonly at: number
-  /** The number of rows that the event produces. */
+  /** How many rows the event produces. */
   readonly rows?: number
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { RowBinary } from '../../../state/tables/row-binary.ts'
 
-test('values have the bytes that ClickHouse expects, and each row ends with its place in Kafka', () => {
+test('values have the bytes that ClickHouse expects, and each row ends with its topic, partition and offset', () => {
   const rows = new RowBinary({ topic: 't', partition: 258 })
   rows.values.text('é')
   rows.values.textBytes(Buffer.from('.ab.'), 1, 3)

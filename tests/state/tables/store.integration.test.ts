@@ -27,7 +27,7 @@ async function open(table: Table<string, Event> = eventsTable) {
 const rows = (from: number, count: number, at = NOVEMBER) =>
   Array.from({ length: count }, (_, index) => ({ offset: from + index, row: { id: `event ${from + index}`, number: 0, at } }))
 
-test('an insert is one part, and the position is after its last offset', async () => {
+test('an insert creates one part, and the position is the offset after its last row', async () => {
   const { client, store } = await open()
   expect(await store.position('topic', 3)).toBeUndefined()
   await store.insert({ topic: 'topic', partition: 3, rows: rows(100, 40_000) })
@@ -62,7 +62,7 @@ test('ClickHouse itself deduplicates a repeated insert', async () => {
   expect(await rowsOf(client, 'SELECT toUInt32(count()) AS count FROM events')).toEqual([{ count: 10 }])
 })
 
-test('the records of a recreated topic are not mistaken for a repeated insert', async () => {
+test('records from a recreated topic are not mistaken for a repeated insert', async () => {
   const { client, store } = await open()
   const insert = { topic: 'topic', partition: 0, rows: rows(0, 10) }
   await store.noteTopicId('topic', 0, 'before')
@@ -79,7 +79,7 @@ test('the records of a recreated topic are not mistaken for a repeated insert', 
   expect(await rowsOf(client, 'SELECT toUInt32(count()) AS count FROM events')).toEqual([{ count: 10 }])
 })
 
-test('the progress of a table belongs to that table alone, and a recreated table starts from nothing', async () => {
+test("a table's progress belongs to that table alone, and a recreated table has none", async () => {
   const { client, store } = await open()
   const caughtUp = async () => (await caughtUpPartitions(client as unknown as TableReader, 'events'))[0]
   expect(await caughtUp()).toBe(0)
@@ -117,7 +117,7 @@ test('text with any special characters stays within its row', async () => {
   expect(found.map(({ id }) => id)).toEqual(ids)
 })
 
-test('binary rows are one part with the position after the last offset, hold any text, and are deduplicated', async () => {
+test('an insert of binary rows creates one part, sets the position after the last offset, accepts any text, and is deduplicated', async () => {
   const { client } = await testDatabase()
   const { rowsOf: _, ...definition } = eventsTable
   const table: BinaryTable<string, Event> = { ...definition, binaryColumns: ['id', 'number', 'at'], writeRows() {} }
@@ -144,7 +144,7 @@ test('binary rows are one part with the position after the last offset, hold any
   expect(found).toEqual(texts.map((id, number) => ({ id, number, at: NOVEMBER })))
 })
 
-test('binary rows that do not fit the columns are not reported as an unavailable store', async () => {
+test('binary rows that do not match the columns are not reported as an unavailable store', async () => {
   const { client } = await testDatabase()
   const { rowsOf: _, ...definition } = eventsTable
   const store = tableStore({ ...definition, binaryColumns: ['id', 'number', 'nothing'], writeRows() {} }, client, ALONE)
@@ -226,7 +226,7 @@ test('migrations run once on an older table, and not at all on a new one', async
   expect(run).toEqual(['002-label', '003-colour'])
 })
 
-test('in a cluster the table is replicated', () => {
+test('the table is replicated in a cluster', () => {
   const statement = createStatement(eventsTable, 'identity', { cluster: 'main' })
   expect(statement).toContain("events ON CLUSTER 'main' (")
   expect(statement).toContain("ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', kafka_offset)")

@@ -4,7 +4,7 @@ import { tableStore } from '../../../state/tables/store.ts'
 import { TargetUnavailableError } from '../../../state/unavailable.ts'
 import { eventsTable } from './events-table.ts'
 
-/** A store whose server answers each query with this error. */
+/** Returns a store whose server answers every query with this error. */
 function refusing(code: string) {
   const query = async () => {
     throw new ClickHouseError({ message: 'refused', code, type: 'SOME_ERROR' })

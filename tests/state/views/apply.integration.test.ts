@@ -39,7 +39,7 @@ function batchOf(view: string) {
   })
 }
 
-test('operations are applied in order, together with the offset after them', async () => {
+test('operations are applied in order and atomically with the offset after them', async () => {
   const { redis, view, tag, store, batch } = await open()
   const listener = new Redis(await testStack().redis())
   onTestFinished(() => listener.disconnect())
@@ -64,7 +64,7 @@ test('operations are applied in order, together with the offset after them', asy
     { op: 'zadd', key: `${tag}:z`, score: 1_700_000_000_000.5, member: 'one' },
     { op: 'zrem', key: `${tag}:z`, member: 'gone' },
     ...[1, 5, 3, 4].map((score): ViewOperation => ({ op: 'zadd', key: `${tag}:newest`, score, member: `m${score}`, newest: 3 })),
-    // A member that is older than all others is not kept.
+    // A member with a lower score than all others is not kept.
     { op: 'zadd', key: `${tag}:newest`, score: 2, member: 'm2', newest: 3 },
     { op: 'publish', channel: view, message: 'hello' },
   ]
@@ -79,7 +79,7 @@ test('operations are applied in order, together with the offset after them', asy
   expect(await store.position(view, 3, 'one')).toEqual({ next: 8, at: NOW })
 })
 
-test('only a batch that reaches the end of the log makes a view fresh', async () => {
+test('a view becomes fresh only with a batch that reaches the end of the log', async () => {
   const { view, store, batch } = await open()
   await store.apply(batch(undefined, 1, [], { now: NOW }))
   await store.apply(batch(1, 2, [], { now: NOW + 1 }))
@@ -127,11 +127,11 @@ test('a view has caught up when it has read all its topics, until it falls back 
   await store.apply(batch(undefined, 0, [], { viewTopics, topic: 'two', caughtUp: true }))
   expect(await flag()).toBe(1)
 
-  // Another sink has already applied this batch and later batches, so the view is still complete.
+  // Another sink has already applied this batch and later ones, so the view is still complete.
   expect(await store.apply(batch(3, 4, [], { viewTopics }))).toEqual({ applied: false, position: 5 })
   expect(await flag()).toBe(1)
 
-  // Simulates a failover to a replica that lacks the last second of writes.
+  // Simulates a failover to a replica without the last second of writes.
   await redis.hset(positionsKey(view, 3), 'one', '4')
   expect(await store.apply(batch(5, 6, [], { viewTopics }))).toEqual({ applied: false, position: 4 })
   expect(await flag()).toBe(0)
@@ -171,7 +171,7 @@ test('after an interrupted clearing nothing is applied until the remaining keys 
   expect(await redis.exists(`${tag}:new`)).toBe(1)
 })
 
-test('a view without any position holds keys of unknown age, which are removed before it fills', async () => {
+test('keys in a view without any position have an unknown age, so they are removed before the view is filled', async () => {
   const { redis, view, tag, store } = await open()
   await redis.set(`${tag}:old`, '')
   await store.finishClearing(view, 3)
@@ -205,7 +205,7 @@ test('a clearing that begins late does not empty a view that another process has
   await store.clear(view, 3, 'one', read)
   expect(await redis.exists(`${tag}:new`)).toBe(1)
 
-  // A process that found no positions, and is late as well.
+  // Another late process, one that found no positions.
   const late = new Redis(await testStack().redis())
   onTestFinished(() => late.disconnect())
   const exists = late.exists.bind(late)

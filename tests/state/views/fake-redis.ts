@@ -12,7 +12,7 @@ import {
   type ViewValue,
 } from '../../../state/views/view.ts'
 
-/** Simulates the sink and Redis in memory, enough to read what operations wrote. */
+/** Simulates as much of the sink and Redis as is needed to read what operations wrote. */
 export function fakeRedis() {
   const strings = new Map<string, string>()
   const hashes = new Map<string, Map<string, string>>()
@@ -103,7 +103,7 @@ export function fakeRedis() {
     }
   }
 
-  /** Returns the members with the greatest score first. */
+  /** Returns the members, with the greatest score first. */
   function membersByScore(key: string): string[] {
     return scoredMembers(key).map(({ member }) => member)
   }
@@ -151,7 +151,7 @@ export function fakeRedis() {
     reader,
     state,
     published,
-    /** The string at this key, at once. */
+    /** Returns the string at this key synchronously. */
     held: (key: string): string | null => strings.get(key) ?? null,
     keys: () => [...strings.keys(), ...hashes.keys()],
     apply: (operations: readonly ViewOperation[]) => operations.forEach(applyOne),
@@ -170,7 +170,7 @@ export function fakeRedis() {
   }
 }
 
-/** Stores bytes as text with one character per byte. */
+/** Converts bytes to text with one character per byte. */
 function rowsOf(text: string, length: number): string[] {
   return Array.from({ length: text.length / length }, (_, row) => text.slice(row * length, (row + 1) * length))
 }

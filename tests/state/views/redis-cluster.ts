@@ -9,7 +9,7 @@ import { guardedFolder } from '../../stack/folder.ts'
 
 const SLOTS = 16_384
 const START_TIMEOUT_MS = 20_000
-/** Silence after which a master counts as failed and its replica takes over. */
+/** How long a master must be silent before it counts as failed and its replica takes over. */
 const NODE_TIMEOUT_MS = 1_500
 
 /**
@@ -48,7 +48,7 @@ export async function privateRedisCluster(masters = 2, { hasReplicas = false } =
   return `redis://127.0.0.1:${ports[0]}`
 }
 
-/** Resolves when the replica has its master's data. */
+/** Resolves when the replica has copied its master's data. */
 async function follow(replica: Redis, master: Redis): Promise<void> {
   const masterId = String(await master.call('CLUSTER', 'MYID'))
   const isKnown = async () => String(await replica.call('CLUSTER', 'NODES')).includes(masterId)

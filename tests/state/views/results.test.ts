@@ -22,7 +22,7 @@ const resultOf = (fields: Partial<CommandResult> = {}): CommandResult => ({
 })
 const operations = (result: CommandResult) => view.operationsFor(PARTITION, resultKey(7), { view: null, result })
 
-test('a result is stored and published, and any answer reads back unchanged', async () => {
+test('a result is stored and published, and every answer reads back unchanged', async () => {
   await fc.assert(
     fc.asyncProperty(fc.json(), async (answer) => {
       const redis = fakeRedis()
@@ -43,7 +43,7 @@ test('a conflict is published but does not replace the first result', async () =
   expect(parseResultMessage(redis.published[1].message)).toEqual({ commandId: 'id', outcome: 'conflict', answer: '' })
 })
 
-test('the result of a late repetition is published but not stored', () => {
+test('the result of a late retry is published but not stored', () => {
   expect(operations(resultOf({ decided_at: NOW - 3_600_000 })).map(({ op }) => op)).toEqual(['publish'])
   expect(operations(resultOf({ decided_at: NOW - 300_000 }))).toContainEqual(expect.objectContaining({ op: 'expire', seconds: 300 }))
 })

@@ -2,7 +2,10 @@ import { expect, test } from 'vitest'
 import type { DeadLetterRecord } from '../../../pipelines/engine/index.ts'
 import { formatDeadLetter, formatSummary } from '../../../tools/dlq/format.ts'
 
-/** Clears a terminal's screen, with the two-byte and the one-byte form of its first character. */
+/**
+ * Control sequences that clear a terminal's screen. One begins with a two-byte escape, and the other with the one-byte
+ * form.
+ */
 const CLEAR = '\u001b[2J\u009b2J'
 
 const letter: DeadLetterRecord = {
@@ -20,7 +23,7 @@ const letter: DeadLetterRecord = {
   cut: undefined,
 }
 
-test('the data of a record changes neither the terminal nor the other lines', () => {
+test('data in a record affects neither the terminal nor the other lines', () => {
   const text = formatDeadLetter(letter, () => ({ name: CLEAR })) + formatSummary('matches', [letter])
   expect(text).not.toMatch(/[^\P{Cc}\n]/u)
   expect(text.split('\n').filter((line) => line.startsWith('code: '))).toEqual(['code: bad\\u001b[2J\\u009b2J'])

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { recordingOf } from './recording.ts'
 
 const run = promisify(execFile)
-/** A first run installs Python packages. */
+/** The first run has to install Python packages. */
 const TIMEOUT_MS = 5 * 60_000
 
 let folder: string
@@ -22,11 +22,11 @@ async function evaluate(...args: string[]): Promise<string> {
   return stdout
 }
 
-test('a recording is divided by a day, and both models are reported', { timeout: TIMEOUT_MS }, async () => {
+test('a recording is split at a given day, and both models are reported', { timeout: TIMEOUT_MS }, async () => {
   const file = join(folder, 'payments.csv.gz')
   await writeFile(file, gzipSync(recordingOf(90)))
   const output = await evaluate('--train', file, '--test', file, '--test-from', '2020-03-01')
-  // Training uses the 60 days before March, without the last 7 days, whose labels are not known yet.
+  // Training uses the 60 days before March except the last 7, because their labels are not known yet.
   expect(output).toContain('training: 6360 payments')
   expect(output).toContain('test: 3600 payments')
   const [, recall] = /recall at 1 % false positives \| ([\d.]+) \|/.exec(output)!

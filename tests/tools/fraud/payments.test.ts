@@ -24,7 +24,7 @@ async function fileOf(name: string, text: string): Promise<string> {
   return file
 }
 
-test('the columns become a request', async () => {
+test('the columns of a row are converted to a request', async () => {
   const [first] = await Array.fromAsync(readPayments(await fileOf('all.csv', recordingOf(2))))
   expect(first).toMatchObject({
     request: { transaction_id: '0', timestamp: START, currency: 'USD', device: { fingerprint_id: null } },
@@ -45,7 +45,7 @@ test.each([
   await expect(Array.fromAsync(readPayments(file))).rejects.toThrow(message)
 })
 
-test('of two recordings that overlap, each payment counts once', async () => {
+test('each payment counts once if two recordings overlap', async () => {
   const lines = recordingOf(4).trim().split('\n')
   const one = await fileOf('one.csv', lines.slice(0, 300).join('\n'))
   const other = await fileOf('other.csv', [lines[0], ...lines.slice(200)].join('\n'))
@@ -53,7 +53,7 @@ test('of two recordings that overlap, each payment counts once', async () => {
   expect(ids).toEqual(lines.slice(1).map((line) => line.split(',')[0]))
 })
 
-test('labels enter the profiles after the delay, and are learned only if they are known when the test begins', async () => {
+test('labels enter the profiles after a delay, and training uses only labels known when the test period begins', async () => {
   const rates: number[] = []
   const rate = inputField('merchant.fraud_rate_7d')!
   const matrix: MatrixFile = {
@@ -69,7 +69,7 @@ test('labels enter the profiles after the delay, and are learned only if they ar
   const { parts } = await replayPayments(readPayments(file), periods, matrix)
   expect(parts.filter((part) => part === PART.train)).toHaveLength(22 * 120)
   expect(parts.filter((part) => part === PART.test)).toHaveLength(5 * 120)
-  // The first frauds at terminals happen on day 10. A day has 120 rows, and rows begin with day 1.
+  // The first frauds at terminals happen on day 10. Each day has 120 rows, and the first row is on day 1.
   const risky = (from: number, to: number) => rates.slice((from - 1) * 120, (to - 1) * 120).filter((one) => one > 0.5).length
   expect(risky(1, 17)).toBe(0)
   expect(risky(19, 23)).toBeGreaterThan(0)

@@ -7,7 +7,7 @@ const MINUTES_PER_DAY = 1_440
 const CUSTOMERS = 40
 const TERMINALS = 30
 const PAYMENTS_PER_DAY = 120
-/** Terminals with this number or a lower one are compromised in the second half of every month. */
+/** Terminals up to this number are compromised in the second half of every month. */
 const COMPROMISED = 1
 
 /**

@@ -7,11 +7,11 @@ import { generateTraffic, type TrafficOptions } from '../../../tools/fraud/patte
 import { loadModels, scoreAll } from '../../../tools/fraud/train/score.ts'
 
 /**
- * Traffic that the models have not seen. Training, calibration and report use the seeds 1 to 3. Seed 3 was also used
- * during development, so it is not independent. This seed was first used when the models were finished.
+ * Seed for traffic that the models have not seen. Training, calibration and the report use seeds 1 to 3. Seed 3 was
+ * also used during development, so it is not independent. This seed was first used when the models were finished.
  */
 const UNSEEN = { seed: 4_711, people: 400, days: 30, occurrences: 25 }
-/** Options with which frauds are about as frequent as in real traffic. */
+/** Options that make frauds about as frequent as in real traffic. */
 const RARE_FRAUDS = { ...UNSEEN, occurrences: 1 }
 const MOST_FALSE_POSITIVES = 0.01
 /** Of all payments. */
@@ -29,11 +29,11 @@ async function judged(options: TrafficOptions) {
   return { ...judge(ruled, scores, DEFAULT_POLICY), fraudShare: frauds / ruled.length }
 }
 
-test('the shipped models repeat their vectors, and with the seeded rules find each pattern of an unseen seed', async () => {
+test('the shipped models reproduce their test vectors, and together with the seeded rules they find every pattern of an unseen seed', async () => {
   const { blocked, falsePositives, falsePositivesWithoutVictims, patterns } = await judged(UNSEEN)
   expect(falsePositivesWithoutVictims).toBeLessThan(MOST_FALSE_POSITIVES)
-  // One payment in seven is a fraud in this test, so many users are victims. This test leaves out their payments, and
-  // the next test counts them.
+  // In this test, one payment in seven is fraudulent, so many users are victims. This test ignores the payments of
+  // victims. The next test counts them.
   expect(falsePositives).toBeGreaterThan(falsePositivesWithoutVictims)
   expect(blocked).toBeGreaterThan(0.002)
   expect(blocked).toBeLessThan(0.004)
@@ -43,14 +43,14 @@ test('the shipped models repeat their vectors, and with the seeded rules find ea
   }
 })
 
-test('with few frauds, less than 1 % of all normal payments are reviewed or blocked, those of victims included', async () => {
+test('with few frauds, less than 1 % of all normal payments are reviewed or blocked, including payments of victims', async () => {
   const { fraudShare, falsePositives, patterns } = await judged(RARE_FRAUDS)
   expect(fraudShare).toBeLessThan(MOST_FRAUDS)
   expect(falsePositives).toBeLessThan(MOST_FALSE_POSITIVES)
   for (const pattern of PATTERNS) expect(patterns[pattern].occurrences, pattern).toBe(1)
 })
 
-test('a seed determines the traffic, which is in chronological order', () => {
+test('a seed determines the traffic, and the traffic is in chronological order', () => {
   const small = { seed: 5, people: 20, days: 10, occurrences: 2 }
   const traffic = generateTraffic(small)
   expect(traffic).toEqual(generateTraffic(small))

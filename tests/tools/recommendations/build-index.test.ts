@@ -14,23 +14,23 @@ const LENGTH = 4
 const folder = mkdtempSync(join(tmpdir(), 'millrace-build-index-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Vectors that form clusters around a few centres. Successive vectors belong to different centres. */
+/** Vectors in clusters around a few centres. Successive vectors always belong to different clusters. */
 const halves = clustered()
 writeFileSync(join(folder, 'items.f16'), halves)
 const vectorOf = (row: number) => Float32Array.from(halves.subarray(row * DIMENSIONS, (row + 1) * DIMENSIONS))
 
-test('vectors of similar directions are inserted one after another, and none is left out or repeated', () => {
+test('vectors with similar directions are inserted one after another, and none is missing or repeated', () => {
   const file = openSync(join(folder, 'items.f16'), 'r')
   const order = insertionOrder({ file, rows: ROWS, dimensions: DIMENSIONS }, 1)
   closeSync(file)
   expect(order.toSorted()).toEqual(Uint32Array.from({ length: ROWS }, (_, row) => row))
   let changes = 0
   for (let at = 1; at < ROWS; at++) if (order[at] % CLUSTERS !== order[at - 1] % CLUSTERS) changes++
-  // Successive rows always belong to different centres.
+  // In the input, successive rows always belong to different centres.
   expect(changes).toBeLessThan(ROWS / 2)
 })
 
-test('an index that was built in that order finds each vector under its own row', async () => {
+test('an index built in that order finds each vector under its own row', async () => {
   await buildIndex({ folder, items: ROWS, greatestLength: LENGTH, threads: 1 })
   const lengths = Float32Array.from({ length: ROWS }, (_, row) => Math.hypot(...vectorOf(row)) / LENGTH)
   const index = viewVectorIndex(join(folder, 'items.usearch'), DIMENSIONS, lengths)

@@ -37,7 +37,7 @@ async function exported(events: readonly (readonly [bigint, bigint, number])[], 
   return Array.from({ length: count }, (_, index) => [userIds[index], at(index).item_id, (NOW - at(index).timestamp) / 1_000])
 }
 
-test('interactions before the time are in chronological order, without those of items that do not exist', async () => {
+test('interactions before the given time are in chronological order, without interactions with items that do not exist', async () => {
   const events = [
     [7n, 1n, 5],
     [7n, 3n, 4],
@@ -50,7 +50,7 @@ test('interactions before the time are in chronological order, without those of 
   ])
 })
 
-test('a user with more interactions than a person can have is left out', async () => {
+test('a user with more interactions than a person could have is left out', async () => {
   const ofProgram = [1, 2, 3].map((ago) => [7n, 1n, ago] as const)
   expect(await exported([...ofProgram, [8n, 1n, 4], [8n, 2n, 2]], 2)).toEqual([
     [8n, 1n, 4],

@@ -16,11 +16,11 @@ test('a candidate is compared with the version in force', async () => {
   model?.close()
 })
 
-test('a bundle that the APIs refuse, such as one of an older format, is compared as the rules are', async () => {
+test('if the APIs would refuse a bundle, for example because of an older format, the rules take its place in the comparison', async () => {
   expect(await openInForce(await publish(2, { dimensions: 128 }), place())).toBeUndefined()
 })
 
-test('files that cannot be fetched end the training, because a later one may have them', async () => {
+test('if files cannot be fetched, the training ends, because a later training may be able to fetch them', async () => {
   const away = { open: async () => undefined }
   await expect(openInForce(await publish(3), { ...place(), blobs: away })).rejects.toThrow('is not stored')
 })

@@ -20,7 +20,7 @@ function namesByRow({ names, numbers, starts }: ReturnType<typeof itemTokens>): 
   )
 }
 
-test('only tokens that several items have get a number', () => {
+test('only tokens that several items share get a number', () => {
   const tokens = itemTokens([1n, 2n, 3n, 4n, 5n], contentOf)
   expect(tokens.names).toEqual(['title:number', 'title:iron', 'title:kettle'])
   expect(namesByRow(tokens)).toEqual([
@@ -32,11 +32,11 @@ test('only tokens that several items have get a number', () => {
   ])
 })
 
-test('of too many tokens the most frequent remain', () => {
+test('if there are too many tokens, the most frequent ones remain', () => {
   const tokens = itemTokens([1n, 2n, 3n, 4n], contentOf, 1)
   expect(namesByRow(tokens)).toEqual(Array(4).fill(['title:number']))
 })
 
-test('items without content still make a bundle that can be opened', () => {
+test('a bundle of items without content can still be opened', () => {
   expect(itemTokens([8n, 9n], contentOf)).toMatchObject({ names: ['none'], starts: Uint32Array.of(0, 0, 0) })
 })

@@ -27,7 +27,7 @@ import { interaction, served } from '../../pipelines/recommendations/events.ts'
 const MINUTE = 60_000
 const ITEMS = 60
 const USERS = 5
-/** Number of interactions per list. A list is shown after every fourth interaction. */
+/** A list is shown after every fourth interaction. */
 const SHOWN_EVERY = 4
 const TYPES = ['VIEW', 'VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP'] as const
 const NO_CATALOGUE: Catalogue = { items: new Map(), users: new Map(), preferences: new Map(), editorial: new Map() }
@@ -66,7 +66,7 @@ function randomEvents(seed: number, count: number) {
   })
 }
 
-test('a list of the replay has the items, the scores and the ranking features that the service gives', async () => {
+test('a list in the replay has the same items, scores and ranking features as in the service', async () => {
   const api = await recommendationsApi()
   const world = replayWorld()
   const users = testDriver(userFeaturesTopology, { startAt: START, commit: 'manual' })
@@ -79,7 +79,7 @@ test('a list of the replay has the items, the scores and the ranking features th
   const picks = listOf([103n, 131n, 144n], START)
   api.putEditorial('picks', picks)
   world.putEditorial('picks', picks)
-  // The last events are about an unknown item.
+  // The last events refer to an unknown item.
   const events = randomEvents(3, 200).map(({ userId, event }, index) => ({
     userId,
     event: index < 195 ? event : { ...event, item_id: 999n },
@@ -99,7 +99,7 @@ test('a list of the replay has the items, the scores and the ranking features th
     world.apply(userId, event)
     const list = shown.get(event)
     if (list !== undefined) world.show(list)
-    // Requesting a list makes the replay fold all pending changes, as a commit does in the streams.
+    // When a list is requested, the replay folds all pending changes, as the pipelines do at a commit.
     world.ask(userId, event.timestamp, undefined)
   }
   signals.advanceWallClock(events.at(-1)!.event.timestamp - START + MINUTE)
@@ -126,7 +126,7 @@ test('a list of the replay has the items, the scores and the ranking features th
   }
 })
 
-test('lists of editors count in the replay from their last change on', () => {
+test("in the replay, an editor's list counts from its last change on", () => {
   const world = replayWorld()
   for (let id = 100n; id < 100n + BigInt(ITEMS); id++) world.putItem(id, itemOf(id))
   world.putEditorial('picks', listOf([103n], START))
@@ -137,7 +137,7 @@ test('lists of editors count in the replay from their last change on', () => {
   expect([placedAt(START - 1), placedAt(START)]).toEqual([[], [103n]])
 })
 
-test('a question knows what the user chose within half an hour, and nothing after the end of the replay', async () => {
+test('a test case knows what the user chose within half an hour, and nothing after the end of the replay', async () => {
   const builder = historyBuilder()
   const view = (item: number, minute: number, more = {}) =>
     builder.add(1n, interaction({ item_id: BigInt(item), timestamp: START + minute * MINUTE, ...more }))
@@ -151,7 +151,7 @@ test('a question knows what the user chose within half an hour, and nothing afte
   const history = builder.build()
   const past = { history, catalogue: NO_CATALOGUE, shown: [], from: 0, questions: 100 }
   await replay({ ...past, to: 6 }, ({ index, chosen }) => void asked.push({ index, chosen: [...chosen] }))
-  // The last view is not a test case, because lists already leave out its item at that time.
+  // The last view is not a test case, because by then lists leave out its item anyway.
   expect(asked).toEqual([
     { index: 0, chosen: [1n, 4n] },
     { index: 3, chosen: [4n, 5n, 1n] },
@@ -162,7 +162,7 @@ test('a question knows what the user chose within half an hour, and nothing afte
   expect(early).toEqual([[1n, 4n], [4n]])
 })
 
-test('a question counts the lists that were shown before, but not the one that the user may have chosen from', async () => {
+test('a test case counts lists that were shown earlier, but not the list that the user may have chosen from', async () => {
   const builder = historyBuilder()
   builder.add(1n, interaction({ item_id: 1n, timestamp: START }))
   builder.add(1n, interaction({ item_id: 2n, timestamp: START + 60 * MINUTE }))

@@ -15,12 +15,11 @@ const ITEMS = 40
 const LISTS = 60
 const CANDIDATES = 20
 const SIZES = { sequence: 3, trainedAt: Date.UTC(2026, 7, 1), seed: 1 }
-/** Time limit of the first training, which creates the Python environment from downloads. */
+/** Time limit for the first training. It has to download the packages of the Python environment. */
 const FIRST_TRAINING_MS = 300_000
 
 /**
- * Users with even numbers like only items with even numbers, and users with odd numbers like only items with odd
- * numbers.
+ * Users with even numbers like only items with even numbers. Users with odd numbers like only items with odd numbers.
  */
 function interactions(): WeightedInteractions {
   const [userIds, itemIds]: [bigint[], bigint[]] = [[], []]

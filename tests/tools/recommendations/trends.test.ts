@@ -10,7 +10,7 @@ const LISTED = 500
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-test('the list has the items with the greatest decayed weights, whatever the order of events', () => {
+test('the list contains the items with the greatest decayed weights, regardless of the order of events', () => {
   const random = seededRandom(5)
   const trending = trends()
   const past: { readonly itemId: bigint; readonly at: number; readonly weight: number }[] = []
@@ -31,7 +31,7 @@ test('the list has the items with the greatest decayed weights, whatever the ord
   }
 })
 
-test('an item that was forgotten leaves the list', () => {
+test('an item that is forgotten disappears from the list', () => {
   const trending = trends()
   const event = (at: number) => [{ at, weight: 1, country: null, age_bucket: null } as never]
   trending.add(1n, event(0))

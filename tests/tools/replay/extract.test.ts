@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { extractTerms } from '../../../tools/replay/extract.ts'
 
-test('keeps the form of hashtags, and does not treat digits alone as a hashtag', () => {
+test('keeps the spelling of hashtags, and does not treat digits alone as a hashtag', () => {
   expect(extractTerms('#Sandy hits #NYC, #1 of #2012 #Sandy ＃台風 #a_b').hashtags).toEqual(['#Sandy', '#NYC', '#台風', '#a_b'])
 })
 
-test('phrases are two or three adjacent words with a topic', () => {
+test('phrases consist of two or three adjacent words with a topic', () => {
   expect(extractTerms('Hurricane Sandy approaches the East Coast').phrases).toEqual([
     'Hurricane Sandy',
     'Hurricane Sandy approaches',

@@ -52,7 +52,7 @@ test('the same tweet has the same user and place in every replay', () => {
   expect(tweetMaker()(recorded, 5)).toEqual(tweetMaker()(recorded, 5))
 })
 
-test('timestamps keep their rhythm at a higher speed, and long silences are shortened', () => {
+test('timestamps keep their relative distances at a higher speed, and long silences are shortened', () => {
   const times = replayTimes(10, 1_000)
   expect([0, 100, 150, 100_000, 100_010].map((at) => times.next(at))).toEqual([0, 10, 15, 115, 116])
 })
@@ -68,7 +68,7 @@ test('reports and skips a row whose id does not fit in 64 bits', async () => {
   expect(bad).toEqual(['row 3: tweet_id 9223372036854775808, created_at 2012-10-28T00:00:03Z'])
 })
 
-test.each([0, Number.NaN])('tweets of the same time are played at once, even at the speed %s', (speed) => {
+test.each([0, Number.NaN])('tweets with the same timestamp are sent at once, even at speed %s', (speed) => {
   const times = replayTimes(speed, 1_000)
   expect([5, 5].map((at) => times.next(at))).toEqual([0, 0])
 })

@@ -6,7 +6,7 @@ import { isDecimalUserId } from '../../../../api/kit/auth/authorize.ts'
 import type { Category } from '../../../../schemas/catalog/types.ts'
 import { testApp } from '../../kit/harness.ts'
 
-/** The routes of categories, whose table shows every change immediately. */
+/** Opens the category routes with a table that shows every change immediately. */
 async function opened(initial: Category[] = []) {
   const byId = new Map(initial.map((one) => [one.category_id, one]))
   const table: CategoryTable = {
@@ -59,7 +59,7 @@ test('an administrator makes categories, and everybody reads them', async () => 
   expect((await ask('GET', '/9', undefined, {})).status).toBe(404)
 })
 
-test('cycles, unknown parents and doubled paths are refused', async () => {
+test('cycles, unknown parents and duplicate paths are refused', async () => {
   const { ask, byId } = await opened()
   await ask('PUT', '/1', { name: 'A', slug: 'a' })
   await ask('PUT', '/2', { name: 'B', slug: 'b', parent_id: 1 })

@@ -42,7 +42,7 @@ test.each([
   expect(categoryTree(TOOLS).resolve(text)?.category_id).toBe(id)
 })
 
-test('the older of two categories with one path keeps the path', () => {
+test('of two categories with the same path, the older one keeps it', () => {
   const tree = categoryTree([category(8, null, 'same'), category(6, null, 'same')])
   expect(tree.resolve('same')?.category_id).toBe(6)
 })

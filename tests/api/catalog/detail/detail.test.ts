@@ -9,8 +9,8 @@ import { testApp } from '../../kit/harness.ts'
 import { stored } from './stored.ts'
 
 /**
- * Creates the detail route on views in memory. Also counts the turns of the event loop in which the route read from the
- * views.
+ * Creates the detail route on in-memory views, and counts the turns of the event loop in which the route reads from
+ * them.
  */
 async function opened() {
   const values = new Map<string, string>()
@@ -45,7 +45,7 @@ async function opened() {
     ]),
   }
   let readAt = 0
-  /** Number of changes that the views have reported; undefined while they report none. */
+  /** Number of changes that the views have reported; undefined while they do not report changes. */
   const reports: { count: number | undefined } = { count: undefined }
   const watchedViews = {
     begin() {
@@ -75,7 +75,7 @@ async function opened() {
 
   async function get(id: number | string, headers: Record<string, string> = {}, isSameMoment = false) {
     turns = 0
-    // Answers to readers without a token are kept for a second.
+    // The API keeps responses to readers without a token for a second, so the clock moves on.
     if (!isSameMoment) readAt += 1_000
     const response = await test.app.request(`/api/v1/products/${id}`, { headers })
     const text = await response.text()
@@ -116,7 +116,7 @@ test('Redis is asked in one turn, and a second time only for a seller, category 
   expect((await get(5)).turns).toBe(1)
 })
 
-test('properties that nobody has set yet have defaults', async () => {
+test('properties that were never set have defaults', async () => {
   const { get, put } = await opened()
   put(stored({ category_id: 99 }))
   expect(await get(5)).toMatchObject({
@@ -143,7 +143,7 @@ test.each(['DRAFT', 'INACTIVE'] as const)('a product that is %s is shown to its 
   }
 })
 
-test('an unchanged product is 304', async () => {
+test('a request for an unchanged product gets 304', async () => {
   const { get, put } = await opened()
   put(stored())
   const etag = (await get(5)).headers.get('etag')!
@@ -152,21 +152,21 @@ test('an unchanged product is 304', async () => {
   expect((await get(5, { 'if-none-match': etag })).status).toBe(200)
 })
 
-test('an unknown product is 404, and 503 while the products are being loaded', async () => {
+test('an unknown product gets 404, or 503 while the products are being loaded', async () => {
   const { get, values } = await opened()
   expect(await get(5)).toMatchObject({ status: 404, body: { error: 'product_not_found' } })
   values.delete('{catalog-products:0}:caught-up')
   expect(await get(5)).toMatchObject({ status: 503, body: { error: 'not_ready' } })
 })
 
-test('a product is 503 while its stock is being loaded', async () => {
+test('a product gets 503 while its stock is being loaded', async () => {
   const { get, put, values } = await opened()
   put(stored())
   values.delete('{catalog-stock:0}:caught-up')
   expect(await get(5)).toMatchObject({ status: 503, body: { error: 'not_ready' } })
 })
 
-test.each(['0', '-1', 'x', '1.5', String(2 ** 45), '99999999999999999999'])('the id %s is 400', async (id) => {
+test.each(['0', '-1', 'x', '1.5', String(2 ** 45), '99999999999999999999'])('the id %s gets 400', async (id) => {
   const { get } = await opened()
   expect((await get(id)).status).toBe(400)
 })
@@ -197,7 +197,7 @@ test('while the views report no change, only the seller and administrators make 
   expect((await get(5)).body.title).toBe('Saw again')
 })
 
-test('what buyers view together comes before best sellers, and only what is public', async () => {
+test('products that buyers view together come before best sellers, and only public ones are shown', async () => {
   const { get, put, values, buffers } = await opened()
   put(stored())
   values.set('{category-leaders:0}:2', '[5,6]')

@@ -20,7 +20,7 @@ function opened() {
   }
 }
 
-/** Returns the contents of the views as new objects and lists in each call. */
+/** Returns the contents of the views. Every call creates new objects and lists. */
 function texts(changed: Partial<DetailTexts> = {}): DetailTexts {
   return {
     product: JSON.stringify(stored()),
@@ -34,7 +34,7 @@ function texts(changed: Partial<DetailTexts> = {}): DetailTexts {
   }
 }
 
-/** A read that the views do not watch. */
+/** Returns a read that the views do not watch for changes. */
 const readAt = (startedAt: number): PageRead => ({ startedAt, unchangedAt: () => undefined })
 
 const shown = (page: { answer: { body: unknown } }) => JSON.parse(String(page.answer.body))
@@ -94,7 +94,7 @@ test('a text identifies a product only together with the same companions', () =>
   expect(pages.isKnown(5)(product, { ...COMPANIONS })).toBe(false)
 })
 
-test('a page is recent for a second after the reading of its texts began, with the same categories', () => {
+test('with the same categories, a page is recent until a second after the read of its texts began', () => {
   const { pages, pass } = opened()
   expect(pages.recent(5, TREE)).toBeUndefined()
   const first = pages.page(5, texts(), TREE, readAt(NOON))
@@ -105,8 +105,8 @@ test('a page is recent for a second after the reading of its texts began, with t
   expect(pages.recent(5, TREE)).toBeUndefined()
   pages.page(5, texts(), TREE, readAt(NOON + 500))
   expect(pages.recent(5, TREE)).toBe(first)
-  // These texts are older than those of the kept page, but were read completely only after the page was kept. They
-  // change nothing.
+  // The read of these texts began before that of the kept page, but ended after it. The texts are older, so they change
+  // nothing.
   pages.page(5, texts(), TREE, readAt(NOON))
   pass(499)
   expect(pages.recent(5, TREE)).toBe(first)
@@ -129,7 +129,7 @@ test('a page that was read earlier is recent while the views have reported no ch
   expect(pages.recent(5, TREE)).toBeUndefined()
 })
 
-test('a page is read again if its own read has changed, even if an earlier read has not', () => {
+test('a page is read again if its own read reports a change, even if an earlier read does not', () => {
   const { pages, pass } = opened()
   const first = pages.page(5, texts(), TREE, { startedAt: NOON, unchangedAt: () => NOON + 5_000 })
   expect(pages.page(5, texts(), TREE, readAt(NOON + 1))).toBe(first)

@@ -21,7 +21,7 @@ const store = await connectImages({ url: pathToFileURL(folder).href, s3Endpoint:
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 test.each(['jpeg', 'png', 'webp', 'avif'] as const)('a %s is kept in its format, upright and without metadata', async (format) => {
-  // The picture is stored sideways. Orientation 6 means that a viewer turns it to the right.
+  // The picture is stored sideways: orientation 6 makes a viewer turn it to the right.
   const bytes = await picture({ width: 60, height: 40, format, orientation: 6 })
   expect((await sharp(bytes).metadata()).exif?.includes('Ann Example')).toBe(true)
   const checked = await checkImage(bytes)
@@ -65,7 +65,7 @@ test('a JPEG of more than 50 megapixels is refused, however small it is', async 
   await expect(checkImage(bomb)).rejects.toMatchObject({ message: 'An image has more than 50 megapixels.' })
 })
 
-test('a small file that would unfold to more than 50 megapixels is refused before it is decoded', async () => {
+test('a small file that would decode to more than 50 megapixels is refused before it is decoded', async () => {
   const bomb = await sharp({ create: { width: 8_000, height: 7_000, channels: 3, background: 'white' } })
     .png({ compressionLevel: 3 })
     .toBuffer()
@@ -119,12 +119,12 @@ test('equal pictures are one original', async () => {
   expect(readdirSync(folder).sort()).toEqual(['originals', 'smaller'])
 })
 
-test('the sweep of another service, which knows no images, leaves them alone', async () => {
+test('the sweep of another service, which does not know the images, leaves them alone', async () => {
   const service = images(store)
   const { content_hash } = await service.keep(await picture({ width: 40, height: 40, format: 'png' }))
   const form = await service.smaller(content_hash, 150)
-  // The sweep runs on the folder that contains the root of the images. The settings forbid this for another service's
-  // blobs, but the sweep would still be harmless.
+  // The sweep runs on the folder that contains the image root. The settings forbid this for blobs of another service,
+  // but even then the sweep must be harmless.
   const around = await connectBlobs({ url: pathToFileURL(folder).href, s3Endpoint: undefined })
   const { signal } = new AbortController()
   const sweep = await sweepBlobs({ blobs: around, referenced: async () => new Set(), before: Date.now() + 3_600_000, signal })
@@ -133,7 +133,7 @@ test('the sweep of another service, which knows no images, leaves them alone', a
   expect(await service.smaller(content_hash, 150)).toEqual(form)
 })
 
-test('an address serves the image forever, and an unknown one is 404', async () => {
+test('an address serves its image forever, and an unknown address gets 404', async () => {
   const service = images(store)
   const { app } = await testApp({
     services: [{ name: 'catalog', description: '', isUserId: () => true, errors: [], probes: [], routes: imagesPart(service).routes }],
@@ -153,7 +153,7 @@ test('an address serves the image forever, and an unknown one is 404', async () 
     expect((await app.request(`/api/v1/images/${path}`)).status).toBe(400)
 })
 
-test('a gate runs two tasks at once, and each further task when an earlier one ends', async () => {
+test('a gate runs two tasks at once, and starts another one when a task ends', async () => {
   const two = gate(2)
   let running = 0
   let most = 0

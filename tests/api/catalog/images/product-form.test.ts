@@ -21,7 +21,8 @@ function form(parts: readonly Part[]): Buffer {
 }
 
 /**
- * Reads a form in pieces of 5 bytes, or of 1 MB if it is large. In the result, the hash of a file replaces its content.
+ * Reads a form in chunks of 5 bytes, or of 1 MB if it is large. The result contains the hash of each file instead of
+ * its content.
  */
 async function read(body: Buffer, contentType = 'multipart/form-data; boundary=b') {
   const kept: string[] = []
@@ -98,7 +99,7 @@ test('without a list and files a product keeps its images, and files alone repla
   ])
 })
 
-test('a list mixes images of the product with files, and changes what it says about them', () => {
+test("a list combines the product's images with new files, and changes their properties", () => {
   const list = [{ upload: 0, alt_text: 'new', sku: 'b' }, { image_id: 11 }]
   expect(offeredImages({ list, uploads: [stored('x')], skus: ['a', 'b'] }, PRESENT)).toEqual([
     { image_id: imageIdOf(5, 'x'), sku: 'b', alt_text: 'new', ...stored('x') },
@@ -109,7 +110,7 @@ test('a list mixes images of the product with files, and changes what it says ab
   ])
 })
 
-test('positions change the order of a list, and an image without one has its place in the list', () => {
+test('positions change the order of a list, and an image without a position keeps its place', () => {
   const list = [{ upload: 0, position: 9 }, { image_id: 11 }, { upload: 1, position: 0 }]
   const images = offeredImages({ list, uploads: [stored('x'), stored('y')], skus: ['a'] }, PRESENT)!
   expect(images.map(({ content_hash }) => content_hash)).toEqual([stored('y'), stored('old'), stored('x')].map((one) => one.content_hash))
@@ -147,7 +148,7 @@ test.each([
   expect(offeredImageList.safeParse(list).success).toBe(false)
 })
 
-test('ids of images are safe positive numbers that follow from product and content', () => {
+test('image ids are safe positive numbers that are derived from product and content', () => {
   const ids = Array.from({ length: 1_000 }, (_, index) => imageIdOf(index + 1, 'hash'))
   expect(ids.every((id) => Number.isSafeInteger(id) && id > 0)).toBe(true)
   expect(new Set(ids).size).toBe(1_000)

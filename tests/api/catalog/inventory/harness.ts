@@ -30,7 +30,7 @@ export const OTHER_VARIANT = variantIdOf(8, 1)
 const VIEWS = [stockView, cartsView]
 const INTERNAL: TokenClaims = { sub: 'shop', scope: 'internal' }
 
-/** Opens the routes of stock and carts on fakes. The real topologies decide the commands. */
+/** Opens the stock and cart routes on fakes. The real topologies decide the commands. */
 export async function stockApi() {
   const world = memoryWorld(seededRandom(1), { crashes: 0, losses: 0 })
   const redis = fakeRedis()
@@ -55,7 +55,7 @@ export async function stockApi() {
   const fields = { name: 'catalog', description: '', isUserId: () => true, errors: Object.values(catalogErrors), probes: [] }
   const api = await testApp({ services: [{ ...fields, routes: parts.flatMap(({ routes }) => routes) }] })
 
-  /** Advances the clock and the topologies by one step. The views then contain all decisions. */
+  /** Advances the clock and the topologies by one step. Afterwards, the views contain all decisions. */
   async function step(): Promise<void> {
     await world.step(true)
     redis.flush()
@@ -79,7 +79,8 @@ export async function stockApi() {
     const answer = Promise.resolve(api.app.request(`/api/v1/${path}`, init)).finally(() => {
       isOver = true
     })
-    // Time passes only for decisions, so that the load of the machine does not affect the result.
+    // Time passes only while a command is waiting for its decision, so the load of the machine does not affect the
+    // result.
     while (!isOver) await (world.isAsked ? step() : setImmediate())
     const response = await answer
     const text = await response.text()

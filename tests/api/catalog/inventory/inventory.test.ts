@@ -3,7 +3,7 @@ import { RESERVATION_MS, stockApi, VARIANT } from './harness.ts'
 
 const MOST_UNITS = 2 ** 31 - 1
 
-test('stock comes in, is reserved, sold and released, and a following GET shows the numbers of each answer', async () => {
+test('stock is received, reserved, sold and released, and the next GET shows the numbers of each response', async () => {
   const { change, send, now } = await stockApi()
   const stock = async () => (await send('GET', `inventory/${VARIANT}`)).body
   expect(await change('RECEIVE', 5)).toMatchObject({ status: 200, body: { available: 5, reserved: 0, version: 1, reservation_id: null } })
@@ -31,7 +31,7 @@ test('a call without a reservation_id ends the oldest reservations, and names ea
   ])
 })
 
-test('a reservation returns once, when its time is over', async () => {
+test('stock returns exactly once when its reservation expires', async () => {
   const { change, send, pass } = await stockApi()
   await change('RECEIVE', 1)
   const { reservation_id } = (await change('RESERVE', 1)).body
@@ -65,7 +65,7 @@ test('each refusal has its code, and changes nothing', async () => {
   expect((await change('RESERVE', 1, { version: 2 })).status).toBe(200)
 })
 
-test('If-Match names a version as the body does', async () => {
+test('If-Match can name a version instead of the body', async () => {
   const { change } = await stockApi()
   expect((await change('RECEIVE', 2, { version: 0 })).status).toBe(200)
   expect(await change('RESERVE', 1, {}, { ifMatch: '"2"' })).toMatchObject({ status: 409, body: { error: 'version_conflict', version: 1 } })
@@ -73,7 +73,7 @@ test('If-Match names a version as the body does', async () => {
   expect((await change('RESERVE', 1, {}, { ifMatch: '"1"' })).status).toBe(200)
 })
 
-test('what is not for sale cannot be reserved, but its stock continues', async () => {
+test('a variant that is not for sale cannot be reserved, but still has stock', async () => {
   const { change, send, offers } = await stockApi()
   await change('RECEIVE', 3)
   const { reservation_id } = (await change('RESERVE', 1, {}, { key: 'before' })).body
@@ -129,7 +129,7 @@ test.each([
   expect(body.details[0].path).toContain(path)
 })
 
-test('a warehouse_id of 50 characters outside the basic plane is accepted', async () => {
+test('a warehouse_id of 50 characters outside the Basic Multilingual Plane is accepted', async () => {
   const { change } = await stockApi()
   const warehouse_id = '🏬'.repeat(50)
   expect(await change('RECEIVE', 1, { warehouse_id })).toMatchObject({ status: 200, body: { warehouse_id } })

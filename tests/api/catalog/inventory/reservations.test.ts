@@ -20,7 +20,7 @@ const ITEMS = [
   { variant_id: VARIANT, quantity: 1 },
 ]
 
-test('a cart over two products is reserved with equal items added up, and sold as a whole', async () => {
+test('in a cart with two products, equal items are added up, and the cart is reserved and sold as a whole', async () => {
   const { send, stock, pass } = await stocked()
   const opened = await send('POST', 'reservations', { items: ITEMS })
   expect(opened).toMatchObject({ status: 201, body: { status: 'OPEN', is_extended: false, ended_at: null } })
@@ -42,7 +42,7 @@ test('a cart over two products is reserved with equal items added up, and sold a
   expect((await send('GET', path)).body.status).toBe('CHECKED_OUT')
 })
 
-test('a cart of which one line is refused reserves nothing, and a repetition gets the same answer', async () => {
+test('a cart reserves nothing if one of its lines is refused, and a repetition gets the same response', async () => {
   const { send, stock } = await stocked()
   const items = [ITEMS[0], { variant_id: OTHER_VARIANT, quantity: 6 }]
   const refused = await send('POST', 'reservations', { items }, { key: 'cart' })
@@ -60,7 +60,7 @@ test('the parts of a cart cannot be ended one by one', async () => {
   expect(await change('RELEASE', 1)).toMatchObject({ status: 409, body: { error: 'reservation_ended' } })
 })
 
-test('a cart is released, or expires once', async () => {
+test('a cart is released, or it expires, but only once', async () => {
   const { send, stock, pass } = await stocked()
   const released = (await send('POST', 'reservations', { items: ITEMS })).body.reservation_id
   expect((await send('POST', `reservations/${released}/release`)).body.status).toBe('RELEASED')
@@ -85,7 +85,7 @@ test('a request after the end of a cart gets the status EXPIRED, even before the
     })
 })
 
-test('a cart is extended once, beyond the first end of its parts', async () => {
+test('a cart can be extended once, beyond the original end of its reservations', async () => {
   const { send, stock, pass } = await stocked()
   const opened = (await send('POST', 'reservations', { items: ITEMS })).body
   await pass(RESERVATION_MS - 1_500)
@@ -100,7 +100,7 @@ test('a cart is extended once, beyond the first end of its parts', async () => {
   expect(await stock()).toEqual([3, 0, 3, 0])
 })
 
-test('a cart with something that is not for sale is not found', async () => {
+test('a cart with an item that is not for sale gets 404', async () => {
   const { send, stock, offers } = await stocked()
   offers.set(OTHER_VARIANT, 'NOT_FOR_SALE')
   const refused = await send('POST', 'reservations', { items: ITEMS })

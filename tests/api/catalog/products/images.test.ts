@@ -48,7 +48,7 @@ test('a replacement keeps the images, drops some, and adds others', async () => 
   expect(unknown).toMatchObject({ status: 400, body: { details: [{ path: 'body.images[0].image_id' }] } })
 })
 
-test('a repeated form gets the first answer, and another one with its key is a conflict', async () => {
+test('a repeated form gets the first response, and a different form with the same key is a conflict', async () => {
   const { send } = await productsApi()
   const headers = { 'idempotency-key': 'k1' }
   const first = await send('POST', 'products', { body: form(NEW_PRODUCT, 'one'), headers })
@@ -56,7 +56,7 @@ test('a repeated form gets the first answer, and another one with its key is a c
   expect((await send('POST', 'products', { body: form(NEW_PRODUCT, 'two'), headers })).body.error).toBe('idempotency_conflict')
 })
 
-test('a repeated replacement that names images gets the first answer, whatever became of the images', async () => {
+test('a repeated replacement that names images gets the first response, even if the images no longer exist', async () => {
   const { send } = await productsApi()
   const { body: made } = await send('POST', 'products', { body: form(NEW_PRODUCT, 'one', 'two') })
   const path = `products/${made.product_id}`
@@ -73,7 +73,7 @@ test('a repeated replacement that names images gets the first answer, whatever b
   expect((await send('PUT', path, unknown)).status).toBe(400)
 })
 
-test('the images of a replacement are not read for a product of another seller', async () => {
+test('images of a replacement are not read if the product belongs to another seller', async () => {
   const { send, kept } = await productsApi()
   const { body: made } = await send('POST', 'products', { body: NEW_PRODUCT })
   const other = { sub: '8', scope: 'seller' }
@@ -82,7 +82,7 @@ test('the images of a replacement are not read for a product of another seller',
   expect(kept).toEqual([])
 })
 
-test('replacements have a limit of their own', () => {
+test('replacements have a separate rate limit', () => {
   const patterns = CATALOG_LIMITS.map(({ endpoint_pattern }) => endpoint_pattern)
   const [path] = replaceProductRoute.path.split('{')
   expect(patterns.slice(0, 2)).toEqual([`POST ${createProductRoute.path}`, `PUT ${path}*`])
@@ -99,7 +99,7 @@ test.each([
   expect(ran).toEqual([])
 })
 
-test('another media type is 415, and JSON above 1 MiB 413', async () => {
+test('another media type gets 415, and JSON above 1 MiB gets 413', async () => {
   const { send } = await productsApi()
   const text = await send('POST', 'products', { body: NEW_PRODUCT, headers: { 'content-type': 'text/plain' } })
   expect(text).toMatchObject({ status: 415, body: { error: 'unsupported_media_type' } })

@@ -82,7 +82,7 @@ test('if many sellers claim a sku at once, one of them gets it, and deleting its
   await waitUntil(async () => (await create('wanted')).status === 201, { what: 'the freed sku', ...SOON })
 })
 
-test('a creation that nobody decided in time is completed by its repetition, once', async () => {
+test('a creation that was not decided in time is completed by its repetition, exactly once', async () => {
   await stack.worker.kill()
   const headers = { ...seller, 'idempotency-key': 'while-away' }
   const undecided = await create('away', { headers })
@@ -118,11 +118,12 @@ test('a seller creates at most 100 products per minute, however they are sent', 
 test(
   'every route of sellers answers any request as documented',
   async () => {
-    // This user has not created anything in this minute, so the rate limit does not apply yet.
+    // This user has not created anything in this minute, so the rate limit is not reached.
     const { authorization } = await stack.bearer('10', 'seller admin')
     const target = { url: stack.apis[0].url, authorization, examples: FUZZ_EXAMPLES, folder: stack.folder.path }
     await fuzz({ ...target, routes: ['--include-path-regex', '^/api/v1/seller/', '--exclude-path', BULK] })
-    // A bulk with one wrong product violates the schema, but gets the documented 200, with a 400 for this product.
+    // This check is left out because a bulk request with an invalid product violates the schema, but gets the
+    // documented 200 with a 400 for this product.
     await fuzz({ ...target, routes: ['--include-path', BULK], leftOut: ['negative_data_rejection'] })
   },
   FUZZ_TIMEOUT_MS,

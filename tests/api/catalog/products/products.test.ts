@@ -66,7 +66,7 @@ test('a seller sees what buyers see: stock, seller, reviews, badges and related 
   })
 })
 
-test('a sku belongs to one variant of all sellers, and a refused request claims nothing', async () => {
+test('a sku belongs to one variant across all sellers, and a refused request claims nothing', async () => {
   const { create, send } = await productsApi()
   const first = await create()
   expect(await create({ variants: [variant('b'), variant('a'), variant('c')] }, { as: OTHER })).toMatchObject({
@@ -115,7 +115,7 @@ test('a request that stopped after its claim is completed hours later, with a ne
   faults.lost = undefined
   ran.length = 0
   expect((await create({}, { headers })).status).toBe(201)
-  // The first claim of the sku was answered an hour ago and has expired, so the first attempt to create the product is
+  // The first claim of the sku was made hours ago and has expired, so the first attempt to create the product is
   // refused.
   expect(ran.map((step) => step.replace(/-\d$/, ''))).toEqual([
     'catalog-skus 0.0-claim',
@@ -125,7 +125,7 @@ test('a request that stopped after its claim is completed hours later, with a ne
   ])
 })
 
-test('a lapsed claim does not take a sku from the seller who has it now', async () => {
+test('an expired claim does not take a sku from the seller who has it now', async () => {
   const { create, faults, advance } = await productsApi()
   const headers = { 'idempotency-key': 'k' }
   faults.lost = 'claim'
@@ -169,7 +169,7 @@ test('If-Match requires a version', async () => {
   }
 })
 
-test('a read is never 304 because of its version, because prices and stock change without a new version', async () => {
+test('a read never gets 304 because of the version alone, because prices and stock change without a new version', async () => {
   const { create, send } = await productsApi()
   const { product_id, variants } = (await create()).body
   const { headers } = await send('GET', `products/${product_id}`)
@@ -208,7 +208,7 @@ test('a price must pass the guard unless an administrator forces it', async () =
   expect((await send('PATCH', path, { body: { price_cents: 9_000, force: true }, as: ADMIN })).status).toBe(200)
 })
 
-test('a price for a period returns to the regular one', async () => {
+test('a price for a period ends with a return to the regular price', async () => {
   const { create, send, advance } = await productsApi()
   const { product_id, variants, created_at } = (await create()).body
   const path = `variants/${variants[0].variant_id}/price`
@@ -258,7 +258,7 @@ test('a period is cancelled before it begins, or ended while it runs', async () 
   expect(await priceNow()).toBe(10)
 })
 
-test('others cannot change a product, and do not learn of hidden ones', async () => {
+test('other sellers cannot change a product, and cannot find out about hidden ones', async () => {
   const { create, replace, send } = await productsApi()
   const { product_id, variants } = (await create()).body
   const attempts = async () => [
@@ -367,7 +367,7 @@ test.each<[string, object]>([
   expect((await send('GET', `products/${made.body.product_id}`)).body).toEqual(made.body)
 })
 
-test.each(['0', '-7', '7.5', '9'.repeat(20), 'seven'])('%j is the id of no seller', async (seller_id) => {
+test.each(['0', '-7', '7.5', '9'.repeat(20), 'seven'])('%j is not a seller id', async (seller_id) => {
   const { create, send } = await productsApi()
   expect(await create({ seller_id }, { as: ADMIN })).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
   expect((await send('GET', `products?seller_id=${seller_id}`, { as: ADMIN })).status).toBe(400)
@@ -383,7 +383,7 @@ test('a compressed body is not decompressed', async () => {
   expect(ran).toEqual([])
 })
 
-test('drops an attribute that would be the prototype of an object', async () => {
+test('drops an attribute whose name would set the prototype of an object', async () => {
   const { create } = await productsApi()
   const made = await create({ variants: [variant('a', { attributes: JSON.parse('{"__proto__":"x","n":"v"}') })] })
   expect(made.body.variants[0]).toMatchObject({ n: 'v', price: 10 })
@@ -411,7 +411,7 @@ test('refuses 51 variants, an unknown category and a NUL', async () => {
   expect(await replace(product_id, { variants: many(51) })).toMatchObject({ status: 400, body: { error: 'too_many_variants' } })
 })
 
-test.each(['0', '-1', '042', '1e3', 'abc', '99999999999999999999'])('%s is neither a product nor a variant', async (id) => {
+test.each(['0', '-1', '042', '1e3', 'abc', '99999999999999999999'])('%s is neither a product id nor a variant id', async (id) => {
   const { send } = await productsApi()
   expect(await send('GET', `products/${id}`)).toMatchObject({ status: 404, body: { error: 'product_not_found' } })
   expect(await send('PATCH', `variants/${id}/price`, { body: { price_cents: 100 } })).toMatchObject({

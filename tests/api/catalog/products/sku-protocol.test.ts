@@ -15,7 +15,7 @@ import { integer, pick, type Random, seededRandom } from '../../../../tools/rand
 import { content, newStatus, offer } from '../../../pipelines/catalog/requests.ts'
 
 /**
- * Requests of several APIs whose steps come in any order, with pauses of minutes between them, lost answers and
+ * Requests through several APIs. Their steps happen in any order, with pauses of minutes, lost responses, and
  * repetitions hours later. No sku may ever be used by two products.
  */
 const SKUS = ['a', 'b', 'c', 'd', 'e']
@@ -25,7 +25,7 @@ const SEEDS = 20
 const MINUTE_MS = 60_000
 const LONGEST_PAUSE_MINUTES = 7
 
-/** A step of a request. It waits until the test selects it. */
+/** A step of a request that waits until the test selects it. */
 interface Waiting {
   decide(): unknown
   resolve(answer: unknown): void
@@ -45,7 +45,7 @@ function world(random: Random) {
 
   const open = (id: string): OpenCommand => ({
     id,
-    once: () => Promise.reject(new Error('no request of skus computes a value once')),
+    once: () => Promise.reject(new Error('unexpected: sku requests do not use once')),
     run: (flow, key, body, step) =>
       new Promise<never>((resolve, reject) => {
         const driver = (flow.name === productFlow.name ? ofProducts : ofSkus) as typeof ofProducts
@@ -54,7 +54,7 @@ function world(random: Random) {
       }),
   })
 
-  /** Sends a request. If the answer is lost, the caller repeats the request later. */
+  /** Sends a request. If a command or its answer is lost, the request is repeated later. */
   function request(work: (command: OpenCommand) => Promise<unknown>, id = `request-${requests++}`): void {
     work(open(id)).catch((error: Error) => {
       if (error.message === 'lost') failed.push(() => request(work, id))
@@ -96,7 +96,7 @@ function world(random: Random) {
       const products = live()
       if (products.length === 0) return
       const { id, version, skus: known } = pick(random, products)
-      // The API's view may lag behind the decisions of the topology.
+      // The API's view may lag behind the decisions of the topology, so the known version and skus may be outdated.
       const asked = { ...written(), expectedVersion: random() < 0.6 ? version : undefined, known: random() < 0.7 ? known : [] }
       request((command) => writer.replace(command, id, asked))
     },
@@ -104,7 +104,7 @@ function world(random: Random) {
       const products = live()
       if (products.length > 0) ofProducts.ask(String(pick(random, products).id), newStatus('DELETED'))
     },
-    /** Decides the next step of a random request. The command or its answer may get lost. */
+    /** Decides a random waiting step. The command or its answer may get lost. */
     async step() {
       if (waiting.length === 0) return
       const [one] = waiting.splice(integer(random, waiting.length), 1)
@@ -116,8 +116,8 @@ function world(random: Random) {
     },
     takeUses,
     /**
-     * Advances the clock. Before that, the topology of skus reads all uses so far. In the service, its `caught-up`
-     * clock does the same before a tick.
+     * Advances the clock, after the sku topology has read all uses so far. In the service, the topology's `caught-up`
+     * clock ensures this before a tick.
      */
     pass(ms: number) {
       takeUses()
@@ -154,7 +154,7 @@ test.each(Array.from({ length: SEEDS }, (_, seed) => seed))(
       all.takeUses()
       checkOwners(all)
     }
-    // All requests end and are repeated until they have an answer. After that, unused claims expire.
+    // Completes all requests, and repeats those that failed. After that, unused claims expire.
     while (all.waiting.length + all.failed.length > 0) {
       all.failed.splice(0, 1)[0]?.()
       await all.step()

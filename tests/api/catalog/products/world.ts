@@ -24,14 +24,14 @@ import { caughtUpKey, type View } from '../../../../state/views/view.ts'
 import { fakeRedis } from '../../../state/views/fake-redis.ts'
 import { START, type TokenClaims, testApp } from '../../kit/harness.ts'
 
-/** Number of partitions of the topics of skus, so that the skus of most requests belong to several partitions. */
+/** Number of partitions of the sku topics. With this number, the skus of most requests are in several partitions. */
 const SKU_PARTITIONS = 3
 export const CATEGORY = 12
 
 const body = { title: 'Shoe', category_id: CATEGORY, variants: [{ sku: 'a', price_cents: 1_000 }] }
 
 /**
- * Opens the products' API with fakes. The real topologies decide its commands, and their output reaches the views
+ * Opens the product API on fakes. The real topologies decide its commands, and their output reaches the views
  * immediately.
  */
 export async function productsApi() {
@@ -44,12 +44,12 @@ export async function productsApi() {
   const ofSkus = deciders[skuFlow.name] as ReturnType<typeof decisionDriver<SkuCommand, never, never>>
   const redis = fakeRedis()
   const clock = { now: START }
-  /** Every command that was run, in order, as the names of its flow and of its step. */
+  /** The commands that were run, in order, each as `<flow> <step>`. */
   const ran: string[] = []
-  /** The images that were read, whether they are valid or not. */
+  /** All images that were read, valid or not. */
   const kept: Buffer[] = []
   const faults = { lost: undefined as string | undefined }
-  /** What requests with an Idempotency-Key computed once. */
+  /** Values that requests with an Idempotency-Key computed once. */
   const values = new Map<string, unknown>()
   let ids = 0
 
@@ -63,7 +63,7 @@ export async function productsApi() {
     redis.apply(view.operationsFor(0, key, value))
   }
 
-  /** Passes the records that the products' topology emitted to the views and to the topology of skus. */
+  /** Passes the records that the product topology emitted to the views and to the sku topology. */
   function follow(key: string): void {
     feed(catalogProductsView, key, (ofProducts.view(key) as never) ?? null)
     for (const { key: listed, value } of ofProducts.driver.read(sellerProducts)) feed(sellerProductsView, listed as string, value)
@@ -83,7 +83,7 @@ export async function productsApi() {
     const decider = deciders[flow.name] as unknown as ReturnType<typeof decisionDriver<C, V, A>>
     const result = decider.result(key, command, { id: `${id}:${step}`, requestHash })
     if (flow.name === productFlow.name) follow(key)
-    // The answer gets lost after the decision.
+    // Simulates an answer that gets lost after the decision.
     if (faults.lost !== undefined && name.includes(faults.lost)) throw new ApiError(errors.unavailable)
     if (result === undefined) throw new ApiError(errors.unavailable)
     if (result.outcome === 'conflict') throw idempotencyConflict()
@@ -142,9 +142,9 @@ export async function productsApi() {
   const api = await testApp({ services: [service] })
 
   interface SendOptions {
-    /** A form, or a value that is sent as JSON. */
+    /** A form, or any other value, which is sent as JSON. */
     readonly body?: unknown
-    /** Default: seller 7. */
+    /** Claims of the caller's token. Default: seller 7. */
     readonly as?: TokenClaims
     readonly headers?: Record<string, string>
   }

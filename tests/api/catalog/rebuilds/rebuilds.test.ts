@@ -30,12 +30,12 @@ async function opened() {
   return { ask, app, bearer, known, published }
 }
 
-test('an administrator asks for a rebuild, and sees how far it is', async () => {
+test('an administrator requests a rebuild, and sees its progress', async () => {
   const { ask, known, published } = await opened()
   const { status, body } = await ask('POST')
   expect([status, body]).toMatchObject([202, { index: 'catalog-products', state: 'requested', progress: 0, started_at: null }])
-  // The worker that carries out a request overwrites the status of the request, so the API must publish its own status
-  // first.
+  // The API must publish its status before the request, because the worker that executes the request overwrites the
+  // status.
   expect(published).toEqual([
     { topic: 'index-rebuilds', key: body.rebuild_id },
     { topic: 'index.rebuild', key: 'catalog-products' },
@@ -48,14 +48,13 @@ test('an administrator asks for a rebuild, and sees how far it is', async () => 
   expect((await ask('GET', '/other')).status).toBe(404)
 })
 
-test('a repeated request is one rebuild', async () => {
+test('a repeated request starts one rebuild', async () => {
   const { ask, known, published } = await opened()
   const key = { 'idempotency-key': 'once' }
   const first = await ask('POST', '', key)
   const id = first.body.rebuild_id
   expect((await ask('POST', '', key)).body.rebuild_id).toBe(id)
-  // The repeated request publishes both records again, because one of the two records may have been lost the first
-  // time.
+  // The repeated request publishes both records again, because one of them may have been lost the first time.
   expect(published).toHaveLength(4)
   known.set(id, { ...(known.get(id) as IndexRebuildStatus), state: 'complete' })
   expect((await ask('POST', '', key)).body).toMatchObject({ rebuild_id: id, state: 'complete' })
@@ -63,7 +62,7 @@ test('a repeated request is one rebuild', async () => {
   expect((await ask('POST')).body.rebuild_id).not.toBe(id)
 })
 
-test('others may not', async () => {
+test('other callers may not request or read rebuilds', async () => {
   const { app, bearer } = await opened()
   const ask = async (headers: Record<string, string>) => (await app.request('/api/v1/index/rebuilds', { method: 'POST', headers })).status
   expect(await ask({})).toBe(401)

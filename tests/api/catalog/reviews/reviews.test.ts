@@ -68,7 +68,7 @@ test.each<[string, object]>([
   expect(published).toEqual([])
 })
 
-test('what nobody can buy gets no review, and an unknown product is not known while the view is filled', async () => {
+test('a product that is not for sale gets no review, and an unknown product gets 503 while the view is being filled', async () => {
   const { post, put, values, published } = await opened()
   expect(await post('5', { stars: 5 })).toMatchObject({ status: 404, body: { error: 'product_not_found' } })
   put(stored({ status: 'DRAFT' }))
@@ -78,7 +78,7 @@ test('what nobody can buy gets no review, and an unknown product is not known wh
   expect(published).toEqual([])
 })
 
-test('a repeated review gets its first answer, even if the product has been removed since', async () => {
+test('a repeated review gets the first response, even if the product has been removed since', async () => {
   const { post, put, values, user } = await opened()
   put(stored())
   const repeated = { ...user, 'idempotency-key': 'one' }

@@ -42,7 +42,7 @@ const documents = [
 let api: Awaited<ReturnType<typeof testApp>>
 let part: SearchPart
 let admin: Record<string, string>
-/** A pause that is longer than the time for which equal searches share an answer. */
+/** The clock. Tests advance it so far that searches do not share a result with earlier, equal searches. */
 let now = START
 
 beforeAll(async () => {
@@ -115,7 +115,7 @@ test('suggestions complete the last word, best products first, each title once',
   expect((await ask('products/suggest?q=cord&limit=1')).body.suggestions).toHaveLength(1)
 })
 
-test.each(['cordless dri', 'DRILL cord', 'drill  18 v', 'córdless'])('suggestions have all the words of %s', async (q) => {
+test.each(['cordless dri', 'DRILL cord', 'drill  18 v', 'córdless'])('suggestions contain all the words of %s', async (q) => {
   const { suggestions } = (await ask(`products/suggest?q=${encodeURIComponent(q)}`)).body
   expect(suggestions).toMatchObject([{ text: 'Cordless drill 18 V' }])
 })
@@ -131,7 +131,7 @@ test.each(['', 'q=', 'q=%20', `q=${'x'.repeat(101)}`, 'q=a&q=b', 'q=a&limit=0', 
   },
 )
 
-test('synonyms count at once and until they are removed', async () => {
+test('synonyms apply immediately, until they are removed', async () => {
   expect(await titles('couch')).toEqual(['Velvet couch'])
   const group = { terms: ['sofa', 'couch'] }
   expect(await ask('search/synonyms/seats', { method: 'PUT', body: group, headers: admin })).toEqual({

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { recent } from '../../../../api/catalog/search/recent.ts'
 
-it('a value is kept for its time, from when it was set last', () => {
+it('a value is kept for its lifetime after it was last set', () => {
   let now = 0
   const counts = recent<number>({ keptMs: 100, most: 10, now: () => now })
   counts.set('drill', 1)
@@ -14,7 +14,7 @@ it('a value is kept for its time, from when it was set last', () => {
   expect(counts.get('drill')).toBeUndefined()
 })
 
-it('of too many values, those that were set last are kept', () => {
+it('if there are too many values, the ones that were set last are kept', () => {
   const counts = recent<number>({ keptMs: 100, most: 2, now: () => 0 })
   for (const [at, key] of ['a', 'b', 'a', 'c'].entries()) counts.set(key, at)
   expect([counts.get('a'), counts.get('b'), counts.get('c')]).toEqual([2, undefined, 3])

@@ -28,7 +28,7 @@ const special: CatalogDocument[] = [
   { ...make(PRODUCTS + 2), title: 'Zellmann half inch copper elbow' },
 ]
 const documents = [...Array.from({ length: PRODUCTS }, (_, at) => make(at)), ...special]
-/** The names that the products' attributes have. */
+/** Names of the products' attributes. */
 const ATTRIBUTES: readonly string[] = ['colour', 'size', 'material']
 const NO_FILTERS: Filters = { brands: [], attributes: new Map() }
 
@@ -57,7 +57,7 @@ function largest<T>(counts: ReadonlyMap<T, number>, most: number, textOf: (value
   return [...counts].sort(([a, m], [b, n]) => n - m || (textOf(a) < textOf(b) ? -1 : 1)).slice(0, most)
 }
 
-/** Returns every filter as a plain function, keyed by the kind of facet that the filter belongs to. */
+/** Returns every filter as a plain function, keyed by the kind of facet to which it belongs. */
 function checks({ categories, priceMin = 0, priceMax = Number.POSITIVE_INFINITY, brands, ratingMin = 0, attributes }: Filters) {
   const rating = ({ rating_sum, rating_count }: CatalogDocument) =>
     rating_count === 0 ? 0 : Math.round((rating_sum / rating_count) * 10) / 10
@@ -76,7 +76,10 @@ describe.each([1, 3])('with %i shards', (shards) => {
   const name = `search-test-${randomUUID()}`
   let index: ProductIndex
   let search: ReturnType<typeof searcher>
-  /** A searcher that considers only the best products, even if the index has few products. */
+  /**
+   * A searcher that considers only the best products. The usual searcher would consider all, because the index is
+   * small.
+   */
   let searchBest: ReturnType<typeof searcher>
 
   beforeAll(async () => {
@@ -174,10 +177,10 @@ describe.each([1, 3])('with %i shards', (shards) => {
     expect(facets.attributes.every(({ name }) => ATTRIBUTES.includes(name))).toBe(true)
   })
 
-  it.each(filters)('the best products are those of all: %s', async (_title, q, chosen) => {
+  it.each(filters)('the best products are the same as in a search of all products: %s', async (_title, q, chosen) => {
     for (const page of [1, 2, 40]) {
       const asked = request(q, chosen, { pageSize: 25, place: { kind: 'page', page } })
-      // Each search runs twice, because the second run starts with the limit that the first run found.
+      // Each search runs twice, because the second run starts from the limit that the first run found.
       for (let time = 0; time < 2; time++) expect(await searchBest(asked)).toEqual(await search(asked))
     }
   })
@@ -272,7 +275,7 @@ describe.each([1, 3])('with %i shards', (shards) => {
     expect(luminaires.facets.total).toBe(lamps.facets.total)
   })
 
-  it('a narrow filter is no reason to look for other words', async () => {
+  it('few results because of a narrow filter do not make the search look for other words', async () => {
     const { plan, facets } = await search(request('lamp', { brands: ['Brand 1999'] }))
     expect(plan!.breadth).toBe('all')
     expect(facets.brands).toContainEqual(expect.objectContaining({ name: 'Brand 1999' }))

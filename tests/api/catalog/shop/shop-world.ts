@@ -26,7 +26,7 @@ const result = (product_id: number, fields: Partial<SearchAnswerBody['results'][
     ...fields,
   }) as SearchAnswerBody['results'][number]
 
-/** Returns an answer of the search server, in which a test may replace fields. */
+/** Returns a search result. A test may replace some of its fields. */
 export function found(fields: Partial<SearchAnswerBody> = {}): SearchAnswerBody {
   return {
     results: [result(5), result(6, { title: HOSTILE, stock: 'out_of_stock', in_stock: false })],
@@ -54,7 +54,7 @@ export function found(fields: Partial<SearchAnswerBody> = {}): SearchAnswerBody 
   } as SearchAnswerBody
 }
 
-/** The shop on views in memory, with a search that returns `answer` and records the queries. */
+/** Opens the shop on in-memory views. Its search returns `answer` and records the queries. */
 export async function shopWorld() {
   const values = new Map<string, string>([
     ['{catalog-products:0}:caught-up', '1'],

@@ -5,7 +5,7 @@ import { ApiError, errors } from '../../../../api/kit/errors.ts'
 import { stored } from '../detail/stored.ts'
 import { found, HOSTILE, shopWorld } from './shop-world.ts'
 
-test('an address says what the search of its page is, whatever the values contain', () => {
+test('an address identifies the search of its page, whatever the values contain', () => {
   const query = { q: 'saw & "co"', brand: ['Smith & Sons, Ltd', 'Acme'], attr: 'size:1/2 in', price_min: '', sort: 'newest', page: '3' }
   const choice = choiceOf(query)
   expect(parametersOf(choice)).toEqual({
@@ -19,7 +19,7 @@ test('an address says what the search of its page is, whatever the values contai
   const again = Object.fromEntries(
     [...new URL(address, 'http://x').searchParams.keys()].map((name) => [name, new URL(address, 'http://x').searchParams.getAll(name)]),
   )
-  // A change of the filter leads back to the first page.
+  // Changing a filter leads back to the first page.
   expect(choiceOf(again)).toEqual({ ...choice, price_min: '25', page: '' })
   expect(addressOf(choiceOf({}), {})).toBe('/shop')
   expect(toggled(['a', 'b'], 'a')).toEqual(['b'])
@@ -61,7 +61,7 @@ test('a chosen brand and a chosen value keep their links, however rare they are'
   expect(html).not.toContain('>value 8</a>')
 })
 
-test('one star is not several', async () => {
+test('one star is in the singular', async () => {
   const { app, world } = await shopWorld()
   const ratings = [4, 1].map((min) => ({ min, count: 2 }))
   world.answer = async () => found({ facets: { ...found().facets, ratings } })

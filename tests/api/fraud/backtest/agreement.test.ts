@@ -12,7 +12,7 @@ import { scoreLive, worlds } from './worlds.ts'
 
 const RUNS = 400
 
-/** Returns an event as a query of the table returns it, after a conversion to JSON and back. */
+/** Returns an event in the form in which a query of the table returns it. It was converted to JSON and back. */
 function fromTable(event: TxnScored): TxnScored {
   const [row] = JSON.parse(JSON.stringify(fraudFeaturesTable.rowsOf(event.request.payer.user_id, event)))
   return scoredOf([row.scored, ...FEATURE_NAMES.map((name) => row[name])])

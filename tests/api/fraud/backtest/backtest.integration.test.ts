@@ -52,7 +52,7 @@ function verdictOf(transactionId: string, verdict: FraudVerdict, at: number): Fr
   return { ...about, verdict, previous_verdict: null, previous_at: null, at }
 }
 
-/** Fills the tables with the events of three days. Returns these events and a function that reads them. */
+/** Fills the tables with the events of three days. Returns the events, and a function that reads them back. */
 async function world() {
   const { url, database, client } = await testDatabase()
   let offset = 0
@@ -64,7 +64,7 @@ async function world() {
   }
   const days = Array.from({ length: DAYS }, (_, day) => eventsOfDay(day))
   for (const events of days) await fill(fraudFeaturesTable, events)
-  // A double, which must not count twice.
+  // These events are inserted twice, but must count once.
   await fill(fraudFeaturesTable, days[1].slice(0, 10))
   await fill(fraudFeedbackTable, [
     verdictOf('t0-950', 'FALSE_POSITIVE', FIRST_DAY + HOUR),
@@ -168,7 +168,7 @@ test('the process gives the report that this process computes, and any process c
     [true, true],
     [true, false],
   ])
-  // A repetition of the same request finds its job and does not start a second job.
+  // A repetition of the same request finds the existing job and does not start another one.
   expect(await jobs.start(job, { ...replay, run: () => expect.unreachable() })).toEqual({ outcome: 'started' })
   expect(await other.read('unknown')).toBeUndefined()
   await Promise.all([jobs.close(), other.close()])
@@ -198,21 +198,21 @@ test('a job whose process no longer renews it reads as failed, and its caller ma
   const state = { status: 'running', progress: 0.5, started_at: Date.now(), ended_at: null, reason: null, report: null } as const
   expect(await beginBacktest(scripts, job, state)).toEqual({ outcome: 'begun' })
   expect(await jobs.read(job.jobId)).toEqual(state)
-  // What the end of its lifetime does.
+  // Deletes the keys of the job, as their expiry would.
   const caller = `{fraud-backtests}:caller:${createHash('sha256').update(job.subject).digest('base64url').slice(0, 22)}`
   const expire = { name: 'expire', source: `return redis.call('DEL', unpack(KEYS))` }
   expect(await scripts.run(expire, [`{fraud-backtests}:running:${job.jobId}`, caller], [])).toBe(2)
   expect(await jobs.read(job.jobId)).toMatchObject({ status: 'failed', progress: 0.5, reason: expect.stringContaining('has ended') })
   const next = { jobId: randomUUID(), subject: job.subject }
   expect(await beginBacktest(scripts, next, state)).toEqual({ outcome: 'begun' })
-  // A renewal that arrives after the end of the backtest changes nothing.
+  // A renewal that arrives after the end of the back-test changes nothing.
   await endBacktest(scripts, next, { ...state, status: 'done', progress: 1 })
   await renewBacktest(scripts, next, state)
   expect(await jobs.read(next.jobId)).toMatchObject({ status: 'done' })
   expect(await beginBacktest(scripts, { jobId: randomUUID(), subject: job.subject }, state)).toEqual({ outcome: 'begun' })
 })
 
-/** A replay that only a cancellation ends. */
+/** Returns a replay that ends only when it is cancelled. */
 function neverEnding() {
   const { promise: done, reject } = Promise.withResolvers<never>()
   return { done, cancel: (reason: string) => reject(new ReplayError(reason)) }

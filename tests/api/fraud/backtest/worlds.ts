@@ -20,7 +20,8 @@ const MAX_RULES = 8
 const MAX_SNOOZES = 4
 const MAX_TRANSACTIONS = 6
 /**
- * Times of transactions, expiries and ends of snoozes are only milliseconds apart, so that they occur in every order.
+ * Times of transactions, expiries and ends of snoozes. They are only milliseconds apart, so that they occur in every
+ * order.
  */
 const times = fc.integer({ min: 0, max: 3 }).map((step) => NOON + step)
 const users = fc.constantFrom('u1', 'u2')
@@ -68,12 +69,12 @@ const transactions = fc.array(
   { minLength: 1, maxLength: MAX_TRANSACTIONS },
 )
 
-/** Generates rules, snoozes and transactions that vary in every property on which a decision depends. */
+/** Generates rules, snoozes and transactions. They vary in every property that affects a decision. */
 export const worlds = fc.record({ rules, snoozes, transactions })
 
 export type TestTransaction = ReturnType<(typeof transactions)['generate']>['value'][number]
 
-/** Scores transactions as the live path does, and returns the decision and the logged event of each. */
+/** Scores a transaction as the live path does. Returns the decision and the logged event. */
 export function scoreLive(given: { rules: readonly Rule[]; snoozes: readonly Snooze[] }, index: number, transaction: TestTransaction) {
   const ruleSet = compileRuleSet(1, given.rules)
   const { scores, scoredAt, isBlocklisted, isUserRead, amountUsd, user } = transaction
@@ -100,7 +101,7 @@ export function scoreLive(given: { rules: readonly Rule[]; snoozes: readonly Sno
   return { outcome, verdict, logged }
 }
 
-/** Writes values to where rules read them. */
+/** Returns the event with these values in the fields that rules read. */
 function withFacts(event: TxnScored, values: FactsByName): TxnScored {
   const copy = structuredClone(event)
   for (const [name, value] of Object.entries(values)) {

@@ -21,7 +21,7 @@ import { requestOf } from './entries.ts'
 const SETUP_TIMEOUT_MS = 180_000
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
 const SOON = { timeout: 60_000, interval: 5 }
-/** Time limit for a change to reach other instances after the request for the change was answered. */
+/** How soon a change must reach other instances, from the response to the change request. */
 const ENFORCED_WITHIN_MS = 1_000
 const CHANGES = 15
 const folder = guardedFolder()
@@ -42,7 +42,7 @@ beforeAll(async () => {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redis.address,
     SCHEMA_REGISTRY_URL: registry.address,
-    // An address at which no server listens, because the blocklist needs no ClickHouse.
+    // No server listens at this address, because the blocklist does not need ClickHouse.
     CLICKHOUSE_URL: 'http://127.0.0.1:1',
     API_SERVICES: 'fraud',
     PIPELINES: 'fraud-blocklist',
@@ -53,7 +53,7 @@ beforeAll(async () => {
   const claims = { subject: 'ann', scope: 'fraud:analyst', username: undefined, issuer: 'millrace', audience: 'millrace' }
   const key = await ensureDevelopmentKey(folder.path)
   authorization = `Bearer ${await mintToken(key, { ...claims, lifetimeSeconds: 3_600, now: Date.now() })}`
-  // The pipelines of other parts of the service may not run, so the readiness of the whole process is not a criterion.
+  // The pipelines of other parts of the service are not running, so the process as a whole never becomes ready.
   await waitUntil(async () => (await ask('GET', '')).status === 200, { what: 'the blocklist', ...READY })
 }, SETUP_TIMEOUT_MS)
 
@@ -69,7 +69,7 @@ async function ask(method: string, path: string, body?: unknown) {
   return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
 }
 
-/** Opens the blocklist with a separate transport and folder, as another instance does. */
+/** Opens the blocklist with a separate transport and folder, like another instance. */
 async function reader(name: string): Promise<OpenBlocklist> {
   const transport = apiTransport({ brokers: [kafka.address], log })
   const packedTables = packedTableOpener({
@@ -103,7 +103,7 @@ test('other instances enforce a change within a second of its answer, and a chan
     expect((await ask('DELETE', `/${created.body.entry_id}`)).status).toBe(204)
     for (const { find } of readers) await expect.poll(() => find(request), SOON).toBeUndefined()
   }
-  // The test uses the median, because a busy machine may delay single requests.
+  // Checks the median, because a busy machine may delay single requests.
   expect(delays.sort((one, other) => one - other)[CHANGES >> 1]).toBeLessThan(ENFORCED_WITHIN_MS)
 
   const many = Array.from({ length: 1_000 }, (_, index) => ({ entity_type: 'USER', entity_value: `u${index}`, reason: 'test' }))

@@ -7,7 +7,7 @@ import { blocklistApi } from './harness.ts'
 const HOUR_MS = 3_600_000
 const DEVICE = { entity_type: 'DEVICE', entity_value: ' d1 ', reason: 'chargebacks', ttl_hours: 1 }
 
-test('an entity is blocked when the answer comes, and its entry can be read, listed and removed', async () => {
+test('an entity is blocked as soon as the response arrives, and its entry can be read, listed and removed', async () => {
   const { send, blocklist } = await blocklistApi()
   const created = await send('POST', '', { body: DEVICE })
   expect(created).toEqual({
@@ -38,7 +38,7 @@ test('an entity is blocked when the answer comes, and its entry can be read, lis
   }
 })
 
-test('an equal entry is 200, another one for the same entity 409 that names the entry', async () => {
+test('an equal entry gets 200, and a different one for the same entity gets a 409 that names the existing entry', async () => {
   const { send, advance } = await blocklistApi()
   const { body: first } = await send('POST', '', { body: DEVICE })
   advance(1_000)
@@ -118,7 +118,7 @@ test('an e-mail address appears only in its masked form', async () => {
   expect(JSON.stringify([published, redis.published, lines]).toLowerCase()).not.toContain('smith')
 })
 
-test('lists are newest first, by pages without gaps, and of one type if wanted', async () => {
+test('lists are newest first, in pages without gaps, and can be limited to one type', async () => {
   const { send, advance } = await blocklistApi()
   const ids: string[] = []
   for (let index = 0; index < 25; index++) {
@@ -230,7 +230,7 @@ test('only analysts and administrators may read or change the list', async () =>
   }
 })
 
-test('without Kafka nothing is answered as blocked, and the command_id of the 503 repeats the request', async () => {
+test('without Kafka no entity is reported as blocked, and the request can be repeated with the command_id from the 503', async () => {
   const { send, faults, blocklist, decide } = await blocklistApi()
   faults.kafkaDown = true
   const refused = await send('POST', '', { body: DEVICE })

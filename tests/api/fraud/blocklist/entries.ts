@@ -10,7 +10,7 @@ interface Entities {
   readonly device?: string
   readonly ip?: string
   readonly card?: string
-  /** A keyed hash. */
+  /** Keyed hash of the e-mail address. */
   readonly email?: string
 }
 

@@ -15,13 +15,12 @@ import { decisionView } from '../../../../state/views/results.ts'
 import { decidedWorld } from '../../kit/commands/decided-world.ts'
 import { START, type TokenClaims, testApp } from '../../kit/harness.ts'
 
-/** The command time-out, which is much longer than a decision in memory takes. */
+/** The command time-out. It is much longer than a decision in memory takes. */
 const TIMEOUT_MS = 100
 const ANALYST: TokenClaims = { sub: 'ann', scope: 'fraud:analyst' }
 
 /**
- * Opens the routes of the blocklist on fakes. The real topology decides the commands, and its records feed a table in
- * memory.
+ * Opens the blocklist routes on fakes. The real topology decides the commands, and its records feed an in-memory table.
  */
 export async function blocklistApi() {
   const clock = { now: START }
@@ -72,7 +71,7 @@ export async function blocklistApi() {
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
   }
 
-  /** Advances the clock of the API and of the topology, which then ticks. */
+  /** Advances the clock of the API and of the topology. The topology then ticks. */
   function advance(ms: number): void {
     clock.now += ms
     api.clock.now += ms

@@ -12,7 +12,7 @@ test('a transaction to review becomes a case, and its verdict reaches the table 
   const { log, ask, redis, rowsOf } = await casesSystem()
   const event: TxnScored = { ...scored(pay({ id: 't1', user: 'u1', at: Date.now() })), decision: 'REVIEW', triggered_rules: ['v'] }
   const approved = scored(pay({ id: 't2', user: 'u2', at: Date.now() }))
-  // The log may hold a transaction twice.
+  // The log may contain a transaction twice.
   await log(event, approved, event)
 
   await expect.poll(async () => (await ask('GET', 'cases')).body.total, SOON).toBe(1)

@@ -133,7 +133,7 @@ test('a forbidden transition, a missing note and another version are refused, wi
   expect(await change({ status: 'CONFIRMED_FRAUD', notes: 'chargeback', version: 2 })).toMatchObject({ status: 200, body: { version: 3 } })
 })
 
-test('unknown cases, and ids that are none, are 404', async () => {
+test('unknown cases and malformed ids get 404', async () => {
   const { send } = await casesApi()
   for (const id of ['x', '0', '1', '9223372036854775807', '99999999999999999999']) {
     expect(await send('GET', `cases/${id}`)).toMatchObject({ status: 404, body: { error: 'case_not_found' } })
@@ -181,7 +181,7 @@ test('feedback about a transaction without a case opens and closes one', async (
   expect(driver.read(fraudFeedback).map(({ value }) => value)).toMatchObject([{ user_id: 'u1', device: 'd1', case_id: body.case_id }])
 })
 
-test('feedback waits for a transaction whose event is on its way, and for two seconds at most', async () => {
+test('feedback waits for a transaction whose event is on its way, but for at most two seconds', async () => {
   const { send, transaction, clock } = await casesApi()
   const ask = () => send('POST', 'transactions/t1/feedback', { body: { verdict: 'SUSPICIOUS' } })
   expect(await ask()).toMatchObject({ status: 404, body: { error: 'transaction_not_found' } })
@@ -191,7 +191,7 @@ test('feedback waits for a transaction whose event is on its way, and for two se
   expect(clock.waited).toBe(3_000)
 })
 
-test('without ClickHouse, feedback about an unknown transaction is 503, and that about a case is recorded', async () => {
+test('without ClickHouse, feedback about an unknown transaction gets 503, and feedback about a case is recorded', async () => {
   const { send, reviewed, tables } = await casesApi()
   reviewed('t1')
   tables.down = true
@@ -246,7 +246,7 @@ test('a case that was closed 30 days ago comes from ClickHouse', async () => {
   expect(await send('GET', `cases/${case_id}`)).toMatchObject({ status: 503, body: { error: 'unavailable' } })
 })
 
-test.each(['feedback', 'change'] as const)('a late %s brings an archived case back, which is still the only one', async (way) => {
+test.each(['feedback', 'change'] as const)('a late %s brings an archived case back, and no second case exists', async (way) => {
   const { send, case_id, driver } = await archivedCase()
   const answer =
     way === 'feedback'
@@ -262,7 +262,7 @@ test.each(['feedback', 'change'] as const)('a late %s brings an archived case ba
 
 test('a case that leaves the state between look-up and decision is brought back, too', async () => {
   const { send, case_id, redis } = await archivedCase()
-  // The view still shows the case for a moment after the topology has deleted its state.
+  // The view still shows the case for a moment after the topology has deleted it from its state.
   const place = { case_id, status: 'CONFIRMED_FRAUD', assigned_to: null }
   redis.apply([{ op: 'set', key: `{${caseFlow.name}:0}:txn:t1`, value: JSON.stringify(place) }])
   const answer = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'FALSE_POSITIVE', notes: 'n' } })
@@ -278,7 +278,7 @@ test('while the view is being built, cases are not ready', async () => {
   expect(reply).toMatchObject({ status: 503, body: { error: 'not_ready' } })
 })
 
-test('feedback of a transaction that is younger than a month asks for no archived case', async () => {
+test('feedback about a transaction that is younger than a month does not look for an archived case', async () => {
   const { send, transaction, tables } = await casesApi()
   transaction('young', START - 28 * DAY_MS)
   tables.archived.push({ transaction: { transaction_id: 'young' } } as FraudCase)

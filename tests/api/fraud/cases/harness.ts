@@ -31,7 +31,7 @@ export interface AskedCase {
   readonly key?: string
 }
 
-/** The rows that the fake ClickHouse contains. It recognises the queries of the routes and answers each of them. */
+/** The rows of the fake ClickHouse, which recognises the queries of the routes. */
 export interface FakeTables {
   down: boolean
   /** Cases that are no longer in the topology's state, newest first. */
@@ -55,7 +55,7 @@ function fakeTables(tables: FakeTables): TableReader {
   }
 }
 
-/** Opens the routes of cases on fakes. The real topology decides the commands. */
+/** Opens the case routes on fakes. The real topology decides the commands. */
 export async function casesApi() {
   const world = decidedWorld({
     topology: fraudCasesTopology,
@@ -119,13 +119,13 @@ export async function casesApi() {
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
   }
 
-  /** A transaction gets the decision REVIEW. */
+  /** Simulates a transaction with the decision REVIEW. */
   function reviewed(id: string): void {
     driver.pipe(fraudReviews, id, review({ id }))
     world.decide()
   }
 
-  /** Stores a scored transaction, which the API can then find by its id. */
+  /** Stores a scored transaction, so that the API can find it by its id. */
   function transaction(id: string, scoredAt: number = START): void {
     transactions.set(id, { ...scored(pay({ id, user: 'u1', device: 'd1', at: scoredAt })), risk_score: 12 })
   }

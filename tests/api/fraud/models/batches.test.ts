@@ -64,7 +64,7 @@ test('all calls of a turn share a batch, and each gets its own answer', async ()
   )
 })
 
-test("the challenger scores its share, and its scores are the transactions' own", async () => {
+test('the challenger scores its share, and each score belongs to the right transaction', async () => {
   const { child, score, turn } = world({ challenger: [0, 3, 2] })
   const ids = Array.from({ length: 60 }, (_, index) => `t${index}`)
   const calls = ids.map((id) => score(inputOf({ id })))
@@ -76,7 +76,7 @@ test("the challenger scores its share, and its scores are the transactions' own"
   expect((await calls[0])?.challenger).toEqual(scores)
 })
 
-test('a call gets nothing after 30 ms, even if the answer arrives later', async () => {
+test('a call gets no score after 30 ms, even if the answer arrives later', async () => {
   const { runtime, child, counted, score, turn } = world()
   const call = score(inputOf())
   await turn()
@@ -114,7 +114,7 @@ test('three late batches open the circuit, and an answer in time closes it', asy
   expect((await call)?.scores).toEqual(scores)
 })
 
-test('a process that ends answers its batch with nothing, at once', async () => {
+test('if the process ends, the calls in its batch get no score immediately', async () => {
   const { child, counted, score, turn, goDown } = world()
   const call = score(inputOf())
   await turn()

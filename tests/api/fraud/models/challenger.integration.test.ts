@@ -14,7 +14,7 @@ const SHIPPED = 'schemas/fraud/models/shipped'
 const WITHIN = { timeout: 30_000, interval: 20 }
 const SHIPPED_VERSIONS = { account_takeover: '1', payment_fraud: '1', money_laundering: '1' }
 
-/** Creates an operator's folder of models that contains a shipped model as version 2. */
+/** Creates an operator's model folder that contains a shipped model as version 2. */
 async function folderWithNext(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'challenger-'))
   onTestFinished(() => rm(folder, { recursive: true }))

@@ -22,7 +22,7 @@ let folder: string
 let models: OpenModels
 const registry = new Registry()
 
-/** Copies a shipped model under another version. */
+/** Copies a shipped model as another version. */
 async function copyModel(name: string, version: string, change: (bytes: Buffer) => Buffer = (bytes) => bytes) {
   const manifest = JSON.parse(await readFile(`${SHIPPED}/${name}-1.json`, 'utf8'))
   const file = `${name}-${version}.onnx`
@@ -30,7 +30,7 @@ async function copyModel(name: string, version: string, change: (bytes: Buffer) 
   await writeFile(join(folder, `${name}-${version}.json`), JSON.stringify({ ...manifest, version, file }))
 }
 
-/** Repeats the scoring until the process answers in time, because on a busy machine an answer may be late. */
+/** Scores an input. Repeats this until the process answers in time, because answers may be late on a busy machine. */
 function scored(input: ModelInput): Promise<ModelOutcome> {
   return vi.waitFor(async () => {
     const outcome = await models.score(input)

@@ -12,7 +12,7 @@ test('scores that separate frauds have an AUC of 1, and equal scores one half', 
   expect(curvesOf([{ score: 0.5, normal: 90, frauds: 10 }])).toMatchObject({ auc: 0.5, average_precision: 0.1, recall_at_1pct_fpr: 0 })
 })
 
-test('the area is the share of pairs in the right order, equal ones counting half', () => {
+test('the area is the share of pairs in the right order, and equal pairs count half', () => {
   const bins = [
     { score: 0.1, normal: 5, frauds: 1 },
     { score: 0.5, normal: 3, frauds: 2 },

@@ -21,7 +21,7 @@ beforeEach(async () => {
 const post = (path: string, body?: object, as?: { sub: string; scope: string }) =>
   api.send('POST', `models/${path}`, { body, ...(as && { as }) })
 
-test('the models are shown with those that could be used', async () => {
+test('the models in force are shown together with those that could be used', async () => {
   const { status, body } = await api.send('GET', 'models')
   expect(status).toBe(200)
   expect(body).toMatchObject({ champion: SHIPPED, challenger: null, scoring: null, policy: { version: 0 } })
@@ -35,7 +35,7 @@ test('the models are shown with those that could be used', async () => {
   })
 })
 
-test('a challenger changes nothing that decides, and is promoted after seven days with its thresholds', async () => {
+test('a challenger does not affect decisions, and is promoted after seven days with its thresholds', async () => {
   expect((await post('challenger', { versions: NEXT })).body).toMatchObject({
     champion: SHIPPED,
     challenger: { versions: NEXT, since: '2026-01-15T12:00:00.000Z', days: 0 },
@@ -76,7 +76,7 @@ test('only an administrator may force a promotion, and the audit names it', asyn
   expect(actions()).toEqual(['set_challenger by olga', 'force_promote_challenger by root'])
 })
 
-test('a roll-back restores the models before together with their policy, as a new version', async () => {
+test('a roll-back restores the previous models together with their policy, as a new version', async () => {
   expect(await post('rollback')).toMatchObject({ status: 409, body: { error: 'no_previous_models' } })
   await post('challenger', { versions: NEXT })
   await post('promote', { force: true }, ADMIN)

@@ -15,8 +15,8 @@ import { comparable } from '../../../schemas/fraud/profile-contents.ts'
 
 const ENTITY = 'ip:192.0.2.1'
 /**
- * Number of earlier transactions. A profile lists fewer transactions individually, and remembers fewer users than the
- * transactions have.
+ * Number of earlier transactions. They exceed both limits of a profile: the number of transactions that it lists
+ * individually, and the number of users that it remembers.
  */
 const HISTORY = 530
 const SHAPE = PROFILE_SHAPES.ip
@@ -34,7 +34,8 @@ interface Flight {
 }
 
 /**
- * The data of a busy address in Redis, with functions that change it as the script, the sink and the passing time do.
+ * Simulates the data of a busy address in Redis. Its functions have the effects of the script, the sink and the passing
+ * time.
  */
 function address() {
   let profile = foldEvents(
@@ -48,8 +49,8 @@ function address() {
       if (flight.length < MOST_IN_FLIGHT) flight.push({ event: added, addedAt: now })
     },
     /**
-     * Lets the profile include some transactions in flight. Included transactions that are not removed stay in flight,
-     * so they are in flight and in the profile at the same time.
+     * Adds some of the transactions in flight to the profile, and removes some of these from the transactions in
+     * flight. The others are then in both at the same time.
      */
     sink(isIncluded: (index: number) => boolean, isRemoved: (index: number) => boolean): void {
       const included = flight.filter((_, index) => isIncluded(index))
@@ -102,7 +103,7 @@ const steps = fc.array(
   { maxLength: 15 },
 )
 
-test('transactions in flight that are folded as they come give the same as all of them at once, in several processes', () => {
+test('folding transactions in flight as they arrive gives the same result as folding all of them at once, in several processes', () => {
   fc.assert(
     fc.property(steps, (made) => {
       const redis = address()
@@ -114,8 +115,8 @@ test('transactions in flight that are folded as they come give the same as all o
         if (step.step === 'pay') {
           for (let index = 0; index < step.count; index++) {
             const added = event((step.ago * (index % 3)) / 2, index * 11)
-            // Payments alternate between two processes. Each process therefore finds a different number of added
-            // payments at its next look.
+            // Payments alternate between two processes, so each process finds a different number of added payments at
+            // its next look.
             if (index % 4 !== 3) expectSame([index % 2 === 0 ? first : second], redis.held(index % 5 === 0), added.id, now)
             redis.add(added, now)
           }
@@ -128,7 +129,7 @@ test('transactions in flight that are folded as they come give the same as all o
         else if (step.step === 'withdraw') redis.withdraw(step.index)
         else if (step.step === 'forget') redis.forget()
         else if (step.step === 'wait') now += step.ms
-        // A process may read an answer of Redis after it has read a later answer.
+        // A process may process a reply of Redis after a later reply.
         else if (step.step === 'stale') expectSame([first], earlier, 0, now)
         expectSame([first, second], redis.held(false), step.step === 'repeat' ? (redis.ids()[step.index] ?? 0) : 0, now)
         earlier = before
@@ -146,7 +147,7 @@ test('a profile of a different version cannot be read', () => {
   expect(new HotEntities().read('ip', ENTITY, held, 0, NOON)).toBeUndefined()
 })
 
-test('only the entities that were used last are remembered', () => {
+test('only the most recently used entities are remembered', () => {
   const hot = new HotEntities()
   const redis = address()
   for (let index = 0; index < 20; index++) redis.add(event(0, 0), NOON)

@@ -79,7 +79,7 @@ test('up to 1 % of 1,000 transactions is normal', async () => {
   expect([messages(), moveToShadow.mock.calls]).toEqual([[], []])
 })
 
-test('fewer than 1,000 transactions raise no alert', async () => {
+test('fewer than 1,000 transactions do not raise an alert', async () => {
   const { process, messages } = world()
   const { guard, block } = process()
   block(999, NEW)
@@ -87,7 +87,7 @@ test('fewer than 1,000 transactions raise no alert', async () => {
   expect([await guard.probe.check(), messages()]).toEqual([undefined, []])
 })
 
-test('above 1 % of what all processes scored the alert names the causes, once, until it is over', async () => {
+test('above 1 % of the transactions of all processes, the alert names the causes, once, until it is over', async () => {
   const { process, messages, lines, clock } = world({ acts: false })
   const [one, other] = [process(), process()]
   one.approve(900)
@@ -113,7 +113,7 @@ test('above 1 % of what all processes scored the alert names the causes, once, u
   expect(messages().at(-1)).toBe('fraud_blocks_normal')
 })
 
-test('the guard moves the newest rule that blocks, once for all processes, and the next one after five minutes', async () => {
+test('the guard moves the newest blocking rule to shadow, once for all processes, and the next one after five minutes', async () => {
   const { process, moveToShadow, clock } = world()
   const [one, other] = [process(), process()]
   one.approve(1_000)
@@ -130,7 +130,7 @@ test('the guard moves the newest rule that blocks, once for all processes, and t
   expect(moveToShadow.mock.calls).toEqual([[NEW], [OLD]])
 })
 
-test('the guard leaves rules alone if others block', async () => {
+test('the guard leaves rules alone if something else blocks', async () => {
   const { process, moveToShadow, messages } = world()
   const { guard, approve, block } = process()
   approve(1_000)

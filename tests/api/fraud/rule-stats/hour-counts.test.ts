@@ -14,7 +14,7 @@ function ruleOf(rule_id: string, given: Partial<Rule> = {}): Rule {
   return { ...SEEDED_RULES[0], rule_id, condition: 'txn.amount > 100', ...given }
 }
 
-/** Scores amounts with a rule set, and records each evaluation as scoring does. */
+/** Returns a function that scores amounts with a rule set and records each evaluation, as scoring does. */
 function scoring(counts: HourCounts, rules: readonly Rule[]) {
   const ruleSet = compileRuleSet(1, rules)
   const tallies = new RuleTallies(ruleSet)
@@ -33,7 +33,7 @@ const rowsOf = (records: readonly FraudRuleTallies[]) =>
     rules.map(({ rule_id, mode, evaluated, matched, decided, missing_by }) => [rule_id, mode, evaluated, matched, decided, missing_by]),
   )
 
-test('counts grow until the end of the hour, and only changed ones are sent', () => {
+test('counts grow until the end of the hour, and only changed counts are sent', () => {
   const counts = new HourCounts('node', NOON + SECOND)
   const score = scoring(counts, [ruleOf('a'), ruleOf('b', { condition: 'ip.is_tor', priority: 1_000 })])
   score(5, 500)

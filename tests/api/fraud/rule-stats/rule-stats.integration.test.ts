@@ -21,7 +21,7 @@ function tallyOf(rule_id: string, given: Partial<FraudRuleTally> = {}): FraudRul
   return { rule_id, mode: 'live', ...counts, missing_by: {}, ...given }
 }
 
-test('the table adds up the last counts of each process, by hour and mode', async () => {
+test('the table adds up the latest counts of all processes, by hour and mode', async () => {
   const { client } = await testDatabase()
   const store = tableStore(fraudRuleTalliesTable, client, { cluster: undefined })
   await store.prepare()
@@ -69,7 +69,7 @@ async function scriptsOnRedis(): Promise<ViewScripts> {
   return redis.scripts
 }
 
-test('all processes see what all have counted in five minutes, and one of them may act', async () => {
+test('all processes see the counts of all processes in five minutes, and only one of them may act', async () => {
   const scripts = await scriptsOnRedis()
   const count = (scored: number, blocked: Record<string, number> = {}) => ({ scored, blocked: new Map(Object.entries(blocked)) })
   expect(await addBlocks(scripts, NOW, count(0))).toEqual(count(0))

@@ -6,7 +6,9 @@ import type { Topic } from '../../../../schemas/topic.ts'
 
 const LOOK_EVERY_MS = 2
 
-/** Opens tables that follow the output of a topology on the test driver, as the tables of an API follow Kafka. */
+/**
+ * Returns an opener of tables that follow the output of a topology on the test driver, as an API's tables follow Kafka.
+ */
 export function tablesOfDriver(driver: TestDriver): OpenSmallTable {
   return async function openSmallTable<V, H>(topic: Topic<string, V>, holding: Holding<V, H>) {
     const held = new Map<string, H>()

@@ -21,14 +21,14 @@ import { decidedWorld } from '../../kit/commands/decided-world.ts'
 import { START, type TokenClaims, testApp } from '../../kit/harness.ts'
 import { tablesOfDriver } from './follow-driver.ts'
 
-/** The command time-out, which is much longer than a decision in memory takes. */
+/** The command time-out. It is much longer than a decision in memory takes. */
 const TIMEOUT_MS = 1_000
 const OPERATOR: TokenClaims = { sub: 'olga', scope: 'fraud:ops' }
 
-/** A row of the table of changes, as ClickHouse returns it. */
+/** A row of the audit table, as ClickHouse returns it. */
 type AuditRow = readonly [string, string, string, number, number | null, string | null, string | null, number]
 
-/** The thresholds of the models of version 2. */
+/** The thresholds of version 2 of the models. */
 export const ALONE_OF_NEXT = { medium: 0.3, high: 0.5, critical: 0.9 }
 
 /** Returns the shipped models, and a version 2 of each with different thresholds. */
@@ -43,8 +43,7 @@ async function modelFolders(): Promise<ModelFolders> {
 }
 
 /**
- * Opens the routes of the settings on fakes. The real topology decides the commands, and its records feed a table in
- * memory.
+ * Opens the settings routes on fakes. The real topology decides the commands, and its records feed an in-memory table.
  */
 export async function settingsApi() {
   const clock = { now: START }
@@ -102,7 +101,7 @@ export async function settingsApi() {
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
   }
 
-  /** Advances the clock of the API and of the topology, which then ticks. */
+  /** Advances the clock of the API and of the topology. The topology then ticks. */
   function advance(ms: number): void {
     clock.now += ms
     driver.advanceWallClock(ms)

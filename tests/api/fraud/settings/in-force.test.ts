@@ -16,7 +16,7 @@ import { ruleOf } from '../../../pipelines/fraud/settings-commands.ts'
 import { reports, SOON, tableFolder } from '../../kit/packed/table-world.ts'
 import { breakableTransport } from '../../kit/snapshots/breakable-transport.ts'
 
-/** How long Kafka must be silent before settings count as stale. */
+/** How long Kafka can be silent before settings count as stale. */
 const SILENCE_MS = 6_000
 const NOT_READY = expect.objectContaining({ definition: expect.objectContaining({ code: 'not_ready' }) })
 
@@ -75,7 +75,7 @@ test('nothing is in force before the settings are read', async () => {
   await expect(settings.untilSeen(1)).rejects.toThrow(NOT_READY)
 })
 
-test('a process that starts while Kafka is unreachable has the last settings, and says so', async () => {
+test('a process that starts while Kafka is unreachable uses its last settings, and reports this', async () => {
   const { state, put, open } = await world()
   put('rules', ruleSet(4, [ruleOf('v')]))
   put('list:mules', { list: { name: 'mules', values: ['a', 'b'], updated_by: 'olga', created_at: 1, updated_at: 2 } })

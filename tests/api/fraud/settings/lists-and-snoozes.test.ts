@@ -7,7 +7,7 @@ const HOUR_MS = 3_600_000
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => String(index))
 
 describe('lists', () => {
-  test('are created, read, replaced and deleted, and are in force when the answer comes', async () => {
+  test('are created, read, replaced and deleted, and are in force as soon as the response arrives', async () => {
     const { send, settings, advance } = await settingsApi()
     const summary = {
       name: 'mules',
@@ -36,7 +36,7 @@ describe('lists', () => {
     }
   })
 
-  test('that enabled rules read stay, because such a rule would silently never match', async () => {
+  test('cannot be deleted while enabled rules read them, because such a rule would silently never match', async () => {
     const { send } = await settingsApi()
     await send('POST', 'lists', { body: { name: 'mules', values: ['m'] } })
     const condition = "inList('mules', payee.merchant_id)"
@@ -93,7 +93,7 @@ describe('snoozes', () => {
     await expect.poll(() => settings.allSnoozes).toEqual([])
   })
 
-  test('can be ended, but only under their own rule', async () => {
+  test('can be ended, but only through their own rule', async () => {
     const { send, settings, clock } = await settingsApi()
     const { snooze_id } = (await send('POST', 'rules/seed-tor/snoozes', { body: SNOOZE })).body
     expect(await send('DELETE', `rules/seed-zscore-3/snoozes/${snooze_id}`)).toMatchObject({

@@ -32,7 +32,7 @@ test('the seeded rules are in force from the start', async () => {
   expect(settings.ruleSet.live).toHaveLength(SEEDED_RULES.length)
 })
 
-test('a rule is in force where it was created as soon as the answer comes', async () => {
+test('a rule is in force where it was created as soon as the response arrives', async () => {
   const { send, settings } = await settingsApi()
   const created = await send('POST', 'rules', { body: RULE })
   expect(created).toEqual({
@@ -53,7 +53,7 @@ test('a rule is in force where it was created as soon as the answer comes', asyn
   expect(await send('POST', 'rules', { body: RULE })).toMatchObject({ status: 409, body: { error: 'rule_exists' } })
 })
 
-test('a condition with a wrong name is refused with its place and the name that was meant', async () => {
+test('a condition with a wrong name is refused with the position and a suggested name', async () => {
   const { send, published } = await settingsApi()
   const refused = await send('POST', 'rules', { body: { ...RULE, rule_id: 'w', condition: 'txn.amonut > 1' } })
   expect(refused).toMatchObject({
@@ -102,7 +102,7 @@ test('PUT replaces a rule, keeps who created it and when, and takes back what GE
   })
 })
 
-test('DELETE disables a rule, which then shows only among all; remove=true takes it away', async () => {
+test('DELETE disables a rule, which is then listed only with all=true; remove=true removes it', async () => {
   const { send, settings } = await settingsApi()
   expect((await send('DELETE', 'rules/seed-tor')).status).toBe(204)
   expect((await send('DELETE', 'rules/seed-tor')).status).toBe(204)
@@ -115,7 +115,7 @@ test('DELETE disables a rule, which then shows only among all; remove=true takes
   expect(await send('DELETE', 'rules/seed-tor')).toMatchObject({ status: 404, body: { error: 'rule_not_found' } })
 })
 
-test('expired rules are not among the active ones', async () => {
+test('expired rules are not listed as active', async () => {
   const { send, advance } = await settingsApi()
   await send('POST', 'rules', { body: { ...RULE, expires_at: '2026-01-16T12:00:00Z' } })
   expect(idsOf((await send('GET', 'rules')).body)[0]).toBe('v')
@@ -124,7 +124,7 @@ test('expired rules are not among the active ones', async () => {
   expect(idsOf((await send('GET', 'rules?all=true')).body)[0]).toBe('v')
 })
 
-test('a version is restored as a new one', async () => {
+test('a version is restored as a new version', async () => {
   const { send, settings } = await settingsApi()
   await send('POST', 'rules', { body: RULE })
   await send('DELETE', 'rules/seed-tor')
@@ -161,7 +161,7 @@ test('a version is restored as a new one', async () => {
   })
 })
 
-test('a repeated request with its key is one change', async () => {
+test('a repeated request with the same key makes one change', async () => {
   const { send } = await settingsApi()
   const headers = { 'idempotency-key': 'k1' }
   const first = await send('POST', 'rules', { body: RULE, headers })
@@ -258,7 +258,7 @@ test('fields and functions are listed with their types', async () => {
   expect(functions).toContainEqual({ name: 'inList', parameters: ['list', 'string'], result: 'boolean' })
 })
 
-test('the audit is read by pages, and long texts only one at a time', async () => {
+test('the audit is read in pages, and long texts only one at a time', async () => {
   const { send, audit } = await settingsApi()
   audit.rows = [['rule:v', 'create_rule', 'olga', Date.UTC(2026, 0, 15), 1, null, '{"rule_id":"v"}', 0]]
   expect(await send('GET', 'rules/audit?page=3&limit=10&subject=rule:v')).toEqual({
@@ -295,7 +295,7 @@ test('while Kafka is unreachable, a change gets 503 with the id of its command, 
   expect((await send('GET', 'rules')).status).toBe(200)
 })
 
-test('a process puts a rule into shadow by itself, in its own name', async () => {
+test('a process can move a rule to shadow by itself, in its own name', async () => {
   const { changeSettings, settings, driver } = await settingsApi()
   await shadowMover(changeSettings)({ rule_id: 'seed-tor' })
   expect(settings.ruleSet.shadow.map(({ rule }) => rule.rule_id)).toEqual(['seed-tor'])

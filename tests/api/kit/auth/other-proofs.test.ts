@@ -14,7 +14,7 @@ const ELSEWHERE = '198.51.100.1'
 
 interface Shown {
   readonly certificate?: ShownCertificate
-  /** The claims of a valid token, or the text of a bad token. */
+  /** The claims of a valid token, or the text of an invalid one. */
   readonly token?: TokenClaims | string
   readonly remote?: string
   readonly headers?: Record<string, string>
@@ -86,8 +86,7 @@ describe('a route with gateways', () => {
     ['from an IPv6 gateway', { remote: '2001:db8::7' }, 200, '2001:db8::7'],
     ['from elsewhere', { remote: ELSEWHERE }, 401],
     ['from elsewhere, with a forged X-Forwarded-For', { headers: { 'x-forwarded-for': GATEWAY, forwarded: `for=${GATEWAY}` } }, 401],
-    // Loopback is a trusted proxy, so the header names the client for rate limits, but does not authenticate the
-    // caller.
+    // Loopback is a trusted proxy, so the header names the client for rate limits. It does not authenticate the caller.
     ['from a trusted proxy, for a gateway', { remote: '127.0.0.1', headers: { 'x-forwarded-for': GATEWAY } }, 401],
     ['from a gateway, for another client', { remote: GATEWAY, headers: { 'x-forwarded-for': ELSEWHERE } }, 200, GATEWAY],
     ['from a gateway, with a bad token', { remote: GATEWAY, token: 'garbage' }, 401],
@@ -106,7 +105,7 @@ describe('a route with gateways', () => {
   })
 })
 
-test('an answer to a caller with a certificate or from a gateway is never kept for others', async () => {
+test('a response to a caller with a certificate or from a gateway is never cached for others', async () => {
   const service = echoService()
   const routes = service.routes.map((route) => ({
     ...route,
@@ -135,7 +134,7 @@ describe('rate limits', () => {
     return { counted, limits }
   }
 
-  test('an exempt route does not count callers that it admits, but counts the others', async () => {
+  test('an exempt route does not count the callers that it admits, but counts all others', async () => {
     const { counted, limits } = recorder()
     const { call } = await proofApp(limits)
     for (const shown of [{ certificate: GOOD }, { token: INTERNAL }]) expect((await call('/certified', shown)).status).toBe(200)

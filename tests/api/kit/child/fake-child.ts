@@ -1,9 +1,9 @@
 import { ChildGone, type ChildLink } from '../../../../api/kit/child/link.ts'
 
-/** A child whose answers the test gives. */
+/** A child process whose answers the test provides. */
 export interface FakeChild extends ChildLink {
   readonly requests: { readonly kind: number; readonly body: Buffer; answer(body?: Buffer): void }[]
-  /** Ends by itself. */
+  /** Simulates that the child ends by itself. */
   crash(): void
   readonly isKilled: boolean
 }

@@ -22,7 +22,7 @@ function world(options: Partial<SuperviseOptions> = {}) {
     timers: runtime,
     ...options,
   })
-  /** Advances the clock, and lets promises settle before and after that. */
+  /** Advances the clock. Lets promises settle before and afterwards. */
   async function pass(ms = 0): Promise<void> {
     await runtime.nextTurn()
     runtime.advance(ms)
@@ -41,7 +41,7 @@ test('a child is ready once it is prepared', async () => {
   expect([supervised.ready, supervised.trouble]).toEqual([children[0], undefined])
 })
 
-test('a child that ends is replaced, after longer and longer pauses until one has been stable', async () => {
+test('a child that ends is replaced, after increasing pauses until a child has been stable', async () => {
   const { supervised, children, ends, pass } = world()
   for (const pause of [50, 100, 200]) {
     await pass()
@@ -99,7 +99,7 @@ test('a child that cannot be prepared, or takes too long, is replaced', async ()
   expect(supervised.ready).toBe(children[2])
 })
 
-test('after closing, no child is started', async () => {
+test('no child is started after closing', async () => {
   const { supervised, children, ends, pass } = world()
   await pass()
   await supervised.close()

@@ -11,7 +11,7 @@ import { linkCommand } from '../../../pipelines/links/commands.ts'
 import { decidedWorld } from './decided-world.ts'
 
 const START = Date.UTC(2026, 0, 1)
-/** A command time-out that is long enough for a decision in memory and short enough to wait for in a test. */
+/** The command time-out. It is long enough for a decision in memory, and short enough to wait for in a test. */
 const TIMEOUT_MS = 60
 const CODE = 'abc1234'
 
@@ -109,7 +109,7 @@ describe('an answer', () => {
     expect(published).toHaveLength(2)
   })
 
-  test('reaches all concurrent callers that use one id', async () => {
+  test('reaches all concurrent callers with the same id', async () => {
     const { commands, faults, decide } = world({ timeoutMs: 30_000 })
     faults.deciderDown = true
     const opened = await Promise.all([commands.open(anonymous('key'), ['create']), commands.open(anonymous('key'), ['create'])])
@@ -140,7 +140,7 @@ describe('a key', () => {
     expect(await first()).toBe(START + 1_000)
   })
 
-  test('keeps a value of its first request even if it could not be computed again, and no failure', async () => {
+  test('keeps a value of its first request even if it could not be computed again, but does not keep a failure', async () => {
     const { commands } = world()
     const compute = async (key: string | undefined, value?: object) =>
       await (await commands.open(anonymous(key), ['replace'])).once('images', () => {
@@ -162,7 +162,7 @@ describe('a key', () => {
     expect(await refusal(commands.open(anonymous('key'), ['create', 2]))).toMatchObject({ code: 'idempotency_conflict' })
   })
 
-  test('responds with a conflict when the key is reused for another request, even after Redis was emptied', async () => {
+  test('still responds with a conflict when the key is reused for another request after Redis was emptied', async () => {
     const { commands } = world({ bindings: { bind: async () => undefined } })
     await (await commands.open(anonymous('key'), ['create', 1])).run(linkFlow, CODE, linkCommand())
     const other = await commands.open(anonymous('key'), ['create', 2])

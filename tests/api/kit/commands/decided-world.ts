@@ -15,8 +15,8 @@ import { fakeRedis } from '../../../state/views/fake-redis.ts'
 const OTHER_PARTITIONS = 4
 
 /**
- * Fakes of the servers behind an API. The real topology runs on the test driver and decides commands, and its output
- * feeds the views in an in-memory Redis.
+ * Fakes of the servers behind an API. The real topology decides commands on the test driver, and its output feeds the
+ * views in an in-memory Redis.
  */
 export interface DecidedWorld {
   readonly driver: TestDriver
@@ -26,9 +26,9 @@ export interface DecidedWorld {
   readonly channel: ResultChannel & { isOpen: boolean; reopen(): void }
   /** Published commands and facts, in order. */
   readonly published: { readonly topic: string; readonly key: unknown; readonly value: unknown }[]
-  /** Switches on faults: Kafka refuses writes, nothing decides, or result messages are lost. */
+  /** Faults that a test can switch on: Kafka refuses writes, no commands are decided, or result messages are lost. */
   readonly faults: { kafkaDown: boolean; deciderDown: boolean; messagesLost: boolean }
-  /** Processes the commands that have been waiting since `deciderDown` was set. */
+  /** Decides the commands that have been waiting since `deciderDown` was set. */
   decide(): void
   /** Removes the bindings of idempotency keys and the results of commands, but keeps the views. */
   loseRedis(): void
@@ -36,10 +36,10 @@ export interface DecidedWorld {
 
 export interface WorldOptions {
   readonly topology: Topology
-  /** Views by the topic that feeds them. */
+  /** Pairs of a topic and a view that it feeds. */
   // biome-ignore lint/suspicious/noExplicitAny: views of any values
   readonly views: readonly (readonly [AnyTopic, View<string, any>])[]
-  /** Topics that feed the topology. Records of other topics are only recorded. */
+  /** Topics that feed the topology. Records of other topics only go to `published`. */
   readonly commands: readonly AnyTopic[]
   readonly startAt: number
 }
@@ -48,7 +48,7 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
   const driver = testDriver(topology, { startAt })
   const stored = new Map<string, string>()
   const redis = fakeRedis()
-  /** All operations on the views so far, to rebuild them. */
+  /** All operations on the views so far, so that the views can be rebuilt. */
   const applied: ViewOperation[] = []
   const published: DecidedWorld['published'] = []
   const faults = { kafkaDown: false, deciderDown: false, messagesLost: false }
@@ -83,8 +83,8 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
   }
 
   /**
-   * Simulates a Redis that was flushed, or failed over to an empty replica, and whose views were then rebuilt by sinks.
-   * Only bindings of idempotency keys and results of commands are lost.
+   * Simulates a Redis that was flushed, or that failed over to an empty replica, after the sinks have rebuilt its
+   * views. Only the bindings of idempotency keys and the results of commands are lost.
    */
   function loseRedis(): void {
     redis.flush()

@@ -1,4 +1,4 @@
-/** Works like `once` of an open command, with the values in memory. */
+/** Returns a function that works like `once` of an open command, but keeps the values in memory. */
 export function remembered() {
   const known = new Map<string, unknown>()
   return async function once<T>(idempotencyKey: string | undefined, name: string, compute: () => T): Promise<T> {

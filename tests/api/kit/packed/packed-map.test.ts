@@ -10,7 +10,7 @@ function bytesOf(number: number): Uint8Array {
   return bytes
 }
 
-/** All hashes are in one segment and have few distinct first words, which causes long chains that wrap around. */
+/** Generates hashes in one segment with few distinct first words. They cause long probe chains that wrap around. */
 const hash = fc
   .tuple(fc.constantFrom(0, 1, 2, 0x7fff_ffff, -1, -2, -3), fc.integer({ min: 0, max: 12 }))
   .map(([first, second]) => Int32Array.of(first, second, 7, -1))
@@ -29,7 +29,7 @@ test('has the same contents as a Map, in any order of changes, even after a copy
       const model = new Map<string, { hash: Int32Array; value: number; expiry: number }>()
       let now = 100
       for (const each of changes) {
-        // A first word of 0 counts as 1, because 0 marks empty slots.
+        // The map treats a first word of 0 as 1, because 0 marks empty slots.
         const key = each.hash && [each.hash[0] === 0 ? 1 : each.hash[0], ...each.hash.subarray(1)].join()
         if (each.do === 'wait') now += each.seconds!
         else if (each.do === 'delete') {

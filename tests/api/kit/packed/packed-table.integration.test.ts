@@ -34,7 +34,7 @@ test('an API that starts while Kafka is unreachable answers with its snapshot, a
     await transport.close()
   }
 
-  /** Opens the table with a separate transport, as each process does. */
+  /** Opens the table with a separate transport, like a separate process. */
   async function open() {
     const transport = apiTransport({ brokers: [kafka.address], log })
     const metrics = new Registry()
@@ -74,7 +74,7 @@ test('an API that starts while Kafka is unreachable answers with its snapshot, a
   expect(known()).toEqual([undefined, undefined, 99, 10, 1])
   await expect.poll(() => reports(second.table), SOON).toEqual({})
 
-  // An outage while the process runs.
+  // An outage while the process is running.
   await kafka.kill()
   await expect.poll(() => second.table.isStale, SOON).toBe(true)
   expect([known(), second.table.isFromSnapshot]).toEqual([[undefined, undefined, 99, 10, 1], false])
@@ -82,7 +82,7 @@ test('an API that starts while Kafka is unreachable answers with its snapshot, a
   await publish([['key 10', '100']])
   await expect.poll(() => second.table.get('key 10'), SOON).toBe(100)
   await expect.poll(() => second.table.isStale, SOON).toBe(false)
-  // Even while nothing changes, the broker answers often enough that the table does not become stale.
+  // While nothing changes, the broker still responds often enough that the table does not become stale.
   let last = second.table.staleMs
   for (let times = 0; times < 5; times++) {
     const hasNews = () => {

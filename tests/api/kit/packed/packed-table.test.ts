@@ -7,7 +7,7 @@ import { snapshotPath } from '../../../../api/kit/snapshots/checked-file.ts'
 import { newBroker, put, reports, SOON, tableFolder, tableWorld } from './table-world.ts'
 
 const HOUR_MS = 3_600_000
-/** How long Kafka must be silent before the table counts as stale. */
+/** How long Kafka can be silent before the table counts as stale. */
 const SILENCE_MS = 6_000
 const NOT_READY = expect.objectContaining({ definition: expect.objectContaining({ code: 'not_ready' }) })
 
@@ -40,7 +40,7 @@ test('answers not_ready until it has read to the end, because until then a missi
   expect(Object.keys(await reports(table))).toEqual(['table entries'])
   expect(table.staleMs).toBe(Number.POSITIVE_INFINITY)
   world.state.aheadMs += SILENCE_MS
-  // Without a snapshot, the table has no entries from which it could answer.
+  // Without a snapshot, the table has no entries to serve.
   await expect.poll(() => world.events('global_table_interrupted').length, SOON).toBeGreaterThan(0)
   expect(() => table.get('a')).toThrow(NOT_READY)
   world.state.isAway = false
@@ -88,7 +88,7 @@ test('reports that it is stale while Kafka is silent, and continues afterwards',
   expect(await reports(table)).toEqual({})
 })
 
-test('after a gap in which Kafka may have removed deletions, it reads the topic again and serves the old contents in the meantime', async () => {
+test('after a gap in which Kafka may have removed tombstones, it reads the topic again and serves the old contents in the meantime', async () => {
   const world = await tableWorld({})
   world.put('a', '1')
   const { table } = await world.open()
@@ -159,9 +159,9 @@ describe('a snapshot', () => {
     expect([table.get('d'), table.size]).toEqual([undefined, 3])
   })
 
-  test('answers from an old snapshot while Kafka is unreachable, but does not continue it, because deletions may have been removed', async () => {
+  test('answers from an old snapshot while Kafka is unreachable, but does not continue it, because tombstones may have been removed', async () => {
     const { folder } = await saved()
-    // A compacted log without any record of `a`. Its offsets are consistent with those of the snapshot.
+    // A compacted log that no longer contains any record of `a`. Its offsets are consistent with those of the snapshot.
     const broker = newBroker()
     for (const [key, value] of [['b', '2'], ['b', '2'], ['c', '3'], ['c', '3'], ['d', '4'], ['d', '4']]) put(broker, key, value) // biome-ignore format: short
     const world = await tableWorld({ folder, broker })
@@ -176,7 +176,7 @@ describe('a snapshot', () => {
     expect(['a', 'b', 'c', 'd'].map((key) => table.get(key))).toEqual([undefined, 2, 3, 4])
   })
 
-  test('whose offsets the topic does not have is not continued', async () => {
+  test('is not continued if the topic does not have its offsets', async () => {
     const { folder } = await saved()
     const broker = newBroker()
     put(broker, 'z', '26')
@@ -198,7 +198,7 @@ describe('a snapshot', () => {
     expect([table.get('a'), world.events('table_starts_over').length]).toEqual([9, 1])
   })
 
-  test('is written at intervals, so that a process that is killed leaves one', async () => {
+  test('is written at intervals, so that a killed process leaves one', async () => {
     const folder = tableFolder()
     const world = await tableWorld({ folder, intervalMs: 20 })
     world.put('a', '1')

@@ -3,7 +3,7 @@ import { sipHash128 } from '../../../../api/kit/packed/sip-hash.ts'
 
 const KEY = Uint8Array.from({ length: 16 }, (_, index) => index)
 
-/** Test vectors of the reference implementation (vectors_sip128): the key is 00…0f, and the input 00, 01, 02 … */
+/** Test vectors from the reference implementation (vectors_sip128): the key is 00…0f, and the input is 00, 01, 02 … */
 test.each([
   [0, 'a3817f04ba25a8e66df67214c7550293'],
   [1, 'da87c1d86b99af44347659119b22fc45'],

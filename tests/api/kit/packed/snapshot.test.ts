@@ -30,7 +30,7 @@ async function written() {
 
 const loaded = (folder: string, of = form) => readSnapshot(diskFiles, folder, of, () => NOW)
 
-test('drafts that killed processes have left are removed, and those of running processes are not', async () => {
+test('drafts left by killed processes are removed, and those of running processes are not', async () => {
   const { folder, path } = await written()
   const hour = 3_600_000
   for (const [name, age] of [
@@ -61,7 +61,7 @@ test('only the user of the process may read it, because it contains the key of t
   expect(statSync(path).mode & 0o077).toBe(0)
 })
 
-test('a file that ends anywhere is recognised', async () => {
+test('a truncated file is recognised, wherever it ends', async () => {
   const { folder, path, bytes } = await written()
   for (let length = 0; length < bytes.length; length++) {
     writeFileSync(path, bytes.subarray(0, length))
@@ -89,7 +89,7 @@ test('segments whose entries have all expired do not cut off the segments after 
   await save((await loaded(folder))!.map)
   expect((await loaded(folder))!.map.get(inSegment(1, 0), 1, read)).toBe(1)
 
-  // The segment shrinks when most of its entries are deleted, and the others have expired by then.
+  // Deleting most entries shrinks the segment, when the remaining entries have already expired.
   const shrunk = new PackedMap(form)
   for (let index = 0; index < ENTRIES; index++) shrunk.set(inSegment(0, index), value, 0, expiry, 1)
   shrunk.set(inSegment(1, 0), value, 0, 0, 1)
@@ -143,7 +143,7 @@ function faultyFiles() {
   return { state, files }
 }
 
-test.each(['write', 'datasync', 'rename'] as const)('if %s fails, the older snapshot stays, and no draft', async (fault) => {
+test.each(['write', 'datasync', 'rename'] as const)('if %s fails, the older snapshot stays, and no draft is left', async (fault) => {
   const { state, files } = faultyFiles()
   const first = await tableWorld({ files })
   first.put('a', '1')

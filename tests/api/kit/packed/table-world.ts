@@ -16,7 +16,7 @@ const PARTITIONS = 3
 export const topic: Topic<string, string> = { name: 'entries', key: utf8, value: rawValue(utf8), partitions: PARTITIONS }
 export const SOON = { timeout: 10_000, interval: 10 }
 
-/** A value consists of a number and, after `@`, the epoch ms at which the entry expires. */
+/** Packs values of the form `<number>` or `<number>@<expiry in epoch ms>`. */
 export const packing: Packing<string, number> = {
   version: 1,
   bytes: 4,
@@ -36,7 +36,7 @@ export interface WorldOptions {
   readonly folder?: string
   readonly files?: SpoolFiles
   readonly broker?: MemoryBroker
-  /** How often a snapshot is written. Default: only at the end. */
+  /** Interval between snapshots. Default: only one at the end. */
   readonly intervalMs?: number
   readonly packing?: Packing<string, number>
 }
@@ -59,7 +59,7 @@ export function put(broker: MemoryBroker, key: string, value: string | undefined
   broker.append(topic.name, key.charCodeAt(0) % PARTITIONS, record)
 }
 
-/** Opens a table with clocks that the test moves, on a broker that can become unavailable. */
+/** Opens tables with clocks that the test controls, on a broker that can become unavailable. */
 export async function tableWorld({
   folder = tableFolder(),
   files = diskFiles,
@@ -70,7 +70,7 @@ export async function tableWorld({
   const state = { isAway: false, aheadMs: 0 }
   const lines: Record<string, unknown>[] = []
   const log = createLogger('debug', { write: (line: string) => void lines.push(JSON.parse(line)) })
-  /** The offset from which the table began to read each partition. */
+  /** For each fetcher, the offsets from which it began to read the partitions. */
   const begun: number[][] = []
   const transport = breakableTransport(broker, state, begun)
 

@@ -10,11 +10,14 @@ import { newBroker, put, reports, SOON, tableFolder, topic } from '../packed/tab
 import { breakableTransport } from '../snapshots/breakable-transport.ts'
 
 const HOUR_MS = 3_600_000
-/** How long Kafka must be silent before the table counts as stale. */
+/** How long Kafka can be silent before the table counts as stale. */
 const SILENCE_MS = 6_000
 const NOT_READY = expect.objectContaining({ definition: expect.objectContaining({ code: 'not_ready' }) })
 
-/** Creates a world in which a table represents each value as the set of its words. */
+/**
+ * Creates a broker with a topic, and a function that opens a table. The table represents each value as the set of its
+ * words.
+ */
 function world({ folder = tableFolder(), broker = newBroker(), version = 1, intervalMs = HOUR_MS } = {}) {
   const state = { isAway: false, aheadMs: 0 }
   const lines: Record<string, unknown>[] = []
@@ -91,7 +94,7 @@ test('holds the last value of every key, and reports every change', async () => 
   expect([changes() > before, events('global_table_bad_record').length]).toEqual([true, 1])
 })
 
-test('is not ready before it has read to the end, and without a snapshot not after 5 s either', async () => {
+test('without a snapshot, it is not ready before it has read to the end, not even after 5 s', async () => {
   const { broker, open, state, events, changes } = world()
   put(broker, 'a', 'one')
   const { table, contents } = await open(true)
@@ -117,7 +120,7 @@ test('answers from its snapshot if Kafka is unreachable at the start, and says s
   state.isAway = false
   await expect.poll(() => reports(table), SOON).toEqual({})
   expect([contents(), table.isFromSnapshot, table.isStale]).toEqual([{ b: 'three' }, false, false])
-  // The table began to read after the two records that the snapshot contains.
+  // The table began to read after the two records that are in the snapshot.
   expect(begun[0].reduce((sum, offset) => sum + offset, 0)).toBe(2)
 })
 
@@ -138,7 +141,7 @@ test('says that it is stale while Kafka is silent', async () => {
   await expect.poll(() => table.isStale, SOON).toBe(false)
 })
 
-test('writes changes to the disk soon, so that a process that is killed leaves them', async () => {
+test('writes changes to disk soon, so that they survive the kill of the process', async () => {
   const { folder, broker, open } = world({ intervalMs: 20 })
   put(broker, 'a', 'one')
   const { table } = await open()
@@ -158,7 +161,7 @@ test('writes a first snapshot when it is ready, even of an empty topic', async (
   expect(table.size).toBe(0)
 })
 
-test('ignores a snapshot that is damaged or has another version', async () => {
+test('ignores a snapshot that is damaged or from another version', async () => {
   const { folder, broker } = await saved()
   const path = snapshotPath(folder, topic.name)
   const bytes = readFileSync(path)

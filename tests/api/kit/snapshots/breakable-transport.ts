@@ -26,7 +26,7 @@ export function breakableTransport(broker: MemoryBroker, state: { readonly isAwa
           from[partition.partition] = offset
           fetcher.assign(partition, offset, reset)
         },
-        // While the broker is unavailable, the client gets no data, but reports no failure either.
+        // While the broker is unavailable, polls return no data, but do not fail either.
         async poll() {
           if (!state.isAway) return await fetcher.poll(POLL_MS)
           await new Promise((resolve) => setTimeout(resolve, POLL_MS))

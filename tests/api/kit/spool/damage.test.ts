@@ -55,7 +55,7 @@ test.for(damages)('a file that is damaged in $what is kept aside, and its intact
   expect((await stat(join(folder, KEPT))).mode & 0o077).toBe(0)
 })
 
-test('neither a write that a crash has cut off nor a file without records is kept as damaged', async () => {
+test('a write that was cut off by a crash, and a file without records, do not count as damaged', async () => {
   const cutOff = [whole.subarray(0, -1), whole.subarray(0, SECOND + 3), Buffer.concat([whole, Buffer.alloc(100)]), Buffer.from('MRS')]
   const folder = await deadFolder(Object.fromEntries(cutOff.map((bytes, index) => [`0000000${index}.records`, bytes])))
   const { spool, logged } = await spoolWorld({ folder })
@@ -64,7 +64,7 @@ test('neither a write that a crash has cut off nor a file without records is kep
   expect(spool.state.damagedFiles).toBe(0)
 })
 
-/** A disk on which the operation fails for paths that end with `end`, while `code` is set. */
+/** A disk on which an operation fails for paths that end with `end`, as long as `code` is set. */
 function brokenDisk(operation: 'open' | 'list' | 'copy', end: string) {
   const state: { code: string | undefined } = { code: 'EIO' }
   const failing = (path: string): void => {
@@ -114,7 +114,7 @@ test('records are sent in the order of the processes, even if the clock goes bac
     await dead.facts.publishOrSpool(plain, `${index}`, 'v', QUICK)
     await dead.facts.publishOrSpool(plain, 'a', `${index}`, QUICK)
     await dead.close()
-    // Each process leaves its own folder, as it would if the others were still locked at its start.
+    // Each process leaves a separate folder, because the folders of the others are still locked when it starts.
     await expect.poll(async () => (await readdir(folder)).length, SOON).toBe(index + 1)
   }
   const { logged } = await spoolWorld({ folder })

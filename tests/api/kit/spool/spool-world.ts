@@ -32,17 +32,17 @@ export interface WorldOptions {
   readonly files?: SpoolFiles
   readonly broker?: ReturnType<typeof memoryBroker>
   readonly registry?: ReturnType<typeof memoryRegistry>
-  /** The topics that the process knows. */
+  /** The topics that the process knows. Spooled records of other topics need the schema from the spool. */
   // biome-ignore lint/suspicious/noExplicitAny: topics of any values
   readonly topics?: readonly Topic<string, any>[]
-  /** Whether Kafka and the registry have answered. */
+  /** Whether the process has reached Kafka and the registry. */
   readonly isConnected?: boolean
   readonly retryUnreadableMs?: number
   /** The clock of the process, epoch ms. */
   readonly now?: () => number
 }
 
-/** Creates a publisher with a spool on an in-memory broker, which stops responding when `stop` is called. */
+/** Creates a publisher with a spool on an in-memory broker. `stop` makes the broker unresponsive. */
 export async function spoolWorld(options: WorldOptions = {}) {
   const folder = options.folder ?? (await spoolFolder())
   const broker = options.broker ?? memoryBroker()

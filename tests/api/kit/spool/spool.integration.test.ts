@@ -54,8 +54,8 @@ test('a broker that stops for longer than a request may take loses nothing, repe
   process.kill(pid, 'SIGSTOP')
   let during: Published[]
   try {
-    // Kafka is suspended for longer than the time limit of a request, so that the publisher must reconnect and repeat
-    // the request.
+    // Suspends Kafka for longer than the time limit of a request, so that the publisher must reconnect and repeat the
+    // request.
     during = await publishFor(6_000)
   } finally {
     process.kill(pid, 'SIGCONT')

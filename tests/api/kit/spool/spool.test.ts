@@ -14,7 +14,7 @@ async function filesIn(folder: string): Promise<string[]> {
   return (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.records'))
 }
 
-test('a record that Kafka takes in time is acknowledged and touches no file', async () => {
+test('a record that Kafka accepts in time is acknowledged without touching any file', async () => {
   const { facts, spool, logged } = await spoolWorld()
   expect(await facts.publishOrSpool(plain, 'a', '1', { ...QUICK, withinMs: 5_000 })).toBe('acknowledged')
   expect([logged(), spool.state.spooled]).toEqual([{ a: ['1'] }, 0])
@@ -48,7 +48,7 @@ test('later records of a key queue behind its spooled ones, and other keys do no
   expect(await facts.publishOrSpool(plain, 'a', '5', { ...QUICK, withinMs: 60_000 })).toBe('acknowledged')
 })
 
-test('after three late records in a row others are spooled at once, until Kafka answers', async () => {
+test('after three late records in a row, others are spooled immediately until Kafka responds', async () => {
   const { facts, stop, spool, logged } = await spoolWorld()
   const goOn = stop()
   for (const key of ['a', 'b', 'c']) expect(await facts.publishOrSpool(plain, key, '1', LATE)).toBe('spooled')
@@ -60,7 +60,7 @@ test('after three late records in a row others are spooled at once, until Kafka 
   expect(logged()).toEqual({ a: ['1'], b: ['1'], c: ['1'], d: ['1'] })
 })
 
-test('records that are always spooled do not wait for Kafka, are sent once, and do not make it count as away', async () => {
+test('records that are always spooled do not wait for Kafka, are sent once, and do not make Kafka count as unreachable', async () => {
   const { facts, spool, stop, logged } = await spoolWorld()
   const goOn = stop()
   const always = { withinMs: 20_000, isAlwaysSpooled: true, isDurable: false }
@@ -142,7 +142,7 @@ test.for(['write', 'datasync'] as const)('a %s that fails gives 503, and what wa
   await expect.poll(() => second.logged().a, SOON).toEqual(['1', '2'])
 })
 
-test('records that wait at the same time share an fdatasync, and those without durability need none', async () => {
+test('concurrent records share an fdatasync, and records without durability need none', async () => {
   const { state, files } = faultyFiles()
   const { facts, stop } = await spoolWorld({ files })
   stop()
@@ -156,7 +156,7 @@ test('records that wait at the same time share an fdatasync, and those without d
   expect(state.syncs).toBe(synced)
 })
 
-test('a stopped process leaves what it could not send, and the next one sends it before newer records of the key', async () => {
+test('a stopped process leaves the records that it could not send, and the next process sends them before newer records of their keys', async () => {
   const folder = await spoolFolder()
   const first = await spoolWorld({ folder })
   first.stop()
@@ -203,7 +203,7 @@ test('several spools that open at once adopt each folder once', async () => {
   await expect.poll(() => [a, b, c].flatMap(({ logged }) => logged().a ?? []).toSorted(), SOON).toEqual(['0', '1', '2', '3', '4'])
 })
 
-test('files are deleted when everything in them was sent, although the process continues', async () => {
+test('files are deleted once all their records are sent, while the process continues', async () => {
   const { facts, stop, spool, folder } = await spoolWorld({ maxBytes: 20_000_000 })
   const goOn = stop()
   const value = 'x'.repeat(4_000)
@@ -221,7 +221,7 @@ test('a record that is spooled before the registry has answered carries its sche
   const broker = memoryBroker()
   for (const { name } of [plain, swipeEvents]) broker.createTopic({ name, partitions: PARTITIONS })
   const registry = memoryRegistry()
-  // Registers another schema first, so that the ids of schemas differ from the placeholder that the spool writes.
+  // Registers another schema first, so that schema ids differ from the placeholder that the spool writes.
   await registry.register('other', '"string"')
   const swipe: SwipeEvent = {
     swipe_id: 's',
@@ -244,7 +244,7 @@ test('a record that is spooled before the registry has answered carries its sche
   expect(serdes.codecFor(swipeEvents).decode(bytes, 0, bytes.length)).toMatchObject({ swipe_id: 's', target_id: 'b' })
 })
 
-test('what waits in the spool can be read, including records of a dead process, until it is sent', async () => {
+test('records in the spool can be read until they are sent, including those of a dead process', async () => {
   const folder = await spoolFolder()
   const broker = memoryBroker()
   for (const { name } of [plain, swipeEvents]) broker.createTopic({ name, partitions: PARTITIONS })

@@ -59,7 +59,7 @@ test('whatever follows the last whole record is ignored: zeros, garbage, a flipp
   )
 })
 
-test('a process that adopts a torn folder sends its whole records, and not again those that are marked as sent', async () => {
+test('a process that adopts a torn folder sends its complete records, except those that are marked as sent', async () => {
   const folder = await spoolFolder()
   const first = await spoolWorld({ folder })
   const goOn = first.stop()

@@ -31,7 +31,7 @@ interface ServedOptions {
   readonly bodyTimeoutMs?: number
 }
 
-/** Serves the echo service with TLS from files that the test can replace. */
+/** Serves the echo service over TLS, with certificate files that the test can replace. */
 async function served({ clientCa = clientAuthority.cert, names = [], limits, connections, bodyTimeoutMs }: ServedOptions = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-tls-'))
   const files = { certificate: join(folder, 'cert.pem'), key: join(folder, 'key.pem'), clientAuthorities: join(folder, 'ca.pem') }
@@ -158,7 +158,7 @@ describe('client certificates', () => {
     expect(answered.body.subject).toMatch(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/)
   })
 
-  test('only the configured names are accepted, wherever the certificate has them', async () => {
+  test('only the configured names are accepted, wherever the certificate contains them', async () => {
     const { port } = await served({ names: ['payments', 'pay.example', 'spiffe://pay/x'] })
     const status = async (client: TestCertificate) => (await call(port, '/certified', { client })).status
     expect(await status(payments)).toBe(200)
@@ -168,7 +168,7 @@ describe('client certificates', () => {
     expect(await status(clientAuthority.issue({ commonName: 'other', uri: ['x:a, DNS:pay.example'], usage: 'client' }))).toBe(401)
   })
 
-  test('a token works with and without a certificate, and a bad one is refused in spite of it', async () => {
+  test('a token works with and without a certificate, and a bad token is refused despite a certificate', async () => {
     const { port, bearer } = await served()
     const headers = await bearer({ sub: 'pipeline', scope: 'internal' })
     expect((await call(port, '/certified', { headers })).body).toEqual({ kind: 'token', subject: 'pipeline' })
@@ -187,7 +187,7 @@ describe('client certificates', () => {
     expect([first.status, second.status, second.body.message]).toEqual([200, 401, expect.stringContaining('it has expired')])
   })
 
-  test('a connection is never resumed, because it would keep its verdict', async () => {
+  test('TLS sessions are never resumed, because a resumed session would keep its old verdict', async () => {
     const { port } = await served()
     const reused = await Promise.all(
       ['TLSv1.2', 'TLSv1.3'].map(async (maxVersion) => {
@@ -231,7 +231,7 @@ describe('replaced files', () => {
     await replace({ certificate: serverCertificate.cert, key: serverCertificate.key, clientAuthorities: clientAuthority.cert })
     await replace({ clientAuthorities: clientAuthority.cert + serverAuthority.cert })
     await expect.poll(() => events('tls_files_replaced').length).toBe(1)
-    // The same fault is logged once, regardless of how often the files are read.
+    // The same fault is logged only once, regardless of how often the files are read.
     expect(events('tls_files_not_usable').length).toBeLessThanOrEqual(2)
     expect(await metrics.text()).toMatch(/tls_files_not_usable_total [12]/)
   })
@@ -244,7 +244,7 @@ describe('replaced files', () => {
     await replace({ clientAuthorities: other.cert })
     await expect.poll(() => events('tls_files_replaced').length).toBe(1)
     const open = await call(port, '/certified', { agent, client: payments })
-    // The server closes the connection, so that a client whose certificate is still trusted is refused only once.
+    // The server also closes the connection. A client whose new certificate is trusted is then refused only once.
     expect(open.connection).toBe('close')
     expect([open.status, open.socket === before.socket, open.body.message]).toEqual([
       401,
@@ -268,7 +268,7 @@ describe('replaced files', () => {
     await expect(served({ clientCa: 'nothing' })).rejects.toThrow('API_TLS_CLIENT_CA: the file contains no certificate')
     const files = { certificate: '/nowhere/cert.pem', key: '/nowhere/key.pem', clientAuthorities: '/nowhere/ca.pem' }
     const { log } = await testApp()
-    // All three files are read at the same time, and the first error is reported.
+    // All three files are read concurrently, so any of them may cause the first error, which is the one reported.
     await expect(watchMaterial({ files, log, registry: new Registry() })).rejects.toThrow(
       /API_TLS_(CERT|KEY|CLIENT_CA): the file cannot be read/,
     )
@@ -322,8 +322,8 @@ describe('the bounds of the plain server', () => {
     const head = 'PUT /items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n'
     const begun = Promise.withResolvers<void>()
     const running = raw(port, head, begun.resolve)
-    // The server completes only a request that it has begun to handle. If it were closed earlier, it would treat the
-    // connection as idle.
+    // Waits until the server has begun to handle the request. If it were closed earlier, it would treat the connection
+    // as idle.
     await begun.promise
     await expect.poll(() => server.connections()).toBe(2)
     const cut = server.close(300)

@@ -35,7 +35,7 @@ async function opened(url: string, cluster: boolean) {
     return begun
   }
 
-  /** Reads a partition again and again until Redis watches the read. */
+  /** Reads a partition repeatedly until Redis watches the read for changes. */
   async function watchedRead(partition: number): Promise<WatchedRead> {
     let last: WatchedRead | undefined
     async function isWatched(): Promise<boolean> {

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { WatchedKeys } from '../../../../api/kit/watched/watched-keys.ts'
 
-/** A reader that returns its own name for every key. */
+/** Returns a reader that returns its own name for every key. */
 function readerNamed(name: string) {
   return { get: async () => name, getBuffer: async () => Buffer.from(name), hgetall: async () => ({ name }) }
 }
@@ -28,7 +28,7 @@ async function readOf(keys: WatchedKeys) {
   return read
 }
 
-/** Causes a confirmation, and returns the time up to which the read is then confirmed. */
+/** Triggers a confirmation, and returns the time up to which it confirms the read. */
 async function confirmed(read: { unchangedAt(): number | undefined }): Promise<number | undefined> {
   read.unchangedAt()
   await setImmediate()
@@ -45,7 +45,7 @@ test('before changes are reported, reads are not watched', async () => {
   expect(state.asked).toBe(0)
 })
 
-test('a confirmation covers the time until it was requested', async () => {
+test('a confirmation covers the time up to its request', async () => {
   const { keys, state } = opened()
   keys.start()
   const read = await readOf(keys)

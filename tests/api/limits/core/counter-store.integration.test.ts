@@ -15,8 +15,8 @@ import { clockedScripts } from './test-clock.ts'
 
 const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
 /**
- * Time limit of the store. These tests check correctness, not speed, so a busy machine must not make the store fail
- * open.
+ * Time limit of the store. It is long because these tests check correctness, not speed: the store must not fail open on
+ * a busy machine.
  */
 const PATIENT_MS = 20_000
 const CLUSTER_NODES = 3
@@ -67,8 +67,8 @@ const limits = fc.record({
   burst: fc.constantFrom(0, 0, 1, 5, 40),
 })
 /**
- * Gaps between requests as fractions of a window: from bursts to pauses longer than two windows. Exact multiples hit
- * the edges of windows.
+ * Generates gaps between requests as fractions of a window, from bursts to pauses longer than two windows. Some are
+ * exact multiples, which hit the edges of windows.
  */
 const gaps = fc.array(fc.oneof(fc.constantFrom(0, 1e-6, 0.5, 1, 2, 3), fc.double({ min: 0, max: 0.3, noNaN: true })), {
   minLength: 1,
@@ -92,7 +92,7 @@ test('every decision equals that of the exact model, for random arrivals and at 
   )
 })
 
-test('requests of one turn share one script, which decides them one after another', async () => {
+test('requests in the same turn share one script, which decides them one after another', async () => {
   const { store, setTime } = await clocked()
   await fc.assert(
     fc.asyncProperty(limits, fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 6 }), async (limit, rushes) => {
@@ -110,7 +110,7 @@ test('requests of one turn share one script, which decides them one after anothe
   )
 })
 
-test('requests of one turn may be of different kinds, and each is decided by its own rules', async () => {
+test('requests in the same turn may be of different kinds, and each is decided by its own rules', async () => {
   const { store, setTime } = await clocked()
   const request = fc.record({ counter: fc.integer({ min: 0, max: 3 }), units: fc.integer({ min: 1, max: 3 }) })
   const kinds = fc.array(limits, { minLength: 4, maxLength: 4 })
@@ -158,8 +158,8 @@ test('requests in the last microsecond of a window count fully at the start of t
   await setTime(edge + 1)
   expect(await take(store, counter)).toBe(true)
   expect(await take(store, counter)).toBe(false)
-  // Half of the window has passed, so the previous window's ten requests count as five. One request was counted in the
-  // current window.
+  // Half of the window has passed, so the previous window's ten requests count as five. The current window has one
+  // request.
   await setTime(edge + 30e6)
   const answers = await Promise.all(Array.from({ length: 6 }, () => take(store, counter)))
   expect(answers).toEqual([true, true, true, true, false, false])
@@ -180,11 +180,11 @@ test('remaining units and reset times follow the documented formulas', async () 
   const tokens = counterOf(bucket)
   await take(store, tokens, 15)
   const [empty] = await decided(store, [{ mode: 'hard', counter: tokens, units: 1 }])
-  // Refilling one token takes 6 s, so all fifteen take 90 s.
+  // One token is refilled every 6 s, so all fifteen take 90 s.
   expect(statusOf(bucket, empty, 1)).toEqual({ estimate: 15, remaining: 0, resetAt: 285, resetAfterSeconds: 90, retryAfterSeconds: 6 })
 })
 
-test('a refusal takes nothing from the other counters, and a soft rule refuses nothing', async () => {
+test('a refused request takes nothing from the other counters, and a soft rule never refuses', async () => {
   const { store, setTime } = await clocked()
   await setTime(START_US)
   const wide = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
@@ -218,7 +218,7 @@ test('takes as many units as are available, and returns them to the window that 
   expect([look.held, look.heldBefore]).toEqual([0, 1])
 })
 
-test('a clock that goes back neither frees units nor counts them twice', async () => {
+test('a clock that goes backwards neither frees units nor counts them twice', async () => {
   const { store, setTime } = await clocked()
   for (const burst of [0, 2]) {
     const counter = counterOf({ limit: 2, windowSeconds: 10, burst })
@@ -251,7 +251,7 @@ test('a Cluster of three nodes makes the same decisions, with counters on all no
     const answers = await Promise.all(counters.map((counter) => take(store, counter)))
     expect(answers).toEqual(counters.map(() => round < 5))
   }
-  // The counters of this request are on different nodes. If one node refuses, the other nodes get their units back.
+  // The counters of this request are on different nodes. When one node refuses, the others get their units back.
   const others = counters.map(({ tag }) => counterOf({ limit: 50, windowSeconds: 3_600, burst: 0 }, tag, 'other'))
   const asks: Ask[] = [...others, counters[0]].map((counter) => ({ mode: 'hard', counter, units: 1 }))
   const readings = await decided(store, asks)

@@ -12,7 +12,7 @@ const GIVE_BACK = 3
 const counter: Counter = { key: 'limits:{acme}:r:w60', tag: 'acme', limit: { limit: 1_000, windowSeconds: WINDOW_SECONDS, burst: 0 } }
 const take = (mode: 'hard' | 'up-to', units: number): Ask => ({ mode, counter, units })
 
-/** Creates a Redis whose answers the test supplies: the number of units taken for each counter of a request. */
+/** Creates a script runner whose replies the test supplies: the number of units taken for each counter of a request. */
 function heldScripts() {
   const sent: { readonly args: readonly (string | number)[]; answer(taken: number): void; fail(error: Error): void }[] = []
   const scripts: ScriptRunner = {
@@ -26,7 +26,7 @@ function heldScripts() {
   return { scripts, sent }
 }
 
-/** Returns whether a decision waits for the store, as it does while the circuit is closed. */
+/** Returns whether a decision waits for the store. It does so only while the circuit is closed. */
 function isAsking(store: CounterStore): boolean {
   return store.decide([take('hard', 1)]) instanceof Promise
 }
@@ -39,7 +39,7 @@ function kindsOf(args: readonly (string | number)[]) {
   })
 }
 
-test('returns a slice whose answer is late, even with an open circuit, and still counts the requests that were let through', async () => {
+test('returns a slice whose reply is late, even with an open circuit, and still counts the requests that were let through', async () => {
   const { scripts, sent } = heldScripts()
   const clock = { ms: 0 }
   const store = counterStore({ scripts, monotonic: () => clock.ms, timeoutMs: 1 })
@@ -66,7 +66,7 @@ test('a probe takes no slice, because no request waits to spend it', async () =>
   await expect.poll(() => sent.length, SOON).toBe(2)
   expect(kindsOf(sent[1].args)).toEqual([{ mode: UP_TO, extra: 0, units: 0 }])
   sent[1].answer(0)
-  // The answer to the probe has closed the circuit.
+  // The reply to the probe has closed the circuit.
   await expect.poll(() => isAsking(store), SOON).toBe(true)
   await expect.poll(() => sent.length, SOON).toBe(3)
 })

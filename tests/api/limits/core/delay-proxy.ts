@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { answerProxy } from '../../../../bench/limits/answer-proxy.ts'
 
-/** Starts a proxy between a client and Redis that can delay responses. It closes when the test ends. */
+/** Starts a proxy between a client and Redis that can hold back replies. It closes when the test ends. */
 export async function holdingProxy(redisUrl: string) {
   let isHolding = false
   let held: (() => void)[] = []

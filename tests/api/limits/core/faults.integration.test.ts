@@ -18,12 +18,12 @@ import { privateRedisCluster } from '../../../state/views/redis-cluster.ts'
 import { holdingProxy } from './delay-proxy.ts'
 
 const SOON = { timeout: 30_000, interval: 10 }
-/** How long the test blocks this process, which is longer than Redis needs to answer on any machine. */
+/** How long the test blocks this process: longer than Redis needs to reply on any machine. */
 const BLOCKED_MS = 1_500
 const CLUSTER_MASTERS = 3
-/** Time limit of Redis, long enough for a correct decision on any machine. */
+/** Time limit of Redis. It is long enough for a decision on any machine. */
 const PATIENT_MS = 20_000
-/** Memory that Redis has left for counters. The counters of all networks in the test need more. */
+/** Memory that Redis has left for counters. Separate counters for all networks in the test would not fit. */
 const ROOM_BYTES = 4 * 1_024 * 1_024
 const ROUNDS = 60
 const NETWORKS_PER_ROUND = 1_000
@@ -52,7 +52,7 @@ async function ask(store: CounterStore, at: Counter = counter()): Promise<'allow
   return outcome[0].taken === 1 ? 'allowed' : 'refused'
 }
 
-/** Waits until limits are enforced: a second request over a limit of one is refused. */
+/** Waits until limits are enforced, that is, until a request above a limit of one is refused. */
 async function untilLimiting(store: CounterStore, at = counter()): Promise<void> {
   await expect.poll(() => ask(store, at), SOON).toBe('refused')
 }
@@ -107,7 +107,7 @@ test('lets requests through while Redis is frozen (SIGSTOP), and limits again af
   await untilLimiting(store)
 })
 
-test('a response that arrives too late lets its request through and does not count as a sign of health', async () => {
+test('a reply that arrives too late lets its request through and does not count as a sign of health', async () => {
   const redis = await privateRedis()
   const proxy = await holdingProxy(redis.address)
   const { store, failures } = openStore(proxy.url)
@@ -118,12 +118,12 @@ test('a response that arrives too late lets its request through and does not cou
   await untilLimiting(store)
 })
 
-test('an answer that waits in the socket counts, even if this process is too busy to read it in time', async () => {
+test('a reply that is waiting in the socket counts, even if this process is too busy to read it in time', async () => {
   const redis = await privateRedis()
   const { store } = openStore(redis.address)
   await untilLimiting(store)
   const asked = ask(store)
-  // Runs after the callback that sends the request, and blocks this process until long after the time-out.
+  // Blocks this process until long after the time-out. It runs after the callback that sends the request.
   setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BLOCKED_MS))
   expect(await asked).toBe('allowed')
 })
@@ -191,7 +191,7 @@ test('a customer who rotates its IPv6 networks under a long window does not fill
   }
   expect(memory.isShort).toBe(true)
   expect(failures).toEqual([])
-  // If the networks were not combined into wider networks, each network would have a counter of about 100 bytes.
+  // There are fewer counters than networks, because networks were combined into wider ones.
   expect(await admin.dbsize()).toBeLessThan(ROUNDS * NETWORKS_PER_ROUND * 0.75)
   expect((await from('198.51.100.1')).refusal?.definition.status).toBe(429)
 })
@@ -232,8 +232,8 @@ test('a Cluster that loses a node still limits with the others', async () => {
   process.kill(pid, 'SIGSTOP')
   try {
     await untilSeen(store, failures, 'timeout')
-    // The counters are spread over the nodes. Those on responsive nodes are still decided, while the unresponsive node
-    // is skipped.
+    // The counters are spread over the nodes. The store still decides with those on responsive nodes and skips the
+    // unresponsive node.
     await expect.poll(() => ask(store), SOON).toBe('allowed')
     await expect.poll(() => ask(store), SOON).toBe('circuit_open')
   } finally {
@@ -241,7 +241,7 @@ test('a Cluster that loses a node still limits with the others', async () => {
   }
 })
 
-test('a Cluster whose master is killed lets requests through, and then limits by the same counts on its replica', async () => {
+test('a Cluster whose master is killed lets requests through, and then continues with the same counts on the replica', async () => {
   const url = await privateRedisCluster(CLUSTER_MASTERS, { hasReplicas: true })
   const { store, failures } = openStore(url, { cluster: true })
   const master = new Redis(url)
@@ -249,7 +249,7 @@ test('a Cluster whose master is killed lets requests through, and then limits by
   master.on('error', () => undefined)
   const before = counterOfFirstMaster()
   await untilLimiting(store, before)
-  // Everything that was written before this point is on the replica.
+  // Waits until the replica has everything that was written before.
   await master.set(`{${before.tag}}`, '')
   await master.wait(1, 0)
   process.kill(await pidOf(master), 'SIGKILL')
@@ -258,7 +258,7 @@ test('a Cluster whose master is killed lets requests through, and then limits by
   await expect.poll(() => ask(store, before), SOON).toBe('refused')
 })
 
-/** Returns a counter on the first master, which owns the first third of the slots. */
+/** Returns a counter that is on the first master, which owns the first third of the slots. */
 function counterOfFirstMaster(): Counter {
   for (;;) {
     const tag = uniqueName('caller')

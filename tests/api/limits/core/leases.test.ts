@@ -9,10 +9,10 @@ import { modelOf } from './model.ts'
 
 const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
 const US_PER_MS = 1_000
-/** docs/services/limits.md#accuracy */
+/** Accuracy that docs/services/limits.md#accuracy promises, as a share of the limit. */
 const ACCURACY = 0.05
 const RUN_WINDOWS = 2
-/** Time after which a new instance has learnt how many instances share a counter. */
+/** How long a new instance takes to learn how many instances share a counter. */
 const LEARNING_MS = 150
 /** The fractional part of the golden ratio. Its multiples spread requests evenly over the instances. */
 const GOLDEN = 0.618034
@@ -21,7 +21,7 @@ function counterOf(limit: Limit, name = 'rule'): Counter {
   return { key: `limits:{caller}:${name}`, tag: 'caller', limit }
 }
 
-/** Creates several API instances with leases that share one store and one clock. */
+/** Creates several API instances with leases. They share one store and one clock. */
 function instances(count: number) {
   const clock = { us: START_US, sweptMs: 0 }
   const monotonic = () => (clock.us - START_US) / US_PER_MS
@@ -52,7 +52,7 @@ describe('accuracy', () => {
     windowSeconds: fc.constantFrom(1, 2),
     burst: fc.constantFrom(0, 0, 300),
   })
-  /** Periods of load: their duration (s), and their rate as a multiple of the limit's rate. */
+  /** Generates periods of load: their duration in seconds, and their rate as a multiple of the limit. */
   const load = fc.array(fc.record({ seconds: fc.double({ min: 0.05, max: 1.5, noNaN: true }), times: fc.constantFrom(0.2, 0.9, 1.5, 4) }), {
     minLength: 1,
     maxLength: 5,
@@ -120,7 +120,7 @@ test('with and without leases, the excess in the worst window after a pause foll
   const counter = counterOf(limit)
   const times = { exact: [] as number[], leased: [] as number[] }
   let due = 0
-  // Requests are due at twice the limit. Those that are due during the pause are sent after it.
+  // Requests are due at twice the rate of the limit. Those that are due during the pause are sent after it.
   for (let ms = 1; ms <= 6_000; ms++) {
     system.advance(1_000)
     if (ms >= pauseFrom && ms < pauseTo) continue
@@ -152,7 +152,7 @@ test('decides a hot counter locally and a cold one in the store', async () => {
   expect(stores[0].local).toBe(local)
 })
 
-test('remembers a refusal while it is certain to hold, so that an attack causes at most forty store queries a second', async () => {
+test('remembers a refusal as long as it is certain to hold, so that an attack causes at most forty store queries a second', async () => {
   const { stores, exact, advance } = instances(1)
   const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
   let admitted = 0
@@ -178,7 +178,7 @@ test('refused requests do not wait for the store, and one query serves all of th
   expect(exact.state.questions).toBe(questions + 1)
 })
 
-test.each(['hard', 'soft'] as const)('units that another instance returns or resets are noticed at the next query (%s)', async (mode) => {
+test.each(['hard', 'soft'] as const)('the next query notices units that another instance returns or resets (%s)', async (mode) => {
   const { stores, exact, advance } = instances(1)
   const take = async (store: CounterStore, counter: Counter) => {
     const [{ taken }] = (await store.decide([{ mode, counter, units: 1 }])) as readonly Reading[]
@@ -243,7 +243,7 @@ test('a changed rule applies at once, even to a counter that is hot or was refus
 test('slices whose answers are lost add up to at most a hundredth of the limit', async () => {
   const clock = { ms: 0, isCut: false }
   const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
-  // While the connection is cut, the store grants the units, but its answer never arrives.
+  // Simulates a cut connection: the store grants the units, but its reply never arrives.
   const store: CounterStore = {
     async decide(asks) {
       const outcome = await exact.store.decide(asks)
@@ -284,7 +284,7 @@ test('closing returns all units', async () => {
   expect(admitted).toBe(1_050)
 })
 
-/** Creates a store that answers each request only when the test releases it. */
+/** Creates a store that replies to each request only when the test releases it. */
 function heldStore(inner: CounterStore) {
   const held: (() => void)[] = []
   const asked: Ask[] = []
@@ -330,7 +330,7 @@ test('a late refusal of an early request does not overwrite newer knowledge abou
   const { store, held } = heldStore(exact.store)
   const leased = leasedCounters({ store, monotonic: () => clock.ms })
   const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 0 })
-  // Requests more units than are left. The refusal arrives later.
+  // Requests more units than are left. The test delivers the refusal later.
   const refused = leased.decide([{ mode: 'hard', counter, units: 2_000 }])
   const [late] = held.splice(0)
   const take = async () => {
@@ -374,7 +374,7 @@ test('a request that finds every slice used up waits for one store time-out in t
   }
   const waiting = 100 - asked.filter(({ mode }) => mode === 'hard').length
   expect(waiting).toBeGreaterThan(50)
-  // One request uses up the slice that the store grants. The store never answers the later queries.
+  // The store grants a slice of one unit, which one request uses up. It never replies to the later queries.
   answers[asked.findIndex(({ mode }) => mode === 'up-to')](1)
   await expect.poll(() => outcomes.length, { timeout: 30_000, interval: 5 }).toBe(waiting)
   expect(outcomes.filter((outcome) => !('undecided' in outcome))).toHaveLength(1)

@@ -99,7 +99,7 @@ test.each(['', 'a', '/a*', '/a/*/b', 'get /a', 'GET  /a', '/a?b', '/a b', '**', 
   expect(parsePattern(text)).toBeUndefined()
 })
 
-/** Finds the rules by the documented order of precedence, and compares every pair of rules. */
+/** Finds the rule by comparing every pair of rules in the documented order of precedence. */
 function reference(rules: readonly LimitRule[], method: string, path: string, tier: string): string | undefined {
   const rank = ({ endpoint_pattern, tier: own, created_at, rule_id }: LimitRule): [number, number, number, number, string] => {
     const [pattern, named] = endpoint_pattern.split(' ').reverse()

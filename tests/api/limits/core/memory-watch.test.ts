@@ -27,7 +27,7 @@ test('memory is short from 90 % until it falls below 80 %', async () => {
   expect(changes).toEqual([true, false])
 })
 
-test('while it is used, it asks at most every five seconds, and keeps the last state if there is no answer', async () => {
+test('while it is in use, it queries at most every five seconds, and keeps the last state if there is no reply', async () => {
   const { state, watch } = watched()
   state.ratio = 0.95
   expect(watch.isShort).toBe(false)

@@ -28,7 +28,7 @@ test('any Hono app can be limited', async () => {
   app.get('/free', (c) => c.text('free'))
   const get = (path: string, remoteAddress = '192.0.2.1') => app.request(path, {}, { incoming: { socket: { remoteAddress } } })
 
-  // On a busy machine one request may pass undecided.
+  // On a busy machine, a request may pass without a decision.
   await expect.poll(async () => (await get('/api/hello')).status, SOON).toBe(429)
   const refused = await get('/api/hello')
   expect(await refused.json()).toMatchObject({ error: 'rate_limit_exceeded', limit: 2, window: '3600s' })
@@ -37,8 +37,8 @@ test('any Hono app can be limited', async () => {
   expect((await get('/free')).headers.get('ratelimit')).toBeNull()
   expect(new Set(violations.map(({ rule }) => rule.rule_id))).toEqual(new Set([rule_id, logged]))
 
-  // Without Redis, the process continues with its own counts. A caller that was refused before is still refused, and
-  // other callers get their whole limit.
+  // Without Redis, the process continues with its own counts. A caller that was refused before stays refused, and other
+  // callers get their full limit.
   redis.disconnect()
   expect((await get('/api/hello')).status).toBe(429)
   const others = [1, 2, 3].map(() => get('/api/hello', '192.0.2.2'))

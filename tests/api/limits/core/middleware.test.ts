@@ -97,7 +97,7 @@ describe('an error in the limiter never fails the request', () => {
     for (let request = 0; request < 3; request++) statuses.push((await ask('/text')).status)
     redis.error = new Error('connection refused')
     statuses.push((await ask('/text')).status)
-    // The middleware remembers the first refusal, so the test continues with another caller.
+    // The middleware remembers the first refusal, so the next requests are from another caller.
     expect(statuses.slice(0, 3)).toEqual([200, 200, 429])
     await expect.poll(() => told.length).toBeGreaterThan(0)
     expect(new Set(told)).toEqual(new Set(['RateLimitWarning: A callback of rateLimit threw: a bug']))
@@ -127,16 +127,15 @@ describe('a limit holds in each process while Redis does not decide', () => {
     ['all', () => true],
   ])('400 simultaneous requests do not exceed a limit of 100 if Redis answers %s too late', async (_name, isLate) => {
     const { ask, redis } = limitedApp(hundred)
-    // The answers are so late that they exceed the time limit even on a busy machine.
+    // The replies are so late that they exceed the time limit even on a busy machine.
     redis.lateMs = (script) => (isLate(script) ? 2_000 : 0)
     const count = admitted(await statuses(ask, 400))
-    // The limit is not exceeded, because Redis also counts the requests that this process refuses when Redis answers
-    // too late.
+    // At most the limit is admitted, because Redis also counts requests that this process refuses after a late reply.
     expect(count).toBeLessThanOrEqual(100)
     expect(count).toBeGreaterThan(50)
   })
 
-  test('after one late answer, requests still ask Redis', async () => {
+  test('after one late reply, requests still ask Redis', async () => {
     const { ask, redis } = limitedApp()
     redis.lateMs = (script) => (script === 0 ? 25 : 0)
     await ask('/text')
@@ -144,7 +143,7 @@ describe('a limit holds in each process while Redis does not decide', () => {
     expect(redis.scripts).toBe(2)
   })
 
-  test('continues to count from the last answer of Redis, and charges Redis when it is back', async () => {
+  test('continues from the last reply of Redis, and charges Redis for the difference when it is back', async () => {
     const { ask, redis, counts } = limitedApp(hundred)
     expect(admitted(await statuses(ask, 60))).toBe(60)
     redis.error = new Error('connection refused')

@@ -12,13 +12,13 @@ function counts() {
   const clock = { ms: 0 }
   const own = ownCounts({ now: () => START_MS, monotonic: () => clock.ms })
   const ask = (counter: Counter, units = 1): Ask => ({ mode: 'hard', counter, units })
-  /** Returns how many of a number of requests are within the limit. */
+  /** Returns how many of `requests` requests are admitted. */
   function admitted(counter: Counter, requests: number, undecided: Undecided = DOWN): number {
     let count = 0
     for (let request = 0; request < requests; request++) count += own.decide([ask(counter)], undecided)[0].taken
     return count
   }
-  /** Reports an answer of the store that arrives at the current time. */
+  /** Reports a reply of the store that arrives at the current time. */
   function learn(counter: Counter, taken: number, held: number, heldBefore = 0, isLate = false): void {
     own.learn([ask(counter, taken)], [{ taken, nowUs: (START_MS + clock.ms) * 1_000, held, heldBefore }], isLate)
   }
@@ -31,7 +31,7 @@ test('a window begins with the last answer and slides like that of the store', (
   expect(admitted(WINDOW, 10)).toBe(3)
   clock.ms += 59_000
   expect(admitted(WINDOW, 10)).toBe(0)
-  // Half of the previous window counts.
+  // The requests of the previous window count half.
   clock.ms += 31_000
   expect(admitted(WINDOW, 10)).toBe(5)
   clock.ms += 120_000
@@ -48,7 +48,7 @@ test('a bucket begins with the last answer and is refilled', () => {
   expect(admitted(BUCKET, 100)).toBe(65)
 })
 
-test('an answer in time replaces the known counts, and a late one only increases them', () => {
+test('a timely reply replaces the known counts, and a late one only increases them', () => {
   const { admitted, learn } = counts()
   expect(admitted(WINDOW, 4, LATE)).toBe(4)
   learn(WINDOW, 1, 0, 0, true)
@@ -75,7 +75,7 @@ test('units that the store has not counted are owed, and count until they are ch
   expect(own.chargesFor([ask(WINDOW)])).toEqual([])
   expect(admitted(WINDOW, 2, DOWN)).toBe(2)
   expect(admitted(WINDOW, 1, { ...LATE, isUncounted: true })).toBe(1)
-  // The count that a probe returns does not include the probe's own request yet.
+  // The count in a probe's reply does not include the probe's own request yet.
   learn(WINDOW, 0, 3)
   expect(admitted(WINDOW, 10, LATE)).toBe(4)
   const charges = own.chargesFor([ask(BUCKET), ask(WINDOW)])

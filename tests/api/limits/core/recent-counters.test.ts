@@ -15,8 +15,8 @@ test('hardly ever mistakes one counter for another, and knows most counters that
     if (found.held !== caller || found.heldBefore !== 2 * caller || found.atUs !== 3 * caller) mistaken++
   }
   expect(known).toBeGreaterThan(55_000)
-  // For 137,000 callers, another caller is in their slot. The probability of mistaking one for the other is 1 in
-  // 65,536.
+  // The slots of 137,000 callers now contain another caller. The probability of mistaking one for the other is 1 in
+  // 65,536, so about two mistakes are expected.
   expect(mistaken).toBeLessThan(30)
   const newest = Array.from({ length: 1_000 }, (_, index) => recent.find(keyOf(199_999 - index))).filter((found) => found !== undefined)
   expect(newest.length).toBeGreaterThan(980)

@@ -21,7 +21,7 @@ const rule = ruleOf({ rule_id: 'two', endpoint_pattern: '*', limit_count: 2, win
 const status: RuleStatus = { rule, isOver: true, estimate: 2, remaining: 0, resetAt: 0, resetAfterSeconds: 60, retryAfterSeconds: 60 }
 const REFUSED: Verdict = { outcome: 'refused', strictest: status, violations: [status] }
 
-/** Creates decision records on a manual clock, and collects everything that they write. */
+/** Opens the decision records with a manual clock, and collects everything that they write. */
 function recorded() {
   const clock = { ms: START_MS }
   const written = { traffic: [] as LimitTraffic[], violations: [] as LimitViolation[] }
@@ -112,7 +112,7 @@ test('seconds that occur again after the clock is set back do not replace the ea
   expect(new Set(written.traffic.map(({ second, node }) => `${second} ${node}`)).size).toBe(4)
 })
 
-test('counts requests of kinds beyond the maximum as left out, and truncates paths', async () => {
+test('counts requests as left out once there are too many kinds, and truncates paths', async () => {
   const { written, ask, close } = recorded()
   const long = `/${'a'.repeat(300)}`
   ask(long)

@@ -3,8 +3,8 @@ import { type RedisClient, redisScripts } from '../../../../api/limits/core/redi
 import { DECIDE_SCRIPT } from '../../../../api/limits/core/script.ts'
 
 /**
- * Creates a client like one from a second copy of ioredis: its prototype chain contains no class of this project's
- * copy.
+ * Creates a client that looks as if it came from a second copy of ioredis: its prototype chain contains no class of
+ * this project's copy.
  */
 function foreignClient(more: object = {}): RedisClient {
   return { evalsha: async () => [0], eval: async () => [0], ...more }
@@ -16,9 +16,9 @@ test('all keys of a single server belong to one group', () => {
   expect(nodeOf(groupOf('a'))).toBe('')
 })
 
-test('recognizes a Cluster client of another copy of ioredis, and groups keys by hash slot and master', () => {
+test('recognizes a Cluster client from another copy of ioredis, and groups keys by hash slot and master', () => {
   const slots: string[][] = []
-  // The Redis Cluster specification gives 0x31C3 as the slot of "123456789".
+  // 0x31C3 is the slot of "123456789" in the Redis Cluster specification.
   slots[0x31c3] = ['10.0.0.1:6379', '10.0.0.2:6379']
   const { groupOf, nodeOf } = redisScripts(foreignClient({ isCluster: true, slots }))
   expect(groupOf('123456789')).toBe(String(0x31c3))

@@ -168,7 +168,7 @@ describe('an answer', () => {
     expect(counts.size).toBe(0)
   })
 
-  test('a bulk request counts as many requests as it has items, and has no effect if the limit has no room for all', async () => {
+  test('a bulk request counts as many requests as it has items, and has no effect if the limit does not allow all of them', async () => {
     const { post, counts } = await limitedApp([{ ...EVERYTHING, limit_count: 10 }])
     const items = (count: number) => Array.from({ length: count }, () => 'item')
     const first = await post('/api/v1/things/bulk', items(7))
@@ -197,7 +197,7 @@ describe('an answer', () => {
 })
 
 describe('identification of callers', () => {
-  test('identifies a caller with a client certificate by its name, and not by its address', async () => {
+  test('identifies a caller with a client certificate by its name instead of its address', async () => {
     const rules: GivenRule[] = [EVERYTHING, { ...EVERYTHING, rule_id: 'by-address', key: ['ip'] }]
     const { limits, counts } = await limitedApp(rules)
     const request = { method: 'GET', path: '/api/v1/things', apiKey: undefined, forwardedFor: undefined, remote: '203.0.113.9' }
@@ -208,7 +208,7 @@ describe('identification of callers', () => {
     expect((await limits.admit({ ...shown, apiKey: 'unknown' })).caller.clientId).toBe('ip:203.0.113.9')
   })
 
-  test('identifies callers by key, then token, then address, which only trusted proxies may set', async () => {
+  test('identifies callers by key, then token, then address, and lets only trusted proxies set the address', async () => {
     const { get, counts, bearer } = await limitedApp()
     const user = await bearer({ sub: '42' })
     await get('/api/v1/things', { ...user, 'x-api-key': KEY })
@@ -227,7 +227,7 @@ describe('identification of callers', () => {
     ])
   })
 
-  test('while memory is short, the networks of one IPv6 customer share a counter, and other callers keep theirs', async () => {
+  test('while memory is short, the networks of one IPv6 customer share a counter, and other callers keep their own', async () => {
     const { get, counts, memory, bearer } = await limitedApp()
     await get('/api/v1/things', {}, '198.51.100.1')
     memory.isShort = true
@@ -274,7 +274,7 @@ describe('identification of callers', () => {
   })
 })
 
-test('limits alone while Redis does not respond, and logs the number of such requests once a second', async () => {
+test('limits without Redis while it does not respond, and logs the number of such requests once a second', async () => {
   const { get, state: counters, second, timers, warnings, registry, lines } = await limitedApp()
   counters.failing = 'timeout'
   const statuses = []
@@ -288,8 +288,8 @@ test('limits alone while Redis does not respond, and logs the number of such req
   expect(warnings).toHaveLength(2)
   second()
   expect(warnings).toEqual([warned(1), warned(4), warned(1)])
-  // Since the last warning, no request has passed uncounted. The timer has therefore stopped, and the next uncounted
-  // request is reported immediately.
+  // No request has passed uncounted since the last warning, so the timer has stopped, and the next uncounted request is
+  // reported immediately.
   second()
   expect(timers).toEqual([])
   await get('/api/v1/things')

@@ -5,7 +5,7 @@ import type { LimitRule } from '../../../../schemas/limits/types.ts'
 
 const CALLER = { clientId: 'acme', tier: 'free', ip: '' }
 
-/** Creates a rule set on a manual clock that counts how often all rules are compiled. */
+/** Creates a rule set with manual scheduling, and counts how often all rules are compiled. */
 function settings() {
   const rules = new Map<string, LimitRule>()
   const waiting = new Set<() => void>()

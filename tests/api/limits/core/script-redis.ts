@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 
-/** The time of the fake Redis, in µs. It equals the time of the process under test. */
+/** The fixed time of the fake Redis, in µs. It equals the time at which the test process started. */
 export const NOW_US = Date.now() * 1_000
 const NUMBERS_PER_KIND = 5
 const GIVE_BACK = 3
@@ -13,12 +13,12 @@ interface Kind {
   readonly units: number
 }
 
-/** Replaces a Redis that runs the script, for windows that never end. The test sets how it fails. */
+/** A fake Redis that implements the script for windows that never end. The test can make it fail. */
 export function scriptRedis() {
   const counts = new Map<string, number>()
   const state = {
     error: undefined as Error | undefined,
-    /** Returns the delay of the answer to a script in ms. Scripts are numbered from 0. */
+    /** Returns the delay in ms of the reply to a script. Scripts are numbered from 0. */
     lateMs: (_script: number) => 0,
     scripts: 0,
   }

@@ -5,7 +5,7 @@ import { DECIDE_SCRIPT } from '../../../../api/limits/core/script.ts'
 const CLOCK_KEY = 'limits-test-clock'
 const US_PER_SECOND = 1_000_000
 
-/** Runs the real script on a real Redis, but with a TIME that the test sets, so that it can hit exact window edges. */
+/** Runs the real script on a real Redis with a TIME that the test sets, so that tests can hit window edges exactly. */
 export function clockedScripts(redis: Redis, name: string) {
   const clock = `${CLOCK_KEY}:${name}`
   const script = DECIDE_SCRIPT.replace("redis.call('TIME')", `redis.call('HMGET', '${clock}', 's', 'us')`)

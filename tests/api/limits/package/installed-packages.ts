@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 
 /**
- * Folders of this project's packages and all their dependencies, so that npm can install them without a registry. If
- * several versions of a package are needed, only the first version is found.
+ * Returns the folders of packages and all their dependencies in this project, so that npm can install them without a
+ * registry. If several versions of a package are needed, it finds only the first.
  */
 export function installedPackages(names: readonly string[]): string[] {
   const folders = new Map<string, string>()

@@ -10,7 +10,9 @@ import { installedPackages } from './installed-packages.ts'
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 const NAME = 'millrace-rate-limits'
-/** Dependencies of an app: the peer dependencies, and the Node types that their declarations need. */
+/**
+ * The app's own dependencies: the peer dependencies of the package, and the Node types that their declarations need.
+ */
 const OF_THE_APP = ['ioredis', 'hono', '@types/node']
 const OPTIONS = {
   target: 'es2022',
@@ -18,7 +20,7 @@ const OPTIONS = {
   types: ['node'],
   strict: true,
   noEmit: true,
-  // Type-checks the declarations of the package as well.
+  // Also type-checks the declarations of the package.
   skipLibCheck: false,
 }
 
@@ -70,7 +72,7 @@ test('the packed package contains only its own code and one small dependency', (
 
 test('the example of the README type-checks and limits requests on a real Redis', async () => {
   run(join(ROOT, 'node_modules', '.bin', 'tsc'), ['--project', app])
-  // Requests before Redis is connected pass uncounted.
+  // Waits until Redis is connected, because earlier requests pass uncounted.
   const client = `
     import { setTimeout } from 'node:timers/promises'
     import app, { limits, redis } from './example.ts'

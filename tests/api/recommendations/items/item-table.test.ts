@@ -17,7 +17,7 @@ const item = {
   updated_at: START,
 }
 
-test('an item that was created before 1970 is old, and one that will be created after 2106 is new', () => {
+test('an item created before 1970 is old, and one created after 2106 is new', () => {
   const items = itemTable()
   items.putItem(1n, { ...item, created_at: Date.UTC(1941, 4, 1) })
   items.putItem(2n, { ...item, created_at: Date.UTC(2300, 0, 1) })
@@ -36,7 +36,7 @@ test.each([
   expect(items.rankedAt(items.rowOf(1n), START)).toMatchObject({ givenPopularity: given, popularity: 50 * given })
 })
 
-test('an item of a genre beyond the maximum number has no genre, and never the genre of another item', () => {
+test('once there are too many genres, an item of a further genre has no genre, and never that of another item', () => {
   const items = itemTable()
   for (let number = 1; number <= 65_540; number++) items.putItem(BigInt(number), { ...item, category_path: `Genre ${number}` })
   expect(items.genreName(items.genreAt(items.rowOf(65_535n)))).toBe('Genre 65535')
@@ -44,7 +44,7 @@ test('an item of a genre beyond the maximum number has no genre, and never the g
   expect(items.genreNumber('Genre 65540')).toBe(0)
 })
 
-test('items of a large catalogue keep their own numbers, on whichever page of the columns they are', () => {
+test('items of a large catalogue keep their own numbers, on all pages of the columns', () => {
   const items = itemTable()
   const none = { popularity: 0, recent: 0, shown: 0, chosen: 0, events: 0, purchases: 0, ratings: 0, rating_sum: 0 }
   for (let number = 0; number < ITEMS; number++) {

@@ -12,7 +12,7 @@ const UNKNOWN = {
   ...{ status: 'ACTIVE' as const, created_at: START, updated_at: START + 2 },
 }
 
-test('the popular items of a trait are listed after the first request for it, and those of other traits stay', async () => {
+test('the popular items of a trait are listed after the first request for the trait, and lists of other traits stay', async () => {
   const items = itemTable()
   for (let row = 0; row < ITEMS; row++) put(items, row, row / ITEMS)
   const brand = { brand: 'Acme' }
@@ -55,7 +55,7 @@ test('traits that are announced together are listed by one pass', () => {
   expect(visited).toBe(10)
 })
 
-test('the lists of a large catalogue are made again between requests, and count once they are complete', async () => {
+test('the lists of a large catalogue are rebuilt between requests, and are used once they are complete', async () => {
   const items = itemTable()
   for (let row = 0; row < ITEMS; row++) put(items, row, row / ITEMS)
   let now = START
@@ -81,7 +81,7 @@ test('the lists of a large catalogue are made again between requests, and count 
   expect(found.explored()).toEqual(atOnce.explored())
 })
 
-test('the lists are used for as long as their user says, because a replay asks for them at most once a minute', () => {
+test('the lists are used for as long as the caller specifies, because a replay requests them at most once a minute', () => {
   const items = itemTable()
   for (let row = 0; row < 10; row++) put(items, row, row / 10)
   let now = START

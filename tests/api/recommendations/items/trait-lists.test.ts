@@ -3,7 +3,7 @@ import { NONE_LISTED, traitLists } from '../../../../api/recommendations/items/t
 import { MAX_TRAITS, NO_TRAIT } from '../../../../api/recommendations/items/traits.ts'
 import { integer, seededRandom } from '../../../../tools/random/random.ts'
 
-/** These lists fill more than one page. */
+/** Number of lists. They fill more than one page. */
 const LISTS = 15_000
 const CHANGES = 30_000
 
@@ -25,7 +25,7 @@ test('each list keeps its own traits while lists grow, shrink and become empty',
   expect(found).toEqual(expected)
 })
 
-test('an item without traits takes no space, and a shorter list stays where it was', () => {
+test('an item without traits takes no space, and a list that gets shorter stays in place', () => {
   const lists = traitLists()
   expect(lists.put(NONE_LISTED, [])).toBe(NONE_LISTED)
   const list = lists.put(NONE_LISTED, [5, 6])

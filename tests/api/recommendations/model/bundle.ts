@@ -15,24 +15,28 @@ export interface TestBundle {
   readonly sequence: number
   /** Epoch ms. */
   readonly trainedAt: number
-  /** The axis of each item's vector. Items with the same axis are similar. */
+  /** Axis along which each item's vector points. Items with the same axis are similar. */
   readonly axes: ReadonlyMap<bigint, number>
   readonly dimensions?: number
   /** Axes of tokens, such as `title:heat`. */
   readonly tokens?: Readonly<Record<string, number>>
-  /** Functions that replace the content of files after their checksums are taken, so that the checksums are wrong. */
+  /**
+   * Functions that replace the contents of files after their checksums were computed, so that the checksums are wrong.
+   */
   readonly tamper?: Readonly<Record<string, (content: Buffer) => Buffer>>
-  /** Functions that replace the content of files before their checksums are taken, so that the checksums are right. */
+  /**
+   * Functions that replace the contents of files before their checksums are computed, so that the checksums are right.
+   */
   readonly damage?: Readonly<Record<string, (content: Buffer) => Buffer>>
 }
 
-/** Writes and stores a bundle as training does, and returns the description of the bundle for the record. */
+/** Writes and stores a bundle in the same way as training. Returns the description of the bundle for the record. */
 export async function publishBundle(blobs: BlobStore, bundle: TestBundle): Promise<ModelVersion> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bundle-'))
   try {
     writeBundle(folder, bundle)
     const { sequence, trainedAt } = bundle
-    // The manifest of a bundle that must be refused cannot be read, so such a bundle has no version.
+    // The manifest of some bundles that must be refused cannot be read, so these bundles have no version of their own.
     const version = await readManifest(folder).then(
       (read) => read.version,
       () => `refused-${sequence}`,
@@ -44,10 +48,10 @@ export async function publishBundle(blobs: BlobStore, bundle: TestBundle): Promi
   }
 }
 
-/** Half-precision floats of the numbers that the test bundles contain. */
+/** Half-precision encodings of the numbers in the test bundles. */
 const HALF = { 0: 0, 1: 0x3c00 }
 
-/** Writes a small bundle, as training writes it, whose only tree prefers a high product of the vectors. */
+/** Writes a small bundle in the format of training. Its only tree prefers items with a high product of the vectors. */
 export function writeBundle(folder: string, bundle: TestBundle): void {
   const { sequence, trainedAt, axes, dimensions = DIMENSIONS, tokens = {}, damage = {}, tamper = {} } = bundle
   mkdirSync(folder, { recursive: true })

@@ -8,7 +8,7 @@ interface Fixture {
   readonly users: readonly { readonly history: readonly (readonly [number, number])[]; readonly factors: readonly number[] }[]
 }
 
-/** What `implicit` computed: tools/recommendations/python/fixtures.py makes it again. */
+/** Results of `implicit`. tools/recommendations/python/fixtures.py generates them. */
 const fixture = JSON.parse(readFileSync(new URL('./fixtures/fold-in.json', import.meta.url), 'utf8')) as Fixture
 const dimensions = fixture.factors[0].length
 const gram = new Float64Array(dimensions * dimensions)
@@ -17,8 +17,8 @@ for (const row of fixture.factors) {
 }
 const solver = await foldIn({ gram, dimensions, regularization: fixture.regularization })
 
-test.each(fixture.users.map((user, index) => [index, user] as const))('user %i is folded in as implicit does it', (_, user) => {
-  // The confidence of an interaction is its weight plus one.
+test.each(fixture.users.map((user, index) => [index, user] as const))('user %i is folded in like in implicit', (_, user) => {
+  // The fixture contains confidences. The confidence of an interaction is its weight plus one.
   const weights = user.history.map(([, confidence]) => confidence - 1)
   const solved = solver.solve(Float32Array.from(user.history.flatMap(([item]) => fixture.factors[item])), weights)!
   expect(cosine(solved, user.factors)).toBeGreaterThanOrEqual(0.999)

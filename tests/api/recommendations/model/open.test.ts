@@ -15,7 +15,7 @@ const AXES = new Map([
   [3n, 1],
 ])
 const BYTES_PER_HALF = 2
-/** The open files of this process, on Linux. */
+/** Folder with the open files of this process on Linux. */
 const OPEN_FILES = '/proc/self/fd'
 
 let folder: string
@@ -25,7 +25,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-test('the version is time and hash of the bundle, so that another bundle of the same time has another one', async () => {
+test('the version consists of time and hash of the bundle, so that bundles with the same time have different versions', async () => {
   const { version } = await readManifest(folder)
   expect(version).toMatch(/^\d{8}T\d{6}-[0-9a-f]{8}$/)
   writeBundle(folder, { sequence: 5, trainedAt: START, axes: AXES })
@@ -42,7 +42,7 @@ test.each([
   await expect(readManifest(folder)).rejects.toThrow(message)
 })
 
-test('an error about a vanished file names its cause, because the file can be fetched again', async () => {
+test('an error about a missing file names its cause, because the file can be fetched again', async () => {
   unlinkSync(join(folder, 'items.ids'))
   await expect(readManifest(folder)).rejects.toMatchObject({ name: 'BundleError', cause: { code: 'ENOENT' } })
 })
@@ -69,7 +69,7 @@ test('an opened model folds users in, finds items by product, and prefers high p
   model.close()
 })
 
-test('a model has vectors of the last items that were added to it, so that a growing catalogue does not fill the memory', async () => {
+test('a model keeps the vectors of only the last items that were added to it, so that a growing catalogue does not fill the memory', async () => {
   writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0, 'title:cold': 1 } })
   const model = await openModel(folder, 2)
   const add = (itemId: bigint, title: string) => model.addItem({ itemId, title, categoryPath: '', attributes: {} })
@@ -105,12 +105,12 @@ function fileOf(descriptor: string): string {
   try {
     return readlinkSync(join(OPEN_FILES, descriptor))
   } catch {
-    // The descriptor with which the folder was listed is closed by now.
+    // The descriptor that was used for listing the folder is closed by now.
     return ''
   }
 }
 
-test('other work continues between the pieces of a long file of factors', async () => {
+test('other work continues between the chunks of a long file of factors', async () => {
   const pieces = 8
   const path = join(folder, 'factors')
   const dimensions = 64

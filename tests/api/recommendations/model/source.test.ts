@@ -15,7 +15,7 @@ const AXES = new Map([
   [3n, 1],
 ])
 const USERS = 1_000
-/** Pause before files that could not be fetched are fetched again. */
+/** How long to wait before files that could not be fetched are requested again. */
 const RETRY_MS = 5_000
 
 let models: FollowedModels
@@ -70,7 +70,7 @@ const history = (
 })
 const inForce = () => models.current(7n)?.sequence
 
-test('the version of the record answers, switches between two requests, and is rolled back to the previous one and to rules', async () => {
+test('the version in the record is used, switches between two requests, and is rolled back to the previous one and to rules', async () => {
   const [one, two] = [await publish(1), await publish(2)]
   expect(inForce()).toBeUndefined()
   await send(history(one, [one]))
@@ -78,7 +78,7 @@ test('the version of the record answers, switches between two requests, and is r
   const held = models.current(7n)!
   await send(history(two, [two, one]))
   expect(inForce()).toBe(2)
-  // A request that has begun with a version of the model continues to use that version.
+  // A request that began with a version of the model continues to use that version.
   expect(held.productWith(held.vectorOf(1n)!, 2n)).toBe(1)
   await send(history(one, [two, one]))
   expect(inForce()).toBe(1)
@@ -93,15 +93,15 @@ test('old models are closed after a pause, but never a model that was replaced a
   await send(history(versions[1], versions))
   const second = models.current(7n)!
   await send(history(versions[2], versions))
-  // The timers of the first and the second switch expire. The first model was replaced long ago, but the second only
-  // now.
+  // Lets the timers of the first and the second switch expire. Only the first model is closed, because the second was
+  // replaced only a moment ago.
   timers[0].callback()
   timers[1].callback()
   expect(() => first.vectorOf(1n)).toThrow('EBADF')
   expect(second.vectorOf(1n)?.[0]).toBe(1)
 })
 
-test('the challenger answers its share of the users, always the same ones, and no answer that does not concern a user', async () => {
+test('the challenger serves its share of the users, always the same ones, and no requests without a user', async () => {
   const [one, two] = [await publish(1), await publish(2)]
   const challenged = () => Array.from({ length: USERS }, (_, user) => models.current(BigInt(user))?.sequence === 2)
   const on = (percent: number) => send(history(one, [two, one], { challenger: two.version, challenger_percent: percent }))
@@ -158,7 +158,7 @@ test('a store that does not have the files yet is asked again', async () => {
   expect(inForce()).toBe(1)
 })
 
-test('while the disk accepts no files the old version answers, and the new version is fetched once the disk works', async () => {
+test('while the disk accepts no files, the old version is used, and the new version is fetched once the disk works', async () => {
   const [one, two] = [await publish(1), await publish(2)]
   await send(history(one, [one]))
   const place = join(folder, 'data', 'model-versions')
@@ -173,7 +173,7 @@ test('while the disk accepts no files the old version answers, and the new versi
   expect(inForce()).toBe(2)
 })
 
-test('items that the model was not trained on get a place by their content, before and after it is opened', async () => {
+test('items that the model was not trained on get a vector from their content, before and after the model is opened', async () => {
   const item = (title: string) => ({ title, category_path: '', attributes: {} }) as never
   models.putItem(50n, item('Heat'))
   const one = await publish(1, { tokens: { 'title:heat': 1 } })

@@ -11,14 +11,14 @@ const WANTED = 20
 const folder = mkdtempSync(join(tmpdir(), 'millrace-vectors-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Vectors of different lengths, from a random generator with a fixed seed. */
+/** Deterministic vectors of different lengths. */
 const vectors = Array.from({ length: VECTORS }, (_, row) =>
   Float32Array.from({ length: DIMENSIONS }, (_, column) => Math.sin((row + 1) * (column + 3) * 1.7) * ((row % 10) + 1) * 0.02),
 )
 const product = (one: Float32Array, other: Float32Array) => one.reduce((sum, value, at) => sum + value * other[at], 0)
 const length = (vector: Float32Array) => Math.sqrt(product(vector, vector))
 
-test('the vectors with the greatest products are found, best first, in an index that was saved and mapped', () => {
+test('finds the vectors with the greatest inner products, best first, in an index that was saved and mapped into memory', () => {
   const built = newVectorIndex(DIMENSIONS)
   vectors.forEach((vector, row) => void built.add(row, vector))
   const path = join(folder, 'index')
@@ -37,7 +37,7 @@ test('the vectors with the greatest products are found, best first, in an index 
   expect(found / (WANTED * WANTED)).toBeGreaterThan(0.95)
 })
 
-test('by cosine the lengths of the vectors do not count', () => {
+test('with the cosine, the lengths of the vectors do not matter', () => {
   const built = newVectorIndex(DIMENSIONS)
   vectors.forEach((vector, row) => void built.add(row, vector))
   const question = vectors[7].map((value) => value / length(vectors[7]))
@@ -48,7 +48,7 @@ test('by cosine the lengths of the vectors do not count', () => {
   answers.forEach(({ value }, place) => void expect(value).toBeCloseTo(cosines[place].value, 2))
 })
 
-test('an empty index finds nothing, and one that is not there cannot be viewed', () => {
+test('an empty index finds nothing, and a missing index cannot be viewed', () => {
   expect(newVectorIndex(DIMENSIONS).search(vectors[0], WANTED)).toEqual([])
   expect(() => viewVectorIndex(join(folder, 'nothing'), DIMENSIONS, new Float32Array())).toThrow()
 })

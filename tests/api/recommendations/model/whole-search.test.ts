@@ -8,7 +8,7 @@ const ROWS = 2_000
 const WANTED = 40
 const GREATEST = 3
 
-/** Vectors of very different lengths. The longest vectors have the length GREATEST. */
+/** Returns vectors of very different lengths, up to GREATEST. */
 function vectorsOf(seed: number): Float32Array[] {
   const random = seededRandom(seed)
   return Array.from({ length: ROWS }, (_, row) => {
@@ -53,7 +53,7 @@ test.each(['product', 'cosine'] as const)(
   },
 )
 
-test('a vector without length is found last, and fewer vectors than wanted are all found', async () => {
+test('a zero vector is found last, and all vectors are found if there are fewer than wanted', async () => {
   const vectors = [new Float32Array(DIMENSIONS), ...vectorsOf(6).slice(0, 3)]
   const whole = await over(vectors)
   for (const by of ['product', 'cosine'] as const) {
@@ -64,7 +64,7 @@ test('a vector without length is found last, and fewer vectors than wanted are a
   }
 })
 
-test('nothing is found among no vectors, or if only vectors without length are known', async () => {
+test('nothing is found if there are no vectors, or only zero vectors', async () => {
   expect((await over([])).search(new Float32Array(DIMENSIONS), WANTED, 'product')).toEqual([])
   const whole = await over([new Float32Array(DIMENSIONS)])
   expect(whole.search(vectorsOf(7)[0], WANTED, 'product')).toEqual([{ key: 0, value: 0 }])

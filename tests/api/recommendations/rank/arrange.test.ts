@@ -15,7 +15,7 @@ test('the limit per genre moves no more than two explored items into the first 2
     return newCandidate(items.rowOf(id), id, 'popular')
   }
   const features = new Float64Array()
-  // The first 60 items have the same genre, so the limit moves all but three of them behind the others.
+  // The first 60 items have the same genre, so the limit moves all but three of them behind the items of other genres.
   const scored = Array.from({ length: 100 }, (_, place): Scored => {
     const candidate = put(BigInt(place + 1), place < 60 ? 'Drama' : `Genre ${place}`)
     return { candidate, score: 1 - place / 100, features }

@@ -59,7 +59,7 @@ describe('a JSON body', () => {
     expect(await json('\ufeff{"content":"\ufeffa","title":"t"}')).toEqual({ content: '\ufeffa', fields: { title: 't' } })
   })
 
-  it('is parsed as JSON.parse does, for all chunk boundaries and escapes', async () => {
+  it('is parsed like JSON.parse, for all chunk boundaries and escapes', async () => {
     const others = fc.dictionary(
       fc.string({ maxLength: 8 }).filter((name) => !['content', '__proto__'].includes(name) && !name.includes('\0')),
       fc.jsonValue({ maxDepth: 3 }),
@@ -161,7 +161,7 @@ describe('a JSON body', () => {
     expect(await json('{"content":"\\ud83d\\ude00"}', 1)).toMatchObject({ content: '😀' })
   })
 
-  it('is refused before it costs memory if it is deeply nested or has much text outside the content', async () => {
+  it('is refused before it uses much memory if it is deeply nested or has much text outside the content', async () => {
     expect(await json(`{"content":"x","a":${'['.repeat(1_000)}${']'.repeat(1_000)}}`)).toMatchObject({ code: 'invalid_request' })
     expect(await json(`{"content":"x","a":${'['.repeat(100_000)}`)).toMatchObject({ code: 'content_too_large' })
     expect(await json(`{"content":"x","title":"${'y'.repeat(70_000)}"}`)).toMatchObject({ code: 'content_too_large' })
@@ -268,7 +268,7 @@ describe('a form', () => {
 
   it('is parsed as the platform encodes it, with the content as field or as file', async () => {
     const property = fc.asyncProperty(anyText, anyText, pieceSizes, fc.boolean(), async (content, title, size, asFile) => {
-      // The platform encodes line ends of fields as CRLF and leaves files unchanged.
+      // Line ends are avoided in fields, because the platform encodes them as CRLF. It leaves files unchanged.
       const value = asFile ? content : content.replaceAll(/[\r\n]/g, ' ')
       const name = title.replaceAll(/[\r\n]/g, ' ')
       const [type, body] = await formBody([

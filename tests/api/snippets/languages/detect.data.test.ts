@@ -9,7 +9,7 @@ import { samples } from './samples.ts'
 const names = new Set(languages.map(({ name }) => name))
 
 /**
- * Returns how many of the texts our detection names correctly, and how many highlight.js names correctly with the same
+ * Returns for how many texts this detection names the right language, and for how many highlight.js does with the same
  * choice of languages.
  */
 function score(texts: Iterable<readonly [language: string, text: string]>): { all: number; ours: number; theirs: number } {

@@ -114,7 +114,7 @@ describe('the table', () => {
       const start = process.cpuUsage()
       detectLanguage(text)
       const { user, system } = process.cpuUsage(start)
-      // A generous limit, because a pattern that backtracks takes minutes.
+      // The limit is generous, because a pattern that backtracks takes minutes.
       expect((user + system) / 1_000_000, JSON.stringify(piece)).toBeLessThan(10)
     }
   })

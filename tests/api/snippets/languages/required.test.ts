@@ -7,7 +7,7 @@ import { languages } from '../../../../api/snippets/languages/table.ts'
 
 const patterns = languages.flatMap((language) => language.patterns.map(([pattern]) => pattern))
 
-/** Returns whether the detection would try the pattern on the text, judging by the text's grams. */
+/** Returns whether the text's grams make the detection try the pattern on the text. */
 function passes(pattern: RegExp, text: string): boolean {
   return mayMatch(pattern)(gramsOf(pattern.ignoreCase ? text.toLowerCase() : text))
 }
@@ -42,7 +42,7 @@ describe('skipped patterns', () => {
   it('never skips a pattern that matches, regardless of the text around the match', () => {
     const around = fc.string({ unit: fc.constantFrom(...' \t\nax.:=({"#@$') })
     for (const pattern of patterns) {
-      // The generator supports neither look-around assertions nor flags.
+      // Patterns with look-around assertions are skipped, because the generator supports neither these nor flags.
       if (/\(\?<?[=!]/.test(pattern.source)) continue
       const plain = new RegExp(bounded(pattern).source.replaceAll('\\b', ''))
       fc.assert(
@@ -88,7 +88,7 @@ describe('skipped patterns', () => {
   })
 })
 
-/** Detects the language by the documented rule, without shortcuts. */
+/** Detects the language by the documented rule, and runs all patterns. */
 function bySimplyRunningAll(text: string): string {
   let best = { name: PLAINTEXT, score: 0 }
   for (const { name, patterns } of languages) {

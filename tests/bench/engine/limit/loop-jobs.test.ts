@@ -34,7 +34,7 @@ function run(job: LoopJob, input: JobInput): string {
   return fault ?? check.missing() ?? 'ok'
 }
 
-test('the loop without an engine counts terms in windows', () => {
+test('the bare loop without an engine counts terms in windows', () => {
   const terms = {
     count: RECORDS,
     names: ['rain', 'sun', '#wind', 'snow'],
@@ -45,7 +45,7 @@ test('the loop without an engine counts terms in windows', () => {
   expect(run(LOOP_JOBS.J1!(), termsInput(terms))).toBe('ok')
 })
 
-test('the loop without an engine computes features of payments', () => {
+test('the bare loop without an engine computes payment features', () => {
   let now = FIRST_MS
   const payments = {
     count: RECORDS,

@@ -9,7 +9,9 @@ import { runJob } from '../run-job.ts'
 const DAY_MS = 86_400_000
 const START = Date.UTC(2026, 0, 1)
 
-/** Swipes of few users, so that pairs match, repeat and expire. Steps of whole days hit the edge of the time span. */
+/**
+ * Swipes among a few users, so that pairs match, repeat and expire. Steps of whole days hit the edge of the time span.
+ */
 const swipesArbitrary = fc
   .array(
     fc.record({

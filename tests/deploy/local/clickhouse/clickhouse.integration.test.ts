@@ -10,7 +10,8 @@ beforeAll(async () => {
 })
 
 /**
- * Makes ClickHouse quote 64-bit numbers. Since version 25.8 it writes them as JSON numbers, which JavaScript rounds.
+ * Makes ClickHouse quote 64-bit numbers. Since version 25.8, ClickHouse writes them as plain JSON numbers by default,
+ * and JavaScript would round those.
  */
 const QUIET = { level: ClickHouseLogLevel.OFF }
 const EXACT = { output_format_json_quote_64bit_integers: 1 } as const
@@ -40,7 +41,7 @@ test('answers both forms of ping', async () => {
   expect(await (await request('/')).text()).toBe('Ok.\n')
 })
 
-test('inserts JSON rows and reads them with typed parameters', async () => {
+test('inserts JSON rows and reads them back with typed parameters', async () => {
   const t = await table('id UInt64, name String, tags Array(String), at DateTime64(3), score Nullable(Float64)')
   await client().insert({
     table: t,
@@ -59,7 +60,7 @@ test('inserts JSON rows and reads them with typed parameters', async () => {
   expect(found).toEqual([{ id: '9223372036854775807', name, tags: ["a'b", ''], score: null }])
 })
 
-test('returns any text unchanged, from rows and parameters', async () => {
+test('returns any text in rows and parameters unchanged', async () => {
   const t = await table('n UInt32, s String')
   let n = 0
   const text = fc.oneof(
@@ -147,7 +148,7 @@ test.each([
   await expect(failing).rejects.toMatchObject({ code: String(code), type })
 })
 
-test('an insert with invalid rows is refused as a whole', async () => {
+test('an insert that contains an invalid row is refused as a whole', async () => {
   const t = await table('n UInt32')
   const failing = client().insert({ table: t, format: 'JSONEachRow', values: [{ n: 1 }, { n: 'x' }] })
   await expect(failing).rejects.toMatchObject({ code: '27' })

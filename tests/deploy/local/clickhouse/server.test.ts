@@ -7,7 +7,7 @@ import { clickhouseServer } from '../../../../deploy/local/clickhouse/server.ts'
 
 const PASSWORD = 'p:ss word'
 
-/** Starts a server whose engine records every statement that reaches it. */
+/** Starts a server on a fake engine that records every statement it gets. */
 async function served() {
   const ran: string[] = []
   const answer = { bytes: Buffer.from('1\n'), format: 'TabSeparated', rowsRead: 1, bytesRead: 1, elapsedSeconds: 0 }
@@ -23,7 +23,7 @@ async function served() {
   await once(server, 'listening')
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo
-  /** Sends exactly the given headers, which `fetch` would not. */
+  /** Sends exactly the given headers. `fetch` would add headers and drop others. */
   async function post(headers: Record<string, string>, path = '/'): Promise<{ status: number | undefined; text: string }> {
     const sent = request({ port, host: '127.0.0.1', method: 'POST', path, headers: { 'content-type': 'text/plain', ...headers } })
     sent.end("SELECT * FROM file('/etc/hostname', LineAsString)")
@@ -37,7 +37,7 @@ async function served() {
   return { ran, post, port, responses }
 }
 
-test('gzip data that is cut off is refused with 400, and no part of it runs', { timeout: 10_000 }, async () => {
+test('truncated gzip data is refused with 400, and no part of the statement runs', { timeout: 10_000 }, async () => {
   const { ran, port } = await served()
   const whole = gzipSync(`INSERT INTO t FORMAT TSV\n${'1\n'.repeat(10_000)}`)
   for (const body of [whole.subarray(0, -1), whole.subarray(0, 12), Buffer.from('not gzip at all')]) {
@@ -48,7 +48,7 @@ test('gzip data that is cut off is refused with 400, and no part of it runs', { 
   expect(ran).toEqual([])
 })
 
-test('if the connection of a gzip upload breaks, the upload ends, and no part of it runs', { timeout: 10_000 }, async () => {
+test('if the connection breaks during a gzip upload, the upload ends, and no part of the statement runs', { timeout: 10_000 }, async () => {
   const { ran, port, responses } = await served()
   const headers = { ...key, 'content-encoding': 'gzip', 'content-length': '1000000' }
   const sent = request({ port, host: '127.0.0.1', method: 'POST', path: '/', headers })
@@ -96,7 +96,7 @@ test.each([
   expect(ran).toHaveLength(1)
 })
 
-test('an address that is not a URL gets an answer, because a rejection would end the process', async () => {
+test('a request target that is not a URL gets a response, because an unhandled rejection would end the process', async () => {
   const { ran, post } = await served()
   expect((await post(key, '//')).status).toBe(400)
   expect(ran).toEqual([])

@@ -10,7 +10,7 @@ let folder: string
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-archive-'))
-  // Only the path of the runtime is looked up.
+  // The code only resolves the path of `java`, so an empty file is enough.
   const java = join(folder, 'java')
   writeFileSync(java, '')
   chmodSync(java, 0o755)
@@ -21,7 +21,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Returns a server that writes its archive at once. */
+/** Returns a fake server that creates its archive immediately, as an empty file. */
 function server(): TemporaryServer {
   let archive = ''
   return {
@@ -40,7 +40,7 @@ test('creates the archive once', async () => {
   expect(readdirSync(folder).filter((file) => file.startsWith('classes-'))).toHaveLength(1)
 })
 
-test('leaves a new lock to its process, but takes over an old one and ends the server of the killed process', async () => {
+test('respects a recent lock, but takes over an old one and ends the server of the killed process', async () => {
   const archive = (await ensureClassArchive(folder, server()))!
   rmSync(archive)
   const lock = `${archive}.lock`

@@ -23,6 +23,6 @@ test('the unfinished folders of killed processes are removed after a day, and no
   expect(readdirSync(parent).toSorted()).toEqual(others.toSorted())
 })
 
-test('a parent folder that does not exist yet is no error', async () => {
+test('a missing parent folder is not an error', async () => {
   await expect(removeAbandoned(join(tmpdir(), 'millrace-no-such-folder', 'kafka-1'))).resolves.toBeUndefined()
 })

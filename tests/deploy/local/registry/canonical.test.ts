@@ -9,7 +9,7 @@ function canonical(schema: unknown): string {
 
 const order = { type: 'record', name: 'Order', namespace: 'shop', fields: [{ name: 'id', type: 'long' }] }
 
-test('a schema has one canonical text regardless of white space, attribute order and spelling of names', () => {
+test('the canonical text of a schema does not depend on white space, attribute order or the spelling of names', () => {
   const text = '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"id","type":"long"}]}'
   expect(canonical(order)).toBe(text)
   expect(canonical(JSON.stringify(order, null, 4))).toBe(text)
@@ -44,7 +44,7 @@ test('canonicalizing a canonical text does not change it', () => {
   expect(once).toContain('"aliases":["a.Old","b.Older"]')
 })
 
-test('changes the text if the schema reads differently or means something else', () => {
+test('schemas that decode differently or have a different meaning have different canonical texts', () => {
   const texts = [
     order,
     { ...order, doc: 'an order' },
@@ -93,7 +93,7 @@ test.each([
   expect(() => canonical(schema)).toThrow(reason)
 })
 
-test('very deep nesting is refused and does not crash the process', () => {
+test('very deep nesting is refused instead of crashing the process', () => {
   const deep = `${'{"type":"array","items":'.repeat(1_000)}"int"${'}'.repeat(1_000)}`
   expect(() => canonical(deep)).toThrow(/nested deeper/)
 })

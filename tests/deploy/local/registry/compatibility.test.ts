@@ -88,7 +88,7 @@ test.each([
   expect(found(reader, writer)).toEqual(expected)
 })
 
-/** Generates schemas without named types, so that any two of them may be in one document. */
+/** Generates schemas without named types, so that any two schemas can be combined in one document. */
 const primitive = fc.constantFrom('null', 'boolean', 'int', 'long', 'float', 'double', 'bytes', 'string')
 const flat = fc.oneof(
   primitive,
@@ -106,7 +106,7 @@ function named(type: Json, index: number): Json {
   return typeof type === 'object' && type !== null && 'symbols' in type ? { ...type, name: `E${index}` } : type
 }
 
-test("agrees with avsc's resolver on random pairs: avsc reads every pair that is reported readable", () => {
+test("avsc's resolver reads every random pair of schemas that is reported as readable", () => {
   fc.assert(
     fc.property(fc.oneof(flat, recordOf), fc.oneof(flat, recordOf), (reader, writer) => {
       const readable = found(reader, writer).length === 0
@@ -123,7 +123,7 @@ test("agrees with avsc's resolver on random pairs: avsc reads every pair that is
   )
 })
 
-test('the number of reasons does not double with each level of nesting when records have two fields of the next record', () => {
+test('the number of reasons does not double per level when each record has two fields of the next record type', () => {
   function nested(leaf: string): Json {
     let inner: Json = record({ name: 'leaf', type: leaf })
     for (let i = 0; i < 40; i++) {
@@ -138,9 +138,9 @@ test('the number of reasons does not double with each level of nesting when reco
   expect(new Set(reasons.map((reason) => reason.split(' ')[0]))).toEqual(new Set(['TYPE_MISMATCH']))
 })
 
-test('a pair is not readable because it was compared while the pair that contains it still counted as readable', () => {
+test('a pair is compared again if its first result assumed that an enclosing pair was readable, and that pair was not', () => {
   // The union's first branch cannot read the writer's record, but its second branch can. The record C inside the first
-  // branch cannot read the writer's C either, which matters only in the second field.
+  // branch cannot read the writer's C either. That result matters only for the second field.
   const writerC = { type: 'record', name: 'w.C', fields: [{ name: 'of', type: ['null', 'w.A'] }] }
   const writerA = { type: 'record', name: 'w.A', fields: [{ name: 'c', type: writerC }] }
   const readerC = { type: 'record', name: 'x.C', fields: [{ name: 'of', type: ['null', 'x.A'] }] }

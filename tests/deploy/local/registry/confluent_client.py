@@ -42,7 +42,7 @@ def main():
     refused = None
     try:
         produce(BROKEN, [{"id": 1, "note": None, "currency": "EUR"}])
-    except Exception as error:  # the serializer may wrap the registry's answer
+    except Exception as error:  # the serializer may wrap the registry's error
         refused = str(error)
 
     consumer = DeserializingConsumer({

@@ -3,11 +3,11 @@ import type { SchemasTopic } from '../../../../deploy/local/registry/schemas-top
 
 export interface MemoryTopic extends SchemasTopic {
   readonly log: EncodedRecord[]
-  /** Makes the next append fail, before or after the records are stored. */
+  /** Makes the next append fail: either before or after the topic has stored the records. */
   failNext(when: 'before' | 'after'): void
-  /** Keeps only the last record of each key, and no tombstones, as compaction eventually does. */
+  /** Simulates complete compaction: keeps only the last record of each key, and removes tombstones. */
   compact(): void
-  /** Simulates another registry process that starts on the same log. */
+  /** Starts another registry on the same log, like a second process. */
   reopened(): MemoryTopic
 }
 

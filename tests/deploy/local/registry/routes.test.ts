@@ -36,7 +36,7 @@ const INCOMPATIBLE = recordOf(field('a'), field('b'))
 
 const register = (subject: string, schema: unknown) => call('POST', `/subjects/${subject}/versions`, schema)
 
-test('versions count up, equal schemas share an id, and both survive a restart', async () => {
+test('version numbers increase, equal schemas share an id, and both survive a restart', async () => {
   expect(await register('s', V1)).toEqual(ok({ id: 1 }))
   expect(await register('s', V2)).toEqual(ok({ id: 2 }))
   expect(await register('other', V2)).toEqual(ok({ id: 2 }))
@@ -112,7 +112,7 @@ test('reads a log from another registry, with non-canonical text, NOOP and unkno
   expect(await call('GET', '/subjects/s/versions')).toEqual(ok([3, 4]))
 })
 
-test('every missing resource has a specific code', async () => {
+test('each kind of missing resource has its own error code', async () => {
   await register('s', V1)
   expect(await call('GET', '/subjects/none/versions')).toEqual(refused(40401))
   expect(await call('GET', '/subjects/none/versions/1')).toEqual(refused(40401))
@@ -129,7 +129,7 @@ test('every missing resource has a specific code', async () => {
   expect(await call('GET', '/nowhere')).toEqual({ status: 404, body: { error_code: 404, message: 'HTTP 404 Not Found' } })
 })
 
-test('an invalid or unsupported schema has a specific code and a reason', async () => {
+test('invalid and unsupported schemas have their own error code and a reason', async () => {
   expect(await register('s', { schema: '{"type":"record"}' })).toEqual(refused(42201))
   expect(await register('s', { schema: '' })).toEqual(refused(42201))
   expect(await register('s', {})).toEqual(refused(42201))
@@ -177,7 +177,7 @@ test.each([
   ['BACKWARD', [WITH_A], NOTHING, true],
   ['BACKWARD', [WITH_A], WITH_AB, false],
   ['BACKWARD', [WITH_A], WITH_AB_OPTIONAL, true],
-  // Compares with the last version only, because version 1 has no field `b`.
+  // Checks compatibility with the last version only: version 1 has no field `b`, so it would be incompatible.
   ['BACKWARD', [WITH_A, WITH_AB_OPTIONAL], WITH_AB, true],
   ['BACKWARD_TRANSITIVE', [WITH_A, WITH_AB_OPTIONAL], WITH_AB, false],
   ['BACKWARD_TRANSITIVE', [WITH_A, WITH_AB_OPTIONAL], WITH_B_OPTIONAL, true],
@@ -200,7 +200,7 @@ test.each([
   expect((await register('s', next)).status).toBe(accepted ? 200 : 409)
 })
 
-test('checks compatibility with one version or by the level, and gives the reasons on request', async () => {
+test('checks compatibility with one version or as the level demands, and returns the reasons on request', async () => {
   await register('s', V1)
   await register('s', V2)
   expect(await call('POST', '/compatibility/subjects/s/versions/latest?verbose=true', V3)).toEqual(
@@ -228,7 +228,7 @@ test('the level can be set globally and per subject, and removed again', async (
   expect(await call('GET', '/config')).toEqual(ok({ compatibilityLevel: 'BACKWARD' }))
 })
 
-test('soft deletion hides versions and keeps ids readable, and registering the schema again undoes it', async () => {
+test('a soft deletion hides versions but keeps their ids readable, and registering the schema again undoes the deletion', async () => {
   await register('s', V1)
   await register('s', V2)
   await call('PUT', '/config/s', { compatibility: 'NONE' })
@@ -249,7 +249,7 @@ test('soft deletion hides versions and keeps ids readable, and registering the s
   expect(await call('GET', '/subjects/s/versions')).toEqual(ok([3]))
 })
 
-test('permanent deletion removes the versions, and the id if no other subject has it', async () => {
+test('a permanent deletion removes the versions, and also the id unless another subject uses it', async () => {
   await register('s', V1)
   await register('s', V2)
   await register('other', V2)
@@ -292,7 +292,7 @@ test('deletes a single version permanently only after a soft deletion', async ()
   expect(await call('GET', '/subjects/s/versions?deleted=true')).toEqual(ok([1]))
 })
 
-test('read-only mode refuses changes, and import mode accepts ids as given', async () => {
+test('read-only mode refuses changes, and import mode accepts ids that the client chooses', async () => {
   expect(await call('GET', '/mode')).toEqual(ok({ mode: 'READWRITE' }))
   expect(await register('s', { ...V1, id: 5 })).toEqual(refused(42205))
   await register('s', V1)
@@ -314,7 +314,7 @@ test('two schemas that are registered concurrently get different ids, and the sa
   expect(answers.map(({ body }) => (body as { id: number }).id)).toEqual([1, 2, 1, 1])
 })
 
-test('a failed write changes nothing, and the next change takes a write with an unknown outcome into account', async () => {
+test('a failed write changes nothing, and if its outcome is unknown, the next change first reads the log to find out', async () => {
   topic.failNext('before')
   expect(await register('s', V1)).toEqual(refused(50001))
   expect(await call('GET', '/subjects')).toEqual(ok([]))

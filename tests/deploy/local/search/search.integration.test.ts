@@ -13,7 +13,7 @@ beforeAll(async () => {
   url = await testStack().search()
 })
 
-/** Sends a request with any headers, which `fetch` does not allow but an attacker's browser may send. */
+/** Sends a request with any headers. `fetch` does not allow some of the headers that an attacker's browser may send. */
 function send(base: string, path: string, { method = 'GET', headers = {}, body }: Sent = {}) {
   return new Promise<{ status: number; headers: Record<string, unknown>; text: string }>((resolve, reject) => {
     const call = httpRequest(new URL(path, base), { method, headers }, (response) => {
@@ -49,7 +49,7 @@ const FROM_A_PAGE: [string, Record<string, string>][] = [
   ['a name that begins like a local one', { host: 'localhost.page.example' }],
 ]
 
-test.each(FROM_A_PAGE)('a web page reads and changes nothing: %s', async (_what, headers) => {
+test.each(FROM_A_PAGE)('a web page can neither read nor change anything: %s', async (_what, headers) => {
   const index = await newIndex(url)
   const calls: [string, Sent][] = [
     [`${index}/_doc/1`, {}],
@@ -64,13 +64,13 @@ test.each(FROM_A_PAGE)('a web page reads and changes nothing: %s', async (_what,
       '_bulk',
       { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: `{"delete":{"_index":"${index}"}}\n` },
     ],
-    // A page can send these requests, too, if it uses DNS rebinding.
+    // With DNS rebinding, a page can send these requests, too.
     [`${index}/_doc/1`, { method: 'PUT', headers: JSON_BODY, body: '{"word":"changed"}' }],
     [index, { method: 'DELETE' }],
   ]
   for (const [path, call] of calls) {
     const answer = await send(url, path, { ...call, headers: { ...call.headers, ...headers } })
-    // 406 is the server's own refusal of the content types that simple requests have.
+    // OpenSearch itself refuses the content types of simple requests, with 406.
     expect([403, 406], `${call.method ?? 'GET'} ${path}`).toContain(answer.status)
     expect(answer.text).not.toContain('secret')
     expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
@@ -84,7 +84,7 @@ test('a preflight request allows nothing', async () => {
   expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
 })
 
-test.each(['localhost', 'LOCALHOST:9200', '127.0.0.1', '[::1]:9200'])('programs reach it as %s', async (host) => {
+test.each(['localhost', 'LOCALHOST:9200', '127.0.0.1', '[::1]:9200'])('programs can reach the server as %s', async (host) => {
   expect(await send(url, '/', { headers: { host } })).toMatchObject({ status: 200 })
 })
 
@@ -93,7 +93,7 @@ test('an index that does not exist is not created by a write', async () => {
   expect(await send(url, `${uniqueName('missing')}/_doc/1`, { method: 'PUT', headers: JSON_BODY, body })).toMatchObject({ status: 404 })
 })
 
-test('keeps its documents over kill -9 and a stop, and has the modules that searches need', async () => {
+test('documents survive kill -9 and a stop, and the modules that searches need are present', async () => {
   const server = await privateSearch()
   const index = await newIndex(server.address)
   await server.kill()

@@ -105,7 +105,7 @@ test('the newest revision wins, whichever topic brings it first', () => {
   expect(driver.metrics.dropped.get('old_revision')).toBe(2)
 })
 
-test('a change that nobody can see writes nothing', () => {
+test('a change without a visible effect writes nothing', () => {
   const { send, written } = documentsDriver()
   send({ topic: 'created', product: product(5) })
   written()
@@ -115,7 +115,7 @@ test('a change that nobody can see writes nothing', () => {
   expect(written()).toMatchObject([{ revision: 3, brand: null }])
 })
 
-test('a product that is no longer public stays as a record without text, and one that never was has none', () => {
+test('a product that is no longer public keeps a record without text, and a product that was never public has no record', () => {
   const { send, written } = documentsDriver()
   send({ topic: 'created', product: product(5, { status: 'DRAFT' }) })
   expect(written()).toEqual([])
@@ -183,7 +183,7 @@ test('stock counts all warehouses of active variants; only changes of the status
   expect(written()).toMatchObject([{ in_stock: 'in_stock' }])
 })
 
-test('stock and stars that come before their product show as soon as it is there', () => {
+test('stock and stars that arrive before their product are shown as soon as it arrives', () => {
   const { send, written } = documentsDriver()
   send(movement(5, { version: 4, available: 2 }))
   send(review(5, 1, 5))
@@ -203,7 +203,7 @@ test('a newer review of a user replaces the earlier one', () => {
   expect(driver.metrics.dropped.get('same_stars')).toBe(1)
 })
 
-test('a review that arrives again after a newer one of its user changes nothing', () => {
+test('a review that arrives again after a newer one by the same user changes nothing', () => {
   const { driver, send, written } = documentsDriver()
   send({ topic: 'created', product: product(5) })
   const give = (stars: number, at: number) => send({ topic: 'review', review: { product_id: 5, user_id: 1n, stars, at } })
@@ -225,7 +225,7 @@ test('twenty reviews with a mean of 4.5 make a product top rated', () => {
   expect(written()).toMatchObject([{ badges: [] }])
 })
 
-test('sales alone are written at most once a minute, and the last of them always is', () => {
+test('changes of sales alone are written at most once a minute, and the last change is always written', () => {
   const { driver, send, written } = documentsDriver()
   send(movement(5, { version: 1, available: 100 }))
   send({ topic: 'created', product: product(5) })
@@ -246,7 +246,7 @@ test('sales alone are written at most once a minute, and the last of them always
   expect(written()).toHaveLength(1)
 })
 
-test('pending sales survive a crash, and go out with another change', () => {
+test('pending sales survive a crash, and are written with the next change', () => {
   const { driver, send, written } = documentsDriver()
   send({ topic: 'created', product: product(5) })
   send(movement(5, { version: 1, available: 100 }))
@@ -261,7 +261,7 @@ test('pending sales survive a crash, and go out with another change', () => {
   expect(written()).toEqual([])
 })
 
-test('the rating of a seller goes to its products, new ones included, when its factor has moved by 0.05', () => {
+test('the rating of a seller reaches its products, including new ones, when its factor has changed by 0.05', () => {
   const { driver, send, written } = documentsDriver()
   send({ topic: 'created', product: product(5) })
   send(owned(5))
@@ -284,7 +284,7 @@ test('the rating of a seller goes to its products, new ones included, when its f
   expect(written()).toMatchObject([{ product_id: 6, seller_rating: null }])
 })
 
-test('the products of a large seller get its rating in portions, each once', () => {
+test('the products of a large seller get its rating in batches, each product once', () => {
   const { driver, send, written, newest } = documentsDriver({ commit: 'manual' })
   const ids = Array.from({ length: 2_500 }, (_, index) => index + 1)
   for (const id of ids) {
@@ -362,7 +362,7 @@ test('a category shows its twelve best sellers, and the thirteenth follows when 
   expect(leaders.get(1)).toEqual([13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2])
 })
 
-test('the topology counts which products have an image, once per product, and forgets what none has', () => {
+test('the topology counts the products that have an image, each product once, and forgets images that no product has', () => {
   const { driver, send } = documentsDriver()
   const image = { variant_id: null, alt_text: null, content_type: 'image/png', width: 1, height: 1 }
   const images = (...hashes: string[]) =>

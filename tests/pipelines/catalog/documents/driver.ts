@@ -19,7 +19,7 @@ export const MINUTE = 60 * SECOND
 export const DAY = 24 * 60 * MINUTE
 export const NOON = Date.UTC(2026, 5, 1, 12)
 
-/** An input of the topology, with its topic. */
+/** A record for one of the topology's input topics. */
 export type Input =
   | { readonly topic: 'created' | 'updated' | 'price'; readonly product: CatalogProduct }
   | { readonly topic: 'stock'; readonly change: InventoryChange }

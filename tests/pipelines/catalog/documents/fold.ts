@@ -4,8 +4,8 @@ import type { Input } from './driver.ts'
 const WEEK = 7 * 24 * 3_600_000
 
 /**
- * The expected contents of a document, computed from all inputs together, regardless of the relative order of the
- * topics.
+ * The expected contents of a document. They are computed from all inputs together, so they do not depend on the
+ * relative order of the topics.
  */
 export type Folded = Omit<CatalogDocument, 'seller_rating' | 'sales_log' | 'badges' | 'stars'> & {
   readonly sales: number
@@ -13,8 +13,8 @@ export type Folded = Omit<CatalogDocument, 'seller_rating' | 'sales_log' | 'badg
 }
 
 /**
- * Computes the documents of all products that are public in the end.
- * @param now the time at which sales are counted
+ * Computes the documents of all products that are public after all inputs.
+ * @param now the time as of which decayed sales are computed
  */
 export function foldDocuments(inputs: readonly Input[], now: number): Map<number, Folded> {
   const products = new Map<number, CatalogProduct>()
@@ -77,7 +77,7 @@ function newestRows(changes: readonly InventoryChange[]): InventoryChange[] {
   return [...rows.values()]
 }
 
-/** Every version of a row once. */
+/** Returns the movements without repetitions: each version of a row once. */
 function movementsOnce(changes: readonly InventoryChange[]): InventoryChange[] {
   return [...new Map(changes.map((change) => [`${change.variant_id} ${change.warehouse_id} ${change.version}`, change])).values()]
 }

@@ -47,7 +47,7 @@ function generated(random: Random): Input[][] {
         at: NOON - integer(random, 40 * DAY),
       })
       stock.push(change)
-      // The log may have a record twice.
+      // The log may contain a record twice.
       if (random() < 0.1) stock.push(change)
     } else if (kind < 9) others.push(review(id, integer(random, 5), 1 + integer(random, 5)))
     else sellers.push(seller(1 + random() * 4, integer(random, 60)))
@@ -73,7 +73,7 @@ function changed(random: Random, id: number, known: CatalogProduct | undefined):
   })
 }
 
-/** Mixes the topics at random, and keeps the order within each. */
+/** Interleaves the topics at random. The order within each topic stays. */
 function interleaved(random: Random, topics: readonly (readonly Input[])[]): Input[] {
   const next = topics.map(() => 0)
   const inputs: Input[] = []
@@ -85,7 +85,7 @@ function interleaved(random: Random, topics: readonly (readonly Input[])[]): Inp
   }
 }
 
-/** Returns the seller's rating in documents: the last rating that changed the factor by at least 0.05. */
+/** Returns the seller's rating that documents must show: the last rating that changed the factor by at least 0.05. */
 function shownRating(inputs: readonly Input[]): number | null {
   let shown: number | null = null
   for (const input of inputs) {

@@ -27,7 +27,7 @@ async function opened() {
     return (await store.originals.keep(draft)).hash
   }
 
-  /** Applies records about images. A record without a value means that no product uses the image any more. */
+  /** Applies records about images. A null value means that no product uses the image anymore. */
   function applying(records: readonly (readonly [string, { products: number } | null])[], images: ImageStore = store) {
     const target = smallerImagesTarget(images, { log } as unknown as Parameters<typeof smallerImagesTarget>[1])
     const batch = records.map(([key, value], offset) => ({ offset, timestamp: 0, key, value }))
@@ -42,7 +42,7 @@ async function opened() {
   return { store, keep, applying, widths, warnings }
 }
 
-test('every image of a product gets its four files before anybody asks for one, and none is enlarged', async () => {
+test('every image of a product gets its four files before the first request, and none is enlarged', async () => {
   const { keep, applying, widths } = await opened()
   const [large, small, dropped] = await Promise.all(
     [1_500, 400, 900].map(async (width) => await keep(await picture({ width, height: 300 }))),
@@ -66,7 +66,7 @@ test('a repetition makes only what is missing', async () => {
   expect(await widths(hash)).toEqual([10, 300, 10, 1200])
 })
 
-test('a damaged image and one that is gone do not keep the others waiting', async () => {
+test('damaged and missing images do not delay the others', async () => {
   const { keep, applying, widths, warnings } = await opened()
   const damaged = await keep(Buffer.from('not an image'))
   const good = await keep(await picture({ width: 200, height: 100 }))

@@ -15,7 +15,7 @@ async function opened() {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const store = await connectImages({ url: pathToFileURL(folder).href, s3Endpoint: undefined })
 
-  /** Stores an image with all its forms. */
+  /** Stores an image with all its smaller forms. */
   async function keep(text: string): Promise<string> {
     const draft = store.originals.draft()
     await draft.write(Buffer.from(text))
@@ -57,7 +57,7 @@ test('nothing is removed while the references are unknown', async () => {
   expect(await formsOf(hash)).toBe(IMAGE_FORMS.length)
 })
 
-test('an image counts as wanted if a product of any partition has it', async () => {
+test('an image counts as referenced if a product in any partition has it', async () => {
   const keys = new Set(['{catalog-images:0}:caught-up', '{catalog-images:1}:caught-up', '{catalog-images:1}:image:b'])
   const reader = { exists: async (key: string) => Number(keys.has(key)) }
   expect(await referencedImages(reader, 2, ['a', 'b'])).toEqual(new Set(['b']))

@@ -2,11 +2,11 @@ import { lowerBound } from '../../../../state/stores/lower-bound.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import type { ByteRange, StateBackend, StateColumn, StateSession } from '../../../../state/stores/store.ts'
 
-/** Reads and writes since the last call of `take`. */
+/** The work since the last call of `take`. */
 export interface Work {
-  /** Keys that were looked up. */
+  /** Number of keys that were looked up. */
   readonly reads: number
-  /** Number of rows that scans passed, including rows that no longer exist. */
+  /** Number of rows that scans went over, including deleted rows. */
   readonly passed: number
   readonly writes: number
   readonly writtenBytes: number
@@ -21,8 +21,8 @@ export interface CountedState {
 const NO_WORK: Work = { reads: 0, passed: 0, writes: 0, writtenBytes: 0 }
 
 /**
- * State in memory that counts the work of its users. Its scans pass every row that was ever written, as in a database
- * without compaction, because a real database keeps deleted rows for a long time.
+ * Creates in-memory state that counts reads and writes. Its scans also go over deleted rows, like a database without
+ * compaction, because a real database keeps deleted rows for a long time.
  */
 export function countedState(): CountedState {
   let work = { ...NO_WORK }
@@ -81,7 +81,7 @@ export function countedState(): CountedState {
   }
 }
 
-/** Texts in latin1 sort like their bytes. */
+/** Returns a function that compares keys with a bound. It compares text in latin1, which sorts like the bytes. */
 function isBefore(bound: Buffer): (key: string) => boolean {
   const text = bound.toString('latin1')
   return (key) => key < text

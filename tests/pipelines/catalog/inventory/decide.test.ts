@@ -30,8 +30,8 @@ type Step =
 const NO_NAME = -1
 const NO_VERSION = -1
 /**
- * A line of a command: index of the variant, index of the warehouse, and quantity. The highest warehouse index stands
- * for no warehouse.
+ * A line of a command: index of the variant, index of the warehouse, and quantity. The highest warehouse index means no
+ * warehouse.
  */
 const line = fc.tuple(fc.nat(1), fc.nat(2), fc.integer({ min: 1, max: 4 }))
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -79,7 +79,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const WAREHOUSES = ['east', 'west']
 
-/** Applies one history to the decisions and to the model, which must agree on every answer and movement. */
+/** The decisions and the model process the same histories, and must agree on every answer and movement. */
 test('every decision equals that of a model that keeps plain lists', () => {
   fc.assert(fc.property(fc.array(step, { maxLength: 80, size: 'max' }), play), { numRuns: 300 })
 })
@@ -132,8 +132,7 @@ function play(steps: readonly Step[]): void {
 }
 
 /**
- * Returns the command of a step. A command that names a reservation is usually about the reservation's own row of
- * stock.
+ * Returns the command of a step. A command that names a reservation usually also names the reservation's own stock row.
  */
 function commandOf(step: Extract<Step, { kind: 'command' }>, open: StockModel['reservations'], index: number): InventoryCommand {
   const { action, named, version } = step

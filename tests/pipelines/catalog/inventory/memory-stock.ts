@@ -2,7 +2,7 @@ import type { StockChanges } from '../../../../pipelines/catalog/inventory/ledge
 import type { StockReader } from '../../../../pipelines/catalog/inventory/stock.ts'
 import type { StockReservation, StockRow } from '../../../../schemas/catalog/types.ts'
 
-/** The stock of one product in memory, for decisions without an engine. */
+/** Creates the in-memory stock of one product, for decisions without an engine. */
 export function memoryStock() {
   const rows = new Map<string, StockRow>()
   const reservations = new Map<string, StockReservation>()
@@ -30,7 +30,7 @@ export function memoryStock() {
         else reservations.set(after.reservation_id, after)
       }
     },
-    /** The reservations that ended before a time, epoch ms. */
+    /** Returns the reservations that ended before a time, epoch ms. */
     endedBefore: (time: number) => [...reservations.values()].filter(({ ends_at }) => ends_at < time),
   }
 }

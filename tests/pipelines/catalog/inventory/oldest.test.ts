@@ -6,7 +6,7 @@ import { memoryStock } from './memory-stock.ts'
 const PRODUCT = 7
 const HELD_MS = 900_000
 
-/** Creates stock that counts how many open reservations are read by calls without a reservation_id. */
+/** Creates stock that counts how many open reservations are read by calls that name no reservation. */
 function countedStock() {
   const stock = memoryStock()
   const counted = { from: 0, read: 0 }
@@ -34,7 +34,7 @@ function countedStock() {
   }
 }
 
-test('a call without a reservation_id reads only what it ends, and begins where the previous one has ended', () => {
+test('a call without a reservation_id reads only the reservations that it ends, and begins where the previous call stopped', () => {
   const { ask, counted } = countedStock()
   ask('RECEIVE', 2_000)
   for (let index = 0; index < 1_500; index++) ask('RESERVE', 1)

@@ -49,7 +49,7 @@ test('the row that clients read, the answer and the movement of a decision agree
   ])
 })
 
-test('a reservation expires once, a second after its end, and a deduction in time counts although it is decided later', () => {
+test('a reservation expires once, a second after its end, and a timely deduction counts even if it is decided later', () => {
   const { ask, moved, driver } = world()
   ask('RECEIVE', 2)
   ask('RESERVE', 1, {}, 'first')
@@ -85,7 +85,7 @@ test.each([
   expect(row()).toMatchObject({ available: 5, reserved: 0 })
 })
 
-test('a command counts with the time at which the broker took it', () => {
+test('the time of a command is the time at which the broker appended it', () => {
   const { ask, result, driver } = world()
   ask('RECEIVE', 1)
   ask('RESERVE', 1, {}, 'first')
@@ -113,7 +113,7 @@ test.each([
   expect(moved()).toEqual([])
 })
 
-test('a part without a cart expires a minute later, and an extension delays this', () => {
+test('a reservation whose cart never opened expires a minute later, and an extension delays this', () => {
   const { ask, moved, endCart, driver } = world()
   ask('RECEIVE', 10)
   ask('RESERVE_PART', 2, { reservation_id: CART })
@@ -173,7 +173,7 @@ test.each(STEPS)('a crash after the commit step %s loses and repeats nothing', (
   expect(row()).toMatchObject({ available: 7, reserved: 0, version: 7 })
 })
 
-test('a cart takes its lines from the warehouses with most available, or nothing', () => {
+test('a cart takes its lines from the warehouses with the most available stock, or takes nothing', () => {
   const { ask, driver } = world()
   const at = (warehouse_id: string | null, quantity: number) => ({
     variant_id: VARIANT,

@@ -11,14 +11,12 @@ const HELD_MS = 900_000
 const FEW = 200
 const MANY = 2_000
 const PER_COMMIT = 100
-/** Every decision about one unit must touch fewer rows than this number. */
-const SOME = 10
 /** Upper bound for the number of rows that a decision about one unit may touch. */
+const SOME = 10
+/** Size of the cache, so small that every read and write reaches the state. */
 const CACHE_BYTES = 1
 
-/**
- * Creates a row of stock that can have many open reservations, with functions that measure the work of each decision.
- */
+/** Creates a stock row for many open reservations, and functions that measure the work of each decision. */
 function crowdedRow() {
   const state = countedState()
   const driver = testDriver(inventory, { commit: 'manual', cacheBytes: CACHE_BYTES, openState: state.openState })
@@ -37,7 +35,7 @@ function crowdedRow() {
     for (let index = 0; index < count; index++) {
       one(index)
       if (index % PER_COMMIT === PER_COMMIT - 1) driver.settle()
-      // Spreads the ends of reservations, so that hardly any two are in the same millisecond.
+      // Spreads the ends of reservations, so that hardly any two end in the same millisecond.
       driver.advanceWallClock(1)
     }
     driver.settle()
@@ -49,7 +47,7 @@ function crowdedRow() {
     return ids
   }
 
-  /** Returns the work of a decision and its commit, with the bytes that it adds to the changelogs and topics. */
+  /** Returns the work of a decision and its commit, including the bytes that they add to changelogs and topics. */
   function workOf(...asked: Parameters<typeof pipe>): Work {
     state.take()
     pipe(...asked)
@@ -68,7 +66,7 @@ function crowdedRow() {
   }
 }
 
-/** Returns the work of each kind of decision while a number of reservations are open. */
+/** Returns the work of each kind of decision while `count` reservations are open. */
 function workBeside(count: number): Record<string, Work> {
   const { open, workOf } = crowdedRow()
   const ids = open(count)
@@ -88,12 +86,12 @@ test('no decision reads or writes more because more reservations are open', () =
   for (const [name, { writtenBytes, ...work }] of Object.entries(many)) {
     const { writtenBytes: bytesBesideFew, ...besideFew } = few[name]
     expect(work, name).toEqual(besideFew)
-    // With many reservations, the records may be a few bytes longer, because their numbers have more digits.
+    // A few more bytes are allowed, because the numbers in the records have more digits.
     expect(writtenBytes, name).toBeLessThan(bytesBesideFew + 20)
   }
 })
 
-test('reservations that were ended by name are passed by one call without a name, and by no later one', () => {
+test('after reservations were ended by name, only the first call without a name scans over them', () => {
   const { open, end, workOf } = crowdedRow()
   end(open(MANY).slice(2))
   open(3)
@@ -103,11 +101,11 @@ test('reservations that were ended by name are passed by one call without a name
   expect(workOf('RELEASE', 1).passed).toBeLessThan(SOME)
 })
 
-test('a refused call lets no later one pass what was ended before it, and shows no reader a row that has not moved', () => {
+test('after a refused call, no later call scans over reservations that were ended before, and readers see no unchanged row', () => {
   const { driver, open, end, workOf } = crowdedRow()
   end(open(MANY))
   expect(workOf('DEDUCT', 1).passed).toBe(0)
-  // The only open reservation belongs to a cart. The topology has to search all rows to find out that no other
+  // The only open reservation belongs to a cart, so the topology has to scan all rows to find out that no other
   // reservation is open.
   workOf('RESERVE_PART', 1, 'c-1')
   driver.read(inventoryDecisions)
@@ -123,7 +121,7 @@ test('a refused call lets no later one pass what was ended before it, and shows 
   expect(JSON.parse(value!.result!.answer)).toMatchObject({ outcome: 'done', row: { reserved: 1 } })
 })
 
-/** Returns the work of the tick in which a few reservations expire while others are open. */
+/** Returns the work of a tick in which a few reservations expire while `others` others are open. */
 function workOfExpiry(others: number): Work {
   const { driver, open, takeWork } = crowdedRow()
   open(FEW)
@@ -142,6 +140,7 @@ function workOfExpiry(others: number): Work {
 test('the work of expiry depends only on the reservations that have ended, and not on open ones', () => {
   const [few, many] = [workOfExpiry(FEW), workOfExpiry(MANY)]
   expect(many.writes).toBe(few.writes)
-  // The sweep of remembered commands also visits some of the commands that opened these reservations.
+  // A small difference is allowed, because the sweep of remembered commands also reads some commands that opened the
+  // reservations.
   expect(many.reads - few.reads).toBeLessThan(SOME)
 })

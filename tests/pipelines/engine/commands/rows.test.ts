@@ -23,7 +23,10 @@ import {
 import { decisionDriver } from '../../../../pipelines/engine/testing.ts'
 import { APPEND_TIME } from '../../../../schemas/retention.ts'
 
-/** An account from which amounts are withdrawn. Its deposits expire, and withdrawals use the oldest deposit first. */
+/**
+ * A movement of an account: a deposit, or a withdrawal if negative. Deposits expire, and withdrawals use the oldest
+ * deposits first.
+ */
 interface Move {
   readonly amount: number
 }
@@ -109,7 +112,7 @@ function accounts(options: { readonly commands?: typeof flow.commands; readonly 
 const START = Date.UTC(2026, 0, 1)
 const opened = () => decisionDriver(accounts(), flow, { startAt: START })
 
-test('reads rows in key order, with the changes of commands of the same commit', () => {
+test('reads rows in key order, including changes by commands in the same commit', () => {
   const { ask, view, driver } = opened()
   ask('a', { amount: 5 }, { id: 'one', appendedAt: START + 1 })
   ask('a', { amount: 5 }, { id: 'two', appendedAt: START + 2 })
@@ -128,7 +131,7 @@ test('reads rows in key order, with the changes of commands of the same commit',
   )
 })
 
-test('rows and timers survive a lost disk, and a crash leaves all of a decision or nothing', () => {
+test('rows and timers survive a lost disk, and after a crash a decision exists as a whole or not at all', () => {
   const { ask, driver, view } = opened()
   ask('a', { amount: 5 }, { id: 'one', appendedAt: START + 1 })
   driver.crashAt('produced')
@@ -140,7 +143,7 @@ test('rows and timers survive a lost disk, and a crash leaves all of a decision 
     ['one', 5],
     ['one', undefined],
   ])
-  // The row no longer exists, so its amount cannot be withdrawn twice.
+  // The row was used up, so its amount cannot be withdrawn twice.
   expect(() => ask('a', { amount: -1 }, { appendedAt: START + 3 })).toThrow('got no result')
 })
 
@@ -153,7 +156,7 @@ test('a decision that throws changes no row and does not stop the others', () =>
   expect(view('a')).toEqual({ balance: 0 })
 })
 
-test('the judged time never goes back within a partition, not even after a restart or a lost disk', () => {
+test('the judged time never goes back within a partition, even after a restart or a lost disk', () => {
   const { ask, driver } = opened()
   const at = (appendedAt: number, key = 'a') => ask(key, { amount: 1 }, { appendedAt }).at
   expect(at(START + 500)).toBe(START + 500)
@@ -176,7 +179,7 @@ test('the judged time outlives the remembered commands', () => {
   const first = START + 72 * 3_600_000
   expect(ask('a', { amount: 1 }, { appendedAt: first }).at).toBe(first)
   driver.advanceWallClock(1_000)
-  // Periodic scans forget commands that are older than 24 hours.
+  // After this, periodic scans have forgotten all commands, because they are older than 24 hours.
   driver.restart({ downMs: 200 * 3_600_000 })
   for (let walk = 0; walk < 3; walk++) driver.advanceWallClock(3_600_000)
   expect(ask('a', { amount: 1 }, { appendedAt: first - 1 }).at).toBe(first)

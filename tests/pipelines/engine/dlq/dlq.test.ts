@@ -14,7 +14,7 @@ import { numberTopic } from '../words.ts'
 const numbers = numberTopic('numbers', 2)
 const doubled = numberTopic('doubled', 1)
 
-/** Creates a topology that doubles numbers, and rejects those below `least`. */
+/** Creates a topology that doubles numbers and rejects numbers below `least`. */
 function doubling(least: number) {
   return topology('doubling', (t) => {
     t.source(numbers).process('double', { emits: [doubled] }, (value, ctx) => {
@@ -111,7 +111,7 @@ test('a record that fails again after a replay is not replayed in a loop', async
   expect(await replayDeadLetters(transport, 'doubling', { offsets, again: true })).toMatchObject({ replayed: 2 })
 })
 
-test('headers that a producer has chosen neither hide a dead letter nor change others', async () => {
+test('headers chosen by a producer neither hide a dead letter nor affect others', async () => {
   const { driver, transport } = withDeadLetters()
   const chosen = ['replayed=0 2 3', 'cut=value=1', 'topic=elsewhere', 'code=fine'].map((text) => {
     const [name, ...value] = text.split('=')
@@ -152,7 +152,7 @@ test('a truncated dead letter is shown as such and never replayed', async () => 
   expect(driver.broker.records('numbers')).toHaveLength(before)
 })
 
-test('a replay that is killed has replayed and noted all of a transaction, or nothing', async () => {
+test('a killed replay has replayed and noted a transaction as a whole, or not at all', async () => {
   const { driver, transport } = withDeadLetters()
   const before = driver.broker.records('numbers').length
   const dying = {

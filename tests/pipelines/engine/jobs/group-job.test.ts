@@ -50,7 +50,7 @@ function world() {
 
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 8_000, interval: 10 })
 
-/** Reports every order, as `<member> <order>`. */
+/** Returns the work of a turn: it reports each order as `<member> <order>`. */
 function clerk(member: string): (turn: Turn) => Promise<void> {
   return async (turn) => {
     while (!turn.signal.aborted) {
@@ -85,7 +85,7 @@ test('another process continues after the last completed request', async () => {
   await eventually(reported).toEqual(['a one', 'b two'])
 })
 
-test('a request that was not completed is done again by the next turn, and a failing turn is repeated', async () => {
+test('the next turn repeats a request that was not completed, and a failing turn is repeated', async () => {
   const { start, order, reported } = world()
   let attempts = 0
   order('one')
@@ -101,7 +101,7 @@ test('a request that was not completed is done again by the next turn, and a fai
   expect((runner.report() as { turns: number }).turns).toBeGreaterThanOrEqual(2)
 })
 
-test('a turn that has lost the job can publish nothing, complete nothing and confirm nothing', async () => {
+test('a turn that has lost the job can neither publish nor complete nor confirm anything', async () => {
   const { broker, start, order, reported } = world()
   let zombie: Turn | undefined
   let isOver = false
@@ -138,7 +138,7 @@ test('the signal of a turn fires when the process stops', async () => {
   expect(signal!.aborted).toBe(true)
 })
 
-test('a turn reads what earlier turns have published, the newest value of each key', async () => {
+test('a turn reads the newest value of each key that earlier turns have published', async () => {
   const { start, order, reported } = world()
   const first = start('a', async (turn) => {
     const request = await turn.nextRequest(1_000)
@@ -206,7 +206,7 @@ test('a turn finds all requests of a backlog without waiting for new ones', asyn
   const texts: string[] = []
   start('a', async (turn) => {
     while (!turn.signal.aborted) {
-      // The wait is longer than the time limit of this test.
+      // The poll timeout is longer than the time limit of this test.
       const request = await turn.nextRequest(60_000)
       if (request === undefined) continue
       texts.push(request.value.text)

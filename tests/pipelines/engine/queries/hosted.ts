@@ -14,7 +14,7 @@ interface HostOptions {
   readonly address?: string
 }
 
-/** Starts a host that runs the word count. Operators and other processes use its HTTP port. */
+/** Starts a host that runs the word count. Tests query it through its HTTP port, like operators and other processes. */
 export async function hosted(at: Bench, options: HostOptions = {}, tested = wordCount()) {
   const backend = memoryBackend()
   const host = await startHost(

@@ -11,7 +11,7 @@ import { bench, until } from '../harness.ts'
 import { lines, numberFormat, numberTopic, wordCount, wordCounts } from '../words.ts'
 import { hosted } from './hosted.ts'
 
-/** The store of `wordCount`, declared in the same way. */
+/** A declaration equal to that of the store in `wordCount`. */
 const totals = keyedStore('totals', { key: utf8, value: numberFormat })
 
 test('answers a key with its committed value, its position and the time up to which it is current', async () => {
@@ -20,7 +20,7 @@ test('answers a key with its committed value, its position and the time up to wh
   at.send(lines, 'ann', 'to be or not to be')
   await one.ready()
   await until(() => at.latest(wordCounts).get('be') === 2, 'counted')
-  // A reader of the output topic may be slightly ahead of the state, so the test polls.
+  // Polls, because a reader of the output topic may be slightly ahead of the state.
   await until(async () => (await one.get('/state/words/totals?key=be')).body.value === 2, 'the state is written')
   const { status, body } = await one.get('/state/words/totals?key=be')
   expect(status).toBe(200)
@@ -50,7 +50,7 @@ test('either of two workers finds a key, because a worker without the key names 
         owner = workers.find(({ base }) => answer.location?.startsWith(base))!
         expect(answer.body).toMatchObject({ error: 'elsewhere', worker: owner.base })
       }
-      // A reader of the output topic may be slightly ahead of the state, so the test polls.
+      // Polls, because a reader of the output topic may be slightly ahead of the state.
       await until(async () => {
         answer = await owner.get(`/state/words/totals?key=${word}`)
         return answer.status !== 404
@@ -79,7 +79,7 @@ test('uncommitted changes are never visible, and state and position are of the s
     const answer = await running.queries?.get(totals, 'ann')
     if (answer?.outcome !== 'answered') throw new Error(`it was ${answer?.outcome}`)
     const offset = answer.state.position.sources[0]?.offset ?? 0
-    // The total equals the position in the source, because every input record increments the total and the log has no
+    // The total must equal the position in the source, because every input record increments it and the log has no
     // control records.
     expect(answer.value ?? 0).toBe(offset)
     seen = answer.value ?? 0
@@ -164,7 +164,7 @@ test('gives typed answers for timers, windowed counters and numeric keys, and ac
   await expect(running.queries!.get(totals, 'k')).rejects.toMatchObject({ code: 'unknown_store' })
 })
 
-test('wrong queries are refused with their reason', async () => {
+test('invalid queries are refused with the reason', async () => {
   const at = bench()
   const { get, ready } = await hosted(at)
   await ready()
@@ -204,8 +204,7 @@ test('a partition without an owner is not ready', async () => {
   const at = bench()
   const one = await hosted(at)
   await one.ready()
-  // This member sorts before all other members, so it is assigned the first partitions, but it never starts to process
-  // them.
+  // This member gets the first partitions, because its id sorts before all others, but it never starts to process them.
   at.broker.groups.join('words', '! silent', ['lines', 'words-by-word-repartition'])
   await until(
     async () => (await one.get('/state/words/totals?key=a&partition=0')).body.error === 'not_ready',
@@ -226,7 +225,7 @@ test('queries require the token if one is set, and are otherwise accepted only f
   expect(await exposed.get(path)).toMatchObject({ status: 403, body: { error: 'queries_off' } })
 })
 
-test('a partition is not ready while the brokers do not say who owns it', async () => {
+test('a partition is not ready while the brokers do not report its owner', async () => {
   const at = bench()
   const one = await hosted(at)
   await one.ready()

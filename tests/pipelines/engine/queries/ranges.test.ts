@@ -9,7 +9,7 @@ import { bench, until } from '../harness.ts'
 import { lines, numberTopic, wordCount, wordCounts } from '../words.ts'
 import { hosted } from './hosted.ts'
 
-/** The JSON of a page. */
+/** The JSON form of a page. */
 interface Page {
   readonly partition: number
   readonly entries: readonly { key: string; key_hex: string; value: number }[]
@@ -42,7 +42,7 @@ test('a client that follows the pages gets each key of all partitions once, whic
   }
   const all = async (path: string) => (await listed(path)).keys.toSorted()
 
-  // A reader of the output topic may be slightly ahead of the state, so the test polls.
+  // Polls, because a reader of the output topic may be slightly ahead of the state.
   await expect.poll(() => all('/state/words/totals?limit=2')).toEqual(WORDS)
   const { keys, partitions, pages } = await listed('/state/words/totals?limit=2')
   expect(new Set(partitions)).toEqual(new Set([0, 1, 2]))
@@ -67,7 +67,7 @@ const BIG_BYTES = 300_000
 const values = () => keyedStore('values', { key: utf8, value: rawValue(utf8) })
 const timers = () => timerStore('timers', { key: utf8 })
 
-/** Stores a value of 300 kB and a timer per key. */
+/** Stores a value of 300 kB and a timer for each key. */
 const bigRows = topology('big-rows', (t) => {
   const [rows, due] = [values(), timers()]
   t.source(big).process('store', { stores: [rows, due] }, (time, ctx) => {
@@ -100,7 +100,7 @@ test('code gets typed pages; a page ends early if its rows are large', async () 
   ])
   expect(pages[1].entries[0].value).toHaveLength(BIG_BYTES)
 
-  // The rows by due time of a timer store, which follow its rows by key, are not part of any range.
+  // A timer store has rows by key, followed by rows by due time. Rows by due time must not be part of any range.
   const due = await running.queries!.scan(timers(), { partition: 0, gte: 'b', limit: 9 })
   if (due.outcome !== 'answered') throw new Error(due.outcome)
   expect(due.value.entries.map(({ key, value }) => [key, value])).toEqual([
@@ -135,7 +135,7 @@ test('a page contains only committed entries, and its entries and its position a
     if (answer.outcome !== 'answered') throw new Error(`it was ${answer.outcome}`)
     const written = answer.value.entries.map(({ value }) => value)
     const offset = answer.state.position.sources[0]?.offset ?? 0
-    // Each record writes its number, which equals its offset, to all keys.
+    // Each record writes its number to all keys, and the number equals its offset.
     expect(written).toEqual(offset === 0 ? [] : Array(3).fill(`${offset - 1}`))
     return offset > 500
   }, 'queries during processing')
@@ -161,7 +161,7 @@ const onlyTimers = topology('only-timers', (t) => {
   t.source(big).process('store', { stores: [due] }, (time, ctx) => due.schedule(ctx.key, time))
 })
 
-test('pages continue after keys that are longer than those that clients may ask for', async () => {
+test('pages continue after keys that are longer than clients may request', async () => {
   const at = bench()
   const { get, ready } = await hosted(at, {}, onlyTimers)
   await ready()

@@ -26,8 +26,8 @@ function badRecord(text: string): BadRecord {
 }
 
 /**
- * Wraps a transport so that its producers are fenced at their first commit. Like real fenced producers, they fail all
- * later calls.
+ * Wraps a transport so that its producers are fenced at their first commit. Like a real fenced producer, they then fail
+ * all calls.
  */
 function fencing(inner: Transport, failAbort: boolean): Transport {
   let made = 0
@@ -57,7 +57,7 @@ test.each([false, true])('a fenced producer is replaced (abort fails: %s)', asyn
   await deadLetters.close()
 })
 
-test('a dead letter of a topic that erases records has no value, and says so', async () => {
+test('a dead letter of a topic that erases records has no value, and its headers say so', async () => {
   const broker = memoryBroker()
   const sources = [{ name: 'notes', erases: true }]
   const deadLetters = kafkaDeadLetters(memoryTransport(broker), 'copier', sources, manualRuntime({ startAt: 0 }))

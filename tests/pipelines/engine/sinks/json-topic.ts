@@ -3,7 +3,7 @@ import { utf8 } from '../../../../schemas/keys.ts'
 import { rawValue } from '../../../../schemas/raw.ts'
 import type { Topic } from '../../../../schemas/topic.ts'
 
-/** Declares a topic with text keys and JSON values, for tests that need no schemas. */
+/** Declares a topic with text keys and JSON values, for tests without schemas. */
 export function jsonTopic<V>(name: string, partitions: number, config: Record<string, string> = {}): Topic<string, V> {
   return { name, key: utf8, value: rawValue(json as Codec<V>), partitions, config }
 }
@@ -16,7 +16,7 @@ const json: Codec<unknown> = {
     try {
       return JSON.parse(utf8.decode(buffer, start, end))
     } catch (error) {
-      throw new CodecError('the value is no JSON', { cause: error })
+      throw new CodecError('the value is not valid JSON', { cause: error })
     }
   },
 }

@@ -13,13 +13,13 @@ interface Held {
   readonly records: SinkRecord[]
 }
 
-/** Creates an in-memory target that stores its offsets as real targets do, and fails on demand. */
+/** Creates an in-memory target that stores its offsets, like a real target, and can be made to fail. */
 export function memoryTarget(limits: Partial<BatchLimits> = {}) {
   const partitions = new Map<string, Held>()
   const control = {
     /** While true, all writes fail. */
     down: false,
-    /** Number of future writes that are applied although the sink gets no answer. */
+    /** Number of upcoming writes that are applied but whose responses are lost. */
     loseAnswers: 0,
     /** A promise that every write of records awaits before it is applied. */
     gate: undefined as Promise<void> | undefined,
@@ -27,12 +27,9 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
     waiting: 0,
     batches: [] as SinkBatch[],
     opened: [] as string[],
-    /** The facts that the sink passed when it last opened each partition, keyed by the partition's key. */
+    /** The facts that the sink passed when it last opened each partition, keyed by partition. */
     facts: new Map<string, PartitionFacts>(),
-    /**
-     * Whether the last write to each partition reported that it reached the end of the log, keyed by the partition's
-     * key.
-     */
+    /** Whether the last write to each partition reached the end of the log, keyed by partition. */
     caughtUp: new Map<string, boolean>(),
   }
 
@@ -79,7 +76,7 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
     target,
     control,
     wipe: () => partitions.clear(),
-    /** Resets a partition to an older state, like a store that failed over to a stale replica. */
+    /** Resets a partition to an older state, like a store that has failed over to a stale replica. */
     goBack(key: string, next: number) {
       const held = partitions.get(key)!
       partitions.set(key, { next, records: held.records.filter((record) => record.offset < next) })

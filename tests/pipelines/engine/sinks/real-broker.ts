@@ -7,7 +7,7 @@ import { uniqueName } from '../../../stack/index.ts'
 
 export const silent = pino({ level: process.env.KAFKA_TEST_LOG ?? 'silent' })
 
-/** The records of this test: the key names an item, and the value is JSON. */
+/** A record to produce. Its value is encoded as JSON. */
 export interface ProducedRecord {
   readonly partition: number
   readonly key: string
@@ -22,7 +22,7 @@ export interface RealBroker {
   produce(topic: string, records: readonly ProducedRecord[]): Promise<void>
   /**
    * Initialises the producer again. This is necessary after a topic was deleted, because a producer does not continue
-   * below the offsets that it has written.
+   * at lower offsets than it has already written.
    */
   startOver(): Promise<void>
 }

@@ -26,8 +26,8 @@ const PROCESS = fileURLToPath(new URL('./view-sinks-process.ts', import.meta.url
 const DEADLINE_MS = 40_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 50 })
 /**
- * Longest time that counts as "at once". It is far below the session and request time-outs, but long enough for a busy
- * machine.
+ * Longest time that counts as immediately. It is far below the session and request time-outs, but long enough for a
+ * busy machine.
  */
 const AT_ONCE_MS = 4_000
 
@@ -173,7 +173,7 @@ test('a ClickHouse that hangs delays neither a view nor the hand-over of its par
   await eventually(() => counted(client)).toEqual({ rows: 100, offsets: 100 })
 })
 
-/** Starts a process of the earlier version, in which each sink was a member of a group with its own name. */
+/** Simulates a process of the earlier version, in which each sink joined a group with its own name. */
 async function formerVersion(kafka: RealBroker, sink: string, topic: string): Promise<GroupMember> {
   const member = kafka.transport.groupMember({ groupId: sink, memberId: randomUUID(), topics: [topic] })
   await member.join()
@@ -209,7 +209,7 @@ test('a table whose rows have expired continues from the offsets that the earlie
   expect(await counted(client)).toEqual({ rows: 0, offsets: 0 })
   await former.leave()
   await eventually(() => counted(client)).toEqual({ rows: 20, offsets: 20 })
-  // A process that starts next, of either version, must be able to continue from these offsets.
+  // The next process, of either version, must be able to continue from these offsets.
   const group = kafka.transport.memberlessGroup(`table-${topic}`)
   await eventually(async () => (await group.committed([{ topic, partition: 1 }])).get(`${topic}-1`)).toMatchObject({
     offset: 110,
@@ -229,7 +229,7 @@ test('an earlier version that starts later gets the partitions of a table, and n
   const former = await formerVersion(kafka, `table-${topic}`, topic)
   await kafka.produce(topic, events(100, 100))
   await eventually(() => sink.lanes().map(({ state }) => state)).toEqual(['opening', 'opening'])
-  // While the sink waits, the process of the earlier version inserts the rows of these records.
+  // The process of the earlier version inserts these rows while the sink waits.
   for (let partition = 0; partition < VIEW_PARTITIONS; partition++) {
     const rows = events(100, 100).flatMap(({ partition: of, value }, index) =>
       of === partition ? [{ offset: 50 + Math.floor(index / VIEW_PARTITIONS), row: { id: value.id, number: 0, at: value.at } }] : [],

@@ -13,12 +13,12 @@ import { memoryTarget } from './memory-target.ts'
 
 const PARTITIONS = 2
 /**
- * Grace period of a stopping sink. It is short, because some writes in these tests never end, and a stopping sink waits
- * for them.
+ * Grace period of a stopping sink. It is short because a stopping sink waits for its writes, and some writes in these
+ * tests never end.
  */
 const STOP_GRACE_MS = 200
 const runtime = systemRuntime()
-/** How long a test waits for a condition. The limit is generous, because a machine may be busy. */
+/** Time limit for a condition. It is generous, because the machine may be busy. */
 const DEADLINE_MS = 5_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 10 })
 
@@ -38,7 +38,7 @@ function groupIn(broker: MemoryBroker, memberId: string, groupId = 'shared', tra
   return sinkGroup({ groupId, memberId }, { transport, runtime })
 }
 
-/** Creates a sink of some topics in a group without starting it. */
+/** Creates a sink of some topics in a group, without starting it. */
 function sinkIn(group: SinkGroup, broker: MemoryBroker, name: string, topics: readonly string[], memory = memoryTarget()): Sink {
   const deps = { transport: memoryTransport(broker), registry: memoryRegistry(), target: memory.target, seat: group.seat(), runtime }
   return createSink({ name, topics: topics.map(topicOf), stopGraceMs: STOP_GRACE_MS }, deps)
@@ -57,7 +57,7 @@ const partitionsOf = (sink: Sink) =>
     .map(({ topic, partition }) => `${topic}-${partition}`)
     .sort()
 
-test('sinks of one process share one member, and each copies its own topics and commits under its own name', async () => {
+test('sinks of one process share a member, and each copies its own topics and commits under its own name', async () => {
   const { broker, append } = world('a', 'b')
   const group = groupIn(broker, 'one')
   const [ofA, ofB] = [memoryTarget(), memoryTarget()]
@@ -123,7 +123,7 @@ test('a store that never answers does not delay the hand-over of the partitions 
   start(viewThere, tableThere)
   await eventually(() => partitionsOf(viewThere)).toEqual(['a-1'])
   await eventually(() => viewThere.isReady).toBe(true)
-  // A partition with a write in flight is not moved.
+  // The partition with a write in flight has not moved.
   await eventually(() => table.lanes().map(({ state }) => state)).toContain('closing')
   expect(broker.groups.owned('tables', 'one')).toHaveLength(PARTITIONS)
   expect(tableThere.lanes()).toEqual([])
@@ -216,7 +216,7 @@ test('the member joins once, when all its sinks are ready', async () => {
   expect(joins).toEqual([['a', 'b']])
 })
 
-test('a sink whose store is unavailable delays the others only briefly, and gets its partitions when the store is back', async () => {
+test('a sink whose store is unavailable delays the others only briefly, and gets its partitions once the store is back', async () => {
   const { broker } = world('a', 'b')
   const group = groupIn(broker, 'one')
   const [first, late] = [sinkIn(group, broker, 'sink-a', ['a']), sinkIn(group, broker, 'sink-b', ['b'])]
@@ -227,7 +227,7 @@ test('a sink whose store is unavailable delays the others only briefly, and gets
   expect(partitionsOf(first)).toEqual(['a-0', 'a-1'])
 })
 
-/** Starts a process of the earlier version, in which each sink was a member of a group with its own name. */
+/** Simulates a process of the earlier version, in which each sink joined a group with its own name. */
 async function formerVersion(broker: MemoryBroker, sink: string, topic: string): Promise<GroupMember> {
   const member = memoryTransport(broker).groupMember({ groupId: sink, memberId: 'former', topics: [topic] })
   await member.join()
@@ -244,8 +244,7 @@ test('partitions that an earlier version owns stay with it, and are later taken 
   append('a', 0, 'left to the earlier version')
   const sink = sinkIn(groupIn(broker, 'one'), broker, 'sink-a', ['a'], memory)
   start(sink)
-  // In the meantime the sink counts as ready, because an upgrade may wait until the new process is ready before it
-  // stops the old process.
+  // Meanwhile, the sink counts as ready, because an upgrade may stop the old process only after the new one is ready.
   await eventually(() => sink.isReady).toBe(true)
   expect(memory.control.opened).toEqual([])
   await former.commit(new Map([['a-0', { topic: 'a', partition: 0, offset: 1, metadata: 'memory' }]]))
@@ -254,7 +253,7 @@ test('partitions that an earlier version owns stay with it, and are later taken 
   expect(memory.control.facts.get('a-0')?.committed).toEqual({ offset: 1, metadata: 'memory' })
 })
 
-test('an earlier version that starts beside a sink gets the partitions, and nothing is written twice', async () => {
+test('an earlier version that starts while a sink is running gets the partitions, and nothing is written twice', async () => {
   const { broker, append } = world('a')
   const memory = memoryTarget()
   const table = { ...memory, target: { ...memory.target, confirmsOwnership: true, probeEveryMs: undefined } }

@@ -54,7 +54,7 @@ function noteBytes(text: string, schemaId = 1): Buffer {
   return Buffer.from(out.buffer.subarray(0, out.length))
 }
 
-/** How long a test waits for a condition. The limit is generous, because a machine may be busy. */
+/** Time limit for a condition. It is generous, because the machine may be busy. */
 const DEADLINE_MS = 4_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 10 })
 
@@ -76,7 +76,7 @@ test('every record is copied once and in order, and the position is committed to
   ])
 })
 
-test('a sink has caught up with an empty topic at once', async () => {
+test('a sink has caught up with an empty topic immediately', async () => {
   const { run, control } = world()
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
@@ -88,7 +88,7 @@ test('a sink has caught up with an empty topic at once', async () => {
   )
 })
 
-test('only the batch that reaches the end of the log as of the start reports that it is caught up', async () => {
+test('a batch reports that the sink has caught up only if it reaches the end that the log had at the start', async () => {
   const { run, control, append } = world()
   append(0, 25)
   run()
@@ -101,7 +101,7 @@ test('only the batch that reaches the end of the log as of the start reports tha
   expect(flags).toEqual([false, false, true])
 })
 
-test('a target that has been away for long is complete only when it has reached the end of the log again', async () => {
+test('a target that was unavailable for long counts as complete only when it has reached the end of the log again', async () => {
   const { run, control, append } = world()
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
@@ -241,7 +241,7 @@ test('records that cannot be decoded go to the dead letters, and the others to t
     { code: 'undecodable_key', source: '3', bytes: noteBytes('bad key').length },
     { code: 'unknown_schema', source: '4', bytes: noteBytes('unknown schema').length },
   ])
-  // The sink counts records only after the target has stored them, so the test polls.
+  // Polls, because the sink counts records only after the target has stored them.
   await eventually(() => sink.metrics).toMatchObject({ applied: 2, badRecords: 4 })
 })
 
@@ -275,7 +275,7 @@ test('loads the schema of another writer, and if the registry is unavailable, th
   expect(sink.metrics.badRecords).toBe(0)
 })
 
-test('two sinks share the partitions, and a moved partition continues where it was', async () => {
+test('two sinks share the partitions, and a partition that moves continues at its position', async () => {
   const { broker, memory, append, run } = world()
   const texts = [append(0, 15), append(1, 15)]
   const one = run('one')
@@ -405,7 +405,7 @@ test('a sink that cannot join its group can be stopped', async () => {
   await running
 })
 
-test('a sink stops even if the brokers are unavailable and never answer its last commit', async () => {
+test('a sink stops even if the brokers are unavailable and never respond to its last commit', async () => {
   const { registry, memory, broker, append } = world()
   const transport = memoryTransport(broker)
   const left = Promise.withResolvers<void>()

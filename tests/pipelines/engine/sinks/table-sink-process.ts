@@ -1,7 +1,7 @@
 /**
- * A process with a table sink, which tests kill: `table-sink-process.ts <brokers> <clickhouse> <database> <topic>
- * <memberId> [insert]`. With `insert` it kills itself with -9 directly after that many inserts are stored, before it
- * commits any of them.
+ * A process with a table sink, for tests that kill it: `table-sink-process.ts <brokers> <clickhouse> <database> <topic>
+ * <memberId> [insert]`. With `insert`, it kills itself with SIGKILL directly after that many inserts are stored, before
+ * it commits any of them.
  */
 import { pino } from 'pino'
 import { kafkaTransport } from '../../../../kafka/client/index.ts'

@@ -26,8 +26,8 @@ const eventually = <T>(look: () => Promise<T>) => expect.poll(look, { timeout: D
 type Client = ReturnType<typeof connectSinkClickhouse>
 
 /**
- * Creates events around midnight at the end of a month, so that every batch switches between two partitions of the
- * table in both directions.
+ * Creates events around midnight at the end of a month, so that every batch alternates between two partitions of the
+ * table.
  */
 function events(from: number, count: number): { partition: number; key: string; value: Event }[] {
   return Array.from({ length: count }, (_, index) => {
@@ -39,7 +39,7 @@ function events(from: number, count: number): { partition: number; key: string; 
 }
 
 /**
- * Creates the table before the sink starts, and disables merges and ClickHouse's deduplication of inserts, because both
+ * Creates the table before the sink starts. Disables merges and ClickHouse's deduplication of inserts, because both
  * would hide duplicate rows.
  */
 async function makeTable(client: Client): Promise<void> {
@@ -48,7 +48,7 @@ async function makeTable(client: Client): Promise<void> {
   await client.command({ query: `ALTER TABLE events MODIFY SETTING ${merges}, non_replicated_deduplication_window = 0` })
 }
 
-/** Counts the rows that the table contains, including duplicates. */
+/** Counts the rows of the table: with duplicates, distinct, and by offset. */
 async function counted(client: Client): Promise<{ rows: number; distinct: number; offsets: number }> {
   const query = `SELECT toUInt32(count()) AS rows, toUInt32(uniqExact(id, number)) AS distinct, toUInt32(uniqExact(kafka_partition, kafka_offset)) AS offsets FROM events`
   const [found] = await rowsOf<{ rows: number; distinct: number; offsets: number }>(client, query)
@@ -90,7 +90,7 @@ test(
       return child
     }
 
-    // Kills the sink in the middle of a batch with rows of two partitions, and after whole batches.
+    // Kills the sink in the middle of a batch with rows for two partitions, and after complete batches.
     for (const dieAfter of [1, 2, 5]) {
       const [, signal] = await once(start(dieAfter), 'exit')
       expect(signal).toBe('SIGKILL')

@@ -11,7 +11,7 @@ const NOVEMBER = Date.UTC(2026, 10, 30)
 const DECEMBER = Date.UTC(2026, 11, 1)
 const partition = { topic: 'topic', partition: 2 }
 
-/** Creates an in-memory table. An insert that fails is either lost, or stored without an answer. */
+/** Creates an in-memory table. A failing insert is either lost, or stored without a response. */
 function memoryTable() {
   const inserts: number[][] = []
   const state = {
@@ -73,7 +73,7 @@ test("a batch is split at the table's partition borders, in offset order", async
   expect(inserts).toEqual([[1, 2, 2], [3], [4, 6]])
 })
 
-/** A table that receives the events as binary rows. */
+/** The events table, but with binary rows. */
 const { rowsOf: _, ...definition } = eventsTable
 const binaryEvents: BinaryTable<string, Event> = {
   ...definition,
@@ -88,7 +88,7 @@ const binaryEvents: BinaryTable<string, Event> = {
   },
 }
 
-test('binary rows are split and limited in the same way, and tombstones have none', async () => {
+test('binary rows are split and limited in the same way, and tombstones have no rows', async () => {
   const { store, inserts, state } = memoryTable()
   const target = await tableTarget({ table: binaryEvents, maxInsertRows: 3 }, store)
   const write = target.prepare(
@@ -109,7 +109,7 @@ test('binary rows are split and limited in the same way, and tombstones have non
   ])
 })
 
-/** A time in microseconds, which a table would read as one in the year 58,000. */
+/** A time in microseconds instead of milliseconds. A table would read it as a time in the year 58,000. */
 const IMPOSSIBLE = NOVEMBER * 1_000
 
 test.each([
@@ -151,7 +151,7 @@ test('a row that cannot be built leaves no bytes among binary rows', async () =>
   expect(bytes[0]).toBe(bytes[1])
 })
 
-test('a bug of a table stops the sink instead of making dead letters', async () => {
+test('a bug in a table stops the sink instead of creating dead letters', async () => {
   const rowsOf = () => {
     throw new TypeError('a bug')
   }
@@ -166,7 +166,7 @@ test('an insert has a limited number of rows, and the rows of one record stay to
   expect(inserts.map((offsets) => offsets.length)).toEqual([3, 4, 9])
 })
 
-test.each(['lost', 'unanswered'] as const)('an insert whose answer is %s is in the table once after the retry', async (fail) => {
+test.each(['lost', 'unanswered'] as const)('an insert that was %s is in the table once after the retry', async (fail) => {
   const { store, inserts, state } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   const write = target.prepare(batch(records([1, NOVEMBER], [2, DECEMBER], [3, DECEMBER])))
@@ -209,7 +209,7 @@ test('reading continues after the greatest offset in the table', async () => {
   expect(await target.open(partition, facts(50, { offset: 5, metadata: 'life 1' }))).toBe(9)
 })
 
-test('reading continues after the committed offset if rows have expired or records had none', async () => {
+test('reading continues after the committed offset if rows have expired or records had no rows', async () => {
   const { store, inserts } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   expect(target.commitMetadata).toBe('life 1')
@@ -226,7 +226,7 @@ test('offsets that were committed for an earlier table of the same name are igno
   expect(await target.open(partition, facts(50, { offset: 30, metadata: 'life 1' }))).toBeUndefined()
 })
 
-test('a sink stops and says what to do if its log ends before the position of the table', async () => {
+test('a sink stops and explains what to do if its log ends before the position of the table', async () => {
   const { store, inserts } = memoryTable()
   inserts.push([70])
   const target = await tableTarget({ table: eventsTable }, store)

@@ -1,6 +1,6 @@
 import { NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../../../../state/views/view.ts'
 
-/** Creates a view of the last value of each key, as in a compacted topic. */
+/** Creates a view of the last value of each key, like a compacted topic. */
 export function valuesView(name: string): View<string, string> {
   return {
     name,

@@ -1,4 +1,7 @@
-/** A process with a view sink, which tests kill: `view-sink-process.ts <brokers> <redis> <topic> <view> <memberId>`. */
+/**
+ * A process with a view sink, for tests that kill it: `view-sink-process.ts <brokers> <redis> <topic> <view>
+ * <memberId>`.
+ */
 import { pino } from 'pino'
 import { kafkaTransport } from '../../../../kafka/client/index.ts'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'

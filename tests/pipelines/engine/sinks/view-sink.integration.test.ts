@@ -128,7 +128,7 @@ test('a view of two topics is caught up only when both are', async () => {
   const other = await kafka.newTopic(PARTITIONS)
   await change()
   const topics = [jsonTopic<string>(topic, PARTITIONS), jsonTopic<string>(other, PARTITIONS)]
-  // This sink reads only one of the two topics, as if the sink of the other topic had not started yet.
+  // This sink reads only one of the two topics, as if the other topic's sink had not started yet.
   const target = viewTarget({ view: valuesView(view), topics }, { store: viewStore(redis), runtime: systemRuntime(silent) })
   const seat = loneSeat(kafka.transport, `view-${topic}`, randomUUID())
   const deps = { transport: kafka.transport, registry: memoryRegistry(), target, seat, runtime: systemRuntime(silent) }
@@ -168,7 +168,7 @@ test('a view that is ahead of its log belongs to another log, and is emptied and
   const first = runSink(kafka, server.address, view, [jsonTopic<string>(topic, PARTITIONS)])
   await eventually(contents).toEqual(expected)
   await first.stop()
-  // Simulates a broker that lost its disk: the topic has the same name and fewer records.
+  // Simulates a broker that has lost its disk: the topic has the same name but fewer records.
   for (let partition = 0; partition < PARTITIONS; partition++) {
     await redis.hset(`{${view}:${partition}}:positions`, topic, 1_000_000)
     await redis.set(`{${view}:${partition}}:value:stale`, 'from another log')

@@ -1,5 +1,5 @@
 /**
- * A process with the view sinks of one group, which tests kill: `view-sinks-process.ts <brokers> <redis> <group>
+ * A process with the view sinks of one group, for tests that kill it: `view-sinks-process.ts <brokers> <redis> <group>
  * <memberId> <topic>...`. Each view has the name of its topic.
  */
 import { kafkaTransport } from '../../../../kafka/client/index.ts'

@@ -24,7 +24,7 @@ interface ViewSinksOptions {
   readonly topics: readonly string[]
 }
 
-/** Creates view sinks that share one group member, as in a worker process, without starting them. */
+/** Creates view sinks that share one group member, as in a worker process. Does not start them. */
 export function viewSinks({ transport, redis, groupId, memberId, topics }: ViewSinksOptions): Sink[] {
   const group = sinkGroup({ groupId, memberId }, { transport, runtime })
   return topics.map((name) => {

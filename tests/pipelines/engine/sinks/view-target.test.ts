@@ -83,7 +83,7 @@ test('a batch is applied as operations, with its offset and all topics of the vi
   ])
 })
 
-test('a deletion sees what the view holds, including what the same batch wrote', async () => {
+test('a deletion sees the contents of the view, including what the same batch wrote', async () => {
   const seen: [key: number, held: string | null | undefined][] = []
   const key = (id: number) => `{things:3}:${id}`
   const deleting: View<number, string> = {
@@ -144,7 +144,7 @@ test('reading continues at the position of the view', async () => {
   expect(cleared).toEqual([])
 })
 
-test('an interrupted clearing is finished before the view fills', async () => {
+test('an interrupted clearing is completed before the view is filled', async () => {
   const { target, state, finished } = world()
   expect(await target.open(partition, facts)).toBeUndefined()
   expect(finished).toEqual(['things 3'])
@@ -188,7 +188,7 @@ test('a view of a compacted topic is rebuilt if it was not confirmed within the 
   usual.state.stored = { next: 5, at: NOW - 24 * HOUR_MS - 1 }
   expect(await usual.target.open(partition, facts)).toBeUndefined()
   expect(usual.cleared).toEqual(['things 3'])
-  // A view that contains the whole log has missed nothing.
+  // An old view that contains the whole log has missed nothing.
   usual.state.stored = { next: facts.end, at: NOW - 48 * HOUR_MS }
   expect(await usual.target.open(partition, facts)).toBe(facts.end)
 

@@ -21,7 +21,7 @@ function changelog(store: string) {
   return { store, topic: `${store}-changelog`, partition: 1, identityName: `id/${store}`, positionName: store, epochName: store }
 }
 
-/** Returns the metadata that the group stores when the leaders of the changelogs have these epochs. */
+/** Returns the commit metadata that is stored while the leaders of the changelogs have these epochs. */
 function committed(epochs: Readonly<Record<string, number>>, streamTime = 7) {
   const session = memoryBackend().session('test')
   for (const each of [FIRST, SECOND]) putLogIdentity(session, each, IDS.get(each.topic))
@@ -51,7 +51,7 @@ test('an unknown epoch and an unknown event time are left out', () => {
   expect(committed({}, -1).get('orders-1')?.metadata).toBe('')
 })
 
-test('the epoch of a deleted changelog says nothing about a new one of the same name', () => {
+test('the epoch of a deleted changelog does not apply to a new changelog with the same name', () => {
   const found = committed({ [FIRST.topic]: 4, [SECOND.topic]: 5 })
   expect(epochsFrom([PLACE], found, new Map([...IDS, [FIRST.topic, 'another id']]))).toEqual([
     [FIRST.topic, -1],
@@ -76,7 +76,7 @@ test('the metadata is composed when it is sent', () => {
   expect(offset.metadata).not.toBe(before)
 })
 
-test('metadata that brokers would refuse names no epochs', () => {
+test('metadata that would be too long for brokers contains no epochs', () => {
   const session = memoryBackend().session('test')
   const changelogs = Array.from({ length: 400 }, (_, at) => changelog(`store-${at}`))
   for (const each of changelogs) putLogIdentity(session, each, each.topic)

@@ -5,11 +5,11 @@ import { changelogCopy } from '../../../../pipelines/engine/state/copy-changelog
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 
 const changelog = { store: 'totals', topic: 'log', partition: 0, positionName: 'log', identityName: 'id', epochName: 'e' }
-/** Numbers of distinct keys: either few, or so many that hardly any key repeats. */
+/** Key numbers: from a range that is either very small, or so large that hardly any key repeats. */
 const keyNumber = fc.oneof(fc.nat(3), fc.nat(1_000_000))
 const record = fc.record({ key: keyNumber, value: fc.option(fc.string({ maxLength: 3 })) })
 
-test('the restored state equals the records applied in order, for any sizes of fetches', () => {
+test('the restored state equals that of applying the records in order, for fetches of any size', () => {
   fc.assert(
     fc.property(fc.array(record, { maxLength: 60 }), fc.integer({ min: 1, max: 20 }), (records, perFetch) => {
       const broker = memoryBroker()

@@ -8,12 +8,12 @@ function peer(memberId: string, topics: readonly string[], notice?: string): Gro
   return { memberId, topics, notice, address: undefined, partitions: [] }
 }
 
-test('members that subscribe to none of the sources are learners', () => {
+test('members that do not subscribe to any of the sources are learners', () => {
   const peers = [peer('a', ['lines', 'words']), peer('b', ['totals-changelog']), peer('c', ['words'])]
   expect(makeupOf(peers, SOURCES)).toEqual({ active: ['a', 'c'], learners: ['b'] })
 })
 
-test('learners become active in the order of their ids, and each prepares for its own turn', () => {
+test('learners become active in the order of their ids, and each prepares for the group as it will be then', () => {
   const makeup = { active: ['b', 'e'], learners: ['a', 'c', 'd'] }
   expect(nextMembers(makeup, 'b')).toEqual(['a', 'b', 'e'])
   expect(nextMembers(makeup, 'a')).toEqual(['a', 'b', 'e'])
@@ -21,7 +21,7 @@ test('learners become active in the order of their ids, and each prepares for it
   expect(nextMembers(makeup, 'd')).toEqual(['a', 'b', 'c', 'd', 'e'])
 })
 
-test('a notice holds for the members for which it was announced, and for no others', () => {
+test('a notice is valid only for the members for which it was announced', () => {
   const makeup = { active: ['a', 'b'], learners: ['c', 'd'] }
   const notice = copiesNotice(makeup)
   expect(copiesNotice({ active: ['a', 'b'], learners: ['c'] })).toBe(notice)
@@ -33,7 +33,7 @@ test('a notice holds for the members for which it was announced, and for no othe
     expect(copiesNotice(other)).not.toBe(notice)
 })
 
-test('only active workers that can announce something are waited for', () => {
+test('the group waits only for active workers that can announce something', () => {
   const makeup = { active: ['a', 'b', 'c', 'd'], learners: ['e'] }
   const notice = copiesNotice(makeup)
   const peers = [

@@ -10,7 +10,7 @@ const NOW = 1_800_000_000_000
 const HOUR_MS = 3_600_000
 const offset = fc.integer({ min: 0, max: 20 })
 
-test('a worker expects to read as much as its restore then reads', () => {
+test('the number of records that a worker expects to read equals the number that its restore reads', () => {
   const counting = wordCount()
   const place = taskPlace(counting.declare(), counting.subTopologies[1], 0)
   const [changelog] = place.changelogs

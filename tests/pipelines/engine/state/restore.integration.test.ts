@@ -9,9 +9,9 @@ import { testStack } from '../../../stack/index.ts'
 import { authorLines, exactCounts, type WordBench, wordBench } from '../worker/broker-bench.ts'
 
 const DAY_MS = 24 * 3_600_000
-/** Partition count of the changelog of the word count's second stage. */
+/** Number of partitions of the word count's second stage. */
 const WORD_PARTITIONS = 3
-/** Words of two different partitions. The test sends them only at the end. */
+/** Words from two different partitions. The test sends them only at the end. */
 const OLD_GHOST = 'ghost'
 const YOUNG_GHOST = ['phantom', 'spectre', 'wraith', 'shade'].find((word) => partitionOf(word) !== partitionOf(OLD_GHOST)) as string
 const GHOST_TOTAL = 41
@@ -26,7 +26,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** Runs a worker that counts the lines and stops gracefully. */
+/** Runs a worker until it has counted the lines, and stops it gracefully. */
 async function life(bench: WordBench, folder: string, lines: readonly [author: string, line: string][]): Promise<void> {
   const worker = bench.spawn({ folder: join(bench.folder.path, folder) })
   await worker.ready
@@ -36,7 +36,7 @@ async function life(bench: WordBench, folder: string, lines: readonly [author: s
   expect(await worker.exited).toBe(0)
 }
 
-test('when the group offsets are gone from the broker, those in RocksDB are used, without loss or duplicates', async () => {
+test('when the group offsets are missing on the broker, those in RocksDB are used, without loss or duplicates', async () => {
   const bench = await wordBench(brokers)
   await life(bench, 'state', authorLines(200, 1))
   const admin = new Admin({ clientId: 'test', bootstrapBrokers: [brokers] })
@@ -51,7 +51,7 @@ test('when the group offsets are gone from the broker, those in RocksDB are used
 })
 
 /**
- * Adds a row that the changelog does not contain, as after a missed tombstone, and sets the age of the partition's
+ * Adds rows that the changelog does not contain, as after missed tombstones, and sets the age of their partitions'
  * state.
  */
 async function hauntState(bench: WordBench, folder: string, ghosts: readonly { word: string; ageMs: number }[]): Promise<void> {

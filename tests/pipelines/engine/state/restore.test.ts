@@ -12,7 +12,7 @@ const DAY_MS = 24 * HOUR_MS
 const HALTED_POLL_MS = 5
 const CHANGELOG = 'words-totals-changelog'
 
-/** Creates a backend that counts the rows that are put into it. */
+/** Creates a backend that counts the rows written to it. */
 function counted(): { backend: StateBackend; rows: () => number } {
   const backend = memoryBackend()
   let rows = 0
@@ -41,7 +41,7 @@ function counted(): { backend: StateBackend; rows: () => number } {
   }
 }
 
-/** Wraps a transport and records the byte limit of each poll. @param asked receives the limits */
+/** Wraps a transport so that it records the byte limit of each poll. @param asked receives the limits */
 function pollsOf(transport: Transport, asked: (number | undefined)[]): Transport {
   return {
     ...transport,
@@ -99,7 +99,7 @@ test('a restart reads nothing that the state already contains', async () => {
   expect(rows()).toBe(before)
 })
 
-test('a worker that returns reads only what other workers have written in the meantime', async () => {
+test('a worker that returns reads only the records that other workers have written in the meantime', async () => {
   const at = bench()
   const { backend, rows } = counted()
   const first = await counting(at, backend)
@@ -118,7 +118,7 @@ test('a worker that returns reads only what other workers have written in the me
 })
 
 /**
- * Wraps a transport. Its answers are those of a broker whose changelogs have lost all records of the epoch in which the
+ * Wraps a transport so that it answers like a broker whose changelogs have lost all records from the epoch in which the
  * state was written.
  */
 function shortenedTransport(transport: Transport, asked: EpochQuery[]): Transport {
@@ -167,8 +167,8 @@ async function isLoadedAnew(writing: (() => number) | undefined, reading: (() =>
   const back = await counting(at, backend, reading)
   back.after(6)
   await until(() => back.words.status().ready, 'it runs')
-  // The restarted worker reads the whole changelog of each partition to which another worker has added a word, so it
-  // reads more records than the three added words. One partition has none of these words and is not read.
+  // Another worker has added three words. The restarted worker reads more than these three records, because it reads
+  // the whole changelogs of their partitions. The partition without any of these words is not read.
   expect(rows() - before).toBe(5)
   await back.count()
 }
@@ -178,7 +178,7 @@ test('state that is older than the retention of tombstones is restored from scra
 
 test('state that a clock far ahead has written at an unknown time is also restored from scratch', () => isLoadedAnew(inDays(2), undefined))
 
-test('a restore that ends half way does not make old state fresh, because it has not seen the tombstones at the end', async () => {
+test('a restore that is interrupted does not make old state fresh, because it has not seen the tombstones at the end', async () => {
   const at = bench()
   const { backend, rows } = counted()
   const first = await counting(at, backend)
@@ -259,7 +259,7 @@ test('state beyond the end of its changelog belongs to another log, and is resto
   const first = await counting(bench(), backend)
   for (let i = 0; i < 5; i++) await first.count()
   await first.words.stop()
-  // The worker uses the same folder with a broker that was set up again.
+  // The worker uses its old folder with a broker that was set up again.
   const other = bench()
   const elsewhere = await counting(other, memoryBackend())
   await elsewhere.count()
@@ -272,7 +272,7 @@ test('state beyond the end of its changelog belongs to another log, and is resto
   await moved.count()
 })
 
-test('a changelog that was deleted and filled again is another log, even if it is longer than the kept state', async () => {
+test('a changelog that was deleted and filled again counts as another log, even if it is longer than the kept state', async () => {
   const at = bench()
   const { backend, rows } = counted()
   const first = await counting(at, backend)
@@ -303,7 +303,7 @@ test('a restoring worker is not ready, reports its progress, and processes other
   at.send(lines, 'ann', 'words for every partition of the second stage')
   await first.count()
   await first.words.stop()
-  // A single poll does not return all of these records, so the restore takes several turns of the loop.
+  // One poll does not return all of these records, so the restore takes several turns of the loop.
   for (let i = 0; i < 30_000; i++)
     at.broker.append(CHANGELOG, 0, { timestamp: 1, key: Buffer.from(`k${i}`), value: Buffer.from('1'), headers: [] })
   const asked: (number | undefined)[] = []
@@ -316,14 +316,14 @@ test('a restoring worker is not ready, reports its progress, and processes other
   }, 'it runs')
   expect(seen?.ready).toBe(false)
   expect(seen?.tasks.some(({ state }) => state === 'RUNNING')).toBe(true)
-  // Polls are small while other tasks must commit, and large before and after that time.
+  // Polls are small while other tasks must commit, and large at other times.
   expect(asked.filter((bytes) => bytes !== undefined).every((bytes) => bytes <= 524_288)).toBe(true)
   expect(asked.some((bytes) => bytes !== undefined)).toBe(true)
   expect(asked[0]).toBeUndefined()
   await until(() => asked.at(-1) === undefined, 'polls without a limit')
 })
 
-test('a restore waits while the database is overloaded, and the tasks that run do not', async () => {
+test('a restore waits while the database is overloaded, but running tasks do not', async () => {
   const at = bench()
   const first = await at.worker(wordCount())
   at.send(lines, 'ann', 'a b c d e f')

@@ -7,7 +7,7 @@ import { systemRuntime } from '../../../../runtime/system.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import { until } from '../harness.ts'
 
-/** These tests run a standby copy whose changelog has lost records, so that its reader starts over. */
+/** In these tests, the changelog of a standby copy has lost records, so that the copy starts over. */
 
 const CHANGELOG = { store: 'totals', topic: 'log', partition: 0, positionName: 'log', identityName: 'id', epochName: 'epoch' }
 const KEY = partitionKey(CHANGELOG.topic, CHANGELOG.partition)
@@ -76,7 +76,7 @@ async function copying(polls: PartitionData[]) {
   return { copy: copies.copy(PLACE.id), rows: [...session.column('totals', 0).scan({})].map(([key]) => String(key)) }
 }
 
-test('a copy starts over although the log ends where it has ended before', async () => {
+test('a copy starts over even if the log ends at the same offset as before', async () => {
   const { copy, rows } = await copying([dataOf(['a', 'b']), dataOf(['c', 'd'], { wasReset: true })])
   expect(rows).toEqual(['c', 'd'])
   expect(copy).toMatchObject({ behind: 0, completeAt: expect.any(Number) })

@@ -14,13 +14,13 @@ import { lines, numberFormat, wordCount, wordCounts } from '../words.ts'
 
 const standing = wordCount('words', { lines, wordCounts }, { standby: 1 })
 const totals = keyedStore('totals', { key: utf8, value: numberFormat })
-/** The sub-topology that counts, and its partitions. */
+/** Ids of the tasks that count. */
 const COUNTING = ['1_0', '1_1', '1_2']
 
-/** Number of turns of a worker's loop within which copies would be complete. */
+/** Number of turns of a worker's loop in which copies would normally complete. */
 const TURNS = 50
 
-/** Returns how many changelog records each started task has restored, in order. */
+/** Creates a log that collects how many changelog records each started task has restored, in order. */
 function startLog(): { log: Log; starts: { task: string; restored: number }[]; events: string[] } {
   const starts: { task: string; restored: number }[] = []
   const events: string[] = []
@@ -36,8 +36,8 @@ function startLog(): { log: Log; starts: { task: string; restored: number }[]; e
 }
 
 /**
- * Wraps a transport. Its first fetcher, which belongs to the tasks, reads no changelog until `release` is called. Its
- * later fetchers, which belong to copies, return nothing until `beginCopies` is called.
+ * Wraps a transport. The first fetcher belongs to the tasks, and reads no changelog until `release` is called. The
+ * later fetchers belong to copies, and return nothing until `beginCopies` is called.
  */
 function lateRestores(transport: Transport): { transport: Transport; release(): void; beginCopies(): void } {
   const waiting: (() => void)[] = []
@@ -115,12 +115,12 @@ test('a copy answers queries on request, and reports its position', async () => 
       ['active', 0],
       ['standby', 0],
     ])
-    // Workers cache the owners of partitions briefly, so an answer may still name the owner before the rebalance.
+    // Workers cache the owners of partitions briefly, so a result may still name the owner from before the rebalance.
     await until(async () => (await ask(false)).some(({ outcome }) => outcome === 'other-worker'), `the owner of ${key} is known`)
     const outcomes = (await ask(false)).map(({ outcome }) => outcome)
     expect(outcomes.sort()).toEqual(['answered', 'other-worker'])
     const other = (await ask(false)).find((answer) => answer.outcome === 'other-worker')
-    // The answer lists no other standby, because the worker that was asked has the only copy.
+    // The result lists no other standby, because the queried worker has the only copy.
     expect(other).toMatchObject({ address: expect.stringMatching(/^http:/), standbys: [] })
   }
 })
@@ -226,7 +226,7 @@ test('a copy does not count as state with a known input position, so the worker 
   await expect(third.done).rejects.toThrow('the input position that belongs to it is unknown')
 })
 
-/** A worker slot. Its folder and its place in the group remain when a process ends. */
+/** A worker slot. Its folder and its place in the group remain when its process ends. */
 interface Slot {
   readonly identity: MemberIdentity
   readonly backend: StateBackend

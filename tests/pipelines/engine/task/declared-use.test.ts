@@ -17,7 +17,9 @@ interface Declared {
   readonly emits?: readonly (typeof output)[]
 }
 
-/** Adds a node of each kind that runs the author's code. The node runs `use` and declares `declared`. */
+/**
+ * Functions that add a node, one for each kind of node with custom code. The node runs `use` and declares `declared`.
+ */
 const NODES: Readonly<Record<string, (stream: Stream<string, string>, declared: Declared, use: Use) => void>> = {
   process: (stream, declared, use) => stream.process('node', declared, (_line, ctx) => use(ctx)),
   'wall tick': (stream, declared, use) => stream.tick('node', { everyMs: SECOND_MS, clock: 'wall', ...declared }, (_now, ctx) => use(ctx)),
@@ -29,8 +31,8 @@ const NODES: Readonly<Record<string, (stream: Stream<string, string>, declared: 
 }
 
 /**
- * Creates a topology in which `other` declares the store that `node` uses. The store is therefore open, and only its
- * use by `node` may be an error.
+ * Creates a topology in which another node also declares the store, so that the store exists even if `node` does not
+ * declare it.
  */
 function withNode(
   kind: string,
@@ -125,7 +127,7 @@ test('a store that no node declares is refused at its first use', () => {
   )
 })
 
-test('a test can read every store between calls of the driver, even after a use was rejected', () => {
+test('a test can read every store between calls to the driver, even after a use was rejected', () => {
   const driver = testDriver(
     withNode(
       'process',

@@ -25,16 +25,17 @@ const notes = textTopic('notes', 1)
 /** A string that cannot be encoded in UTF-8. */
 const LONE_SURROGATE = '\ud800'
 
-/** Values for which the processor `add` fails after it has changed its state and emitted records. */
+/** Values on which the processor `add` fails after it has changed its state and emitted records. */
 const BUG = 99
 const TOO_LARGE = 98
 const NOT_ENCODABLE = 97
-/** Values that fail before `add` changes anything. */
+/** Values on which it fails before it changes anything. */
 const REJECTED = 96
 const UNREADABLE_KEY = 95
 
 /**
- * Adds up numbers per key in a store, a timer and an output, and over all records in a variable of the build function.
+ * Creates a topology that adds up numbers: per key in a store, a timer and an output, and over all records in a
+ * variable of the build function.
  */
 function adding(onError?: OnError, options: SourceOptions<string, number> = {}) {
   return topology('adding', (t) => {
@@ -110,13 +111,16 @@ const FAILURES = [
   },
 ] as const
 
-test.each(FAILURES)('if $what, the worker stops by default and names the place of the record', ({ value, message }) => {
-  const driver = testDriver(adding())
-  driver.pipe(orders, 'a', 1, { partition: 1 })
-  const fail = () => driver.pipe(orders, 'a', value, { partition: 1 })
-  expect(fail).toThrow(/^adding\/add failed at orders-1 offset 1: /)
-  expect(fail).toThrow(message)
-})
+test.each(FAILURES)(
+  'if $what, the worker stops by default and names the topic, partition and offset of the record',
+  ({ value, message }) => {
+    const driver = testDriver(adding())
+    driver.pipe(orders, 'a', 1, { partition: 1 })
+    const fail = () => driver.pipe(orders, 'a', value, { partition: 1 })
+    expect(fail).toThrow(/^adding\/add failed at orders-1 offset 1: /)
+    expect(fail).toThrow(message)
+  },
+)
 
 test.each(FAILURES.flatMap((failure) => (['drop', 'dead-letter'] as const).map((handling) => ({ ...failure, handling }))))(
   'policy $handling: if $what, nothing of the record remains, and the others are processed once',
@@ -150,7 +154,7 @@ test.each(FAILURES.flatMap((failure) => (['drop', 'dead-letter'] as const).map((
   },
 )
 
-test('several failing records of one commit, next to each other and in several partitions, are all skipped', () => {
+test('several failing records in one commit are all skipped, even adjacent ones and in several partitions', () => {
   const driver = testDriver(adding({ process: 'dead-letter', produce: 'dead-letter' }), { commit: 'manual' })
   for (const partition of [0, 1])
     for (const value of [BUG, BUG, 1, TOO_LARGE, UNREADABLE_KEY, 2, NOT_ENCODABLE, 3, BUG])
@@ -233,7 +237,7 @@ test('each source has its own policies', () => {
   expect(() => driver.pipe(refunds, 'a', BUG)).toThrow('adding/refund failed at refunds-')
 })
 
-test('a key that the store cannot encode belongs to the record that uses it, not to the others of its slice', () => {
+test('a key that the store cannot encode makes only the record that uses it fail, not the others in its slice', () => {
   const keyed = topology('keyed', (t) => {
     const sums = keyedStore('sums', { key: utf8, value: numberFormat })
     const keyOf = (value: number, key: string) => (value === BUG ? LONE_SURROGATE : key)
@@ -318,7 +322,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed'] as const)(
   },
 )
 
-test('another version of the topology gets a record that only failed, but not one whose skipping was committed', () => {
+test('another version of the topology retries a record that only failed, but not one that was skipped in a committed transaction', () => {
   const driver = testDriver(adding({ process: 'drop' }))
   driver.pipe(orders, 'a', BUG)
   driver.restart({ topology: adding() })
@@ -388,7 +392,7 @@ test('for any order of good and failing records, commits and crashes, the output
   )
 })
 
-test('failures and skipped records are logged at once, and then every 10 s with the number of those left out', () => {
+test('failures and skipped records are logged immediately, and then every 10 s with the number of omitted lines', () => {
   const events: [string, Record<string, unknown>][] = []
   const record = (fields: object, event: string) => void events.push([event, fields as Record<string, unknown>])
   const runtime = manualRuntime({ log: { debug: record, info: record, warn: record, error: record } })
@@ -400,7 +404,7 @@ test('failures and skipped records are logged at once, and then every 10 s with 
     const place = { topic, partition: 0, offset }
     const fault = { stage: 'process', code: 'process_failed', message: 'a bug', processor: 'add' } as const
     failed.add(new RecordFailure('adding/add failed', place, fault, cause))
-    // The second call repeats the failure, because the engine processes a record twice when another record of its batch
+    // Each failure is reported twice, because the engine processes a record again when another record in its batch
     // fails.
     for (let i = 0; i < 2; i++) failed.skipped(place, fault, 'drop')
   }

@@ -14,8 +14,8 @@ const balances = numberTopic('balances', 2)
 const grand = numberTopic('grand', 1)
 
 /**
- * Joins two sources into a balance per shop, and drops a shop with a balance of 0. Aggregates changes until the commit,
- * emits them, and sums them over all shops.
+ * Joins two sources into a balance per shop, and deletes shops with a balance of 0. Aggregates changes until the
+ * commit, emits them, and sums them over all shops.
  */
 const ledger = topology('ledger', (t) => {
   const changes = t.repartition('changes', { key: utf8, value: numberFormat, partitions: 1 })

@@ -31,7 +31,7 @@ function recordedOutputs() {
   return { emitted, outputs: taskOutputs(producer, codecs, counts) }
 }
 
-test('records with equal keys in succession get the bytes and the partition of their key', () => {
+test('successive records with equal keys get the right key bytes and partition', () => {
   const keys = fc.constantFrom('a', 'b', 'a long key')
   const step = fc.record({ topic: fc.constantFrom(first, second), key: keys, by: fc.option(keys, { nil: undefined }), asks: fc.boolean() })
   fc.assert(

@@ -40,7 +40,7 @@ function emptyQueue(): RecordQueue {
   return new RecordQueue(stream, { source: 0, partition: 0, ...codecs, seesMarkers: false, isMissing: () => false, failed: new Map() })
 }
 
-test('a slice ends with the record that reaches its bytes, and has at least one', () => {
+test('a slice ends with the record that reaches its byte limit, and has at least one record', () => {
   const queue = emptyQueue()
   const end = { nextOffset: 2 * RECORDS, highWatermark: 2 * RECORDS, lastStableOffset: 2 * RECORDS, fetchedAt: 0 }
   queue.push({ topic: lines.name, partition: 0, chunks: [chunk(0, 100), chunk(RECORDS, 100)], ...end })

@@ -13,7 +13,7 @@ import { batchOf, textRecord } from '../../../kafka/record-batch/batch-fixtures.
 import { numberFormat, numberTopic, textTopic } from '../words.ts'
 
 const MIB = 1_048_576
-/** A topic whose records may be larger than the records of the dead-letter topic. */
+/** A topic that accepts larger records than the dead-letter topic. */
 const numbers = { ...numberTopic('numbers', 1), config: { 'max.message.bytes': String(16 * MIB) } }
 const lateNumbers = numberTopic('late-numbers', 1)
 const doubled = numberTopic('doubled', 1)
@@ -35,7 +35,7 @@ function doubling(onError?: OnError, lateOutput = lateNumbers) {
 const header = (record: { headers: readonly { key: string; value: Buffer | null }[] }, key: string) =>
   record.headers.find((each) => each.key === key)?.value?.toString()
 
-test('the retention of a dead letter begins when it is written, however old its record is', () => {
+test('the retention of a dead letter begins when it is written, regardless of the age of its record', () => {
   const now = Date.UTC(2026, 0, 1)
   const driver = testDriver(doubling(), { startAt: now })
   driver.pipe(numbers, 'a', 13, { timestamp: 1_000 })
@@ -183,7 +183,7 @@ test('the source specifies whether tombstones are delivered or dropped', () => {
   expect(second.metrics.dropped).toEqual(new Map([['tombstone', 1]]))
 })
 
-test('a schema that the registry does not have causes a dead letter', () => {
+test('a schema that is missing in the registry leads to a dead letter', () => {
   const codec: Codec<number> = {
     encode() {},
     decode() {
@@ -240,8 +240,7 @@ test('a processor that emits endlessly stops the worker before its memory is exh
 })
 
 /**
- * Returns fetched records 0 to 3 of `numbers`. Records 1 and 2 are in a batch that is too large when it is
- * decompressed.
+ * Returns the fetched records 0 to 3 of `numbers`. Records 1 and 2 are in a batch that is too large when decompressed.
  */
 function fetchedBomb() {
   const number = (value: string) => ({ ...textRecord(value), key: Buffer.from('k') })
@@ -324,7 +323,7 @@ test('a batch of two sources that exceeds the cache decodes each value once', ()
   expect(decoded).toBe(500)
 })
 
-test('the clock is read after each record that holds as much as many others', () => {
+test('the clock is read after each record that is as large as many ordinary records', () => {
   let seen = 0
   const text = textTopic('text')
   const counting = topology('counting', (t) => {

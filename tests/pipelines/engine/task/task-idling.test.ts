@@ -11,14 +11,14 @@ const read: IdlingSource = { queuedRecords: 0, position: 7, readableEnd: 7, fetc
 const behind: IdlingSource = { queuedRecords: 0, position: 6, readableEnd: 7, fetchedAt: NOW }
 const unknown: IdlingSource = { queuedRecords: 0, position: 0, readableEnd: 0, fetchedAt: undefined }
 
-test('a task waits for a source with records in the broker, or about which nothing is known', () => {
+test('a task waits for a source if the broker has more records of it, or if this is unknown', () => {
   expect(taskIdling([filled, behind], 0).until(NOW)).toBe(Infinity)
   expect(taskIdling([filled, unknown], 0).until(NOW)).toBe(Infinity)
   expect(taskIdling([filled, read], 0).until(NOW)).toBeLessThan(NOW)
   expect(taskIdling([filled, filled], 0).until(NOW)).toBeLessThan(NOW)
 })
 
-test('with -1 a task never waits, and neither does one with a single source', () => {
+test('with -1, a task never waits, and a task with a single source never waits either', () => {
   expect(taskIdling([filled, behind], -1).until(NOW)).toBeLessThan(NOW)
   expect(taskIdling([unknown], 100).until(NOW)).toBeLessThan(NOW)
 })
@@ -32,7 +32,7 @@ test('with a positive limit a task also waits at the end of a source, again afte
   expect(idling.until(NOW + 70)).toBeLessThan(NOW)
   source.queuedRecords = 0
   expect(idling.until(NOW + 80)).toBe(NOW + 180)
-  // The clock is set back.
+  // Simulates a clock that is set back.
   expect(idling.until(NOW - 5_000)).toBe(NOW - 4_900)
 })
 
@@ -57,7 +57,7 @@ test('a worker whose task must not idle processes the orders at once', async () 
   expect(all(bills)[0].value).toBe(-1)
 })
 
-test('a worker with a positive limit processes records after it although the other source stays silent', async () => {
+test('a worker with a positive limit processes records once the limit has passed, even if the other source stays silent', async () => {
   const { worker, send, all } = bench()
   const { flow, orders, bills } = billing(50)
   await worker(flow)

@@ -28,7 +28,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
   },
 )
 
-test('a topology that endlessly feeds itself is reported', () => {
+test('a topology that feeds itself endlessly is reported', () => {
   const echo = topology('echo', (t) => {
     t.source(lines).process('repeat', { emits: [lines] }, (line, ctx) => ctx.emit(lines, ctx.key, line))
   })

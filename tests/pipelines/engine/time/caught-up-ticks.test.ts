@@ -31,7 +31,7 @@ test('a caught-up tick fires while the input is silent', () => {
   expect(told(driver)).toEqual(['00:01 1', '00:02 1'])
 })
 
-test('a caught-up tick waits for the records in the source, and of several missed ones only the last fires', () => {
+test('a caught-up tick waits for the records in the source, and of several missed ticks only the last one fires', () => {
   const driver = driverOf('record')
   driver.pipe(lines, 'ann', 'to be')
   driver.advanceWallClock(EVERY_MS)
@@ -56,7 +56,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
     driver.restart()
     driver.settle()
     driver.advanceWallClock(EVERY_MS)
-    // After a restart, the last time may be published again, with the same value.
+    // Duplicates are removed, because the last time may be published again after a restart, with the same value.
     expect([...new Set(told(driver))]).toEqual(['00:01 1', '00:02 1'])
   },
 )

@@ -12,7 +12,7 @@ const sales = numberTopic('sales', 1)
 const perMinute = numberTopic('per-minute', 1)
 const minute = (time: number) => new Date(time).toISOString().slice(11, 16)
 
-/** Sums the sales of every minute and emits the sum when event time has passed that minute. */
+/** Sums the sales of every minute, and emits the sum once event time has passed the minute. */
 const minutes = topology('minutes', (t) => {
   const sums = keyedStore('sums', { key: utf8, value: numberFormat })
   t.source(sales)
@@ -44,7 +44,7 @@ test('event time ticks when a record passes a multiple of the period, and the ti
   expect(closed()).toEqual(['12:00 3 at 60000'])
 })
 
-test('if several multiples are passed at once, only the last one ticks', () => {
+test('if event time passes several multiples at once, only the last one ticks', () => {
   const { sell, closed } = closing()
   sell(0, 1)
   sell(5 * MINUTE_MS, 2)
@@ -82,7 +82,7 @@ test('wall ticks run at multiples of their period while the input is silent', ()
   ])
 })
 
-test('an aggregate that `beforeCommit` emits belongs to that commit only', () => {
+test('an aggregate that `beforeCommit` emits is part of that commit only', () => {
   const totals = numberTopic('totals', 1)
   const adding = topology('adding', (t) => {
     let sum = 0

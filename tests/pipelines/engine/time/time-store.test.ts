@@ -14,7 +14,7 @@ beforeEach(() => {
   store = openStore(timeStore(STORE), backend)
 })
 
-/** Returns the state that a worker would restore if it started now. */
+/** Returns the state that a worker would have if it started now. */
 function restored(): Record<string, number> {
   const again = openStore(timeStore(STORE), backend)
   return Object.fromEntries([...again.keys()].map((key) => [key, again.get(key) as number]))

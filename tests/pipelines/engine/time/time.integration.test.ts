@@ -11,7 +11,7 @@ import { ELECTION_DELAY_MS, publishedTimes, undercounted } from '../worker/elect
 
 const PARTITIONS = 2
 const CANDIDATES = 5
-/** Maximum time between the timestamps of the sender's records and the end of their transaction. */
+/** Maximum time from the timestamps of the sender's records to the end of their transaction. */
 const SEND_MS = 200
 
 let brokers: string
@@ -20,7 +20,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** Repeatedly sends one vote per candidate, and commits each batch before it creates the next. */
+/** Starts to send one vote per candidate repeatedly. Each batch is committed before the next is created. */
 async function campaign() {
   const transport = await connected(brokers)
   const [topology, input, output] = ['election', 'votes', 'results'].map((name) => uniqueName(name))
@@ -40,7 +40,7 @@ async function campaign() {
       }
       await producer.commit(new Map(), undefined)
       count += CANDIDATES
-      // A record counts as sent before a time only if it was in the log at that time.
+      // Notes the time only now, because a record counts as sent before a time only if it was in the log by then.
       sent.push({ time: Date.now() + ELECTION_DELAY_MS, count })
       await delay(5)
     }

@@ -20,9 +20,9 @@ const votes = numberTopic('votes', SOURCE_PARTITIONS)
 const results = numberTopic('results', 1)
 
 /**
- * Stage 1 aggregates votes per candidate until each commit, stage 2 sums them, and stage 3 publishes every minute's
- * total per candidate.
- * @param thinBehindMs the setting of stage 2
+ * Creates a topology with three stages: the first aggregates votes per candidate until each commit, the second sums
+ * them, and the third publishes the total per candidate every minute.
+ * @param thinBehindMs the setting for the second stage
  */
 const electionThatThins = (thinBehindMs: number | undefined) =>
   topology('election', (t) => {
@@ -58,13 +58,13 @@ const electionThatThins = (thinBehindMs: number | undefined) =>
   })
 const election = electionThatThins(undefined)
 
-/** Returns a key whose records belong to the partition. */
+/** Returns a key that is assigned to the partition. */
 function voterOf(partition: number, partitions: number): string {
   const names = Array.from({ length: 20 }, (_, i) => `voter-${i}`)
   return names.find((name) => partitionFor(Buffer.from(name), partitions) === partition)!
 }
 
-/** Creates a driver that has already published the last time before the driver's start. */
+/** Creates a driver that has already published the last time that was due before its start. */
 function running(commit: 'record' | 'manual' = 'record', tested = election) {
   const driver = testDriver(tested, { startAt: START + DELAY_MS, commit })
   driver.settle()
@@ -73,7 +73,7 @@ function running(commit: 'record' | 'manual' = 'record', tested = election) {
 }
 const published = (driver: TestDriver) => driver.read(results).map(({ key, value }) => `${key} ${value}`)
 
-test('a time passes through all stages once its input is processed, even if the input is silent', () => {
+test('a time passes through all stages once the input before it is processed, even if the input is silent', () => {
   const driver = running()
   for (const candidate of ['ann', 'bob', 'ann', 'cem']) driver.pipe(votes, candidate, 1)
   expect(published(driver)).toEqual([])
@@ -99,7 +99,7 @@ test('every time is published once, and the state of the gate survives restarts'
   expect(published(driver)).toEqual(['12:02 ann 1'])
 })
 
-test('after a stop only the latest time is published, with the whole backlog in it', () => {
+test('after a stop, only the latest time is published, and it includes the whole backlog', () => {
   const driver = running('manual')
   driver.advanceWallClock(MINUTE_MS)
   driver.settle()
@@ -150,7 +150,7 @@ function gate(stages: readonly string[], forwarding: readonly string[] = [], wit
 
 const minute = (number: number) => START + number * MINUTE_MS
 
-/** Runs the second stage of a topology alone. The test writes each record that the first stage would emit. */
+/** Runs only the second stage of a topology. The test writes the records that the first stage would emit. */
 function secondStage(tested: typeof election) {
   const driver = running('manual', tested)
   const counts = 'election-counts-repartition'
@@ -168,12 +168,12 @@ function secondStage(tested: typeof election) {
   return { driver, ann, bob, vote, mark, markAll }
 }
 
-test('a time that one partition of the previous stage has skipped is not published with the others alone', () => {
+test('a time that one partition of the previous stage has skipped is not published without that partition', () => {
   const { driver, ann, bob, vote, mark } = secondStage(election)
   vote(0, ann)
   vote(1, bob)
-  // The third partition of the previous stage was down at minute 1. For minute 2, two workers send markers
-  // concurrently, so partitions 0 and 1 receive them in different orders.
+  // The third upstream partition was down at minute 1. At minute 2, two workers send markers concurrently, so
+  // partitions 0 and 1 receive the markers in different orders.
   for (const partition of [0, 1]) for (const upstream of [0, 1]) mark(partition, upstream, minute(1))
   for (const upstream of [0, 1, 2]) mark(0, upstream, minute(2))
   for (const upstream of [2, 1, 0]) mark(1, upstream, minute(2))
@@ -190,7 +190,7 @@ test('a stage that is behind skips times and includes their records in the next 
       markAll(partition, minute(number))
     }
   }
-  // Partition 0 closes each time when it is due. Partition 1 closes the same times only at 12:10, minutes later.
+  // Partition 0 closes each time when it is due. Partition 1 closes the same times only at 12:10.
   nineMinutes(0, ann)
   driver.settle()
   driver.restart({ downMs: 10 * MINUTE_MS })
@@ -213,7 +213,7 @@ test('without thinning, a stage closes every time, however late', () => {
   expect(published(driver).slice(0, 3)).toEqual([`12:01 ${ann} 1`, `12:02 ${ann} 1`, `12:03 ${ann} 1`])
 })
 
-test('times that are closed at a greater lag are a subset of those closed at a smaller lag', () => {
+test('the times that are closed with a greater lag are a subset of those closed with a smaller lag', () => {
   const lag = fc.integer({ min: -MINUTE_MS, max: 3_600_000 })
   fc.assert(
     fc.property(fc.nat(10_000), lag, lag, (number, a, b) => {
@@ -227,7 +227,7 @@ test('times that are closed at a greater lag are a subset of those closed at a s
   )
 })
 
-test('a time of a stage that forwards times is due only when all its partitions have closed that same time', () => {
+test('a time from a stage that forwards times is due only when all of its partitions have closed the same time', () => {
   const { accept, due, close } = gate(['counts'], ['counts'])
   accept('counts', 0, 2, 100)
   accept('counts', 1, 2, 100)
@@ -235,7 +235,7 @@ test('a time of a stage that forwards times is due only when all its partitions 
   close(100)
   accept('counts', 0, 2, 300)
   accept('counts', 1, 2, 200)
-  // Repeated by a task that was restarted.
+  // A restarted task repeats its marker.
   accept('counts', 1, 2, 200)
   expect(due()).toBeUndefined()
   accept('counts', 1, 2, 300)
@@ -320,7 +320,7 @@ test('a partition whose clock was briefly an hour ahead is waited for again once
   expect(due()).toBe(minute(4))
 })
 
-test('if all clocks were ahead, no time is closed twice, and the next one is the first after that', () => {
+test('if all clocks were ahead, no time is closed twice, and the next closed time is the first one after that', () => {
   const { accept, due, close } = gate(['votes'])
   accept('votes', 0, 1, minute(61))
   expect(due()).toBe(minute(61))
@@ -379,7 +379,7 @@ test('a first stage marks a time when it has processed everything that a fetch a
   expect(mark.ready([{ position: 70 }])).toBe(200)
 })
 
-test('while a backlog is processed its target does not move, so that the time is reached', () => {
+test('the target does not move while a backlog is processed, so that the time is reached', () => {
   const mark = timeMark(100, 0, 1)
   mark.observe(0, 100, 1_000, 100)
   for (let time = 200; time < 1_000; time += 100) mark.observe(0, time, time * 100, time)
@@ -399,7 +399,7 @@ test('with several sources, each source needs a separate fetch after the time', 
   expect(mark.ready([{ position: 5 }, { position: 8 }])).toBe(100)
 })
 
-test('a first stage reports from when on it needs fresh high watermarks, even without input', () => {
+test('a first stage reports the time from which it needs fresh high watermarks, even without input', () => {
   const mark = timeMark(100, 10, 2)
   expect(mark.asksFrom).toBe(-Infinity)
   mark.observe(0, 205, 5, 205)
@@ -415,12 +415,12 @@ test('a first stage reports from when on it needs fresh high watermarks, even wi
   expect(mark.asksFrom).toBe(210)
 })
 
-test('a marker is readable in a console consumer', () => {
+test('a marker is readable text in a console consumer', () => {
   const [header] = timeMarkerHeaders({ stage: 'votes', partition: 1, partitions: 3, time: START })
   expect(`${header.key}: ${header.value}`).toBe(`millrace-time: ${START} 1/3 votes`)
 })
 
-test('after the clock is set back by an hour, the pending time and later ones are still sent', () => {
+test('after the clock was set back by an hour, the pending time and later times are still sent', () => {
   const hour = 3_600_000
   const mark = timeMark(100, 0, 2)
   mark.observe(0, 10 * hour, 5, 10 * hour)
@@ -446,7 +446,7 @@ test('a clock that was briefly ahead, by any amount, confirms no time that has n
   mark.observe(0, 21_000, 5, 21_000)
   expect(mark.ready([{ position: 5 }])).toBe(21_000)
   mark.sent()
-  // The request was sent while the clock was ahead. It was answered after the clock had been corrected.
+  // The request was sent while the clock was ahead. The response arrived after the clock had been corrected.
   mark.observe(0, 21_050, 6, 1_070)
   expect(mark.ready([{ position: 6 }])).toBeUndefined()
   mark.observe(0, 1_110, 7, 1_111)

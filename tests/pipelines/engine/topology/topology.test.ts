@@ -32,7 +32,7 @@ test('streams that share a store are one sub-topology, even through a third stre
   expect(joined.subTopologies.map(({ sources }) => sources)).toEqual([['a', 'b', 'c']])
 })
 
-test('naming a store declares it, and stores have the order in which nodes first name them', () => {
+test('naming a store declares it, and stores are in the order in which nodes first name them', () => {
   const single = topology('single', (t) => {
     const [first, second, third] = [store('first'), store('second'), store('third')]
     t.source(a)
@@ -66,7 +66,7 @@ test('describe prints sources, processors, stores and topics as text', () => {
 `)
 })
 
-test('describe prints the same as a Mermaid flow chart', () => {
+test('describe prints the same information as a Mermaid flow chart', () => {
   const { mermaid } = wordCount().describe()
   expect(mermaid.split('\n')[0]).toBe('flowchart LR')
   for (const part of ['[/"lines"/]', '["split"]', '[("totals")]', 'subgraph part1["sub-topology 1"]']) expect(mermaid).toContain(part)
@@ -174,7 +174,7 @@ test('options at the limits of their ranges, and undefined options, are accepted
   expect(topology('right', (t) => t.source(a).process('one', {}, nothing), options).options).toEqual(options)
 })
 
-/** A topology with a store and a repartition topic. */
+/** Creates a topology with a store and a repartition topic. */
 function twoStages(name: string, store: ReturnType<typeof keyedStore<string, number>>, middle: string) {
   return topology(name, (t) => {
     const between = t.repartition(middle, { key: a.key, value: a.value, partitions: 2 })

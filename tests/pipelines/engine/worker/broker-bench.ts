@@ -21,13 +21,13 @@ export interface WordBench {
   readonly counts: string
   /** Sends lines, keyed by author, and records them for `expected`. */
   send(lines: readonly (readonly [author: string, line: string])[]): Promise<void>
-  /** How often each word was sent. */
+  /** Number of times that each word was sent. */
   readonly expected: ReadonlyMap<string, number>
-  /** Reads every committed count of each word, in order. */
+  /** Returns all committed counts of each word, in order. */
   output(): Promise<Map<string, number[]>>
   /** Waits until the output has as many counts as words were sent. */
   complete(): Promise<void>
-  /** Starts a worker process, which is killed when the test ends. */
+  /** Starts a worker process. It is killed when the test ends. */
   spawn(options?: Partial<WorkerArguments>): WorkerProcess
   readonly folder: GuardedFolder
 }
@@ -105,7 +105,7 @@ export async function wordBench(brokers: string): Promise<WordBench> {
   }
 }
 
-/** Repeatedly reads a topic's committed records, and continues where it stopped. */
+/** Creates a reader of a topic's committed records. Each read continues where the previous one stopped. */
 export async function topicReader(transport: Transport, topic: string, partitions: number) {
   const fetcher = transport.fetcher({ maxWaitMs: 20 })
   onTestFinished(() => fetcher.close())
@@ -140,7 +140,7 @@ export function spawnWorker(folder: GuardedFolder, given: WorkerArguments): Work
     child.stdout?.once('data', () => resolve())
     child.once('exit', (code, signal) => reject(new Error(`the worker ended (${signal ?? code}) before it was ready`)))
   })
-  ready.catch(() => {}) // Not every test waits for it.
+  ready.catch(() => {}) // Prevents an unhandled rejection in tests that do not wait for it.
   return { child, exited, ready }
 }
 
@@ -149,7 +149,9 @@ export function broken(output: ReadonlyMap<string, readonly number[]>): string[]
   return [...output].filter(([, counts]) => counts.some((count, i) => count !== i + 1)).map(([word]) => word)
 }
 
-/** Returns the counts 1 to n for every word that was sent n times, as expected without loss or duplicates. */
+/**
+ * Returns the output that is expected without loss or duplicates: the counts 1 to n for a word that was sent n times.
+ */
 export function exactCounts(expected: ReadonlyMap<string, number>): Map<string, number[]> {
   return new Map([...expected].map(([word, count]) => [word, Array.from({ length: count }, (_, i) => i + 1)]))
 }

@@ -5,7 +5,9 @@ import { type CommitterDeps, committer } from '../../../../pipelines/engine/work
 const SOON_MS = 15
 const START = 1_000_000
 
-/** A committer for one task that always has something to commit. The test controls the clock and the brokers. */
+/**
+ * Creates a committer for one task that always has something to commit. The test controls the clock and the brokers.
+ */
 function clockedCommitter() {
   let now = START
   const fail = ({ err }: { err: Error }) => {
@@ -37,7 +39,7 @@ function clockedCommitter() {
       now += ms
     },
     begin: () => commits.commitIfDue(true),
-    /** Starts a commit that the brokers answer after `tookMs`. */
+    /** Makes a commit to which the brokers respond after `tookMs`. */
     async commit(tookMs: number) {
       await commits.commitIfDue(true)
       now += tookMs
@@ -52,7 +54,7 @@ function clockedCommitter() {
 test('records collect until four milliseconds before the next commit can begin', async () => {
   const { collectMs, pass, begin } = clockedCommitter()
   pass(1_000)
-  // Nothing was committed for a while, so a command is committed at once.
+  // Nothing was committed for a while, so a command is committed immediately.
   expect(collectMs()).toBe(0)
   await begin()
   expect(collectMs()).toBe(11)
@@ -64,7 +66,7 @@ test('records collect until four milliseconds before the next commit can begin',
   expect(collectMs()).toBe(0)
 })
 
-test('the next commit waits longer if the brokers are slow, but records do not, because the commit in flight may be fast', async () => {
+test('the next commit waits longer if the brokers are slow, but collecting records does not, because the commit in flight may be fast', async () => {
   const { pass, begin, commit, isDue, collectMs } = clockedCommitter()
   pass(1_000)
   await commit(5)

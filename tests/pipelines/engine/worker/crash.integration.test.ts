@@ -12,7 +12,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** Interval of records. It is so short that every moment is close to a commit. */
+/** Interval between records. It is so short that a commit is always close. */
 const SEND_EVERY_MS = 50
 const STEPS = ['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const
 

@@ -12,13 +12,13 @@ export const results = numberTopic('results', 1)
 export interface ElectionOptions {
   readonly name?: string
   readonly topics?: { readonly votes: Topic<string, number>; readonly results: Topic<string, number> }
-  /** Runs inside the time handler, before the handler emits. */
+  /** Runs inside the time handler, before it emits anything. */
   readonly beforeReport?: (time: number) => Generator<void, void, void>
 }
 
 /**
- * Creates a topology that aggregates votes per candidate until each commit. Every 200 ms it publishes each candidate's
- * total with the time.
+ * Creates a topology that aggregates votes per candidate until each commit. Every 200 ms, it publishes each candidate's
+ * total together with the time.
  */
 export function election({ name = 'election', topics = { votes, results }, beforeReport }: ElectionOptions = {}) {
   return topology(
@@ -45,7 +45,7 @@ export function election({ name = 'election', topics = { votes, results }, befor
   )
 }
 
-/** Returns the published totals by time. Throws if a time was published twice for a candidate. */
+/** Returns the published totals by time. @throws Error if a time was published twice for a candidate */
 export function publishedTimes(out: Iterable<{ readonly key: string; readonly value: number }>): Map<number, Map<string, number>> {
   const times = new Map<number, Map<string, number>>()
   for (const { key, value } of out) {
@@ -58,10 +58,10 @@ export function publishedTimes(out: Iterable<{ readonly key: string; readonly va
 }
 
 /**
- * Returns the times at which a candidate was published with fewer votes than had been sent before. Each partition
- * publishes its own candidates. A partition that moves may skip a time that another partition publishes, so a missing
- * candidate does not mean an incomplete count.
- * @param candidates the candidates, which get equal numbers of votes
+ * Returns the times at which a candidate was published with fewer votes than had been sent before. A missing candidate
+ * does not count: each partition publishes its own candidates, and a partition that moves may skip a time that another
+ * partition publishes.
+ * @param candidates the candidates; all of them get the same number of votes
  */
 export function undercounted(
   times: ReadonlyMap<number, ReadonlyMap<string, number>>,

@@ -7,7 +7,7 @@ import { manualRuntime } from '../../../../runtime/manual.ts'
 const ANSWER_MAX_AGE_MS = 20
 const ENDED_FOR_MS = 10_000
 
-/** Starts a server like that of a worker process. `end` has the same effect as the end of the process. */
+/** Starts a server like that of a worker process. `end` simulates the end of the process. */
 async function listening(): Promise<{ address: string; connections: () => number; end: () => Promise<void>; port: number }> {
   let connections = 0
   const server: Server = createServer((socket) => {
@@ -22,7 +22,7 @@ async function listening(): Promise<{ address: string; connections: () => number
   return { address: `http://127.0.0.1:${port}`, connections: () => connections, end, port }
 }
 
-test('a process has ended when its address accepted a connection before and now refuses one', async () => {
+test('a process has ended if its address accepted a connection before and now refuses one', async () => {
   const runtime = manualRuntime()
   const hasEnded = endedProcesses(runtime)
   const { address, end } = await listening()
@@ -32,7 +32,7 @@ test('a process has ended when its address accepted a connection before and now 
   expect(await hasEnded(address)).toBe(true)
 })
 
-test('an address that never accepted a connection says nothing about a process', async () => {
+test('an address that has never accepted a connection proves nothing about a process', async () => {
   const { address, end } = await listening()
   await end()
   expect(await endedProcesses(manualRuntime())(address)).toBe(false)
@@ -58,6 +58,6 @@ test('groups that ask at the same time share one connection', async () => {
   expect(connections()).toBe(1)
 })
 
-test.each(['not an address', 'http://'])('%o is no address of a process', async (address) => {
+test.each(['not an address', 'http://'])('%o is not the address of a process', async (address) => {
   expect(await endedProcesses(manualRuntime())(address)).toBe(false)
 })

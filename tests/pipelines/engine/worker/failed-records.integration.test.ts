@@ -22,8 +22,8 @@ const RECORDS = 3_000
 const BROKEN_EVERY = 300
 const TOO_LARGE_EVERY = 500
 /**
- * Size limit of the topic on the broker. It is lower than the limit that the topology declares, as after a change by an
- * operator.
+ * Size limit of the topic on the broker. It is lower than the limit that the topology declares, as if an operator had
+ * changed it.
  */
 const SMALL_LIMIT_BYTES = 50_000
 const SENT_BYTES = 60_000
@@ -44,7 +44,7 @@ interface Names {
 const isBroken = (value: number) => value % BROKEN_EVERY === 0
 const isTooLarge = (value: number) => !isBroken(value) && value % TOO_LARGE_EVERY === 0
 
-/** Counts the records of each key. @param mended whether the failing code has been repaired */
+/** Creates a topology that counts the records of each key. @param mended whether the failing code has been repaired */
 function counting({ name, input, output, large }: Names, mended: boolean): Topology {
   const [numbers, counts, texts] = [numberTopic(input, 2), numberTopic(output, 2), textTopic(large, 1)]
   return topology(name, (t) => {
@@ -98,7 +98,7 @@ test('records that throw or have an output that is too large become dead letters
   async function untilOutput(records: number): Promise<void> {
     await waitUntil(async () => (await output()).length >= records, { what: `${records} counts`, timeoutMs: DEADLINE_MS })
   }
-  /** Returns the counts 1 to n of each key, for n records of the key. */
+  /** Returns the expected outputs: for each key with n records, the counts 1 to n. */
   function countsOf(counted: readonly number[]): string[] {
     const perKey = [0, 1].map((key) => counted.filter((number) => number % 2 === key).length)
     return perKey.flatMap((count, key) => Array.from({ length: count }, (_, i) => `k${key} ${i + 1}`)).sort()

@@ -20,8 +20,8 @@ const TOO_LARGE = 98
 const SKIPPING: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 
 /**
- * Creates a topology that adds up numbers per key in two stages. At some numbers it fails after it has changed state
- * and emitted.
+ * Creates a topology that adds up numbers per key in two stages. On some numbers, it fails after it has changed state
+ * and emitted records.
  */
 function adding(onError: OnError = SKIPPING, bug = BUG) {
   return topology('adding', (t) => {
@@ -100,7 +100,7 @@ test.each(['succeeds', 'fails', 'is fenced'])('a record may fail during a commit
   await until(() => worker.status().metrics.processed > processed, 'the record behind it is processed')
   b.broker.commitGate = undefined
   if (how === 'succeeds') gate.resolve()
-  else gate.reject(how === 'fails' ? new FencedError('given up') : new FencedError('fenced'))
+  else gate.reject(how === 'fails' ? new FencedError('aborted') : new FencedError('fenced'))
   await until(() => b.latest(totals).get('a') === 6, 'the rest')
   expect((await lettersOf(b)).map(({ code }) => code)).toEqual(['process_failed'])
   expect(b.all(totals).filter(({ key }) => key === 'a')).toMatchObject([{ value: 1 }, { value: 3 }, { value: 6 }])

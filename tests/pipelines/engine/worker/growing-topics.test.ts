@@ -10,7 +10,7 @@ import { lines, numberTopic, textTopic, wordCount, wordCounts } from '../words.t
 
 const echoes = textTopic('echoes')
 
-/** Copies records, without state. */
+/** Creates a stateless topology that copies records. */
 const echoing = (options: { readonly offsetReset?: 'latest' | 'fail' } = {}) =>
   topology('echoing', (t) => {
     t.source(lines, options).process('echo', { emits: [echoes] }, (line, ctx) => ctx.emit(echoes, ctx.key ?? '', line))
@@ -38,7 +38,7 @@ test.each([undefined, 'latest', 'fail'] as const)(
     appendTo(b, lines, 0, 'before')
     await until(() => valuesOf(b).includes('before'), 'the first record')
     b.broker.addPartitions(lines.name, 4)
-    // The record is written before the worker knows of the partition.
+    // The record is written before the worker knows about the partition.
     appendTo(b, lines, 3, 'after')
     await until(() => valuesOf(b).includes('after'), 'the record of the new partition')
     expect(valuesOf(b).sort()).toEqual(['after', 'before'])
@@ -76,7 +76,7 @@ test('records go to the new partitions of an output', async () => {
   expect(new Set(b.all(echoes).map(({ partition }) => partition)).size).toBe(8)
 })
 
-test('state does not follow the keys of its source, so the worker is not ready and says what to do', async () => {
+test('state does not follow the keys of a source that has grown, so the worker is not ready and explains what to do', async () => {
   const b = bench()
   const identity = newIdentity()
   const backend = memoryBackend()
@@ -90,8 +90,7 @@ test('state does not follow the keys of its source, so the worker is not ready a
   expect(words.status().withoutTask).toEqual([
     expect.stringMatching(/^words-by-word-repartition has 4 partitions, but the state \(totals\) was built with 3: .*docs\/operations\.md/),
   ])
-  // The stateless stage continues. The stage with the counts stops, because the partition of the next word may have
-  // changed.
+  // The stateless stage continues. The counting stage stops, because words may now be assigned to other partitions.
   b.send(lines, 'ann', 'be be be')
   await until(() => b.all({ ...numberTopic('words-by-word-repartition'), partitions: 4 }).length === 5, 'the words are split')
   expect(words.status().tasks.map(({ id }) => id)).toEqual(['0_0', '0_1'])
@@ -103,8 +102,7 @@ test('state does not follow the keys of its source, so the worker is not ready a
   expect(workerRunner(again).notReady()).toMatch(/^words-by-word-repartition has 4 partitions/)
   await again.stop()
 
-  // This is the documented remedy: without the offsets of its group and without its changelogs, the topology starts
-  // from scratch.
+  // Applies the documented remedy: without its group offsets and changelogs, the topology starts from scratch.
   b.broker.groups.forgetOffsets('words')
   b.broker.deleteTopic('words-totals-changelog')
   b.broker.deleteTopic('words-by-word-repartition')

@@ -18,7 +18,7 @@ import { numberTopic, textTopic } from '../words.ts'
 import { DEADLINE_MS, topicReader } from './broker-bench.ts'
 
 const MIB = 1_048_576
-/** One text is above 1 MiB, and three texts together are below 4 MiB. */
+/** Length of a text. One text is longer than 1 MiB, but three texts together are shorter than 4 MiB. */
 const LENGTH = 1_250_000
 
 let brokers: string
@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 
 /**
- * Creates a topology that expands every text, appends it to the earlier texts of its key, and emits their total length.
+ * Creates a topology that expands each text, appends it to the earlier texts of its key, and emits the total length.
  */
 function inflating(name: string, input: string, output: string): Topology {
   const [texts, lengths] = [textTopic(input, 1), numberTopic(output, 1)]
@@ -78,7 +78,7 @@ test('records above 1 MiB pass through repartition topics, changelogs and a rest
 
   const first = await started(transport, inflating(name, input, output), join(folder, 'first'))
   await send(Buffer.from('a'))
-  // The broker accepts this record, because it is compressed.
+  // The broker accepts this record despite its size, because it is compressed.
   await send(Buffer.alloc(6 * MIB, 0xff))
   await untilLengths([LENGTH])
   await send(Buffer.from('b'))

@@ -15,7 +15,7 @@ test('a member whose id was replaced still belongs to its slot', () => {
   expect(idsWithoutMember('words', [idOf('words', living)], [successorId(successorId(living, 'b'), 'c')])).toEqual([])
 })
 
-test('ids of other topologies, including one whose name starts the same, and of other programs are left alone', () => {
+test("ids of other programs and other topologies are ignored, even if a topology's name has the same beginning", () => {
   const ids = [idOf('words-by-day', dead), idOf('other', dead), 'millrace-words-dlq', 'millrace-words-']
   expect(idsWithoutMember('words', ids, [])).toEqual([])
 })

@@ -17,7 +17,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** Returns an address without a listener. */
+/** Returns an address at which nothing listens. */
 async function nowhere(): Promise<string> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -30,7 +30,7 @@ function options(more: Partial<RunOptions> = {}): RunOptions {
   return { brokers, registry: memoryRegistry(), stateFolder: guardedFolder().path, log: silentLog, ...more }
 }
 
-/** Creates a topology that counts the records of a topic that accepts any text. */
+/** Creates a topology that counts the records of a text topic. */
 function counting(input: Topic<string, string> = textTopic(uniqueName('input'))) {
   return topology(uniqueName('counting'), (t) => {
     const seen = keyedStore('seen', { key: utf8, value: avroValue<number>('int') })
@@ -64,7 +64,7 @@ test('a worker without a port runs, answers queries and stops', async () => {
 test('SIGTERM stops a worker with `stopOnSignals`', async () => {
   const worker = await run(counting(), options({ stopOnSignals: true }))
   const before = process.listenerCount('SIGTERM')
-  // The test calls the listener, because other parts of the test process would react to a real signal as well.
+  // Calls the listener directly, because other parts of the test process would also react to a real signal.
   process.listeners('SIGTERM').at(-1)?.('SIGTERM')
   await worker.done
   expect(worker.status().state).toBe('stopped')

@@ -14,7 +14,7 @@ import { newIdentity } from '../harness.ts'
 import { numberTopic, textTopic, wordCount } from '../words.ts'
 import { authorLines, broken, DEADLINE_MS, wordBench } from './broker-bench.ts'
 
-/** Maximum delay that a move may cause to a record. The heartbeats of the test broker are a second apart. */
+/** Maximum delay that a move may cause for a record. The heartbeats in these tests are a second apart. */
 const LONGEST_STALL_MS = 3_000
 const LOOK_MS = 20
 const TASKS = 5
@@ -27,7 +27,7 @@ beforeAll(async () => {
 const until = (condition: () => boolean | Promise<boolean>, what: string) =>
   waitUntil(condition, { what, timeoutMs: DEADLINE_MS, intervalMs: LOOK_MS })
 
-test('members see that another one learns, and what it announces, and give it partitions when it asks for them', async () => {
+test('members see that another member is learning and what it announces, and give it partitions when it requests them', async () => {
   const transport = await connected(brokers)
   const [source, changelog] = [await newTopic(transport, 3), await newTopic(transport, 2)]
   const groupId = uniqueName('group')

@@ -22,7 +22,7 @@ function isExact(at: Bench): boolean {
   return [...counts.values()].every((list) => list.every((count, i) => count === i + 1))
 }
 
-/** Collects the log events of a worker about its warm-up and its restores. */
+/** Creates a log that collects a worker's events about its warm-up and restores. */
 function startLog() {
   const ends: string[] = []
   const restored = new Map<string, number>()
@@ -66,7 +66,7 @@ test('the owners process until a new worker has copies, which it continues witho
 
 test('other workers also have copies before partitions move between them', async () => {
   const at = bench()
-  // The third worker gets the last partition from the second worker, which gets a partition from the first worker.
+  // The third worker gets the last partition from the second worker, and the second gets one from the first.
   const identities = [newIdentity(), newIdentity(), newIdentity()].sort((a, b) => (a.memberId < b.memberId ? -1 : 1))
   const workers: Worker[] = []
   const logs = identities.map(() => startLog())
@@ -80,7 +80,7 @@ test('other workers also have copies before partitions move between them', async
   expect(isExact(at)).toBe(true)
 })
 
-test('workers that come together become active one after another, each with its copies', async () => {
+test('workers that join at the same time become active one after another, each with its copies', async () => {
   const at = bench()
   const first = await at.worker(wordCount(), ALWAYS)
   await countedWords(at, 20)

@@ -10,7 +10,7 @@ import { numberFormat, numberTopic, textTopic } from '../words.ts'
 const words = textTopic('one-word', 1)
 const totals = numberTopic('totals-out', 1)
 
-/** A topology with one stage, which counts words. */
+/** A topology with a single stage that counts words. */
 const counting = topology('counting', (t) => {
   const store = keyedStore('totals', { key: utf8, value: numberFormat })
   t.source(words).process('count', { reads: (word) => store.prefetch(word), stores: [store], emits: [totals] }, function count(word, ctx) {
@@ -24,7 +24,7 @@ const counting = topology('counting', (t) => {
 /** Starts a worker whose commit of the first word is in flight until `release` or `fail` is called. */
 async function overlapped({ broker, worker, send }: Bench, options: { guarantee?: 'at-least-once' } = {}) {
   const gate = Promise.withResolvers<void>()
-  gate.promise.catch(() => {}) // The commit handles the rejection.
+  gate.promise.catch(() => {}) // Prevents an unhandled rejection. The commit itself handles the error.
   const backend = memoryBackend()
   let encoded = 0
   let written = 0
@@ -36,7 +36,7 @@ async function overlapped({ broker, worker, send }: Bench, options: { guarantee?
       if (step === 'written') written++
     },
   })
-  // The commit must end before the worker is stopped, because a stopping worker waits for the commit.
+  // Releases the commit before the worker is stopped, because a stopping worker waits for it.
   onTestFinished(() => gate.resolve())
   await until(() => counted.status().ready, 'the worker is ready')
   broker.commitGate = gate.promise

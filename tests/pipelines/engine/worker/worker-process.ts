@@ -1,7 +1,7 @@
 /**
- * A worker process of the word count or the election, which tests kill: `node worker-process.ts <json>`. With `kill` it
- * kills itself with -9 as soon as its commit number `kill.commit` reaches `kill.step`. Prints `ready` on standard
- * output once its tasks run, and its numbers of fences and stalls when it stops.
+ * A worker process of the word count or the election, for tests that kill it: `node worker-process.ts <json>`. With
+ * `kill`, it kills itself with SIGKILL when its commit number `kill.commit` reaches `kill.step`. Prints `ready` on
+ * standard output once its tasks are running, and its numbers of fences and stalls when it stops.
  */
 import { mkdirSync } from 'node:fs'
 import { pino } from 'pino'

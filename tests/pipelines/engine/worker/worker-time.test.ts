@@ -22,7 +22,7 @@ test('times are published while the input is silent', async () => {
     expect(Object.fromEntries(totals)).toEqual({ 'candidate-0': 10, 'candidate-1': 10, 'candidate-2': 10 })
 })
 
-test('although two workers come and go, every time is published complete and once', async () => {
+test('while two workers come and go, every time is published complete and only once', async () => {
   const { worker, send, all } = bench()
   const candidates = 5
   const sent: { time: number; count: number }[] = []
@@ -71,7 +71,7 @@ test('a long time handler yields to the event loop, and no partial result is com
         turns++
         published += broker.records('results').length
       }, 1)
-      // A handler that blocks the event loop must not get a second turn.
+      // If the handler blocked the event loop, the probe would count no turns, and the deadline would end the handler.
       const deadline = performance.now() + LONGEST_HANDLER_MS
       while (turns < 5 && performance.now() < deadline) yield
       clearInterval(probe)
@@ -85,8 +85,8 @@ test('a long time handler yields to the event loop, and no partial result is com
 })
 
 /**
- * Creates a transport whose producer always has enough data to flush early. `isOpen` reports whether a transaction is
- * open: on a real broker, the transaction time-out would then be running.
+ * Creates a transport whose producer always has enough data to flush early. `isOpen` returns whether a transaction is
+ * open, that is, whether the transaction time-out of a real broker would be running.
  */
 function eagerTransport(broker: MemoryBroker): { transport: Transport; isOpen: () => boolean; flushes: () => number } {
   const transport = memoryTransport(broker)
@@ -111,7 +111,7 @@ function eagerTransport(broker: MemoryBroker): { transport: Transport; isOpen: (
   return { transport: { ...transport, producer }, isOpen: () => open, flushes: () => flushes }
 }
 
-test('no transaction is open when time handlers start, because they may take longer than its time-out', async () => {
+test('no transaction is open when time handlers start, because they may take longer than the transaction time-out', async () => {
   const { worker, broker } = bench()
   const { transport, isOpen, flushes } = eagerTransport(broker)
   const openAtStart: boolean[] = []
@@ -160,9 +160,9 @@ test('while a time handler runs, other tasks process no more than fits into one 
   const { worker, send, broker } = bench()
   const tallies = numberTopic('tallies', 1)
   const handlerSteps = 200
-  // A slow machine needs more steps until the other tasks have made progress.
+  // Upper bound for the steps. On a slow machine, the other tasks need more of them to make progress.
   const mostSteps = 2_000
-  // A store that has written nothing yet assumes 4 KiB per row, so 8,192 rows may already fill the transaction.
+  // A store that has not written anything yet assumes 4 KiB per row, so 8,192 rows already fill the transaction.
   const progress = 8_000
   let handling = false
   let handled = false
@@ -199,7 +199,10 @@ test('while a time handler runs, other tasks process no more than fits into one 
   expect(changes()).toBe(150_000)
 }, 60_000)
 
-/** Creates an election whose time handler never ends by itself, and notes when it runs and when it was closed. */
+/**
+ * Creates an election whose time handler never ends by itself. Notes whether the handler runs and whether it was
+ * closed.
+ */
 function endlessElection() {
   const state = { handling: false, ended: false }
   const declared = election({
@@ -238,12 +241,12 @@ test('a worker stops after its grace period although a time handler never ends, 
   expect(running.status().state).toBe('stopped')
   expect(endless.state.ended).toBe(true)
   expect(broker.records('results')).toEqual([])
-  // The process that replaces this one gets the partitions at once.
+  // The worker keeps its place, so its replacement gets the partitions immediately.
   expect(goodbyes.length).toBeGreaterThan(0)
   expect(goodbyes.every((options) => options?.keepPlace === true)).toBe(true)
 })
 
-/** Creates a transport that notes how its members leave their groups. */
+/** Creates a transport that records how its members leave their groups. */
 function watchedGoodbyes(broker: MemoryBroker) {
   const inner = memoryTransport(broker)
   const goodbyes: Parameters<GroupMember['leave']>[0][] = []

@@ -57,7 +57,7 @@ test('records whose schema cannot be loaded wait until the registry is back, and
   expect(all(echoes).map(({ value }) => value)).toEqual(['first', 'second', 'third'])
 })
 
-test('records wait for a schema while a proxy answers instead of the registry; the status says why', async () => {
+test('records wait for a schema while a proxy responds instead of the registry; the status says why', async () => {
   const { broker, registry: schemas, worker, all } = bench()
   const newer = await schemas.register('other', JSON.stringify(schema('Greeting', [{ name: 'lang', type: 'string' }])))
   let isMended = false
@@ -83,7 +83,7 @@ test('records wait for a schema while a proxy answers instead of the registry; t
   expect(broker.records('echo-dead-letters')).toEqual([])
 })
 
-test('records of a schema that the registry does not have become dead letters, and processing continues', async () => {
+test('records whose schema is missing in the registry become dead letters, and processing continues', async () => {
   const { broker, worker, all } = bench()
   await worker(echo)
   const send = (value: Buffer) => broker.append('greetings', 0, { timestamp: 1, key: Buffer.from('k'), value, headers: [] })
@@ -93,7 +93,7 @@ test('records of a schema that the registry does not have become dead letters, a
   expect(broker.records('echo-dead-letters').map(({ value }) => value?.subarray(6).toString())).toEqual(['lost'])
 })
 
-test('state whose schema is not loaded is read once it is, even by a read without prefetch', async () => {
+test('state whose schema is not loaded yet is read once it is loaded, even by a read without prefetch', async () => {
   const { registry, worker, send, latest } = bench()
   const old = await registry.register('old', '"string"')
   let known = false
@@ -149,7 +149,7 @@ test('a bug stops the worker, nothing of the failed transaction is committed, an
   expect(failing.status().state).toBe('failed')
 })
 
-/** Creates a backend whose first writes at commits fail. @param failures number of failing writes */
+/** Creates a backend whose first commits fail. @param failures number of failing writes */
 function failingBackend(failures: number): StateBackend {
   const backend = memoryBackend()
   return {
@@ -280,7 +280,7 @@ test('if the group offsets have expired, the offsets in the state are used', asy
   expect(all(wordCounts).map(({ value }) => value)).toEqual([1, 2, 3])
 })
 
-/** Deletes a topic in the same way as Kafka, which also deletes the groups' offsets of its partitions. */
+/** Deletes a topic and creates it again. Like Kafka, also deletes the group's offsets for its partitions. */
 function recreate({ broker }: ReturnType<typeof bench>, topic: Topic<string, string>, group: string): void {
   broker.deleteTopic(topic.name)
   broker.groups.forgetOffsets(group)
@@ -342,7 +342,7 @@ test('state without a known input position stops the worker, because input could
   await expect(second.done).rejects.toThrow(/changelog records, but the input position .*delete its changelog topics/)
 })
 
-test('processes that end before their first commit leave nothing that the next one mistakes for state', async () => {
+test('processes that end before their first commit leave nothing that the next process takes for state', async () => {
   const { broker, worker, send, all } = bench()
   const backend = memoryBackend()
   const counting = wordCount()
@@ -374,7 +374,7 @@ test('a worker stops while the broker is unreachable, and abandons its pending r
   const away = Promise.withResolvers<never>()
   away.promise.catch(() => {})
   let committing = false
-  /** Creates a producer that, like the real producer, repeats requests until they are answered or it is closed. */
+  /** Creates a producer that, like the real one, retries requests until they succeed or it is closed. */
   function producer(options: ProducerOptions): WorkerProducer {
     const inner = transport.producer(options)
     const unanswered = async () => {

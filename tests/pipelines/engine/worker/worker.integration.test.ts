@@ -19,10 +19,10 @@ import { newIdentity } from '../harness.ts'
 import { lines, numberTopic, textTopic, wordCount, wordCounts } from '../words.ts'
 import { authorLines, DEADLINE_MS, exactCounts, topicReader, wordBench } from './broker-bench.ts'
 
-/** Interval of records. It is so short that every moment is close to a commit. */
+/** Interval between records. It is so short that a commit is always close. */
 const SEND_EVERY_MS = 50
 
-/** Number of orders of 100 KB, ten times as many as one response contains. */
+/** Number of orders of 100 KB each. They fill ten fetch responses. */
 const BACKLOG = 100
 
 let brokers: string
@@ -106,7 +106,7 @@ test('a worker that was suspended until it was fenced commits nothing of its old
   })
   await bench.send(authorLines(300, 2))
   bench.spawn({ folder: folder('heir') })
-  // The other worker gets the partitions when the session of the suspended worker has timed out.
+  // The other worker gets the partitions once the session of the suspended worker has timed out.
   await bench.complete()
   await bench.send(authorLines(100, 3))
   zombie.child.kill('SIGCONT')

@@ -76,7 +76,7 @@ test('work in revoked partitions is committed before another worker gets them', 
         ctx.emit(wordCounts, line, 1)
       })
     },
-    // With these options, a worker does not commit until it has to give up a partition.
+    // With these options, a worker commits only when it has to give up a partition.
     { commitWhenIdle: false, commitIntervalMs: 3_600_000 },
   )
   const first = await worker(echoing)
@@ -163,20 +163,20 @@ test('commits early when so many keys have changed that encoding them would dela
   broker.createTopic({ name: lines.name, partitions: lines.partitions })
   for (let i = 0; i < keys; i++) broker.append(lines.name, 0, { timestamp: 1, key: null, value: Buffer.from(`line-${i}`), headers: [] })
   const words = await worker(remembering)
-  // The first commit comes early because the size of the rows is unknown, the second because of the number of keys.
+  // The first commit is early because the size of the rows is still unknown, the second because of the number of keys.
   await until(() => words.status().commits > 1, 'two commits')
   expect(words.status().tasks.reduce((sum, task) => sum + task.dirtyKeys, 0)).toBeLessThan(keys)
 })
 
-/** Makes a processor slow, so that its records do not fit into one round of the worker. */
+/** Blocks for a moment, so that a processor cannot process all records in one round of the worker. */
 function takeTime(): void {
   const end = performance.now() + 0.1
   while (performance.now() < end) {
-    // Only time passes.
+    // Busy wait.
   }
 }
 
-/** A topology that stores a row of `rowBytes` for each line, and commits only when it must. */
+/** Creates a topology that slowly stores a row of `rowBytes` for each line, and commits only when it must. */
 function rememberingSlowly(rowBytes: number): Topology {
   const value = 'x'.repeat(rowBytes)
   return topology(
@@ -205,7 +205,7 @@ test('commits early when the changed rows are large, so that memory stays bounde
   expect(words.status().commits - 1).toBeGreaterThanOrEqual(Math.floor(megabytes / 34))
 })
 
-test('commits when the changed rows fill a batch of the database, also before it has measured a row', async () => {
+test('commits when the changed rows fill a database batch, even before it has measured a row', async () => {
   const { worker, broker } = bench()
   const [records, batchBytes] = [2_000, 1_000_000]
   const backend = memoryBackend()
@@ -265,7 +265,7 @@ test('prefetches few rows at a time if they are large', async () => {
   expect(read.length).toBeLessThan(40)
 })
 
-test('under the commit policy for decisions, a single record is committed at once, and records right after a commit wait for the next one', async () => {
+test('under the commit policy for decisions, a single record is committed immediately, and records right after a commit wait for the next one', async () => {
   const { worker, send, broker } = bench()
   broker.createTopic({ name: lines.name, partitions: lines.partitions })
   let now = 1_000_000
@@ -293,7 +293,7 @@ test('under the commit policy for decisions, a single record is committed at onc
   expect(decider.status().tasks.reduce((sum, task) => sum + task.dirtyKeys, 0)).toBe(0)
 })
 
-test('a record that a caller waits for is committed sooner than others', async () => {
+test('a record that a caller is waiting for is committed sooner than others', async () => {
   const { worker, send, broker } = bench()
   broker.createTopic({ name: lines.name, partitions: lines.partitions })
   let now = 1_000_000

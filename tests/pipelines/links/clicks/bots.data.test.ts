@@ -20,7 +20,7 @@ dataTest('userAgents', 'recognizes the family of browsers, and the device on whi
   expect(facts.filter(({ device, deviceCategory }) => device === deviceCategory).length / browsers.length).toBeGreaterThan(0.995)
 })
 
-/** Range of browser versions, from some years ago to some years ahead. */
+/** Browser versions from a few years ago to a few years ahead. */
 const VERSIONS = Array.from({ length: 60 }, (_, index) => 80 + 2 * index)
 const KIT = 'AppleWebKit/537.36 (KHTML, like Gecko)'
 const SYSTEMS = [

@@ -105,7 +105,7 @@ describe('countries', () => {
 describe('visitors', () => {
   const hashOf = visitorHasher('a secret')
 
-  test('one address and browser counts as one visitor all day, and as a different one the next day', () => {
+  test('the same address and browser count as one visitor all day, and as a different one the next day', () => {
     const first = hashOf(NOON, '192.0.2.1', CHROME)
     expect(first).toMatch(/^[0-9a-f]{16}$/)
     expect(hashOf(NOON + 11 * HOUR, '192.0.2.1', CHROME)).toBe(first)

@@ -25,7 +25,7 @@ const TEST_TIMEOUT_MS = 240_000
 const PEOPLE = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'
 const CRAWLER = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
 
-test('every click is counted once in the view, the table and the roll-up, although the worker is killed with -9', {
+test('every click is counted once in the view, the table and the roll-up, even if the worker is killed with SIGKILL', {
   timeout: TEST_TIMEOUT_MS,
 }, async () => {
   const folder = guardedFolder()
@@ -83,7 +83,7 @@ test('every click is counted once in the view, the table and the roll-up, althou
       })
     }
     await producer.flush()
-    // Kills the worker when the view has some clicks of this round, so that other clicks are still being processed.
+    // Kills the worker once the view has some clicks of this round, while the others are still being processed.
     const before = sent - CLICKS_PER_ROUND
     await waitUntil(async () => (await counted()) > before, { what: `clicks of round ${round} in the view`, ...SOON })
     await worker.kill()

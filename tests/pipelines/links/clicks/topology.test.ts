@@ -39,7 +39,7 @@ function send(driver: TestDriver, fields: Parameters<typeof click>[0] = {}): voi
   driver.pipe(clicks, value.short_code, value)
 }
 
-/** Returns the newest statistics of each link for which the pipeline has published some since the last call. */
+/** Returns the newest statistics of each link, out of those published since the last call. */
 function newestStats(driver: TestDriver): Map<string, LinkStats> {
   const records = driver.read(linkStats).filter(({ key }) => key !== AS_OF_KEY)
   return new Map(records.map(({ key, value }) => [key as string, value as LinkStats]))
@@ -82,7 +82,7 @@ test('counts a visitor once a day', () => {
   expect(newestStats(driver).get('abc1234')).toMatchObject({ total_clicks: 5, unique_clicks: 2 })
 })
 
-test('drops hours older than 48, and adds clicks that arrive so late to the total only', () => {
+test('drops hours that are more than 48 hours old, and adds clicks that arrive so late only to the total', () => {
   const driver = drive()
   send(driver, { time: START - 60 * HOUR })
   send(driver)
@@ -150,7 +150,7 @@ describe('a record that is not a click becomes a dead letter', () => {
 })
 
 describe('as_of', () => {
-  test('every partition publishes the time up to which it is counted, after the statistics that the time covers', () => {
+  test('every partition publishes the time up to which it has counted, after the statistics up to that time', () => {
     const driver = drive('manual')
     driver.settle()
     driver.read(linkStats)
@@ -169,7 +169,7 @@ describe('as_of', () => {
 describe('a deleted link', () => {
   const DELETED = { deleted_at: START }
 
-  test('is forgotten an hour later, with clicks that arrived in the meantime, and other links stay', () => {
+  test('is forgotten an hour later, together with clicks that arrived in the meantime, and other links stay', () => {
     const driver = drive()
     for (const short_code of ['abc1234', 'other12']) send(driver, { short_code })
     driver.pipe(linkDeletions, 'abc1234', DELETED)
@@ -178,7 +178,7 @@ describe('a deleted link', () => {
     expect(newestStats(driver).get('abc1234')).toMatchObject({ total_clicks: 2 })
     driver.advanceWallClock(HOUR / 2)
     expect([...newestStats(driver)]).toEqual([['abc1234', null]])
-    // Codes are never reused. If a code were reused, its counts would start at zero.
+    // In practice, codes are never reused. Here, a reused code shows that nothing is left: its counts start at zero.
     for (const short_code of ['abc1234', 'other12']) send(driver, { short_code, time: driver.now })
     const stats = newestStats(driver)
     expect(stats.get('abc1234')).toMatchObject({ total_clicks: 1, unique_clicks: 1 })
@@ -203,7 +203,7 @@ describe('a deleted link', () => {
   })
 })
 
-test('writes a link once per commit, for any number of clicks', () => {
+test('writes each link once per commit, for any number of clicks', () => {
   const driver = drive('manual')
   for (let i = 0; i < 5_000; i++) send(driver, { ip: `10.0.${i >> 8}.${i & 255}` })
   driver.settle()

@@ -55,8 +55,8 @@ test('the order of visitors does not affect the estimate', () => {
 })
 
 /**
- * Creates a generator of 32-bit numbers that are distributed as evenly as hashes (Steele, Vigna: the 32-bit form of
- * SplitMix).
+ * Creates a generator of 32-bit numbers that are distributed as evenly as hashes. It is the 32-bit form of SplitMix
+ * (Steele, Vigna).
  */
 function randomBits(seed: number): () => number {
   let state = seed
@@ -79,8 +79,8 @@ test.each([1_100, 5_000, 20_000, 100_000, 500_000])('estimates of %i visitors ha
     for (let i = 0; i < count; i++) addHash(registers, random(), random())
     squares += (estimate(registers) / count - 1) ** 2
   }
-  // The root mean square of so few runs is itself uncertain. The probability that it exceeds 1.6 times the standard
-  // error is below one in a thousand.
+  // With so few runs, the root mean square is itself uncertain. It exceeds 1.6 times the standard error with a
+  // probability below one in a thousand.
   expect(Math.sqrt(squares / runs)).toBeLessThan(1.6 * STANDARD_ERROR)
 })
 

@@ -14,7 +14,7 @@ const record = (value: unknown) => ({ offset: 1, timestamp: 5, key: 'ann', value
 const PARTITIONS: Record<string, number> = { ann: 0, bob: 1 }
 const partitionOf = (id: string) => PARTITIONS[id]
 
-test('a push goes out only while nothing forbids it', async () => {
+test('a push is sent only while nothing forbids it', async () => {
   const sent: unknown[] = []
   const outcomeFor = async (verdict: MatchVerdict | Error, now = 100_000) => {
     const target = pushTarget({
@@ -34,7 +34,8 @@ test('a push goes out only while nothing forbids it', async () => {
   expect(await outcomeFor('open')).toEqual(DELIVERED)
   expect(await outcomeFor('severed')).toEqual({ outcome: 'dropped', code: 'severed' })
   expect(await outcomeFor('deleted')).toEqual({ outcome: 'dropped', code: 'deleted' })
-  // A Redis that has lost its last second of writes may lack a new profile.
+  // A Redis that has lost its last second of writes may lack a new profile, so a missing profile is not a reason to
+  // drop the push.
   expect(await outcomeFor('deleted', 10_000)).toMatchObject({ outcome: 'failed', code: 'view_behind' })
   expect(await outcomeFor('unknown')).toMatchObject({ outcome: 'failed', code: 'view_behind' })
   expect(await outcomeFor(new Error('no Redis'))).toMatchObject({ outcome: 'failed', code: 'redis_unavailable' })
@@ -62,7 +63,7 @@ test('the log gets ids only', async () => {
   expect(lines).toEqual([['match_push', { push_id: 'm-1:ann', match_id: 'm-1', user_id: 'ann', other_id: 'bob' }]])
 })
 
-/** Applies records to a view in memory. `checkMatch` needs only its strings and hashes. */
+/** Creates an in-memory view. `checkMatch` needs only its strings and hashes. */
 function view() {
   const texts = new Map<string, string>()
   const hashes = new Map<string, Map<string, string>>()
@@ -95,7 +96,7 @@ function view() {
 
 const RELATION = { ...nothingOf({ userId: 'ann', otherId: 'bob' }, 6), match_id: 'm-1', conversation_id: 'c-1', matched_at: 5 }
 
-test('nothing forbids a push before the view includes the match, or afterwards', async () => {
+test('nothing forbids a push, whether the view includes the match yet or not', async () => {
   const { apply, verdict } = view()
   expect(await verdict()).toBe('open')
   apply('ann:bob', { ...RELATION, match_id: null, conversation_id: null, matched_at: null, liked_at: 4 })
@@ -141,13 +142,13 @@ test('a block from before the match waits for the view, because it has been lift
   expect(await verdict()).toBe('unknown')
 })
 
-test.each([0, 1])('nothing is known while partition %i of the view is built', async (partition) => {
+test.each([0, 1])('no decision is made while partition %i of the view is being built', async (partition) => {
   const { texts, verdict } = view()
   texts.delete(caughtUpKey(MATCH_USERS_VIEW, partition))
   expect(await verdict()).toBe('unknown')
 })
 
-test.each(['ann', 'bob'])('nobody gets a push when %s has deleted their profile', async (id) => {
+test.each(['ann', 'bob'])('no push is sent if %s has deleted their profile', async (id) => {
   const { texts, verdict } = view()
   texts.delete(userKeys(partitionOf(id), id).profile)
   expect(await verdict()).toBe('deleted')

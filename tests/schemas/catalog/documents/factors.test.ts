@@ -16,7 +16,7 @@ test('sales halve every 7 days', () => {
   expect(salesAt(null, NOON)).toBe(0)
 })
 
-test('the logarithm equals the sum of decayed sales in any order, decades apart too', () => {
+test('the logarithm equals the sum of decayed sales in any order, even if sales are decades apart', () => {
   const sale = fc.record({ units: fc.integer({ min: 1, max: 1_000_000 }), at: fc.integer({ min: NOON - 50 * WEEK, max: NOON }) })
   fc.assert(
     fc.property(fc.array(sale, { minLength: 1, maxLength: 50 }), (sales) => {
@@ -30,7 +30,7 @@ test('the logarithm equals the sum of decayed sales in any order, decades apart 
   expect(Number.isFinite(addSale(ancient, Number.MAX_SAFE_INTEGER, Date.UTC(9999, 0, 1)))).toBe(true)
 })
 
-test('a mean with few ratings is near the prior, with many near the ratings', () => {
+test('the mean is near the prior if there are few ratings, and near the ratings if there are many', () => {
   expect(meanWithPrior(0, 0)).toBe(3.5)
   expect(meanWithPrior(50, 10)).toBe(4.25)
   expect(meanWithPrior(5_000_000, 1_000_000)).toBeCloseTo(5, 4)
@@ -50,7 +50,7 @@ test.each([
   expect(quantityHint(available)).toBe(hint)
 })
 
-test('badges follow from the document, and `new` from the time', () => {
+test('badges depend only on the document, except `new`, which also depends on the time', () => {
   const plain = { was_cents: null, in_stock: 'in_stock', rating_sum: 0, rating_count: 0 } as const
   expect(storedBadges(plain, false)).toEqual([])
   expect(storedBadges({ was_cents: 5, in_stock: 'low_stock', rating_sum: 90, rating_count: 20 }, true)).toEqual([

@@ -5,8 +5,8 @@ import { DEFAULT_POLICY, type ModelScores, type Policy } from '../../../../schem
 import type { RuleAction } from '../../../../schemas/fraud/rules/rule.ts'
 
 /**
- * The default policy without the models' own thresholds, so that the thresholds of the weighted sum can be tested
- * separately.
+ * The default policy without the thresholds of single models, so that tests can check the thresholds of the weighted
+ * sum by themselves.
  */
 const POLICY: Policy = { ...DEFAULT_POLICY, alone: { account_takeover: {}, payment_fraud: {}, money_laundering: {} } }
 
@@ -84,7 +84,7 @@ test.each([
   expect(verdictOf({ scores }, WITH_ALONE)).toMatchObject({ risk_score, decision })
 })
 
-test('a blocklisted entity is BLOCK with 1000, whatever else is known', () => {
+test('a blocklisted entity gives BLOCK with a score of 1000, whatever else is known', () => {
   expect(verdictOf({ isBlocklisted: true, action: 'APPROVE', scores: undefined, isDefaultProfile: true })).toEqual({
     decision: 'BLOCK',
     risk_score: 1_000,
@@ -109,7 +109,7 @@ test.each<[number, RuleAction | undefined, ModelScores, string, string]>([
   expect(verdictOf({ isDefaultProfile: true, amountUsd, action, scores })).toMatchObject({ decision, reason })
 })
 
-test.each([Number.NaN, -0.1, 1.1, Number.POSITIVE_INFINITY])('a model score of %f counts as unavailable models', (wrong) => {
+test.each([Number.NaN, -0.1, 1.1, Number.POSITIVE_INFINITY])('with a model score of %f, the models count as unavailable', (wrong) => {
   const scores = scoresOf(0.9, wrong, 0.9)
   expect(areProbabilities(scores)).toBe(false)
   expect(verdictOf({ scores })).toMatchObject({ risk_score: 0, decision: 'APPROVE' })
@@ -127,7 +127,7 @@ const inputs = fc.record<DecisionInput>({
 })
 const SEVERITY = ['APPROVE', 'REVIEW', 'BLOCK']
 
-test('every verdict is whole, and no rule hides a certain fraud', () => {
+test('every verdict is complete, and no rule hides a certain fraud', () => {
   fc.assert(
     fc.property(inputs, (input) => {
       const verdict = decide(DEFAULT_POLICY, input)

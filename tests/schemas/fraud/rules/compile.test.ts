@@ -89,7 +89,7 @@ test.each([
   expect(compiled(text).evaluate(FACTS, LISTS)).toBe(expected)
 })
 
-test('a condition names the fields and lists whose absence can make it missing', () => {
+test('a condition reports the fields and lists whose absence can make its value missing', () => {
   const { needs, lists } = compiled(
     "txn.amount > 1 AND features.user_velocity_1h > 1 AND user.txn_count_1h > 1 AND ip.is_tor IS MISSING AND inList('shops', payer.country)",
   )

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { ArithmeticOperator, ComparisonOperator, Node } from '../../../../schemas/fraud/rules/ast.ts'
 import type { FactsByName } from '../../../../schemas/fraud/rules/facts.ts'
 
-/** Generated trees have no positions. */
+/** Position of every node in generated trees, because they have no source text. */
 const NOWHERE = { start: 0, end: 0 }
 
 const NUMBERS = [0, 0.5, 1, 2, 3, 1e-7, 1e21, 1e308]
@@ -15,7 +15,7 @@ const BOOLEAN_FIELDS = ['ip.is_tor', 'geo.impossible_travel'] as const
 const LISTS = ['known', 'absent']
 const MAX_TREE_DEPTH = 5
 
-/** The lists that exist in the property tests. The list `absent` does not exist. */
+/** The lists in the property tests. The list `absent` is not among them. */
 export const TEST_LISTS = new Map([['known', new Set(['a', 'DE', ''])]])
 
 const field = (name: string): Node => ({ kind: 'field', name, ...NOWHERE })
@@ -82,7 +82,7 @@ const trees = fc.letrec<{ number: Node; string: Node; condition: Node }>((tie) =
   }
 })
 
-/** Conditions that the check accepts, without positions. */
+/** Generates conditions that pass the type check. They have no positions. */
 export const conditions: fc.Arbitrary<Node> = trees.condition
 
 /** Generates transactions. Each field that conditions read is either present or missing. */
@@ -103,7 +103,7 @@ export const facts: fc.Arbitrary<FactsByName> = fc.record(
   { requiredKeys: [] },
 )
 
-/** Returns a copy without positions. */
+/** Returns a copy without source positions. */
 export function withoutPositions(node: Node): unknown {
   return JSON.parse(JSON.stringify(node, (key, value) => (key === 'start' || key === 'end' ? undefined : value)))
 }

@@ -13,7 +13,7 @@ function rowsOf(heading: string): string[] {
   return [...section.slice(0, section.search(/\n##/)).matchAll(/^\| `.*$/gm)].map(([row]) => row)
 }
 
-test('the page lists all fields with type and meaning', () => {
+test('the page lists all fields with their types and meanings', () => {
   const rows = FIELDS.map(
     ({ name, type, optional, description }) => `| \`${name}\` | ${type}${optional ? '' : ', always present'} | ${description} |`,
   )

@@ -59,7 +59,7 @@ test('the lowest priority number wins, and all rules that match are listed', () 
   expect(matched).toEqual(['first', 'second'])
 })
 
-test('of equal priorities BLOCK wins over STEP_UP, REVIEW and APPROVE, then the id decides', () => {
+test('among equal priorities, BLOCK wins over STEP_UP, REVIEW and APPROVE, and then the id decides', () => {
   const { matched } = evaluate([
     ruleOf('a', { action: 'APPROVE' }),
     ruleOf('b', { action: 'REVIEW' }),
@@ -84,7 +84,7 @@ test('disabled and expired rules are not evaluated', () => {
   expect(tallies.get('expired')).toMatchObject({ evaluated: 0 })
 })
 
-test('a shadow rule is listed apart and never wins', () => {
+test('a shadow rule is listed separately and never wins', () => {
   const { winner, matched, shadow, tallies } = evaluate([
     ruleOf('shadow', { mode: 'shadow', priority: -5, action: 'BLOCK' }),
     ruleOf('live'),
@@ -110,7 +110,7 @@ test('a rule that throws is counted, does not match and stops no other rule', ()
   expect(tallies.get('shadow')).toMatchObject({ evaluated: 1, failed: 1 })
 })
 
-test('shadow rules beyond their time are skipped and counted; live rules are not limited', () => {
+test('shadow rules beyond the time limit are skipped and counted; live rules have no limit', () => {
   const rules = Array.from({ length: 40 }, (_, index) => ruleOf(`r${index}`))
   let now = 0
   const slow = () => {
@@ -166,13 +166,13 @@ test('a snooze suppresses one rule for one entity until its end', () => {
   expect(outcomeOf(snooze, { ...snooze, until: NOW - 1 })).toMatchObject({ snoozed: ['a'] })
 })
 
-test('a rule that does not compile is set aside with its faults, and the others work', () => {
+test('a rule that does not compile is excluded with its faults, and the other rules work', () => {
   const { matched, ruleSet } = evaluate([ruleOf('old', { condition: 'txn.amonut > 1' }), ruleOf('right')])
   expect(matched).toEqual(['right'])
   expect(ruleSet.broken).toMatchObject([{ rule: { rule_id: 'old' }, faults: [{ nearest: 'txn.amount' }] }])
 })
 
-test('a changed set keeps the compiled conditions that it still has', () => {
+test('a changed rule set reuses the compiled conditions of unchanged rules', () => {
   const before = compileRuleSet(1, [ruleOf('kept'), ruleOf('gone', { condition: 'ip.is_tor' })])
   const after = compileRuleSet(2, [ruleOf('new', { condition: 'ip.is_vpn' }), ruleOf('kept', { action: 'BLOCK' })], before)
   expect(after.rules.map(({ rule, condition }) => [rule.rule_id, rule.action, condition === before.rules[1].condition])).toEqual([

@@ -27,7 +27,7 @@ test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'txn.__prot
   },
 )
 
-test('each field has a slot of its own and a description', () => {
+test('each field has its own slot and a description', () => {
   expect(FIELDS.map(({ slot }) => slot)).toEqual(FIELDS.map((_, index) => index))
   expect(new Set(FIELDS.map(({ name }) => name)).size).toBe(FIELDS.length)
   expect(FIELDS.filter(({ description }) => description === '')).toEqual([])
@@ -57,7 +57,7 @@ test.each([
   expect(factOf(field, value)).toBeUndefined()
 })
 
-test('a long string is cut, and never within a surrogate pair', () => {
+test('a long string is truncated, but never within a surrogate pair', () => {
   expect(factOf(STRING, 'a'.repeat(MAX_STRING_CHARACTERS + 1))).toBe('a'.repeat(MAX_STRING_CHARACTERS))
   expect(factOf(STRING, `${'a'.repeat(MAX_STRING_CHARACTERS - 1)}😀`)).toBe('a'.repeat(MAX_STRING_CHARACTERS - 1))
 })
@@ -110,7 +110,7 @@ test('a required field of a transaction is never missing', () => {
   expect(FIELDS.filter(({ optional, slot }) => !optional && facts[slot] === undefined)).toEqual([])
 })
 
-test('names from outside never reach the prototype of anything', () => {
+test("names from outside never reach an object's prototype", () => {
   const polluted = JSON.parse('{"__proto__": {"txn.amount": 5}, "constructor": 1, "txn.amount": 2}')
   const facts = factsOf(polluted)
   expect(facts[slotOf('txn.amount')]).toBe(2)

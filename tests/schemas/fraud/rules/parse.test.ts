@@ -133,7 +133,7 @@ test.each([
   expect(faultsOf(text).map(describeFault).join(' ')).toBe(expected)
 })
 
-test('a fault has its code, offsets, what was expected and the nearest name', () => {
+test('a fault contains its code, its offsets, what was expected, and the nearest name', () => {
   expect(faultsOf('1 = 1 AND txn.amonut > 1')).toEqual([
     {
       code: 'unknown_field',
@@ -148,7 +148,7 @@ test('a fault has its code, offsets, what was expected and the nearest name', ()
   ])
 })
 
-test('all faults of names and types are reported at once, in the order of the text', () => {
+test('all name and type faults are reported together, in the order of the text', () => {
   const faults = faultsOf("payer.contry = 'DE' OR txn.amount = 'a' OR foo(1)")
   expect(faults.map(({ column, code }) => [column, code])).toEqual([
     [1, 'unknown_field'],
@@ -180,6 +180,6 @@ test.each([
   expect(faultsOf(text(depth + 1))).toMatchObject([{ code: 'too_deep', line: 1 }])
 })
 
-test('chains of AND and OR are one level, however long', () => {
+test('a chain of AND or OR counts as one level, however long it is', () => {
   expect(faultsOf(`ip.is_tor${' OR ip.is_tor AND ip.is_vpn'.repeat(100)}`)).toEqual([])
 })

@@ -21,7 +21,7 @@ function planned(text: string, values: FactsByName) {
   return plan.evaluate(1)
 }
 
-test('a plan of several conditions gives what each one gives by itself', () => {
+test('a plan of several conditions gives the same results as each condition by itself', () => {
   const seen = new Set<unknown>()
   fc.assert(
     fc.property(fc.array(conditions, { minLength: 1, maxLength: 4 }), fc.array(facts, { minLength: 1, maxLength: 2 }), (nodes, rows) => {
@@ -65,7 +65,7 @@ test.each([
   expect(planned(text, { 'txn.amount': amount, 'txn.currency': 'EUR' })).toBe(expected)
 })
 
-test('a text equals neither another one nor an absent one', () => {
+test('a text equals neither a different text nor an absent one', () => {
   const text = "payee.merchant_category = 'books' AND txn.amount > 1"
   expect(planned(text, { 'txn.amount': 2, 'payee.merchant_category': 'travel' })).toBe(false)
   expect(planned(text, { 'txn.amount': 2, 'payee.merchant_category': 'books' })).toBe(true)

@@ -8,15 +8,18 @@ import { conditions, facts, TEST_LISTS, withoutPositions } from './conditions.ts
 import { naiveValue } from './naive.ts'
 
 const RUNS = 2_000
-/** Size limit for canonical text, which may exceed the limit for authors. */
+/**
+ * Size limit for canonical text. It is higher than the limit for authors, because canonical text may be longer than the
+ * original.
+ */
 const NO_LIMIT = 1_000_000
 /**
- * Time limit for 4,000 characters, which take about 1 ms. It allows for a busy machine, and is far below the time that
- * exponential parsing would take.
+ * Time limit for 4,000 characters. They take about 1 ms, so the limit allows for a busy machine. It is still far below
+ * the time that exponential parsing would take.
  */
 const MAX_COMPILE_MS = 2_000
 
-test('parsing the canonical form of a tree gives the tree', () => {
+test('parsing the canonical form of a tree gives the same tree', () => {
   fc.assert(
     fc.property(conditions, (node) => {
       const text = formatCondition(node)
@@ -82,7 +85,7 @@ test('any sequence of words gives a condition or faults with positions', () => {
   fc.assert(fc.property(texts, expectConditionOrFaults), { numRuns: RUNS })
 })
 
-test('a condition that lost or gained a part gives a condition or faults with positions', () => {
+test('a condition with a part removed or inserted gives a condition or faults with positions', () => {
   const damaged = fc.tuple(conditions, fc.nat(), fc.nat(20), fc.constantFrom('', ...WORDS)).map(([node, at, length, insert]) => {
     const text = formatCondition(node)
     const start = at % (text.length + 1)

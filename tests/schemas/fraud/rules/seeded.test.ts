@@ -79,7 +79,7 @@ function evaluate(condition: string, facts: FactsByName) {
   return compiled.condition.evaluate(factsOf(facts), NO_LISTS)
 }
 
-test('there are 20 seeded rules in order of precedence', () => {
+test('there are 20 seeded rules, in order of precedence', () => {
   expect(SEEDED_RULES).toHaveLength(20)
   expect(new Set(SEEDED_RULES.map(({ rule_id }) => rule_id)).size).toBe(20)
   expect([...SEEDED_RULES].sort(byPrecedence)).toEqual(SEEDED_RULES)

@@ -28,7 +28,7 @@ function withoutNull(type: unknown): unknown {
 function kindOf(type: unknown): string {
   const name = typeof type === 'string' ? type : (type as { type?: string } | undefined)?.type
   if (name === 'long' || name === 'int' || name === 'double') return 'number'
-  // An earlier record of the same file declares the type of a tier.
+  // The type of a tier is declared in an earlier record of the same file.
   if (name === 'enum' || name === 'FraudRiskTier') return 'string'
   return String(name)
 }
@@ -49,7 +49,7 @@ test('most fields are read from a path', () => {
   expect(paths.length).toBeGreaterThan(80)
 })
 
-test.each(paths)('$name is read from $source, which scored transactions have with the type $type', ({ type, source }) => {
+test.each(paths)('$name is read from $source, and this path has type $type in scored transactions', ({ type, source }) => {
   expect(kindOf(typeAt(source))).toBe(KINDS[type])
 })
 

@@ -27,7 +27,7 @@ const MATCH = {
   timesShown: 1,
 }
 
-test('a row has the columns in their order and touches nothing beside it', () => {
+test('a row has its columns in order, and writing it does not touch its neighbours', () => {
   const out = new Float64Array(RANKING_WIDTH + 2).fill(99)
   writeRankingFeatures(out, 1, USER, ITEM, MATCH)
 

@@ -9,11 +9,11 @@ import { dataTest } from '../../../public-data.ts'
 /** Tolerance in degrees. Maps do not agree on the centres of large cities. */
 const SAME_PLACE_DEGREES = 0.2
 /**
- * Cities that are left out. GeoNames lists each of them under a different name, and a place far away has the city's
- * name.
+ * Cities that the comparison skips. GeoNames lists each of them under a different name, and lists a faraway place under
+ * the city's name.
  */
 const NAMED_DIFFERENTLY = ['Calocan', 'Newcastle', 'Querétaro', 'Washington']
-/** Minimum number of matches. Fewer matches mean that the comparison of names does not work. */
+/** Minimum number of cities that match by name. If fewer match, the comparison of names is broken. */
 const MIN_COMPARED = 450
 
 dataTest('places', 'the positions are those that GeoNames has for cities of these names', (folder) => {
@@ -37,7 +37,7 @@ function readCities(folder: string) {
     .toString('utf8')
     .trimEnd()
     .split('\n')
-  // The last columns are numbers, and a name with a comma is quoted, so the columns are counted from both ends.
+  // Counts columns from both ends, because a quoted name may contain a comma. The last columns are numbers.
   return lines.map((line) => {
     const [, name, country] = line.match(/^\d+,("(?:[^"]|"")*"|[^,]*),([^,]*),/)!
     const [lat, long] = line.trimEnd().split(',').slice(-2).map(Number)

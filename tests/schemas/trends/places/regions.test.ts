@@ -15,7 +15,7 @@ test('every woeid is unique and fits the 32 bits that tweets have for it', () =>
   expect(woeids.every((woeid) => woeid > 0 && woeid < 2 ** 31)).toBe(true)
 })
 
-test('cities belong to countries, and countries to the world', () => {
+test('cities belong to countries, and countries belong to the world', () => {
   for (const region of regions) {
     const path = pathOf(region.woeid)!
     expect(path[0]).toBe(region.woeid)

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { pathToFileURL } from 'node:url'
 import { connectBlobs } from '../../../../state/blobs/connect.ts'
 
-/** Stores one blob after another in the given folder, and prints the hash of each, until it is killed. */
+/** Until it is killed, stores one blob after another in the given folder, and prints the hash of each. */
 const blobs = await connectBlobs({ url: pathToFileURL(process.argv[2]).href, s3Endpoint: undefined })
 for (let round = 0; ; round++) {
   const draft = blobs.draft()

@@ -1,10 +1,7 @@
 import { openRocksdbBackend } from '../../../../state/stores/rocksdb-backend.ts'
 import { TOPOLOGY } from '../harness.ts'
 
-/**
- * This program writes rows to many stores and partitions. It prints the maximum growth of the memory outside the V8
- * heap, in bytes.
- */
+/** Writes rows to many stores and partitions. Prints the maximum growth of memory outside the V8 heap, in bytes. */
 const STORES = 40
 const PARTITIONS = 8
 const VALUE_BYTES = 200

@@ -24,7 +24,7 @@ test.each([
   const layout = seenSetLayout({ capacity, errorRate, lifetimeMs: LIFETIME_MS })
   expect(errorsOf(layout)).toBeLessThanOrEqual(errorRate)
   expect(layout.pages * MAX_PAGE_ENTRIES).toBeGreaterThan(capacity)
-  // Pages are numbered without gaps, and every item has one page in each layer.
+  // Page numbers have no gaps, and each item has one page in each layer.
   let next = 0
   for (const layer of layout.layers) {
     expect(layer.firstPage).toBe(next)

@@ -28,7 +28,7 @@ const sampleArbitrary: fc.Arbitrary<Sample> = fc.integer({ min: 9, max: 32 }).ch
   }),
 )
 
-test('a page that fits is read as it was written', () => {
+test('a page that fits is read back as it was written', () => {
   fc.assert(
     fc.property(sampleArbitrary, ({ bits, page }) => {
       const bytes = encodePage(page, bits)
@@ -54,8 +54,8 @@ test('the bytes of a page do not change between versions of the code', () => {
     { start: 687_000, fingerprints: [3, 5, 65_535] },
     { start: 686_900, fingerprints: [77] },
   ]
-  // The bits are: the version; the start 687,000; 3 fingerprints with k = 14: 0 3, 0 1, 1110 16377; and, 100 units
-  // earlier, 1 fingerprint with k = 16: 0 77.
+  // The bits are, in order: the version; the start 687,000; 3 fingerprints with k = 14: 0 3, 0 1, 1110 16377; and, 100
+  // units earlier, 1 fingerprint with k = 16: 0 77.
   expect(encodePage(page, 16)?.toString('hex')).toBe(['01', '98f729', '03', '00060007bff9', '64', '01', '002680'].join(''))
 })
 
@@ -68,7 +68,7 @@ test('a page has at most 512 bytes and 340 entries', () => {
   expect(encodePage([spread(170)], 32)).toBeUndefined()
 })
 
-test('any bytes are either a page or refused', () => {
+test('any bytes are either read as a page or refused', () => {
   let refused = 0
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 600 }), fc.boolean(), fc.integer({ min: 9, max: 32 }), (bytes, hasVersion, bits) => {
@@ -85,7 +85,7 @@ test('any bytes are either a page or refused', () => {
   expect(refused).toBeGreaterThan(0)
 })
 
-test('a page that was cut within a run is refused', () => {
+test('a page that is truncated within a run is refused', () => {
   const page = [{ start: 9, fingerprints: Array.from({ length: 200 }, (_, i) => i * 300) }]
   const bytes = encodePage(page, 16) as Buffer
   for (let length = 2; length < bytes.length; length++) {

@@ -27,7 +27,7 @@ function closedCase(id: string, changes: Partial<FraudCase> = {}): FraudCase {
   }
 }
 
-test('cases are found by id and transaction, and archived ones are listed, each in its newest form', async () => {
+test('cases are found by id and by transaction, and archived cases are listed, each in its newest version', async () => {
   const { client } = await testDatabase()
   const store = tableStore(fraudCasesTable, client, { cluster: undefined })
   await store.prepare()
@@ -60,7 +60,7 @@ test('cases are found by id and transaction, and archived ones are listed, each 
   expect(await list({ assignedTo: 'ann' })).toEqual([1, '9007199254740994'])
   const wholes = await readTableCases(client, [first.case_id, '1'])
   expect([...wholes].map(([id, text]) => [id, JSON.parse(text)])).toEqual([[first.case_id, { ...first, is_archived: true }]])
-  // A request has brought this one back.
+  // A request has reopened this case.
   await put({ ...first, version: 3 })
   expect(await list({ statuses: ['CONFIRMED_FRAUD'] })).toEqual([1, '9223372036854775807'])
   expect(await whole(readTableCase(client, first.case_id))).toMatchObject({ version: 3, is_archived: false })

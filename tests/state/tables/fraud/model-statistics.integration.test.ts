@@ -38,7 +38,7 @@ function event(id: string, at: number, amount: number, payment_fraud: number): T
   }
 }
 
-test('scores are counted by the newest verdict, and features by the bins of the days before', async () => {
+test('scores are counted by the newest verdict, and features by bins from earlier days', async () => {
   const { client } = await testDatabase()
   let offset = 0
   async function fill<V>(table: Table<string, V>, values: readonly V[]): Promise<void> {

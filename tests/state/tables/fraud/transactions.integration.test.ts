@@ -73,7 +73,7 @@ async function world() {
   return { client, score, judge: (...verdicts: readonly FraudFeedback[]) => fill(fraudFeedbackTable, ...verdicts) }
 }
 
-test('a transaction is found with all that was scored, and with its newest verdict', async () => {
+test('a transaction is returned with everything that was scored and its newest verdict', async () => {
   const { client, score, judge } = await world()
   await judge()
   await score(EVENT)
@@ -103,7 +103,7 @@ test('a transaction without optional values, or after its features have expired'
   expect((await readTransaction(client, 't1'))?.scored).toEqual({ ...plain, features: null })
 })
 
-test('of repeated answers the first one counts, on another day, too', async () => {
+test('if an answer is repeated, the first one counts, even if the repetition is on another day', async () => {
   const { client, score, judge } = await world()
   await judge()
   await score({ ...EVENT, decision: 'BLOCK', scored_at: NOW + DAY }, EVENT, { ...EVENT, decision: 'APPROVE', scored_at: NOW + 6 })
@@ -115,7 +115,7 @@ test('of repeated answers the first one counts, on another day, too', async () =
   }
 })
 
-test('the table of features gives whole events back', async () => {
+test('the features table returns complete events', async () => {
   const { client, score } = await world()
   await score(EVENT)
   const result = await client.query({
@@ -127,7 +127,7 @@ test('the table of features gives whole events back', async () => {
   expect(scoredOf(row)).toEqual(EVENT)
 })
 
-test('a table of features from before a feature gets its column', async () => {
+test('a features table that is older than a feature gets a column for it', async () => {
   const { client, score } = await world()
   await tableStore(
     { ...fraudFeaturesTable, columns: fraudFeaturesTable.columns.filter((column) => !column.startsWith('amount_zscore ')), migrations: [] },
@@ -138,7 +138,7 @@ test('a table of features from before a feature gets its column', async () => {
   expect(await rowsOf(client, 'SELECT amount_zscore FROM fraud_features')).toEqual([{ amount_zscore: EVENT.features.amount_zscore }])
 })
 
-test('analysts find what shadow rules and challengers said', async () => {
+test('analysts can query the results of shadow rules and challengers', async () => {
   const { client, score } = await world()
   await score(EVENT, { ...scored(pay({ id: 't2', at: NOW })) })
   expect(await rowsOf(client, 'SELECT transaction_id, shadow_rules, challenger_payment_fraud FROM fraud_shadow')).toEqual([
@@ -146,7 +146,7 @@ test('analysts find what shadow rules and challengers said', async () => {
   ])
 })
 
-test('the documented query gives features of the week before last with their labels', async () => {
+test('the documented query returns the features of the week before last with their labels', async () => {
   const { client, score, judge } = await world()
   const scoredAt = NOW - 10 * DAY
   const event = (id: string, scored_at = scoredAt) => ({ ...scored(pay({ id, at: scored_at })), scored_at })

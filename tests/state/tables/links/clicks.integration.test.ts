@@ -25,7 +25,7 @@ function click(number: number, clicked_at: number): ClickDetails {
   }
 }
 
-/** Inserts clicks as a sink would. @param from offset of the first click */
+/** Inserts clicks as a sink does. @param from offset of the first click */
 async function insert(client: Client, clicks: readonly ClickDetails[], from: number): Promise<void> {
   const store = tableStore(clicksTable, client, ONE_SERVER)
   const byDay = Map.groupBy(clicks.entries(), ([, each]) => clicksTable.partitionOf(each.short_code, each))
@@ -52,7 +52,7 @@ FROM click_days FINAL GROUP BY day ORDER BY day`,
 async function freshTable(): Promise<Client> {
   const { client } = await testDatabase()
   await tableStore(clicksTable, client, ONE_SERVER).prepare()
-  // Disables merges and ClickHouse's deduplication of inserts, because they would hide duplicates.
+  // Disables merges and ClickHouse's own deduplication of inserts, because both would hide duplicates.
   const merges = 'max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1'
   await client.command({ query: `ALTER TABLE clicks MODIFY SETTING ${merges}, non_replicated_deduplication_window = 0` })
   return client
@@ -73,8 +73,7 @@ test('the roll-up counts each click once, despite repeated inserts and computati
   ]
   expect(await days(client)).toEqual(expected)
 
-  // Simulates two sinks, each of which believes that it owns the partition: the same rows are inserted again, in
-  // different batches.
+  // Simulates two sinks that both believe to own the partition: the same rows are inserted again, in different batches.
   await insert(client, yesterday.slice(10, 50), 10)
   await insert(client, today.slice(0, 30), 60)
   const [{ rows }] = await rowsOf<{ rows: number }>(client, 'SELECT toUInt32(count()) AS rows FROM clicks')
@@ -96,7 +95,7 @@ test('late clicks recompute their day, and only days with new clicks are compute
   await insert(client, [click(1, now - 3 * day)], 0)
   await insert(client, [click(2, now)], 1)
   await renewed(client)
-  // Changes the insertion time of all rows, so that the roll-up treats them as old rows.
+  // Moves the insertion time of all rows into the past, so that the roll-up treats them as old.
   await client.command({
     query: `ALTER TABLE clicks UPDATE inserted_at = now() - INTERVAL 1 HOUR WHERE 1`,
     clickhouse_settings: { mutations_sync: '2' },
@@ -112,14 +111,14 @@ test('late clicks recompute their day, and only days with new clicks are compute
   expect(found).toEqual([{ day: isoDayOf(now - 3 * day), clicks: 2 }])
 })
 
-test('a second start and a second sink find everything created', async () => {
+test('a second start and a second sink find everything that they need already created', async () => {
   const client = await freshTable()
   const store = tableStore(clicksTable, client, ONE_SERVER)
   const [first, second] = await Promise.all([store.prepare(), store.prepare()])
   expect(first).toBe(second)
 })
 
-test('pages of a link contain each of its clicks once, in order, despite repeated inserts', async () => {
+test("the pages of a link's clicks contain each click once, in order, despite repeated inserts", async () => {
   const client = await freshTable()
   const now = Date.now()
   const clicks = Array.from({ length: 90 }, (_, number) => click(number, now - MINUTE + Math.floor(number / 10)))

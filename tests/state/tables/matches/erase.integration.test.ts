@@ -45,7 +45,7 @@ async function world() {
   return { client, swiped, matched, profile, swipes, matches, eraser: userEraser(client, ONE_SERVER) }
 }
 
-test('rows of a deleted user vanish, including those that arrive late; those of a new profile and of others stay', async () => {
+test("rows of a deleted user vanish, even if they arrive late; rows of the user's new profile and of others stay", async () => {
   const { swiped, matched, profile, swipes, matches, eraser } = await world()
   const now = Date.now()
   const deletedAt = now - HOUR_MS
@@ -68,7 +68,7 @@ test('rows of a deleted user vanish, including those that arrive late; those of 
   expect(await swipes()).toHaveLength(2)
 })
 
-test('the first run repeats older deletions, in case no process was there', async () => {
+test('the first run repeats older deletions, in case no process was running at the time', async () => {
   const { swiped, profile, client } = await world()
   const now = Date.now()
   await swiped(ANN, BOB, now - 6 * DAY_MS)

@@ -47,7 +47,7 @@ function outcomeOf<T>(codec: Codec<T>, bytes: Buffer, content: (value: T) => unk
   }
 }
 
-test('the bytes have the rows of the record, whatever the id of its schema', () => {
+test('the bytes contain the rows of the record, whatever its schema id is', () => {
   fc.assert(
     fc.property(volumes, fc.constantFrom(3, 4), (value, schemaId) => {
       const bytes = encoded(value)
@@ -57,7 +57,7 @@ test('the bytes have the rows of the record, whatever the id of its schema', () 
   )
 })
 
-test('damaged records are refused if the decoder refuses them, and if their counts make no sense', () => {
+test('damaged records are refused if the decoder refuses them or their counts make no sense', () => {
   fc.assert(
     fc.property(volumes, fc.nat(), fc.nat(255), (value, at, byte) => {
       const bytes = encoded(value)
@@ -72,7 +72,7 @@ test('damaged records are refused if the decoder refuses them, and if their coun
 })
 
 test('rows in several blocks are read, and blocks with a wrong size are refused', () => {
-  // An empty `adds_as`, and one row in a block with its size: term "a", minute 1, woeid 2 and volume 3.
+  // An empty `adds_as`, and one row, in a block that states its size: term "a", minute 1, woeid 2 and volume 3.
   const row = [2, 0x61, 2, 2, 4, 0, 2, 6, 0]
   const body = Buffer.from([0, 1, 2 * row.length, ...row, 2, ...row, 0])
   const expected = { term: 'a', minute: 1, woeids: [2], volumes: [3] }

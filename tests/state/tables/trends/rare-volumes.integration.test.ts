@@ -13,10 +13,10 @@ import { testDatabase } from '../database.ts'
 
 const ALONE = { cluster: undefined }
 const MINUTE_MS = 60_000
-/** The full minute before the test, in epoch ms. A fixed time would not do, because rows expire after 90 days. */
+/** The last full minute before the test, in epoch ms. The time must be recent, because rows expire after 90 days. */
 const AT = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS
 
-test('a table from before added rows gets their column, and added rows add to the volumes of their minute', async () => {
+test('a table from an earlier version gets the column for added rows, and these rows add to the volumes of their minute', async () => {
   const { client } = await testDatabase()
   await tableStore(trendVolumesTable, client, ALONE).prepare()
   const columns = trendRareVolumesTable.columns.filter((column) => !column.startsWith('adds_as'))
@@ -60,7 +60,7 @@ test('a table from before added rows gets their column, and added rows add to th
   expect(await read()).toBe(9)
 })
 
-test('volumes of several terms are those of rare and frequent terms', async () => {
+test('the volumes of several terms include rare and frequent terms', async () => {
   const { client } = await testDatabase()
   await tableStore(trendVolumesTable, client, ALONE).prepare()
   await tableStore(trendRareVolumesTable, client, ALONE).prepare()
@@ -71,8 +71,8 @@ test('volumes of several terms are those of rare and frequent terms', async () =
     values: [
       { ...rare, term: 'rare', total: 3, volumes: [3, 2] },
       { ...rare, term: 'rare', total: 2, volumes: [2, 1] },
-      // This term became frequent during the minute. After the minute had left the pipeline's state, a later count was
-      // added in a separate row.
+      // This term became frequent during the minute. A later count is in a separate row, because it arrived after the
+      // minute had left the pipeline's state.
       { ...rare, term: 'both', total: 4, volumes: [4, 4] },
       { ...rare, term: 'both', total: 1, volumes: [1, 1], adds_as: '0-17' },
       { ...rare, term: 'other', total: 9, volumes: [9, 9] },

@@ -11,7 +11,9 @@ import { testDatabase } from '../database.ts'
 const ALONE = { cluster: undefined }
 const MINUTE_S = 60
 const SECOND_MS = 1_000
-/** The full minute before the test, in epoch seconds. A fixed time would not do, because rows expire after 90 days. */
+/**
+ * The last full minute before the test, in epoch seconds. The time must be recent, because rows expire after 90 days.
+ */
 const AT = Math.floor(Date.now() / SECOND_MS / MINUTE_S) * MINUTE_S
 
 async function world() {
@@ -80,7 +82,7 @@ test('a posted list replaces the longer one of the same window', async () => {
   expect((await read(AT, AT))!.entries.map(({ term }) => term)).toEqual(['posted'])
 })
 
-test('a table from before the further columns gets them, and its rows have no values there', async () => {
+test('a table from an earlier version gets the new columns, and its existing rows have no values in them', async () => {
   const added = ['volume_24h', 'velocity_vs_usual', 'score', 'trending_since', 'users', 'variants']
   const isAdded = (text: string) => added.some((name) => text.startsWith(name))
   const columns = trendSnapshots.columns.filter((column) => !isAdded(column))
@@ -105,7 +107,7 @@ test('a table from before the further columns gets them, and its rows have no va
   expect(old).toMatchObject({ term: 'old', volume_24h: null, velocity_vs_usual: null, trending_since: null, users: null, variants: [] })
 })
 
-test('columns have the values that were sent, and a posted list fills all ranks', async () => {
+test('columns contain the values that were sent, and a posted list fills all ranks', async () => {
   const { client, put } = await world()
   const sample_tweets = [-1n, 2n ** 63n - 1n]
   const sent = { score: -0.25, rank_change: 3, peak_rank: 1, lang: 'de', related: ['r'], typical_tweet: 5n }

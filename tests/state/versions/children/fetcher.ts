@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url'
 import { connectBlobs } from '../../../../state/blobs/connect.ts'
 import { localVersions } from '../../../../state/versions/local.ts'
 
-/** Fetches a version, reports when it has the first piece of the second file, and then waits to be killed. */
+/** Fetches a version. When it has the first piece of the second file, it reports this and waits to be killed. */
 const [blobFolder, folder, version] = process.argv.slice(2)
 const blobs = await connectBlobs({ url: pathToFileURL(blobFolder).href, s3Endpoint: undefined })
 let opened = 0

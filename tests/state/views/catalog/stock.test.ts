@@ -11,7 +11,7 @@ function row(warehouse_id: string, available: number): StockRow {
   return { variant_id: VARIANT, warehouse_id, available, reserved: 1, version: 3, first_end: 0 }
 }
 
-test('the rows of a variant are read by warehouse, whatever its name contains', async () => {
+test('the rows of a variant are read by warehouse, whatever the name of the warehouse contains', async () => {
   const redis = fakeRedis()
   for (const [warehouse, available] of [
     ['west:2', 5],
@@ -28,7 +28,7 @@ test('the rows of a variant are read by warehouse, whatever its name contains', 
   expect(await readStock(redis.reader, 0, VARIANT + 1)).toEqual([])
 })
 
-test('a variant is for sale while it and its product are active, and unknown without a product', async () => {
+test('a variant is for sale while both it and its product are active, and unknown without a product', async () => {
   const redis = fakeRedis()
   const view = 'products'
   const offersOf = () => Promise.all([1, 2, 3].map((number) => readOffer(redis.reader, view, 0, { productId: 7, number })))

@@ -45,7 +45,7 @@ function world() {
   return { redis, put, list }
 }
 
-test('lists of all partitions and statuses are merged, newest first', async () => {
+test('the lists of all partitions and statuses are merged, newest first', async () => {
   const { put, list, redis } = world()
   const cases = [caseAt(0, NOON), caseAt(2, NOON + 1, { status: 'ESCALATED' }), caseAt(1, NOON + 2), caseAt(0, NOON + 3)]
   for (const [index, partition] of [0, 2, 1, 0].entries()) put(partition, `t${index}`, cases[index])
@@ -56,7 +56,7 @@ test('lists of all partitions and statuses are merged, newest first', async () =
   expect(await readCases(redis.reader, [...ids, '1'])).toEqual([...cases].reverse())
 })
 
-test('a case is in the lists of its status and analyst only, until it is archived or gone', async () => {
+test('a case is only in the lists of its status and analyst, until it is archived or deleted', async () => {
   const { put, list, redis } = world()
   const opened = caseAt(1, NOON)
   const ids = [opened.case_id]
@@ -76,7 +76,7 @@ test('a case is in the lists of its status and analyst only, until it is archive
   }
 })
 
-test('while a partition is not caught up, missing cases say nothing', async () => {
+test('while a partition has not caught up, a missing case does not mean that there is no such case', async () => {
   const { redis } = world()
   redis.flush()
   expect(await readCase(redis.reader, 0, '1')).toBe(NOT_CAUGHT_UP)

@@ -23,7 +23,7 @@ import { privateRedis } from '../../../stack/index.ts'
 const PARTITION = 0
 const TOPIC = 'fraud-profiles'
 
-/** A Redis with the sink and the look-ups of the API. The view has caught up. */
+/** Starts a Redis with a sink and with the look-ups of the API. The view has caught up. */
 async function world() {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
@@ -31,7 +31,7 @@ async function world() {
   const clock = { now: NOON }
   const failures: string[] = []
   const scripts = boundedScripts({ redis, timeoutMs: 5_000, monotonic: () => performance.now() })
-  // Runs scripts without the limits of 10 and 15 ms, which are not the subject of these tests.
+  // Runs scripts without the time limits of 10 and 15 ms, because these tests are not about the limits.
   const unlimited: typeof scripts = { run: (script, keys, args) => scripts.run(script, keys, args) }
   const profiles = entityProfiles({
     scripts: unlimited,
@@ -66,7 +66,7 @@ test('six payments of a user at once see 0 to 5 others', async () => {
   expect(features.map(({ device_sum_1h }) => device_sum_1h).sort()).toEqual([0, 10, 20, 30, 40, 50])
 })
 
-test('each payment counts once for those after it, however far the sink lags behind', async () => {
+test('each payment counts once for later payments, however far the sink lags behind', async () => {
   const { enrich, sink } = await world()
   let round = 0
   await fc.assert(
@@ -95,10 +95,7 @@ test('each payment counts once for those after it, however far the sink lags beh
     { numRuns: 25 },
   )
 
-  /**
-   * Makes the sink include all payments of one user. The device then has payments that are included and payments that
-   * are not.
-   */
+  /** Makes the sink include all payments of one user. After that, only some of the device's payments are included. */
   async function sinkUser(user: string, scored: readonly FraudRequest[], sunk: Set<FraudRequest>): Promise<void> {
     const added = scored.filter((one) => one.payer.user_id === user && !sunk.has(one))
     for (const one of added) sunk.add(one)
@@ -112,14 +109,14 @@ test('each payment counts once for those after it, however far the sink lags beh
   }
 })
 
-test('payments above the limit are counted by second, and the sink takes them back', async () => {
+test('payments above the limit are counted per second, and the sink removes them from these counts', async () => {
   const { profiles, enrich, sink, redis, keys } = await world()
   const count = MOST_IN_FLIGHT + 100
   const requests = Array.from({ length: count }, (_, index) =>
     pay({ id: `t${index}`, user: `u${index}`, ip: '192.0.2.1', at: NOON + (index % 10) * SECOND, amount: 1 }),
   )
   for (const [index, request] of requests.entries()) {
-    // The timestamp is later than that of all other transactions, so that all of them are in the window.
+    // The timestamp is later than all others, so that the window contains all transactions.
     const features = featuresFrom({ ...request, timestamp: NOON + MINUTE }, await enrich(request))
     expect(features.ip_velocity_1h).toBe(index)
     expect(features.ip_sum_1h).toBe(index)
@@ -141,7 +138,7 @@ test('payments above the limit are counted by second, and the sink takes them ba
   expect(await redis.exists(flight, counted)).toBe(0)
 })
 
-test('seconds are joined into minutes before there are too many, and still taken back', async () => {
+test('counts per second are joined into minutes before there are too many, and can still be removed', async () => {
   const { profiles, enrich, sink, redis, keys } = await world()
   const count = MOST_IN_FLIGHT + MOST_COUNTERS + 50
   const requests = Array.from({ length: count }, (_, index) =>
@@ -162,7 +159,7 @@ test('seconds are joined into minutes before there are too many, and still taken
   expect(await redis.exists(flight, counted)).toBe(0)
 })
 
-test('a payment is in flight for a day, and then leaves room for others', async () => {
+test('a payment is in flight for at most a day, and then makes room for others', async () => {
   const { profiles, enrich, redis, clock, keys } = await world()
   const { flight } = keys('user:u1')
   await enrich(pay({ id: 'old' }))
@@ -175,7 +172,7 @@ test('a payment is in flight for a day, and then leaves room for others', async 
   expect(held.inFlightSeconds).toMatchObject([{ count: 2 }])
 })
 
-test('while the view is being built, look-ups fail, but payments are in flight', async () => {
+test('while the view is being built, look-ups fail, but payments are still noted as in flight', async () => {
   const { store, enrich, failures, redis, keys } = await world()
   await redis.del(positionsKey(FRAUD_PROFILES_VIEW, PARTITION), caughtUpKey(FRAUD_PROFILES_VIEW, PARTITION))
   await store.finishClearing(FRAUD_PROFILES_VIEW, PARTITION)
@@ -185,7 +182,7 @@ test('while the view is being built, look-ups fail, but payments are in flight',
   expect(await redis.strlen(keys('user:u1').flight)).toBe(FLIGHT_BYTES)
 })
 
-test('a transaction that is withdrawn is no longer in flight, unless it was added by another request', async () => {
+test('a withdrawn transaction is no longer in flight, unless another request has added it, too', async () => {
   const { profiles, enrich, clock, redis, keys } = await world()
   const first = pay({ id: 't1', device: 'd1', merchant: 'm1', amount: 1 })
   const other = pay({ id: 't1', device: 'd1', ip: '192.0.2.1', amount: 2 })

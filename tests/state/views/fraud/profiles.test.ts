@@ -32,11 +32,11 @@ test('a record replaces the profile and removes the transactions that it include
   expect(profileKeys(3, 'ip:2001:db8::1')).toEqual(KEYS)
 })
 
-test('a tombstone removes the profile and leaves what is in flight', () => {
+test('a tombstone removes the profile but not the transactions in flight', () => {
   expect(fraudProfilesView.operationsFor(3, 'ip:2001:db8::1', null)).toEqual([{ op: 'del', key: KEYS.profile }])
 })
 
-test('a transaction in flight has all that features need', () => {
+test('a transaction in flight contains everything that features need', () => {
   const request = pay({ device: 'd1', ip: '192.0.2.1', card: 'c1', merchant: 'm1', place: [51.5, -0.1], amount: 9.99 })
   for (const { event } of eventsOf(request)) {
     const row = flightRow(event, NOON + 999)

@@ -15,7 +15,7 @@ const counted: LinkStats = {
   referrers: [{ value: 'b.example', clicks: 2, over: 0 }],
 }
 
-test('statistics have the time up to which their partition is counted', async () => {
+test('statistics contain the time up to which their partition has been counted', async () => {
   const { reader, apply, caughtUp } = fakeRedis()
   caughtUp(LINK_STATS_VIEW, 2)
   apply(linkStatsView.operationsFor(1, 'abc1234', counted))

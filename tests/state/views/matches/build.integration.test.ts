@@ -29,7 +29,7 @@ const PARTITION = 0
 const PLACE = { lat: 52.52, lon: 13.405 }
 const ANN = '0a000000-0000-4000-8000-000000000000'
 
-/** Starts a Redis with Ann and `count` users around her. One in `everyth` of these users suits her. */
+/** Starts a Redis with Ann and `count` users around her. One of every `everyth` users passes her filters. */
 async function world(count: number, everyth = 1) {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
@@ -76,7 +76,7 @@ async function world(count: number, everyth = 1) {
     swipe.direction === 'REWIND'
       ? runScript(redis, TAKE_REWIND, takeRewindKeys(keys), noteSwipeArguments(swipe))
       : runScript(redis, TAKE_SWIPE, takeSwipeKeys(keys), takeSwipeArguments(swipe, 'queued')).then(takenSwipe)
-  // The API gives each swipe of a user a later time than the user's previous swipe.
+  // As in the API, each swipe of a user has a later time than the previous one.
   let at = now
   const swipe = (targetId: string, direction = 'LEFT') => note({ swipeId: randomUUID(), targetId, direction, at: at++ })
   async function built(token: string, from: UserState, reader = deps.reader): Promise<Built> {
@@ -96,7 +96,7 @@ async function world(count: number, everyth = 1) {
 
 const idsOf = (stack: Stack | undefined) => stack?.candidates.map(({ userId }) => userId) ?? []
 
-test('the searches of a user who swipes all candidates find everybody in a densely populated area', async () => {
+test('in a densely populated area, the searches of a user who swipes all candidates eventually find everybody', async () => {
   const { suitable, build, swipe, redis, keys } = await world(12_000, 100)
   const shown = new Set<string>()
   for (let round = 0; round < 6; round++) {
@@ -110,7 +110,7 @@ test('the searches of a user who swipes all candidates find everybody in a dense
   expect(await redis.pttl(keys.resume)).toBeLessThanOrEqual(3_600_000)
 })
 
-test('a search does not continue while most candidates of the last one are left, and keeps the few that are', async () => {
+test('a new search does not continue while most candidates of the last one are left, and when it continues, it keeps those that are left', async () => {
   const { build, swipe } = await world(12_000, 300)
   const first = idsOf(await build())
   expect(first.length).toBeGreaterThan(10)
@@ -121,7 +121,7 @@ test('a search does not continue while most candidates of the last one are left,
   expect(next.length).toBeGreaterThan(3)
 })
 
-test('what happens during a search is not undone by its result', async () => {
+test('the result of a search does not undo what happened during the search', async () => {
   const { deps, keys, state, stack, swipe, built, redis } = await world(5)
   const token = randomUUID()
   await lockBuild(deps, keys, token)
@@ -131,7 +131,8 @@ test('what happens during a search is not undone by its result', async () => {
   await swipe(other)
   await swipe(other, 'REWIND')
   await redis.hset(keys.recent, severedField(third, 'blocked'), '1')
-  // The view includes this block after the search has read the relations, so no note about it is left.
+  // The view includes this block only after the search has read the relations, and then no note about the block is
+  // left.
   async function hmget(key: string, fields: readonly string[]) {
     if (key === keys.relations) await redis.hdel(keys.relations, fourth)
     const found = await deps.reader.hmget(key, fields)
@@ -139,7 +140,7 @@ test('what happens during a search is not undone by its result', async () => {
     return found
   }
   const reader = { ...deps.reader, hmget }
-  // The rewind has removed the lock, because this search may have left out the target of the rewind.
+  // The rewind has removed the lock of this search, because the search may have skipped the target of the rewind.
   const leftOut = new Set([one, third, fourth])
   expect(await (await built(token, before, reader)).stored).toEqual(leftOut)
   expect(await stack()).toBeUndefined()
@@ -149,7 +150,7 @@ test('what happens during a search is not undone by its result', async () => {
   expect(await redis.exists(keys.building)).toBe(0)
 })
 
-/** Returns the users of the only cell. */
+/** Returns the users in the only cell. */
 async function membersOf(redis: Redis): Promise<string[]> {
   const [key] = await redis.keys('*:cell:*')
   return (await redis.zrange(key, '0', '-1')).map((member) => member.split('|')[1])
@@ -160,23 +161,23 @@ test('only one search of a user runs at a time', async () => {
   await lockBuild(deps, keys, 'one')
   expect(await lockBuild(deps, keys, 'other')).toBe(false)
   expect(await refillStack(deps, PARTITION, ANN, 'other')).toBe('skipped')
-  // The process of the first search may have ended, so the lock expires.
+  // The lock expires, because the process of the first search may have ended.
   await expect.poll(() => refillStack(deps, PARTITION, ANN, 'other'), { timeout: 30_000 }).toBe('built')
   expect(idsOf(await stack())).toHaveLength(3)
   expect(idsOf(await build())).toHaveLength(3)
 })
 
-test('a swipe claims a refill once in a while when few candidates are left', async () => {
+test('when few candidates are left, a swipe claims a refill, but not too often', async () => {
   const { build, swipe, stack } = await world(8)
   const ids = idsOf(await build())
   const claims: boolean[] = []
   for (const userId of ids) claims.push(((await swipe(userId)) as { isRefillClaimed: boolean }).isRefillClaimed)
-  // Four are left after the fourth swipe.
+  // Four candidates are left after the fourth swipe.
   expect(claims).toEqual([false, false, false, true, false, false, false, false])
   expect(idsOf(await stack())).toEqual([])
 })
 
-test('a user who cannot be served gets no refill', async () => {
+test('a user who cannot be served does not get a refill', async () => {
   const { deps, keys, redis } = await world(3)
   await redis.hdel(keys.recent, 'place')
   expect(await refillStack(deps, PARTITION, ANN, 'one')).toBe('skipped')

@@ -49,7 +49,7 @@ type Direction = SwipeEvent['direction']
 type SeenRecord = { readonly key: string; readonly value: MatchSeen | null }
 /**
  * A step in the processing of an action. `note`: the API stores a note before it answers. `apply`: the sink applies the
- * records that follow from the action.
+ * records that result from the action.
  */
 type Step = { readonly kind: 'note' | 'apply'; readonly action: number }
 
@@ -60,8 +60,7 @@ type Step = { readonly kind: 'note' | 'apply'; readonly action: number }
 function* orders(actions: number, done: readonly Step[] = [], noted = 0, applied = 0): Generator<readonly Step[]> {
   if (noted === actions && applied === actions) yield done
   if (noted < actions) yield* orders(actions, [...done, { kind: 'note', action: noted }], noted + 1, applied)
-  // The client sends an action only after the previous action was answered, and an action is noted before it is
-  // answered.
+  // Every action is noted before it is answered, and the client sends its next action only after that answer.
   if (applied < actions && applied <= noted) yield* orders(actions, [...done, { kind: 'apply', action: applied }], noted, applied + 1)
 }
 
@@ -117,15 +116,15 @@ test.each<readonly Direction[]>([
       const state = await readUser(viewReader(redis), PARTITION, annId)
       if (state === undefined || state === NOT_CAUGHT_UP) throw new Error('the profile is missing')
       const isHidden = exclusionsOf(state, Date.now())(BOB, undefined) === 'swiped'
-      // While an action is in progress, the results before and after the action are both right.
+      // While an action is in progress, both the result before it and the result after it are right.
       if (known === answered) expect([order, action, isHidden]).toEqual([order, action, directions[answered] !== 'REWIND'])
     }
-    // A note may remain only if it arrived after its own record was applied. Such a note agrees with the view.
+    // A note may remain only if it was stored after its own record was applied. Such a note agrees with the view.
     expect(Object.keys(await redis.hgetall(keys.recent)).filter((field) => field.startsWith('s:')).length).toBeLessThanOrEqual(1)
   }
 })
 
-test('a lifted block is over, and a block that was renewed after it was lifted is not, in every order of notes', async () => {
+test('a lifted block is over, and a block renewed after that is not, in every order of notes', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const annId = '0a000000-0000-4000-8000-000000000000'
@@ -140,11 +139,12 @@ test('a lifted block is over, and a block that was renewed after it was lifted i
       const field = severedField(BOB, 'blocks')
       for (const at of order) await runScript(redis, NOTE_SEVERED, [recent], severedArguments(field, 1_000 + at, decided[at]))
       expect([decided, await isSevered()]).toEqual([decided, decided.at(-1)])
-      // A block by the other user is noted separately, so it takes effect even if the user's own block was lifted.
+      // Blocks by the other user are noted separately, so such a block takes effect even if the user's own block was
+      // lifted.
       await runScript(redis, NOTE_SEVERED, [recent], severedArguments(severedField(BOB, 'blocked'), 1_000, true))
       expect(await isSevered()).toBe(true)
     }
-  // An earlier version of the API wrote no time.
+  // An earlier version of the API wrote notes without a time.
   await redis.del(recent)
   await redis.hset(recent, severedField(BOB, 'blocks'), '1')
   expect(await isSevered()).toBe(true)
@@ -152,7 +152,7 @@ test('a lifted block is over, and a block that was renewed after it was lifted i
   expect(await isSevered()).toBe(false)
 })
 
-/** Ann and Bob, the pipeline of pairs, and the view and its notes in Redis. */
+/** Sets up Ann and Bob, the pipeline of pairs, and the view and its notes in Redis. */
 async function annAndBob() {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
@@ -200,7 +200,7 @@ async function annAndBob() {
     },
     note: (userId: string, otherId: string, cause: Cause, at: number) =>
       runScript(redis, NOTE_SEVERED, [userKeys(PARTITION, userId).recent], severedArguments(severedField(otherId, cause), at, true)),
-    /** Returns the reasons why each of the two users may not see the other. */
+    /** Returns, for each of the two users, the reason why that user may not see the other. */
     async reasons() {
       const of = async (userId: string, otherId: string) => {
         const state = await readUser(viewReader(redis), PARTITION, userId)
@@ -210,7 +210,7 @@ async function annAndBob() {
       }
       return [await of(ann, BOB), await of(BOB, ann)]
     },
-    /** Returns whether each of the two users may swipe the other. */
+    /** Returns, for each of the two users, whether that user may swipe the other. */
     async severed() {
       const of = async (userId: string, otherId: string) => (await readPair(viewReader(redis), PARTITION, userId, otherId)).isSevered
       return [await of(ann, BOB), await of(BOB, ann)]
@@ -251,7 +251,7 @@ test.each(['block', 'unmatch'] as const)(
   },
 )
 
-test('a block after the return stays, although the records about the deletion come later', async () => {
+test('a block made after the return remains, although the records about the deletion arrive later', async () => {
   const { ann, apply, profileOf, relations, command, leave, note, reasons } = await annAndBob()
   await apply(profileOf(ann, null), profileOf(BOB, null))
   command('block', ann, BOB)
@@ -278,7 +278,7 @@ test('a block by the other user outlasts the deletion, even before the view incl
   expect(await reasons()).toEqual(['blocked', 'blocks'])
 })
 
-test('a swipe from before a deletion that is noted after the return hides nobody', async () => {
+test('a swipe from before a deletion hides nobody, even if it is noted after the return', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
@@ -294,7 +294,7 @@ test('a swipe from before a deletion that is noted after the return hides nobody
   expect(await swiped(1_001)).toEqual(['last', 'left', `s:${BOB}`])
 })
 
-test('what a new profile has swiped stays hidden, although the view reads the deletion later', async () => {
+test('users swiped by a new profile stay hidden, although the view reads about the deletion later', async () => {
   const { ann, apply, redis } = await annAndBob()
   const [cat, dan] = ['0c000000-0000-4000-8000-000000000000', '0d000000-0000-4000-8000-000000000000']
   const driver = testDriver(matchUsers)
@@ -329,7 +329,7 @@ test('what a new profile has swiped stays hidden, although the view reads the de
   expect(state.self?.last_swipe?.target_id).toBe(BOB)
 })
 
-test('a block that the view includes needs no note, and hides both until it is lifted and after it is renewed', async () => {
+test('a block that the view includes needs no note: it hides both users until it is lifted, and again after it is renewed', async () => {
   const { ann, apply, redis, profileOf, relations, command, note, reasons } = await annAndBob()
   await apply(profileOf(ann, null), profileOf(BOB, null))
   const noted = (at: number) => Promise.all([note(ann, BOB, 'blocks', at), note(BOB, ann, 'blocked', at)])
@@ -339,7 +339,7 @@ test('a block that the view includes needs no note, and hides both until it is l
   command('unblock', ann, BOB)
   const lifting = relations()
   await noted(command('block', ann, BOB))
-  // The view includes the first block, but the notes are about the second one.
+  // The view includes the first block, while the notes are about the second one.
   await apply(...first)
   expect(await notes()).toHaveLength(2)
   await apply(...lifting)
@@ -351,7 +351,7 @@ test('a block that the view includes needs no note, and hides both until it is l
   expect([await reasons(), await notes()]).toEqual([['blocks', 'blocked'], []])
 })
 
-test('a new note about a block removes notes about users that are two days older, but no swipes, place or newer notes', async () => {
+test('a new note about a block removes notes about users that are two days older, but not swipes, the place or newer notes', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const { recent } = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
@@ -363,7 +363,7 @@ test('a new note about a block removes notes about users that are two days older
     place: `1 2 ${old}`,
     left: old,
     [severedField(dan, 'blocks')]: `${at - RECENT_KEPT_MS + 1} 1`,
-    // An earlier version of the API wrote no time.
+    // An earlier version of the API wrote notes without a time.
     [severedField(eve, 'blocks')]: '1',
   }
   await redis.hset(recent, {
@@ -376,7 +376,7 @@ test('a new note about a block removes notes about users that are two days older
   expect(await redis.hgetall(recent)).toEqual({ ...kept, [severedField(BOB, 'blocks')]: `${at} 1` })
 })
 
-test('a swipe at a match that the view includes leaves no note, because nothing would remove it', async () => {
+test('swiping a match that the view includes leaves no note, because nothing would ever remove the note', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
@@ -402,7 +402,7 @@ test('notes that the API writes after Redis was emptied remain when the sink cle
   expect([await redis.exists(keys.recent), await redis.exists(keys.profile)]).toEqual([1, 0])
 })
 
-test('an answer announces a match with users who like the caller or are matched, and lists of earlier versions vanish', async () => {
+test('an answer announces a match if the target likes the caller or is already matched, and lists of earlier versions vanish', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const annId = '0a000000-0000-4000-8000-000000000000'
@@ -438,7 +438,7 @@ test('an answer announces a match with users who like the caller or are matched,
   expect(await announces(null)).toBe(false)
 })
 
-test('a note about a block that an API stores only after the block was lifted hides nobody, but a later block does', async () => {
+test('if an API stores the note about a block only after the block was lifted, the note hides nobody, but a later block does', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const annId = '0a000000-0000-4000-8000-000000000000'
@@ -459,14 +459,14 @@ test('a note about a block that an API stores only after the block was lifted hi
   expect(await severed()).toEqual(['blocked'])
 })
 
-test('a view of an earlier version is cleared and built again, and keeps the notes of the API', async () => {
+test("a view of an earlier version is cleared and rebuilt, and the API's notes are kept", async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
   const earlier = withoutLayout(MATCH_USERS_VIEW)
   await redis.hset(positionsKey(earlier, PARTITION), matchRelations.name, '7')
   await redis.set(caughtUpKey(earlier, PARTITION), '1')
-  // Earlier versions stored likes in this hash.
+  // In earlier versions, this hash contained likes.
   await redis.hset(keys.relations, BOB, '3000')
   await redis.hset(keys.recent, severedField(BOB, 'blocks'), '1000 1')
   expect(await readRelations(viewReader(redis), keys, [BOB])).toBe(NOT_CAUGHT_UP)
@@ -478,7 +478,7 @@ test('a view of an earlier version is cleared and built again, and keeps the not
   expect(await redis.hgetall(keys.recent)).toEqual({ [severedField(BOB, 'blocks')]: '1000 1' })
 })
 
-test('Redis stores likes received in at most 64 bytes each', async () => {
+test('Redis needs at most 64 bytes per received like', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const likes = 20

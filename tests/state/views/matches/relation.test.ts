@@ -7,7 +7,7 @@ import { ANN, BOB } from '../../../pipelines/matches/swipes.ts'
 const NOTHING = nothingOf({ userId: ANN, otherId: BOB }, 1_767_323_046_200)
 const TIME = 1_767_323_046_123
 const MATCH = { match_id: 'a', conversation_id: 'b', matched_at: TIME }
-/** The setting hash-max-listpack-value of Redis. A hash with a longer value takes three times the memory. */
+/** Redis's setting hash-max-listpack-value. A hash with a longer value takes three times the memory. */
 const COMPACT_BYTES = 64
 
 test.each<[string, Partial<MatchRelation>]>([
@@ -30,12 +30,12 @@ test.each<[string, Partial<MatchRelation>]>([
   })
 })
 
-test('a like by a blocked user does not count, and counts again when the block is lifted', () => {
+test('a like by a blocked user does not count until the block is lifted', () => {
   expect(likeScore({ ...NOTHING, liked_at: TIME, is_blocked: true })).toBeNull()
   expect(likeScore({ ...NOTHING, liked_at: TIME })).toBe(2 * TIME)
 })
 
-test('an open match has its time as score, and an ended or blocked one is behind all open matches', () => {
+test('the score of an open match is its time, and ended and blocked matches come after all open ones', () => {
   expect(matchScore(NOTHING)).toBeNull()
   expect(matchScore({ ...NOTHING, ...MATCH })).toBe(TIME)
   for (const end of [{ has_ended: true }, { blocks: true }, { is_blocked: true }])

@@ -12,8 +12,8 @@ import { NO_BOUNDS, type World, worldOf } from './world.ts'
 const NOW = Date.UTC(2026, 5, 15, 12)
 const VIEWERS = 1_000
 /**
- * Only every twentieth of the 59,946 profiles is used, to save time. `bench/results.md` describes a comparison with all
- * of them.
+ * To save time, the test uses only every twentieth of the 59,946 profiles. `bench/results.md` describes a comparison
+ * with all of them.
  */
 const TAKEN = 20
 const TIMEOUT_MS = 300_000
@@ -21,13 +21,14 @@ const STACK_SIZE = 50
 const PEOPLE_PER_PLACE = 700
 const VIEWERS_PER_PLACE = 100
 const VIEWERS_THAT_GO_ON = 20
-/** Maximum number of searches. Each of them examines 100 of 700 users, and some of these users again. */
+/** Maximum number of searches. Each search examines 100 of 700 users, and examines some of them again. */
 const MOST_SEARCHES = 100
-/** Share of the candidates whom a viewer has swiped. */
+/** Share of the candidates that a viewer has already swiped. */
 const SWIPED = 0.3
 
 /**
- * Compares the stacks of some viewers with all users who pass, in the same order. Returns the number of candidates.
+ * Checks that the stacks of some viewers equal a brute-force search, in the same order. Returns the number of
+ * candidates.
  */
 async function compareStacks(world: World, count: number): Promise<number> {
   const random = seededRandom(7)
@@ -48,8 +49,8 @@ function shown(ranked: readonly Ranked[]): [string, number][] {
 }
 
 /**
- * Returns the best 50 users of the smallest of the three neighbourhoods in which 50 users pass, or undefined if no
- * neighbourhood has 50.
+ * Finds the smallest of the three neighbourhoods in which 50 users pass, and returns its best 50 users. Returns
+ * undefined if no neighbourhood has 50.
  */
 function bestNearby(world: World, viewer: Viewer): Ranked[] | undefined {
   for (const precision of [6, 5, 4] as const) {
@@ -94,7 +95,7 @@ test('around San Francisco, stacks of generated profiles equal a brute force', a
   expect(await compareStacks(world, VIEWERS_PER_PLACE)).toBeGreaterThan(10 * VIEWERS_PER_PLACE)
 })
 
-test('a stack is the best 50 of the narrowest neighbourhood in which 50 pass', async () => {
+test('a stack contains the best 50 of the smallest neighbourhood in which 50 users pass', async () => {
   const world = worldOf(placePeople(generatedProfiles(PEOPLE_PER_PLACE, 3), LARGEST_TOWNS.slice(0, 2), NOW), NOW)
   let compared = 0
   for (const viewer of world.viewers.slice(0, VIEWERS_PER_PLACE)) {
@@ -106,7 +107,7 @@ test('a stack is the best 50 of the narrowest neighbourhood in which 50 pass', a
   expect(compared).toBeGreaterThan(VIEWERS_PER_PLACE / 4)
 })
 
-test('searches that stop at their limits and continue find everybody', async () => {
+test('searches that stop at their limits and continue later find everybody', async () => {
   const world = worldOf(placePeople(generatedProfiles(PEOPLE_PER_PLACE, 3), LARGEST_TOWNS, NOW), NOW)
   const bounds = { ...NO_BOUNDS, examinedPerStep: 40, examinedInAll: 100 }
   for (const viewer of world.viewers.slice(0, VIEWERS_THAT_GO_ON)) {

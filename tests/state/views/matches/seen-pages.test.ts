@@ -15,7 +15,7 @@ const NOW = Date.UTC(2026, 5, 15, 12)
 const SWIPES = 50_000
 const ASKED = 20_000
 const DAY_MS = 24 * 3_600_000
-/** The swipes were made over this time. */
+/** The swipes are spread over this time. */
 const WITHIN_MS = 29 * DAY_MS
 const MAX_FALSE_POSITIVES = 0.01
 
@@ -40,7 +40,7 @@ function userId(group: string, index: number): string {
   return `${group}0000000-0000-4000-8000-${String(index).padStart(12, '0')}`
 }
 
-test('after 50,000 swipes the pages in the view contain them all, and at most 1 % of others', async () => {
+test('after 50,000 swipes, the pages in the view contain all of them, and at most 1 % of other users', async () => {
   const seen = seenSetStore('seen', { key: utf8, item: utf8, ...SEEN_SHAPE })
   openStore(seen, memoryBackend())
   for (let index = 0; index < SWIPES; index++)

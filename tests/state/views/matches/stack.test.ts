@@ -19,7 +19,7 @@ test.each([
   expect(isFresh(stackOf(ageMs), left, 'another basis', NOW)).toBe(false)
 })
 
-test('another feed may find more candidates when the stack ends, or half a minute after a search that found few', () => {
+test('another feed request may find more candidates when the stack ends, or half a minute after a search that found few', () => {
   expect([5, 4, 0].map((left) => nextRefillAt(stackOf(0), left) - NOW)).toEqual([300_000, 30_000, 30_000])
 })
 
@@ -51,7 +51,7 @@ test.each([
   expect(basis(change)).not.toBe(basis())
 })
 
-test('a stack ends when the viewer comes into another cell, but not by a step or a new name', () => {
+test('a stack becomes invalid when the viewer moves to another cell, but not after a small step or a new name', () => {
   expect(basis({}, { ...PLACE, lat: 37.78 })).not.toBe(basis())
   expect(basis({}, { ...PLACE, lat: 37.7699 })).toBe(basis())
   expect(basis({ display_name: 'Anna', bio: 'new' })).toBe(basis())

@@ -6,18 +6,18 @@ import { MAX_KEPT_LIKES } from '../../../../state/views/matches/relation.ts'
 import { matchUsersView, userKeys } from '../../../../state/views/matches/users.ts'
 import { ANN, BOB } from '../../../pipelines/matches/swipes.ts'
 
-test('a deletion removes what the API has stored, but a user who leaves and returns cannot jump more often', () => {
+test('a deletion removes what the API has stored, but leaving and returning does not allow more jumps', () => {
   const operations = matchUsersView.operationsFor(0, ANN, { view: { user_id: ANN, deleted_at: 5 } as never, result: null })
   const deleted = operations.flatMap((operation) => (operation.op === 'del' ? [operation.key] : []))
   const { profile, stack, building, refill, resume, jumps } = userKeys(0, ANN)
   expect(deleted.sort()).toEqual([profile, stack, building, refill, resume].sort())
   expect(deleted).not.toContain(jumps)
-  // The key with the times of jumps is not deleted, because it expires within the hour that the deletion may take.
+  // The key with the times of jumps need not be deleted, because it expires within the hour that a deletion may take.
   const [, windowMs] = jumpArguments(0, 'x', false)
   expect(windowMs).toBeLessThanOrEqual(3_600_000)
 })
 
-test('the note of a match is removed when the view includes the match, because the notes of an active user never expire', () => {
+test('the note about a match is removed when the view includes the match, because notes of an active user never expire', () => {
   const { recent } = userKeys(0, ANN)
   const removal = { op: 'hdel', key: recent, field: matchedFieldName(BOB) }
   const operationsFor = (relation: object) => matchUsersView.operationsFor(0, relationKey(ANN, BOB), relation as never)
@@ -26,7 +26,7 @@ test('the note of a match is removed when the view includes the match, because t
     expect(operationsFor({ liked_at: null, match_id: 'm', matched_at: 5, has_ended })).toContainEqual(removal)
 })
 
-test('only the newest likes of a user are stored, and a match or a block replaces a like', () => {
+test("only a user's newest likes are stored, and a match or a block replaces a like", () => {
   const keys = userKeys(0, ANN)
   const none = { liked_at: 5, match_id: null, blocks: false, is_blocked: false, has_ended: false, blocked_at: null, changed_at: 9 }
   const operationsFor = (relation: object | null) =>

@@ -6,7 +6,8 @@ import { NOT_CAUGHT_UP } from '../../../../state/views/view.ts'
 import { ANN, BOB } from '../../../pipelines/matches/swipes.ts'
 
 /**
- * A reader of Redis. Between its commands, a sink adds a block to the relations, and removes the note about the block.
+ * A Redis client. Between two of its commands, a sink adds a block to the relations and removes the note about that
+ * block.
  */
 function readerDuringApply() {
   const keys = userKeys(0, ANN)
@@ -16,7 +17,7 @@ function readerDuringApply() {
     if (key === keys.relations && isApplied) return { [BOB]: '{"b":1}' }
     return key === keys.likes && !isApplied ? { [BOB]: '2000' } : {}
   }
-  /** Returns what a command reads. The sink applies the block after the first command on one of the two hashes. */
+  /** Returns what a command reads. After the first command on one of the two hashes, the sink applies the block. */
   function read<T>(key: string, of: (fields: Record<string, string>) => T): Promise<T> {
     const answer = of(hashes(key))
     isApplied ||= [keys.recent, keys.relations, keys.likes].includes(key)
@@ -42,7 +43,7 @@ test('a block is never missing while the sink moves it from the notes into the v
   const relations = await readRelations(reader, userKeys(0, ANN), [BOB])
   if (state === undefined || state === NOT_CAUGHT_UP || relations === NOT_CAUGHT_UP) throw new Error('the profile is missing')
   expect(exclusionsOf(state, 0)(BOB, relations.get(BOB))).toBe('blocks')
-  // The block is not missing from both keys, although it takes the place of a like.
+  // The block replaces a like. It must be found under at least one of the two keys.
   expect(await readRelations(readerDuringApply(), userKeys(0, ANN), [BOB])).toEqual(
     new Map([[BOB, { likedAt: 1_000, isSuperLike: false, matchedAt: undefined, hasEnded: false, blocks: true, isBlocked: false }]]),
   )

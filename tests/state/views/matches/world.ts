@@ -15,22 +15,21 @@ const PARTITIONS = 64
 const HOUR_MS = 3_600_000
 const EARTH_RADIUS_KM = 6371.0088
 const RADIANS = Math.PI / 180
-/** Maximum age of the last activity, longer than the filter accepts. */
+/** Maximum age of a user's last activity in these tests. It exceeds what the filter accepts. */
 const IDLE_FOR_AT_MOST_MS = 1.2 * ACTIVE_WITHIN_MS
 
-/** Options without limits, with which a search finds all users who pass. */
+/** Search options without limits. With these, one search finds all users who pass. */
 export const NO_BOUNDS: SearchBounds = { stackSize: 1e9, examinedPerStep: 1e9, examinedInAll: 1e9, ringCells: 1e9 }
 
-/** Users in an index of the same form as in Redis, and the same users in a plain list. */
+/** A set of users, in an index as in Redis and also in a plain list. */
 export interface World {
   readonly viewers: readonly Viewer[]
   /**
-   * Returns the ids of all users who pass, over several searches, each of which continues where the previous search
-   * stopped.
+   * Returns the ids of all users who pass. Uses several searches, and each continues where the previous one stopped.
    */
   searchOn(viewer: Viewer, bounds: SearchBounds, most: number): Promise<Set<string>>
   search(viewer: Viewer, excluded: ReadonlySet<string>, bounds?: SearchBounds): Promise<Ranked[]>
-  /** Returns all users in the list who pass the filters, best first. `among` limits the list. */
+  /** Returns all users in the list who pass the filters, best first. `among` restricts the list. */
   bruteForce(viewer: Viewer, among?: (place: Place) => boolean): Ranked[]
 }
 
@@ -83,7 +82,7 @@ export function worldOf(people: readonly Person[], now: number): World {
   }
 }
 
-/** The filters as the documentation defines them, without any code of the search. */
+/** Implements the filters as documented, without using any code of the search. */
 function suits(viewer: Viewer, other: Viewer, now: number): boolean {
   const seeks = (one: Viewer, who: Viewer) => one.seekingGender.length === 0 || one.seekingGender.includes(who.gender as string)
   const ageSuits = (one: Viewer, age: number) => age >= one.minAge && age <= one.maxAge
@@ -99,15 +98,17 @@ function suits(viewer: Viewer, other: Viewer, now: number): boolean {
 }
 
 /**
- * Compares dates as text. This is exact, because no user in these tests was born on 29 February of a year in which it
- * matters.
+ * Computes ages by comparing dates as text. This is exact here, because no user was born on a 29 February that would
+ * make a difference.
  */
 function yearsOf(birthDate: string, now: number): number {
   const today = new Date(now).toISOString()
   return Number(today.slice(0, 4)) - Number(birthDate.slice(0, 4)) - Number(today.slice(5, 10) < birthDate.slice(5))
 }
 
-/** Returns the distance by the angle between two vectors from the earth's centre, not by the haversine formula. */
+/**
+ * Computes the distance from the angle between two vectors from the earth's centre, and not with the haversine formula.
+ */
 function angularDistanceKm(a: Place, b: Place): number {
   const [ax, ay, az] = vectorTo(a)
   const [bx, by, bz] = vectorTo(b)
@@ -124,7 +125,7 @@ function partitionOfCell(geohash4: string): number {
   return partitionFor(Buffer.from(geohash4), PARTITIONS)
 }
 
-/** Stores the members under the keys of the view and answers lexical ranges, like sorted sets with equal scores. */
+/** Stores members under the view's keys and answers lexical range queries, like sorted sets with equal scores. */
 function lexicalReader(members: readonly string[]): ListReader {
   const sets = new Map<string, string[]>()
   for (const member of members.toSorted()) {

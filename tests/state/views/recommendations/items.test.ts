@@ -15,7 +15,7 @@ const ITEM: RecommendationItem = {
   updated_at: 1_000,
 }
 
-test('the newest record of an item counts, in whatever order the records arrive', () => {
+test('the newest record of an item counts, regardless of the order of arrival', () => {
   const redis = fakeRedis()
   const key = shownItemKey(0, '5')
   function put(item: RecommendationItem | null): void {

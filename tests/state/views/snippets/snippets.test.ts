@@ -76,7 +76,7 @@ test.each([
   expect(keys().filter((key) => key.includes(ID))).toEqual([])
 })
 
-test('the record of a burnt snippet stays for those who repeat a read, until the time after its last read is over', async () => {
+test('the record of a burnt snippet remains for retried reads, until the time after its last read is over', async () => {
   const { write, reader } = world()
   const burnt: Snippet = { ...deleted, reads_left: 0 }
   write({ ...snippet, reads_left: 1 })
@@ -90,7 +90,7 @@ test('the record of a burnt snippet stays for those who repeat a read, until the
   expect(await readBurntSnippet(late.reader, 0, ID)).toBeUndefined()
 })
 
-test('a page of the newest snippets merges all partitions, and reads only the snippets of the page', async () => {
+test('a page of the newest snippets merges all partitions, but reads only the snippets on the page', async () => {
   const redis = fakeRedis()
   const view = snippetsView(HOUR_MS)
   const partitions = 3

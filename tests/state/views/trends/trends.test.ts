@@ -75,7 +75,7 @@ test('an entry is rendered with the documented field names, and ids as strings',
   ])
 })
 
-test('any characters in names and terms read back unchanged, with 30 entries served and all as candidates', async () => {
+test('names and terms with any characters read back unchanged, with 30 entries served and all entries as candidates', async () => {
   const text = fc.string({ unit: 'binary', minLength: 1 }).filter((each) => each.isWellFormed())
   await fc.assert(
     fc.asyncProperty(fc.uniqueArray(text, { maxLength: 60 }), async (terms) => {
@@ -134,7 +134,7 @@ test('a known list is read again only if it has changed', async () => {
   expect(await readServed(reader, 3, 1, second)).toBe(NOT_CAUGHT_UP)
 })
 
-test('the newer window wins regardless of the order, and the posted list wins within one window', async () => {
+test('the newer window wins regardless of the order of arrival, and within one window the posted list wins', async () => {
   const versions: Partial<TrendOutput>[] = [
     { window_end: WINDOW_END - MINUTE_MS, source: 'endpoint' },
     { window_end: WINDOW_END, source: 'pipeline' },
@@ -170,6 +170,6 @@ test('distinguishes an empty list, a region without a list, and a view that has 
   expect(await missingPartitions(reader, TRENDS_VIEW, 4)).toEqual([0, 1, 2, 3])
 })
 
-test('every key of a partition has its hash tag, so that one call applies a batch with its offset', () => {
+test('all keys of a partition have the same hash tag, so that one call applies a batch together with its offset', () => {
   for (const { key } of trendsView.operationsFor(2, 1, listBytesOf(list())) as { key: string }[]) expect(key).toMatch(/^\{trends:2\}:/)
 })

@@ -18,7 +18,7 @@ function played(count: number, seed = 1): ShopEvent[] {
   return Array.from({ length: count }, next)
 }
 
-test('parents of categories come first, and products are those of their seed with skus that nobody else has', () => {
+test('parent categories come first, and a seed determines its products, with unique skus', () => {
   const known = new Set<number>()
   for (const { id, body } of DEMO_CATEGORIES) {
     if (body.parent_id !== null) expect(known).toContain(body.parent_id)
@@ -31,7 +31,7 @@ test('parents of categories come first, and products are those of their seed wit
   expect(demoProducts(1, DEMO_SELLERS[0], 5)).toEqual(demoProducts(1, DEMO_SELLERS[0], 20).slice(0, 5))
 })
 
-test('the shop has every kind of event in chronological order, and new prices stay within a tenth', () => {
+test('the shop produces every kind of event in chronological order, and new prices differ by at most a tenth', () => {
   const events = played(2_000)
   expect(events.map(({ at }) => at)).toEqual(events.map(({ at }) => at).toSorted((a, b) => a - b))
   expect(new Set(events.map(({ kind }) => kind)).size).toBe(5)
@@ -41,7 +41,7 @@ test('the shop has every kind of event in chronological order, and new prices st
   expect(played(50)).toEqual(events.slice(0, 50))
 })
 
-test('what is out of stock is delivered and reserved again, and the sale is of that reservation', async () => {
+test('a product that is out of stock is delivered and reserved again, and that reservation is then sold', async () => {
   const asked: { path: string; body: unknown; caller: DemoCaller }[] = []
   const counted: string[] = []
   let stock = 0

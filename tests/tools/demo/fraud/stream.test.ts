@@ -13,7 +13,7 @@ function played(count: number, seed = 1): DemoPayment[] {
   return Array.from({ length: count }, stream.next)
 }
 
-test('the stream pays five times a second in chronological order, and every id is new', () => {
+test('the stream has five payments per second in chronological order, each with a new id', () => {
   const payments = played(9_000)
   expect(payments.map(({ at }) => at)).toEqual(payments.map(({ at }) => at).toSorted((a, b) => a - b))
   const perSecond = payments.length / ((payments.at(-1)!.at - START) / 1_000)
@@ -24,7 +24,7 @@ test('the stream pays five times a second in chronological order, and every id i
   expect(played(300, 2)).not.toEqual(payments.slice(0, 300))
 })
 
-test('about 1 % of the payments are fraudulent, by all patterns, and the first within seconds', () => {
+test('about 1 % of the payments are fraudulent, all patterns occur, and the first fraud comes within seconds', () => {
   const payments = played(18_000)
   const frauds = payments.filter(({ pattern }) => pattern !== undefined)
   expect(frauds.length / payments.length).toBeGreaterThan(0.005)
@@ -34,9 +34,9 @@ test('about 1 % of the payments are fraudulent, by all patterns, and the first w
   expect(frauds[0].pattern).toBe('new_account')
 })
 
-test('in any five minutes rules block less than 1 % of the payments, so the guard stays silent', () => {
+test('in any five minutes, rules block less than 1 % of the payments, so the guard does not intervene', () => {
   const blocked = played(36_000).flatMap(({ at, pattern, body }) => {
-    // The rule against card testing blocks from the sixth payment on.
+    // The rule against card testing blocks the sixth and later payments.
     const isLate = pattern === 'card_testing' && Number(body.transaction_id.split('-').at(-1)) >= 5
     return isLate || pattern === 'account_takeover' || pattern === 'impossible_travel' ? [at] : []
   })
@@ -45,7 +45,7 @@ test('in any five minutes rules block less than 1 % of the payments, so the guar
   expect(most).toBeLessThan(15)
 })
 
-test('scoring accepts every payment, at the time at which it is sent', () => {
+test('scoring accepts every payment at the time when it is sent', () => {
   const faulty = played(9_000).flatMap(({ at, body }) => {
     const parsed = ScoreRequestSchema.safeParse(body)
     const isLate = parsed.success && (parsed.data.timestamp > at || parsed.data.timestamp < at - HOUR_MS)
@@ -54,7 +54,7 @@ test('scoring accepts every payment, at the time at which it is sent', () => {
   expect(faulty).toEqual([])
 })
 
-test('ordinary people rarely pay twice within an hour as fast as frauds do', () => {
+test('ordinary users rarely pay twice within an hour as quickly as fraudsters do', () => {
   const ordinary = played(18_000).filter(({ pattern }) => pattern === undefined)
   const byUser = Map.groupBy(ordinary, ({ body }) => body.payer.user_id)
   expect(Math.max(...[...byUser.values()].map((all) => all.length))).toBeLessThan(11)
@@ -85,7 +85,7 @@ test('a payment is scored with an internal token, and decisions and refusals are
   expect(away.counts).toEqual({ unreachable: 1 })
 })
 
-test('the analyst leaves the newest cases to people, and judges by what is true', async () => {
+test('the simulated analyst leaves the newest cases to people, and its verdicts match the truth', async () => {
   const cases = (id: string) => ({
     GET: { body: { cases: Array.from({ length: 20 }, (_, index) => ({ transaction_id: index === 19 ? id : 't' })) } },
   })

@@ -30,7 +30,7 @@ test('a new user gets a profile and a place', async () => {
   expect(counts).toEqual({ users: 1 })
 })
 
-test('a swipe that makes a match counts as both, and a refused one as its error', async () => {
+test('a swipe that makes a match counts as a swipe and as a match, and a refused swipe counts as an error', async () => {
   const event: DemoMatchEvent = { at: AT, kind: 'swipe', person: ann, target: bob, direction: 'RIGHT' }
   const matched = await performed(event, () => ({ body: { match: { matched: true } } }))
   expect(matched.counts).toEqual({ swipes: 1, matches: 1 })
@@ -38,7 +38,7 @@ test('a swipe that makes a match counts as both, and a refused one as its error'
   expect(refused.counts).toEqual({ rate_limit_exceeded: 1 })
 })
 
-test('a user answers at most three likes at once', async () => {
+test('a user answers at most three likes at the same time', async () => {
   const likes = Array.from({ length: 5 }, (_, index) => ({ user_id: personAt(1, index + 1).userId }))
   const { calls } = await performed({ at: AT, kind: 'answer', person: ann }, (call) => (call === 'GET likes' ? { body: { likes } } : {}))
   expect(calls).toEqual(['GET likes', 'POST swipe', 'POST swipe', 'POST swipe'])

@@ -28,7 +28,7 @@ test('times advance at the requested rate', () => {
   expect(events.length / seconds).toBeLessThan(RATE * 1.1)
 })
 
-test('users are valid, live around San Francisco, and appear before they do or receive anything', () => {
+test('users are valid, live around San Francisco, and appear before they take part in any event', () => {
   const appeared = new Set<string>()
   for (const event of take(5_000)) {
     const { person } = event
@@ -49,13 +49,13 @@ test('users are valid, live around San Francisco, and appear before they do or r
   expect(appeared.size).toBeGreaterThan(300)
 })
 
-test('a user swipes each other user at most once, and only if both seek each other', () => {
+test('a user swipes another user at most once, and only if both look for each other', () => {
   const swipes = swipesOf(take(10_000))
   expect(new Set(swipes.map(({ person, target }) => `${person.userId} ${target.userId}`)).size).toBe(swipes.length)
   expect(swipes.every(({ person, target }) => suit(person, target) && suit(target, person))).toBe(true)
 })
 
-test('the most popular users are swiped and liked most', () => {
+test('the most popular users get the most swipes and likes', () => {
   const swipes = swipesOf(take(10_000))
   const isPopular = ({ target }: Swipe) => target.index < 40
   const liked = (some: readonly Swipe[]) => some.filter(({ direction }) => direction !== 'LEFT').length / some.length
@@ -65,7 +65,7 @@ test('the most popular users are swiped and liked most', () => {
   expect(swipes.some(({ direction }) => direction === 'SUPER_LIKE')).toBe(true)
 })
 
-test('no move is as long as a limited jump', () => {
+test('every move is shorter than the jumps that are limited', () => {
   const places = Map.groupBy(
     take(5_000).flatMap((event) => ('place' in event ? [event] : [])),
     ({ person }) => person.index,
@@ -78,7 +78,7 @@ test('no move is as long as a limited jump', () => {
     }
 })
 
-test('the opinion about somebody else is always the same, and most like a visitor', () => {
+test("a user's opinion about another user never changes, and most users like a visitor", () => {
   const { opinion } = demoMatches({ seed: 1, rate: RATE, startAt: START })
   const visitor = '0b8f4a52-5a0e-4d2c-9b5f-0f5f2b1c7a11'
   const opinions = Array.from({ length: 200 }, (_, index) => opinion(personAt(1, index), visitor))

@@ -23,7 +23,7 @@ test('timestamps advance at the requested rate', () => {
   expect(events.length / seconds).toBeLessThan(RATE * 1.1)
 })
 
-test('contains every kind of record that must be handled', () => {
+test('contains every kind of record that the pipeline must handle', () => {
   const kinds = Map.groupBy(take(40_000), (event) => event.kind)
   const wanted: DemoKind[] = ['ordinary', 'storm', 'bot', 'spammer', 'late', 'too_late', 'ahead', 'malformed']
   for (const kind of wanted) expect(kinds.get(kind)?.length ?? 0, kind).toBeGreaterThan(0)
@@ -31,14 +31,14 @@ test('contains every kind of record that must be handled', () => {
   expect(kinds.get('malformed')?.every(({ tweet }) => tweet === undefined)).toBe(true)
 })
 
-test('tweets come from known cities and their ids exceed 2^53', () => {
+test('tweets come from known cities, and their ids exceed 2^53', () => {
   const tweets = take(2_000).flatMap(({ tweet }) => tweet ?? [])
   expect(tweets.every(({ woeid }) => regionOf(woeid)?.type === 'Town')).toBe(true)
   expect(tweets.every(({ tweet_id }) => tweet_id > 2n ** 53n)).toBe(true)
   expect(new Set(tweets.map(({ tweet_id }) => tweet_id)).size).toBe(tweets.length)
 })
 
-test('a local event trends in its place', () => {
+test('a local event trends in its own place', () => {
   const stream = demoStream({ seed: 3, rate: RATE, startAt: START })
   const events = Array.from({ length: RATE * 600 }, () => stream.next())
   const [burst] = stream.happening(events[events.length - 1].at)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { atMost } from '../../../../../api/catalog/search/engine/at-most.ts'
 
-it('work beyond the number of places is 503 unavailable, until a piece has ended or failed', async () => {
+it('work above the limit gets 503 unavailable, until earlier work has ended or failed', async () => {
   const running = new Map<string, PromiseWithResolvers<string>>()
   const work = atMost(2, (name: string) => {
     const piece = Promise.withResolvers<string>()

@@ -17,7 +17,7 @@ const DAY_MS = 24 * 3_600_000
 const make = productMaker(generatedTitles, NOW)
 const answer = (max_score: number | null) => ({ hits: { max_score } })
 
-it('a product is never more relevant than its ceiling and what the text and recency can add', () => {
+it('the relevance of a product never exceeds its ceiling plus the maximum of text and recency', () => {
   const sample = fc.record({
     number: fc.nat(100_000),
     score: fc.double({ min: 0, max: 100, noNaN: true }),
@@ -49,7 +49,10 @@ function relevance({ ceiling, lost, recency, textScore }: Product): number {
   return ceiling * (1 - lost) + WEIGHTS.recency * recency + WEIGHTS.text * textFactorOf(textScore)
 }
 
-/** Answers searches for hits and for the greatest scores of clauses. Only the first clause has scores. */
+/**
+ * A fake index that supports searches for hits and for the greatest scores of clauses. Only the first clause has
+ * scores.
+ */
 function memoryIndex(products: readonly Product[]) {
   const scored: number[] = []
   const all = products.toSorted((a, b) => relevance(b) - relevance(a) || a.id - b.id)
@@ -106,7 +109,7 @@ const someProducts = fc
   })
   .map((products) => products.map((product, id) => ({ ...product, textScore: product.textScore * 40, id })))
 
-it('finds what a search of all products would, page after page', async () => {
+it('finds the same products as a search of all products, page after page', async () => {
   const pages = fc.array(fc.record({ from: fc.nat(20), size: fc.integer({ min: 1, max: 30 }) }), { minLength: 1, maxLength: 8 })
   await fc.assert(
     fc.asyncProperty(someProducts, pages, async (products, asked) => {
@@ -121,7 +124,7 @@ it('finds what a search of all products would, page after page', async () => {
   )
 })
 
-it('scores few of many products', async () => {
+it('scores only a few of many products', async () => {
   const products = Array.from({ length: 10_000 }, (_, id) => ({ id, ceiling: (id % 650) / 1_000, lost: 0, recency: 0.5, textScore: 1 }))
   const { index, scored } = memoryIndex(products)
   const firstHits = hitsAmongMany(index)
@@ -129,7 +132,7 @@ it('scores few of many products', async () => {
   expect(Math.max(...scored)).toBeLessThan(3_000)
 })
 
-it('an order that is not by relevance, and the page after a product, are those of all products', async () => {
+it('with other sort orders, and for the page after a product, results are the same as for all products', async () => {
   const bodies: Query[] = []
   const index: ProductIndex = { search: async () => ({}), searchAll: async (all) => [...bodies.splice(0, bodies.length, ...all)] }
   const firstHits = hitsAmongMany(index)

@@ -6,17 +6,17 @@ import { TargetUnavailableError } from '../../../../../state/unavailable.ts'
 
 const code = (expected: string) => expect.objectContaining({ definition: expect.objectContaining({ code: expected }) })
 
-/** A server that gives every search the same answer. */
+/** Returns an index on a server that gives every search the same response. */
 const answering = (answer: () => Promise<never> | typeof NOT_COMPLETE) =>
   productIndex({ search: async () => answer(), searchAll: async () => answer() })
 
-it('an unavailable search server is a 503 unavailable', async () => {
+it('an unavailable search server leads to 503 unavailable', async () => {
   const index = answering(() => Promise.reject(new TargetUnavailableError('refused')))
   await expect(index.search({})).rejects.toEqual(code('unavailable'))
   await expect(index.searchAll([{}])).rejects.toEqual(code('unavailable'))
 })
 
-it('an index that is not complete is 503 not_ready', async () => {
+it('an index that is not complete leads to 503 not_ready', async () => {
   const index = answering(() => NOT_COMPLETE)
   await expect(index.search({})).rejects.toEqual(code('not_ready'))
   await expect(index.searchAll([{}])).rejects.toEqual(code('not_ready'))
@@ -29,7 +29,7 @@ it('a search that the server refuses is a bug', async () => {
   await expect(index.searchAll([{}])).rejects.toBe(bug)
 })
 
-it('the percentile of sales is renewed every ten minutes, and an old one counts until the new one is known', async () => {
+it('the sales percentile is renewed every ten minutes, and the old one applies until the new one is known', async () => {
   let [now, asked] = [0, 0]
   const answers = [1, 2, 3].map((value) => ({ aggregations: { sales: { values: [{ value }] } } }))
   const failing = new Set([1])

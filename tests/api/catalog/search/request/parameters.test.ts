@@ -18,13 +18,13 @@ describe('parameters', () => {
     expect(read({})).toMatchObject({ q: undefined, sort: 'relevance', place: { kind: 'page', page: 1 }, pageSize: 20, explain: false })
   })
 
-  it('name a category by its id or path, with those below it', () => {
+  it('name a category by its id or path, including its descendants', () => {
     expect(read({ category: 'tools' }).filters.categories).toEqual(['1', '2'])
     expect(read({ category: '2' }).filters.categories).toEqual(['2'])
     expect(read({ category: 'tools/drills' }).category).toBe(2)
   })
 
-  it('give brands in a list, or repeated with commas in names', () => {
+  it('give brands as a list, or as repeated parameters if names contain commas', () => {
     expect(read({ brand: 'Makita, Bosch' }).filters.brands).toEqual(['Makita', 'Bosch'])
     expect(read({ brand: ['Acme, Inc.', 'Acme, Inc.'] }).filters.brands).toEqual(['Acme, Inc.'])
   })

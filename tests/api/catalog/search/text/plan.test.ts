@@ -23,7 +23,7 @@ describe('corrections', () => {
     expect(correctionsOf(new Map([['stainles', report(2, ['stainless', 4_000])]])).get('stainles')).toEqual(['stainless'])
   })
 
-  it('are not looked for in numbers, models and short words', () => {
+  it('are not made for numbers, models and short words', () => {
     expect(doubtfulWords(plan('1/2 in mcm111ost tv drill')).map(({ text }) => text)).toEqual(['drill'])
   })
 
@@ -66,13 +66,13 @@ describe('synonyms', () => {
 })
 
 describe('the text query', () => {
-  it('requires every word but those that say little', () => {
+  it('requires every word except those that say little', () => {
     expect(textQuery(plan('fan with remote')).must).toHaveLength(2)
     expect(textQuery(plan('with')).must).toHaveLength(1)
     expect(textQuery(plan('1/2 in')).must).toHaveLength(1)
   })
 
-  it('has the text of users only as text to be matched', () => {
+  it('contains text from users only as text to be matched', () => {
     const hostile = '") OR * {"match_all":{}} title:x~2'
     const strings: string[] = []
     JSON.stringify(textQuery(plan(hostile)), (_key, value) => {
@@ -83,7 +83,7 @@ describe('the text query', () => {
     expect(strings.length).toBeGreaterThan(0)
   })
 
-  it('looks at descriptions only when exact words have found too little', () => {
+  it('searches descriptions only if exact words have found too few products', () => {
     const fields = (breadth: 'all' | 'described') => JSON.stringify(textQuery({ ...plan('drill'), breadth }))
     expect(fields('all')).not.toContain('description')
     expect(fields('described')).toContain('description')

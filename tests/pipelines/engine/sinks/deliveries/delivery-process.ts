@@ -1,6 +1,6 @@
 /**
- * A process with a delivering sink, which tests kill: `delivery-process.ts <brokers> <topic> <member id> <url> <time
- * limit of a request, ms>`.
+ * A process with a delivering sink, for tests that kill it: `delivery-process.ts <brokers> <topic> <member id> <url>
+ * <time limit of a request, ms>`.
  */
 import { pino } from 'pino'
 import { kafkaTransport } from '../../../../../kafka/client/index.ts'

@@ -70,7 +70,7 @@ test('a second crash does not repeat what the first process had delivered', asyn
   expect(calls.map(({ value }) => value)).toEqual(['letter 0'])
 })
 
-test('a failed record waits in the retry topic, while the position advances, and comes again after growing pauses', async () => {
+test('a failed record waits in the retry topic while the position advances, and is delivered again after growing pauses', async () => {
   const { append, run, until, calls, control, committed, broker, runtime } = world()
   control.answer = (value, attempt) => (value === 'late' && attempt <= 4 ? FAILED : DELIVERED)
   append('late')
@@ -88,7 +88,7 @@ test('a failed record waits in the retry topic, while the position advances, and
   const start = runtime.now()
   await until(() => sink.deliveries?.delivered === 2, 5 * MINUTE_MS)
   const pauses = calls.filter(({ value }) => value === 'late').map(({ at }, index, all) => (index === 0 ? 0 : at - all[index - 1].at))
-  // The jitter is at most a fifth of a pause, and the manual runtime always draws half of the maximum.
+  // The pauses include jitter of at most a fifth. The manual runtime always draws half of the maximum.
   for (const [index, expected] of [0, 1_100, 1_100, 11_000, 11_000].entries()) {
     expect(pauses[index]).toBeGreaterThanOrEqual(expected)
     expect(pauses[index]).toBeLessThan(expected + 200)
@@ -98,7 +98,7 @@ test('a failed record waits in the retry topic, while the position advances, and
   await until(() => [...broker.groups.committed(SINK)].filter(([key]) => key.startsWith(RETRIES)).length === RETRY_STEPS)
 })
 
-test('a receiver that asks for a pause gets it', async () => {
+test('a receiver can request a pause', async () => {
   const { append, run, until, calls, control } = world()
   control.answer = (_value, attempt) => (attempt === 1 ? { ...FAILED, code: 'http_429', retryAfterMs: 90_000 } : DELIVERED)
   append('letter')
@@ -225,7 +225,7 @@ test('an error of the receiver that is not an outcome stops the sink', async () 
   expect(reason).toBe('a bug')
 })
 
-test('a sink that stopped with an error repeats no more writes to Kafka', async () => {
+test('a sink that stopped with an error does not retry writes to Kafka', async () => {
   const { append, run, until, pass, control, broker } = world()
   const inner = memoryTransport(broker)
   let writes = 0
@@ -257,7 +257,7 @@ test('a sink that stopped with an error repeats no more writes to Kafka', async 
   expect(writes).toBe(before)
 })
 
-test('commits that fail are repeated, without a record being delivered again', async () => {
+test('failed commits are retried without delivering a record again', async () => {
   const { append, run, until, broker, calls, committed } = world()
   const inner = memoryTransport(broker)
   let refusals = 3
@@ -303,7 +303,7 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])('no record is lost by faults and crashes (se
   }
   const letters = () => new Set(texts(LETTERS).map((text) => JSON.parse(text) as string))
   await until(() => values.every((value) => delivered.has(value) || letters().has(value)), 30 * MINUTE_MS)
-  // A crash repeats at most the records in flight, one per slot, and the records whose commit was still outstanding.
+  // A crash repeats at most the records in flight, one per slot, and those whose commit was still outstanding.
   const repeats = [...delivered.values()].reduce((sum, count) => sum + count - 1, 0)
   expect(repeats).toBeLessThanOrEqual(crashes * 2 * 6)
   expect(calls.length).toBeGreaterThanOrEqual(values.length)

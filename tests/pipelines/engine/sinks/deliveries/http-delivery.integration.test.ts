@@ -10,16 +10,16 @@ import { realBroker } from '../real-broker.ts'
 
 const PROCESS = fileURLToPath(new URL('./delivery-process.ts', import.meta.url))
 const PARTITIONS = 2
-/** Maximum number of requests that the process has in flight. */
+/** Maximum number of requests in flight. */
 const CONNECTIONS = 16
 const TIME_LIMIT_MS = 500
-/** Time limit of the delivery. On a busy machine a record may fail six times, and then waits for a minute. */
+/** Time limit of the delivery. On a busy machine, a record may fail six times and then wait for a minute. */
 const SOON = { timeout: 90_000, interval: 20 }
 const TIMEOUT_MS = 300_000
 
-/** An HTTP server that fails the first request of some keys, and that a test can stop and restart. */
+/** Starts an HTTP server that fails the first request for some keys. A test can stop and restart it. */
 async function receiver() {
-  /** Successful requests per key. */
+  /** Number of successful requests per key. */
   const delivered = new Map<string, number>()
   const requests = new Map<string, number>()
   let port = 0
@@ -109,7 +109,7 @@ test(
     const missing = () => produced.filter((key) => !hook.delivered.has(key) && !key.startsWith('refused'))
     const repeats = () => [...hook.delivered.values()].reduce((sum, count) => sum + count - 1, 0)
 
-    // Misbehaviour of single records delays no other.
+    // Records that fail in various ways do not delay the others.
     await produce('hangs', 4)
     for (const kind of ['fails', 'busy', 'breaks', 'refused']) await produce(kind, 10)
     await produce('well', 100)
@@ -128,11 +128,11 @@ test(
     await killed(worker)
     worker = start()
     await expect.poll(missing, SOON).toEqual([])
-    // A record is in flight until its offset is committed, which happens a few milliseconds after its answer has
-    // arrived.
+    // Only records in flight are repeated. A record is in flight until its offset is committed, a few milliseconds
+    // after its response arrived.
     expect(repeats()).toBeLessThanOrEqual(3 * CONNECTIONS)
 
-    // While the receiver is down, records wait in the retry topic, where the next process finds them, too.
+    // While the receiver is down, records wait in the retry topic, where even a later process finds them.
     hook.slowDown(0)
     hook.stop()
     await produce('well', 50)
@@ -152,7 +152,7 @@ test(
     worker = start()
     await expect.poll(missing, SOON).toEqual([])
 
-    // When all offsets are committed, a kill of the process repeats no delivery.
+    // Once all offsets are committed, killing the process does not repeat any delivery.
     const total = () => [...hook.requests.values()].reduce((sum, count) => sum + count, 0)
     const committed = async () => {
       const group = kafka.transport.memberlessGroup(`deliver-${topic}`)

@@ -15,7 +15,7 @@ async function listening(server: { listen(port: number, host: string, done: () =
   return (server.address() as AddressInfo).port
 }
 
-/** Starts a receiver, and a sender to it. */
+/** Starts a receiver, and creates a sender to it. */
 async function receiver(handle: Handler, timeoutMs?: number) {
   const connections = new Set<Socket>()
   const server: Server = createServer(async (request, response) => {
@@ -51,7 +51,7 @@ test('sends the message with POST, and any 2xx is success', async () => {
   expect(connections.size).toBe(1)
 })
 
-test.each([500, 502, 503, 408, 425, 429])('status %i is worth another attempt', async (status) => {
+test.each([500, 502, 503, 408, 425, 429])('status %i leads to another attempt', async (status) => {
   const { sender } = await receiver((_request, response) => void response.writeHead(status, { 'retry-after': '7' }).end())
   expect(await sender.send(MESSAGE)).toEqual({
     outcome: 'failed',
@@ -87,14 +87,14 @@ test.each([
   }
 })
 
-test('a receiver that does not answer, or not to the end, takes only the time limit', async () => {
+test('a receiver that does not respond, or not completely, takes up only the time limit', async () => {
   const silent = await receiver(() => {}, SHORT_MS)
   expect(await silent.sender.send(MESSAGE)).toMatchObject({ outcome: 'failed', code: 'timeout' })
   const endless = await receiver((_request, response) => void response.writeHead(200).write('begin'), SHORT_MS)
   expect(await endless.sender.send(MESSAGE)).toEqual({ outcome: 'delivered' })
 })
 
-test('an answer of any size is read only up to a limit', async () => {
+test('a response of any size is read only up to a limit', async () => {
   let isClosed = false
   const { sender } = await receiver((_request, response) => {
     response.writeHead(200)
@@ -111,12 +111,12 @@ test('an answer of any size is read only up to a limit', async () => {
   await expect.poll(() => isClosed).toBe(true)
 })
 
-test('large headers of an answer are a failure', async () => {
+test('large response headers are a failure', async () => {
   const { sender } = await receiver((_request, response) => void response.writeHead(200, { 'x-large': 'x'.repeat(20_000) }).end())
   expect(await sender.send(MESSAGE)).toMatchObject({ outcome: 'failed', code: 'HPE_HEADER_OVERFLOW' })
 })
 
-test('a receiver that is not there, closes the connection or answers nonsense is a failure', async () => {
+test('a receiver that is missing, closes the connection or sends an invalid response is a failure', async () => {
   const { sender, server } = await receiver((request) => void request.socket.destroy())
   expect(await sender.send(MESSAGE)).toMatchObject({ outcome: 'failed', code: 'ECONNRESET' })
   server.close()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { doneOffsets, MAX_WINDOW_SPAN, offsetWindow } from '../../../../../pipelines/engine/sinks/deliveries/offset-window.ts'
 
-/** Kafka's default of `offset.metadata.max.bytes`. */
+/** Kafka's default for `offset.metadata.max.bytes`. */
 const MAX_METADATA = 4_096
 
 test('the next offset is the first one that is not done', () => {

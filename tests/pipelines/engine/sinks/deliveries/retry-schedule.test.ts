@@ -8,7 +8,7 @@ import {
 
 const DAY_MS = 24 * 3_600_000
 
-/** Returns the times of all attempts of a record that always fails, from 0. */
+/** Returns the times of all attempts to deliver a record that always fails. The first is at 0. */
 function attempts(random: () => number): number[] {
   const times = [0]
   for (let now = 0; ; ) {
@@ -19,7 +19,7 @@ function attempts(random: () => number): number[] {
   }
 }
 
-test('a record is tried about forty times in a day, soon at first, and last when the day is over', () => {
+test('a record is tried about forty times within a day: at first in quick succession, and for the last time at the end of the day', () => {
   const times = attempts(() => 0)
   expect(times.slice(0, 7)).toEqual([0, 1_000, 2_000, 12_000, 22_000, 32_000, 92_000])
   expect(times.length).toBeGreaterThan(35)
@@ -29,13 +29,13 @@ test('a record is tried about forty times in a day, soon at first, and last when
   expect(pauses.slice(0, -1)).toEqual([...pauses.slice(0, -1)].sort((a, b) => a - b))
 })
 
-test('chance makes pauses longer by up to a fifth', () => {
+test('jitter makes pauses longer by up to a fifth', () => {
   const times = attempts(() => 0.999)
   expect(times[1]).toBeGreaterThan(1_190)
   expect(times[1]).toBeLessThanOrEqual(1_200)
 })
 
-test('no pause is shorter than the one that the receiver asks for, within an hour', () => {
+test('no pause is shorter than requested by the receiver, up to an hour', () => {
   const plan = (retryAfterMs: number) => planRetry({ failures: 1, firstAt: 0, now: 5_000, retryAfterMs }, DAY_MS, () => 0)
   expect(plan(500)).toEqual({ step: 0, notBefore: 6_000 })
   expect(plan(15_000)).toEqual({ step: 1, notBefore: 20_000 })
@@ -43,7 +43,7 @@ test('no pause is shorter than the one that the receiver asks for, within an hou
   expect(plan(7 * DAY_MS)).toEqual({ step: RETRY_STEPS - 1, notBefore: 5_000 + LONGEST_PAUSE_MS })
 })
 
-test('each pause has its own partitions, and a smaller topic still takes every record', () => {
+test('each pause has its own partitions, and a topic with fewer partitions still accepts every record', () => {
   for (const partitions of [1, 3, 5, 7, 10, 20]) {
     for (let step = 0; step < RETRY_STEPS; step++) {
       for (let hash = 0; hash < 40; hash++) {

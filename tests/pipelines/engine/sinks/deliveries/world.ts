@@ -24,18 +24,18 @@ export interface WorldOptions {
   readonly partitions?: number
   readonly concurrency?: number
   readonly giveUpAfterMs?: number
-  /** Time that passes between two checks of a condition. */
+  /** Simulated time between two checks of a condition, in ms. */
   readonly tickMs?: number
 }
 
-/** Creates a sink that delivers to a fake receiver, on a broker in memory. Time passes only in `until` and `pass`. */
+/** Creates a sink on an in-memory broker that delivers to a fake receiver. Time passes only in `until` and `pass`. */
 export function world({ partitions = 1, concurrency = 8, giveUpAfterMs, tickMs = 20 }: WorldOptions = {}) {
   const runtime = manualRuntime()
   const broker = memoryBroker({ runtime })
   broker.createTopic({ name: TOPIC, partitions })
   const calls: Call[] = []
   const control = {
-    /** Determines the outcome of an attempt, and may wait before it returns. */
+    /** Returns the outcome of an attempt, possibly after a wait. */
     answer: (_value: string, _attempt: number): DeliveryOutcome | Promise<DeliveryOutcome> => DELIVERED,
     running: 0,
     mostRunning: 0,
@@ -66,9 +66,7 @@ export function world({ partitions = 1, concurrency = 8, giveUpAfterMs, tickMs =
     return calls.filter((call) => call.value === value).length
   }
 
-  /**
-   * Starts a process with the sink. The process is the only member of its group, as after the death of its predecessor.
-   */
+  /** Starts a process with the sink. It is the only member of its group, as if its predecessor had died. */
   function run(transport: Transport = memoryTransport(broker)): Sink & { crash(): void } {
     const seat = sinkGroup({ groupId: `members-${++processes}`, memberId: 'only' }, { transport, runtime }).seat()
     let isDead = false
@@ -119,7 +117,7 @@ export function world({ partitions = 1, concurrency = 8, giveUpAfterMs, tickMs =
         return sink.deliveries
       },
       stop,
-      /** Simulates the death of the process: its later actions have no effect. */
+      /** Simulates the death of the process: none of its later actions has an effect. */
       crash() {
         isDead = true
       },

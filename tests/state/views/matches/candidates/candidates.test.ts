@@ -62,7 +62,7 @@ test.each<[string, Partial<Candidate>, Partial<Viewer>, string[]]>([
   expect(passes(viewer(by), candidate(of), NOW)).toBe(failed.length === 0)
 })
 
-test('each part of the ranking raises the score, and all parts together give 1', () => {
+test('each part of the ranking raises the score, and all parts add up to 1', () => {
   const here = viewer({ place: candidate().place })
   expect(scoreOf(here, candidate(), 'like', NOW)).toBeCloseTo(1, 9)
   const best = scoreOf(here, candidate(), 'none', NOW)
@@ -76,14 +76,14 @@ test('each part of the ranking raises the score, and all parts together give 1',
   expect(scoreOf(here, candidate({ elo: 1_900 }), 'none', NOW)).toBeCloseTo(best - 0.1, 9)
 })
 
-test('a score tells no more about the distance than whole kilometres between cells', () => {
+test('a score reveals the distance only as whole kilometres between cells', () => {
   const scoreFrom = (north: number) => scoreOf(viewer({ place: { lat: 37.77 + north, lon: -122.42 } }), candidate(), 'none', NOW)
-  // Steps within a cell change nothing, and a step into another cell changes at most whole kilometres.
+  // A step within a cell changes nothing, and a step into another cell changes the distance by whole kilometres only.
   expect([-0.001, -0.002, -0.003].map(scoreFrom)).toEqual([-0.001, -0.002, -0.003].map(() => scoreFrom(0)))
   expect(scoreFrom(-0.1) - scoreFrom(-0.2)).toBeCloseTo((0.35 * 11) / 50, 9)
 })
 
-test('super-likers come first, then the better score, then the smaller id', () => {
+test('super-likers come first, then users are sorted by score, then by id', () => {
   const ranked = (id: string, score: number, interest: 'none' | 'like' | 'super_like') => ({
     candidate: candidate({ userId: id }),
     score,

@@ -47,7 +47,7 @@ test.each(['', 'u4p', 'u4pruyd', 'u4prua', 'u4pru!'])('%j is refused as a geohas
   expect(() => cellAt(text)).toThrow(RangeError)
 })
 
-test('neighbours touch the cell, even across the antimeridian, and none is beyond a pole', () => {
+test('neighbours touch the cell, even across the antimeridian, and there are none beyond a pole', () => {
   const touches = (a: Cell, b: Cell) => {
     const columns = 360 / (boundsOf(a).east - boundsOf(a).west)
     const apart = Math.abs(a.column - b.column)
@@ -69,13 +69,13 @@ test('neighbours touch the cell, even across the antimeridian, and none is beyon
   expect(withNeighbours(cellOf({ lat: -90, lon: 10 }, 6))).toHaveLength(6)
 })
 
-test('distances between known places', () => {
+test('distances between known places are right', () => {
   expect(distanceKm({ lat: 52.2296756, lon: 21.0122287 }, { lat: 41.89193, lon: 12.51133 })).toBeCloseTo(1_315.5, 0)
   expect(distanceKm({ lat: 0, lon: 179.5 }, { lat: 0, lon: -179.5 })).toBeCloseTo(111.2, 1)
   expect(distanceKm({ lat: 90, lon: 0 }, { lat: -90, lon: 77 })).toBeCloseTo(Math.PI * 6371.0088, 3)
 })
 
-test('the shown distance is the one between cells, in whole kilometres and at least one', () => {
+test('the displayed distance is the distance between cells, in whole kilometres, and at least 1', () => {
   const here = { lat: 37.77, lon: -122.42 }
   expect(shownDistanceKm(here, here)).toBe(1)
   expect(shownDistanceKm(here, { lat: 37.779, lon: -122.42 })).toBe(1)
