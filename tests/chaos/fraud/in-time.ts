@@ -18,8 +18,8 @@ export interface Limits {
   readonly p99Ms: number
   readonly mostMs: number
   /**
-   * If false, the time that the same API took for a trivial request at the same moment is subtracted, and the limits grow
-   * with the median, so that they also hold on a busy machine.
+   * If false, the time that the same API took for a trivial request at the same moment is subtracted, and the limits
+   * grow with the median, so that they also hold on a busy machine.
    */
   readonly isWhole: boolean
 }
