@@ -63,7 +63,8 @@ function read(path: string): string {
 }
 
 /**
- * Returns the environment variables that add fixtures. @param fixtures numbers of topologies and sinks, such as 15x25
+ * Returns the environment variables that add fixtures.
+ * @param fixtures numbers of topologies and sinks, such as 15x25
  */
 function fixtureEnv(fixtures: string): Record<string, string> {
   if (fixtures === '0x0') return {}

@@ -11,9 +11,9 @@ import { clickStream, type Spread } from './stream.ts'
 
 /** The cost of processing one backlog. CPU times are user and system seconds per million clicks. */
 export interface BacklogFigures {
-  /** Clicks per second until the committed offsets cover all clicks. The sinks run concurrently. */
+  /** Clicks per second, measured until the committed offsets cover all clicks. The sinks run concurrently. */
   readonly clicksPerSecond: number
-  /** Clicks per second until Redis and ClickHouse also contain all clicks. */
+  /** Clicks per second, measured until Redis and ClickHouse contain all clicks. */
   readonly storedPerSecond: number
   readonly cpu: number
   readonly brokerCpu: number

@@ -36,7 +36,7 @@ export interface SideBySide {
    * again.
    */
   readonly longest: number
-  /** Number of the four input partitions that had a record with a latency of more than a second. */
+  /** How many of the four input partitions had at least one record with a latency of more than a second. */
   readonly stood: number
 }
 

@@ -32,9 +32,9 @@ interface Member {
   readonly related: Related[]
 }
 
-/** A tweet that some of the best terms have drawn. */
+/** A tweet in the samples that were drawn for some of the best terms. */
 interface DrawnTweet {
-  /** Number of terms that have drawn the tweet. */
+  /** Number of terms whose sample contains the tweet. */
   terms: number
   /** The leaders among these terms. */
   readonly leaders: Member[]

@@ -21,7 +21,8 @@ export interface OnlyTweet {
 }
 
 /**
- * @param row a rare term's row, which `parts` has read
+ * @param row the encoded row of a rare term
+ * @param parts the parts of the same row
  * @returns undefined if the term has several contributions, or none in the region
  */
 export function onlyTweetIn({ buffer, end }: Readonly<ByteSpan>, parts: RareRow, woeid: number): OnlyTweet | undefined {

@@ -44,8 +44,8 @@ export interface ReportReference {
 export type ReportedCounts = Pick<TrendCandidate, 'count' | 'baseline' | 'tracked'>
 
 /**
- * Receives an entry of a report. @param details the earlier report that contains the details; undefined if this report
- * contains them
+ * Receives an entry of a report.
+ * @param details the earlier report that contains the details; undefined if this report contains them
  */
 export type VisitEntry = (entry: ReportedCounts, details: ReportReference | undefined, at: number) => void
 

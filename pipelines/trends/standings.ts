@@ -165,8 +165,8 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
   }
 
   /**
-   * Offers a rare term in the regions of a change. @param changed the counts whose regions need an offer, out of `all`
-   * counts of the term
+   * Offers a rare term in the regions of a change.
+   * @param changed the counts whose regions need an offer, out of `all` counts of the term
    */
   function offerRare(term: TermBytes, all: CellCounts, changed: CellCounts, isWanted?: ReadonlySet<number>): void {
     const first = lastMinute - WINDOW_MINUTES + 1

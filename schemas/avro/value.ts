@@ -87,7 +87,7 @@ export function avroValue<T>(schema: AvroSchema): ValueFormat<T> {
     function decode(buffer: Buffer, start: number, end: number): T {
       if (end - start < HEADER_BYTES) throw new CodecError(`${end - start} bytes are too few for a value in the schema registry's format`)
       if (buffer[start] !== MAGIC)
-        throw new CodecError(`the value begins with byte ${buffer[start]}, not with the schema registry's ${MAGIC}`)
+        throw new CodecError(`the value begins with byte ${buffer[start]} instead of the schema registry's magic byte ${MAGIC}`)
       const id = buffer.readInt32BE(start + 1)
       const decodeBody = id === schemaId ? decodeOwn : (decoders.get(id) ?? loadedDecoder(id))
       return decodeBody(buffer, start + HEADER_BYTES, end)

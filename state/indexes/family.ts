@@ -37,8 +37,8 @@ export interface IndexFamily {
    */
   create(origin: IndexOrigin, token: string, now: number): Promise<string>
   /**
-   * Takes over an unfinished index and invalidates its existing tokens. @returns false if the index has changed in the
-   * meantime
+   * Takes over an unfinished index and invalidates its existing tokens.
+   * @returns false if the index has changed in the meantime
    */
   takeOver(index: ConcreteIndex, token: string): Promise<boolean>
   /**

@@ -75,8 +75,8 @@ interface SingleAnswer {
 }
 
 /**
- * Checks one of several answers. @throws TargetUnavailableError if the client would throw it for a single search with
- * this status
+ * Checks one of several answers.
+ * @throws TargetUnavailableError if the client would throw it for a single search with this status
  */
 function requireAvailable(index: string, body: SingleAnswer): SearchAnswer {
   if (isUnavailable(body.status)) throw new TargetUnavailableError(`searching ${index}: ${body.status}: ${reasonOf(body.error)}`)

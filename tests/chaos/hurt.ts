@@ -46,8 +46,8 @@ export interface ApiHome {
 }
 
 /**
- * Kills an API process with SIGKILL and replaces it with a new process. @param onStart called before the new process
- * starts
+ * Kills an API process with SIGKILL and replaces it with a new process.
+ * @param onStart called before the new process starts
  */
 export async function killApi({ apis, folder, env }: ApiHome, index: number, downMs: number, onStart: () => void): Promise<void> {
   const exited = once(apis[index].child, 'close')

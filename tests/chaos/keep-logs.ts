@@ -28,7 +28,8 @@ export async function keepLogs({ workers, env }: System, target: string): Promis
 
 /**
  * Copies the evidence of a failed test that keeps the log lines of its processes in memory: these lines, each worker's
- * report of its tasks, and the servers' logs. @returns the target
+ * report of its tasks, and the servers' logs.
+ * @returns the target
  */
 export async function keepLines(
   folder: string,

@@ -195,7 +195,7 @@ test('a transaction whose leader moves while it is committed sends metadata of t
   expect(valuesIn(cluster)).toEqual(['first', 'second'])
 })
 
-test('a broker that hangs does not delay the end of an abandoned transaction of another coordinator', async () => {
+test('a broker that hangs does not delay ending an abandoned transaction that another broker coordinates', async () => {
   let hangs = false
   const { cluster, faults, now, open, run } = producerWorld(
     2,

@@ -3,8 +3,9 @@ import type { Redis } from 'ioredis'
 import { isGuardedFolder } from './folder.ts'
 
 /**
- * Empties the Redis of a test. @throws Error if its data is not in a test's folder. In that case, the address may be
- * wrong and the Redis may be in real use
+ * Empties the Redis of a test.
+ * @throws Error if its data is not in a test's folder. In that case, the address may be wrong and the Redis may be in
+ * real use
  */
 export async function flushTestRedis(redis: Pick<Redis, 'config' | 'flushall'>): Promise<void> {
   const [, dir] = (await redis.config('GET', 'dir')) as string[]

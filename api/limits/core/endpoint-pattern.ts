@@ -28,8 +28,8 @@ export function matchesPath({ kind, path: own }: EndpointPattern, path: string):
 
 /** Returns whether any path matches both patterns, regardless of the method. */
 export function sharesPaths(one: EndpointPattern, other: EndpointPattern): boolean {
-  // Two patterns share a path exactly if one of them matches the path or prefix of the other. The prefix of `*` is
-  // empty, so every path begins with it.
+  // Two patterns have a path in common if and only if one of them matches the other's path or prefix. The prefix of
+  // `*` is empty, so every path begins with it.
   return matchesPath(one, other.path) || matchesPath(other, one.path)
 }
 

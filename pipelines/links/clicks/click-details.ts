@@ -11,8 +11,8 @@ export interface ClickReaderOptions extends ClickSettings {
 }
 
 /**
- * Derives the details of a click. They contain the visitor's address only if `keepAddresses` is set. @param time the
- * click's timestamp, epoch ms
+ * Derives the details of a click. They contain the visitor's address only if `keepAddresses` is set.
+ * @param time the click's timestamp, epoch ms
  */
 export type ClickReader = (click: Click, time: number) => ClickDetails
 

@@ -17,7 +17,8 @@ const HIGH_REST_MASK = (1 << HIGH_REST_BITS) - 1
 const ALPHA = 0.5 / Math.LN2
 
 /**
- * Adds a hash. @param high upper 32 bits of the hash
+ * Adds a hash.
+ * @param high upper 32 bits of the hash
  *   @param low lower 32 bits
  *   @returns whether a register has changed
  */

@@ -19,7 +19,10 @@ export interface InputField {
   read(input: ModelInput): number
 }
 
-/** Fields whose numbers identify a moment or a place. A model would memorize these numbers. */
+/**
+ * Fields that models must not use. A model would memorize the numbers of a moment or a place, and amounts in different
+ * currencies cannot be compared.
+ */
 const NOT_FOR_MODELS = new Set([
   'txn.timestamp',
   'txn.amount',

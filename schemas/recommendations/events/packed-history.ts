@@ -19,7 +19,7 @@ const TYPES: readonly InteractionType[] = ['VIEW', 'CLICK', 'PURCHASE', 'RATE', 
 
 export interface PackedInteraction {
   readonly itemId: bigint
-  /** Epoch ms in whole seconds. */
+  /** Epoch ms, always a multiple of 1,000. */
   readonly at: number
   /** Weight of the interaction; see weights.ts. */
   readonly weight: number

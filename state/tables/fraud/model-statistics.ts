@@ -93,7 +93,8 @@ export async function sampledHashes(tables: TableReader): Promise<string> {
 }
 
 /**
- * Reads how the scores of the last 30 days are distributed. @param most upper end of the sample, from `sampledHashes`
+ * Reads how the scores of the last 30 days are distributed.
+ * @param most upper end of the sample, from `sampledHashes`
  */
 export async function readScoreCounts(tables: TableReader, most: string): Promise<ScoreCount[]> {
   const rows = await readRows<[string, number, number, number]>(tables, SCORES_QUERY, { most })

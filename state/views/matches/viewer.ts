@@ -139,8 +139,8 @@ export interface OwnState {
 }
 
 /**
- * Reads a user without the relations and the seen-set, because these may be large. @returns undefined if the user has
- * no profile
+ * Reads a user without the relations and the seen-set, because these may be large.
+ * @returns undefined if the user has no profile
  */
 export async function readOwn(
   reader: ViewReader & ListReader,

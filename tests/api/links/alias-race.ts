@@ -9,8 +9,8 @@ export interface AliasRace {
   /** Number of callers with a response so far. */
   readonly answered: number
   /**
-   * Resolves when every caller has a response, after checking that there is exactly one winner. @returns the URL of the
-   * winner
+   * Resolves when every caller has a response, after checking that there is exactly one winner.
+   * @returns the URL of the winner
    */
   finish(): Promise<string>
 }

@@ -10,7 +10,8 @@ const CRASH_ONE_IN = 3
 
 /**
  * Runs a job on the test driver. `choices` decides where the job commits, and where it crashes before or after the end
- * of a transaction. @returns 'ok', or the verifier's first complaint
+ * of a transaction.
+ * @returns 'ok', or the verifier's first complaint
  */
 export function runJob(declare: (options: JobTopology) => Topology, input: JobInput, choices: Iterator<number>): string {
   const choose = (below: number) => choices.next().value % below

@@ -17,8 +17,8 @@ export interface RoundResult extends Judged<Evidence> {
 }
 
 /**
- * Runs one round, waits until all parts have recovered, and judges the round. @param prefix the prefix of the plan's
- * ids
+ * Runs one round, waits until all parts have recovered, and judges the round.
+ * @param prefix the prefix of the plan's ids
  */
 export async function playRound(
   system: FraudSystem,

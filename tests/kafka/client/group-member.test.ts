@@ -201,7 +201,7 @@ test('a partition that was assigned and revoked before the member took it is rep
   expect(reports.map((heartbeat) => heartbeat.owned)).toEqual([[{ topicId: 'id-of-t', partitions: [1] }]])
 })
 
-test('an assignment from before an unanswered report is not delivered, because the report may have given its partitions back', async () => {
+test('while a report is unanswered, an earlier assignment is not delivered, because the report may have given up some of its partitions', async () => {
   const intervalMs = 60_000
   const { member, heartbeats, release } = scripted([
     { assignment: [1], intervalMs },

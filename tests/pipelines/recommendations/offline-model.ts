@@ -7,7 +7,7 @@ export interface ModelEvent {
   readonly user: bigint
   readonly item: bigint
   readonly type: 'VIEW' | 'CLICK' | 'PURCHASE' | 'RATE' | 'SKIP' | 'DWELL'
-  /** Epoch ms in whole seconds. */
+  /** Epoch ms, always a multiple of 1,000. */
   readonly at: number
   readonly rating?: number
 }

@@ -13,7 +13,10 @@ const ON_TOPIC = 0.5
 const CHAT_WORDS = 400
 const LONGEST_CHAT = 5
 
-/** The phrase of each event, and its name in the recording. The name determines the places of its users. */
+/**
+ * The phrase of each event, and the event's name in the recording. The name determines where the users who tweet during
+ * the event are located.
+ */
 const EVENTS = [
   ['cyclone amphora', '2012_Sandy_Like_Storm'],
   ['harbour flood', '2013_Queensland_Like_Flood'],

@@ -61,7 +61,8 @@ export interface NearCell {
 
 /**
  * Returns the cells of precision 4 that are at least partly within `maxKm` of a place, nearest first. Cells at equal
- * distances are in the order of row and column. @param most maximum number of cells
+ * distances are in the order of row and column.
+ * @param most maximum number of cells
  */
 export function cellsWithin(place: Place, maxKm: number, most: number): NearCell[] {
   const home = cellOf(place, RING_PRECISION)
