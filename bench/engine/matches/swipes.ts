@@ -56,8 +56,6 @@ const USERS = 59_946
 const ANSWERS = 0.35
 const REPEATS = 0.02
 const RIGHT = 0.45
-/** How many more swipes than expected are generated, so that they contain enough right-swipes. */
-const SPARE = 1.05
 const SEED = 3
 
 /**
@@ -87,22 +85,6 @@ export function makeSwipes(count: number): Swipes {
     right[i] = random() < RIGHT ? 1 : 0
   }
   return { count, swiper, swipee, right, ts }
-}
-
-/** Generates right-swipes only, as the filter of a longer sequence of swipes leaves them. */
-export function makeLikes(count: number): Swipes {
-  const { swiper, swipee, right, ts } = makeSwipes(Math.ceil((count / RIGHT) * SPARE))
-  const kept = Array.from(right.keys())
-    .filter((index) => right[index] === 1)
-    .slice(0, count)
-  if (kept.length < count) throw new Error(`the generated swipes contain only ${kept.length} of ${count} right-swipes`)
-  return {
-    count,
-    swiper: Int32Array.from(kept, (index) => swiper[index]),
-    swipee: Int32Array.from(kept, (index) => swipee[index]),
-    right: new Uint8Array(count).fill(1),
-    ts: Float64Array.from(kept, (index) => ts[index]),
-  }
 }
 
 /** Returns the key of a pair in both topics. */

@@ -6,9 +6,9 @@ import { matchDeletions, matchEvents, matchPairCommands, pairSwipes } from '../.
 import { type BenchConfig, benchConfig } from '../../engine/config.ts'
 import { ContenderEndedError, peerContender } from '../../engine/contender.ts'
 import { PARTITIONS } from '../../engine/job.ts'
+import { JOBS } from '../../engine/jobs.ts'
 import { loadInput } from '../../engine/load.ts'
-import { swipesInput } from '../../engine/matches/job.ts'
-import { makeLikes, type Swipes } from '../../engine/matches/swipes.ts'
+import { makeSwipes } from '../../engine/matches/swipes.ts'
 import { measureRun } from '../../engine/measure.ts'
 import engineDeclaration from '../../engine/run.command.ts'
 import { benchTransport } from '../../harness/broker.ts'
@@ -27,10 +27,9 @@ const KAFKA_STREAMS_VARIANTS = [
 ]
 
 /**
- * Measures the topology match-pairs on the right-swipes of job J3, compared with Kafka Streams on the same job and the
- * same right-swipes. The topology gets no other swipes in production either, because match-users sends only likes and
- * swipes that take a like back. Both process every swipe exactly once. The topology does more per pair than the job
- * requires: it also outputs each user's relation to the other, events and push notifications.
+ * Measures the topology match-pairs on the swipes of job J3, compared with Kafka Streams on the same job. Both process
+ * every swipe exactly once. The topology does more per pair than the job requires: it also outputs each user's relation
+ * to the other, events and push notifications.
  */
 export async function measurePairs({ values, folder, say }: Pick<PartInput, 'values' | 'folder' | 'say'>): Promise<void> {
   const { records, rounds } = values
@@ -43,22 +42,22 @@ export async function measurePairs({ values, folder, say }: Pick<PartInput, 'val
     )
     await servers.components.registry.start()
     const registry = registryClient({ url: servers.addresses.registry })
-    const likes = makeLikes(records)
+    const input = JOBS.J3.input('', records)
     const topic = 'bench-j3-in'
     const peers = values['no-peers'] ? [] : KAFKA_STREAMS_VARIANTS
     const contenders = await whereInstalled('Kafka Streams', () =>
       peers.map(({ label, arguments: args }) => ({ label, contender: peerContender('kafka-streams', j3Config(args)) })),
     )
-    await loadInput(transport, topic, swipesInput(likes))
+    await loadInput(transport, topic, input)
     const runs = new Map<string, TopologyRun[]>()
     const add = (label: string, run: TopologyRun) => {
       runs.set(label, [...(runs.get(label) ?? []), run])
       process.stderr.write(`${label}: ${run.perSecond.toFixed(0)}/s, ${run.cpu.toFixed(1)} s of CPU per million\n`)
     }
-    say(`\n### match-pairs, ${records} likes in ${PARTITIONS} partitions; target: at least twice Kafka Streams on J3; ${loadRemark()}\n`)
+    say(`\n### match-pairs, ${records} swipes in ${PARTITIONS} partitions; target: at least twice Kafka Streams on J3; ${loadRemark()}\n`)
     for (let round = 0; round < rounds; round++) {
       const target = { transport, registry }
-      await sendLikes(target, likes, round)
+      await sendSwipes(target, records, round)
       add('match-pairs, 1 worker', await runTopology(servers, { ...MATCH_PAIRS, topics: [pairSwipes.name], records, prof: values.prof }))
       for (const { label, contender } of contenders ?? []) {
         const group = `bench-j3-${randomUUID().slice(0, 8)}`
@@ -110,18 +109,21 @@ function j3Config(args: readonly string[]): BenchConfig {
   return benchConfig(asked)
 }
 
-/** Writes likes. Each round has different users. */
-async function sendLikes(target: Parameters<typeof sendAll>[0], { count, swiper, swipee }: Swipes, round: number): Promise<void> {
+/** Writes the swipes of J3, including left-swipes. Each round has different users. */
+async function sendSwipes(target: Parameters<typeof sendAll>[0], records: number, round: number): Promise<void> {
+  const { swiper, swipee, right } = makeSwipes(records)
   const id = (user: number) => `${user.toString(16).padStart(8, '0')}-0000-4000-8000-${round.toString(16).padStart(12, '0')}`
   const now = Date.now()
+  const indexes = { length: records }
   await sendAll(
     target,
     pairSwipes,
-    Array.from({ length: count }, (_, index) => index),
+    Array.from(indexes, (_, index) => index),
     (index) => {
       const [swiper_id, target_id] = [id(swiper[index]), id(swipee[index])]
       const swipe_id = `${index.toString(16).padStart(8, '0')}-0000-4000-9000-${round.toString(16).padStart(12, '0')}`
-      return [pairKey(swiper_id, target_id), { swipe_id, swiper_id, target_id, direction: 'RIGHT', ts: now + index }, now]
+      const direction = right[index] === 1 ? 'RIGHT' : 'LEFT'
+      return [pairKey(swiper_id, target_id), { swipe_id, swiper_id, target_id, direction, ts: now + index }, now]
     },
   )
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { swipesInput } from '../../../../bench/engine/matches/job.ts'
-import { makeLikes, makeSwipes, type Swipes } from '../../../../bench/engine/matches/swipes.ts'
+import { makeSwipes, type Swipes } from '../../../../bench/engine/matches/swipes.ts'
 import { swipeMatches } from '../../../../bench/engine/matches/topology.ts'
 import { expectedMatches } from '../../../../bench/engine/matches/verify.ts'
 import { runJob } from '../run-job.ts'
@@ -49,15 +49,4 @@ test('the generated swipes contain matches, new pairs and repeats', () => {
   expect(pairs.size).toBeGreaterThan(12_000)
   expect(pairs.size).toBeLessThan(13_500)
   expect(expectedMatches(swipes).size).toBeGreaterThan(800)
-})
-
-test('the generated likes are the right-swipes of a sequence, with its matches', () => {
-  const likes = makeLikes(5_000)
-  expect([...new Set(likes.right)]).toEqual([1])
-  const all = makeSwipes(Math.ceil((5_000 / 0.45) * 1.05))
-  const last = all.ts.indexOf(likes.ts[4_999])
-  const until = <A extends Int32Array | Float64Array | Uint8Array>(column: A) => column.slice(0, last + 1) as A
-  const sequence = { count: last + 1, swiper: until(all.swiper), swipee: until(all.swipee), right: until(all.right), ts: until(all.ts) }
-  expect(expectedMatches(likes)).toEqual(expectedMatches(sequence))
-  expect(expectedMatches(likes).size).toBeGreaterThan(200)
 })
