@@ -12,7 +12,7 @@ const REPORTER = fileURLToPath(new URL('./verify-reporter.ts', import.meta.url))
  * the error names the test files that were running.
  */
 const LANE_TIMEOUT_MS = 45 * 60_000
-const NOTHING_RAN: TestTotals = { passed: 0, failed: 1, failures: [], skipped: [], repeated: [], durations: [] }
+const NOTHING_RAN: TestTotals = { passed: 0, failures: [], skipped: [], repeated: [], durations: [] }
 
 /**
  * Runs the vitest projects of each lane. The lanes run concurrently, because a lane that waits for servers leaves the
@@ -22,7 +22,6 @@ export async function runLanes(lanes: readonly (readonly string[])[]): Promise<T
   const totals = await Promise.all(lanes.map((projects) => runTests(projects, [], 'lines')))
   return {
     passed: totals.reduce((sum, { passed }) => sum + passed, 0),
-    failed: totals.reduce((sum, { failed }) => sum + failed, 0),
     failures: totals.flatMap(({ failures }) => failures),
     skipped: totals.flatMap(({ skipped }) => skipped),
     repeated: totals.flatMap(({ repeated }) => repeated),
@@ -32,6 +31,7 @@ export async function runLanes(lanes: readonly (readonly string[])[]): Promise<T
 
 /** Runs the tests of these vitest projects, or only those at the given paths. */
 export async function runTests(projects: readonly string[], files: readonly string[], output: Output = 'through'): Promise<TestTotals> {
+  const failure = (error: string) => [{ name: `the run of ${projects.join(', ')}`, errors: [error] }]
   const folder = mkdtempSync(join(tmpdir(), 'millrace-verify-'))
   const totalsFile = join(folder, 'totals.json')
   try {
@@ -48,10 +48,10 @@ export async function runTests(projects: readonly string[], files: readonly stri
     if (!existsSync(totalsFile)) throw new Error(`these files were running: ${unfinished(totalsFile)}`)
     const totals = JSON.parse(readFileSync(totalsFile, 'utf8')) as TestTotals
     // Vitest's exit code also covers failures that belong to no test, such as those of a global teardown.
-    return code !== 0 && totals.failed === 0 ? { ...totals, failed: 1 } : totals
+    if (code === 0 || totals.failures.length > 0) return totals
+    return { ...totals, failures: failure(`No test failed, but the exit code was ${code}.`) }
   } catch (error) {
-    process.stdout.write(`the run of ${projects.join(', ')} did not finish: ${(error as Error).message}\n`)
-    return NOTHING_RAN
+    return { ...NOTHING_RAN, failures: failure(`It did not finish: ${(error as Error).message}`) }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

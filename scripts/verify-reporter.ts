@@ -4,8 +4,7 @@ import type { Reporter, TestModule, TestRunEndReason } from 'vitest/node'
 /** The result of a test run, for the last lines of `npm test`. */
 export interface TestTotals {
   readonly passed: number
-  readonly failed: number
-  /** Tests that failed at every attempt, and files and runs with errors outside of tests, with their errors. */
+  /** Tests that failed at every attempt, and errors outside of tests, one entry each. */
   readonly failures: readonly Failure[]
   readonly skipped: readonly { readonly name: string; readonly reason: string }[]
   /** Tests that failed at first but passed when they were repeated, with the errors of their failed attempts. */
@@ -52,37 +51,31 @@ export default class VerifyReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[], reason: TestRunEndReason): void {
     let passed = 0
     // Errors outside of tests count as failures, and so do files that cannot be loaded.
-    let failed = unhandled.length + (reason === 'interrupted' ? 1 : 0)
-    const failures: Failure[] = []
-    if (unhandled.length > 0) failures.push({ name: 'outside of tests', errors: unhandled.map(textOf) })
+    const failures: Failure[] = unhandled.map((error) => ({ name: 'outside of tests', errors: [textOf(error)] }))
     if (reason === 'interrupted') failures.push({ name: 'the run', errors: ['The run was interrupted.'] })
     const skipped: { name: string; reason: string }[] = []
     const repeated: Failure[] = []
     const durations: { name: string; ms: number }[] = []
     for (const module of modules) {
-      const errors = module.errors()
-      failed += errors.length
-      if (errors.length > 0) failures.push({ name: module.relativeModuleId, errors: errors.map(textOf) })
+      for (const error of module.errors()) failures.push({ name: module.relativeModuleId, errors: [textOf(error)] })
       let ofHooks = module.diagnostic().duration
       for (const test of module.children.allTests()) {
         const result = test.result()
         const diagnostic = test.diagnostic()
         const name = `${module.relativeModuleId}: ${test.fullName}`
+        const errors = (result.errors ?? []).map(textOf)
         const ms = diagnostic?.duration ?? 0
         durations.push({ name, ms })
         ofHooks -= ms
-        if (diagnostic?.flaky) repeated.push({ name, errors: (result.errors ?? []).map(textOf) })
+        if (diagnostic?.flaky) repeated.push({ name, errors })
         if (result.state === 'passed') passed++
         else if (result.state === 'skipped') {
           if (module.project.name !== SKIPS_ON_PURPOSE) skipped.push({ name, reason: result.note ?? 'no reason given' })
-        } else {
-          failed++
-          failures.push({ name, errors: (result.errors ?? []).map(textOf) })
-        }
+        } else failures.push({ name, errors })
       }
       durations.push({ name: `${module.relativeModuleId}: before and after its tests`, ms: Math.max(0, ofHooks) })
     }
-    writeFileSync(totalsFile(), JSON.stringify({ passed, failed, failures, skipped, repeated, durations } satisfies TestTotals))
+    writeFileSync(totalsFile(), JSON.stringify({ passed, failures, skipped, repeated, durations } satisfies TestTotals))
   }
 }
 

@@ -16,6 +16,8 @@ const CHECKS: readonly { readonly name: string; readonly command: string; readon
   { name: 'lint and format', command: 'biome', args: ['check', '--error-on-warnings', '.'] },
   { name: 'dead exports', command: 'knip', args: ['--no-progress'] },
 ]
+type Checked = Pick<TestTotals, 'passed' | 'failures'>
+const NO_CHECKS: Checked = { passed: 0, failures: [] }
 /**
  * These lanes run concurrently. Unit tests use the CPU; the other tests mostly wait for servers and for intervals that
  * the services' contracts define. All lanes should take about the same time, because a core is idle when only the
@@ -34,29 +36,27 @@ const SLOWEST_OF_ALL = 20
 async function main(): Promise<number> {
   const { projects, slowest, 'also-without-data': isTwice, PATH: files } = commandLine(declaration)
   const isWhole = files.length === 0 && projects === ALL_PROJECTS
-  const checking = isWhole ? check() : Promise.resolve({ passed: 0, failed: [] })
-  let failed = (await timed('tools', prepareTools)) ? 0 : 1
+  const checking = isWhole ? check() : Promise.resolve(NO_CHECKS)
+  const hasTools = await timed('tools', prepareTools)
   const totals = isWhole
     ? await runLanes(isTwice ? LANES.with(-1, [...LANES.at(-1)!, WITHOUT_DATA]) : LANES)
     : await runTests([...projects.split(','), ...(isTwice ? [WITHOUT_DATA] : [])], files)
   const checked = await checking
+  const failures = [...totals.failures, ...checked.failures, ...(hasTools ? [] : [{ name: 'tools', errors: [] }])]
   tellSlowest(totals, slowest ?? (isWhole ? SLOWEST_OF_ALL : 0))
   for (const { name, reason } of totals.skipped) process.stdout.write(`skipped: ${name}: ${reason}\n`)
   for (const each of totals.repeated) tellErrors('passed only at the second attempt', each)
-  for (const each of totals.failures) tellErrors('failed', each)
-  for (const name of checked.failed) process.stdout.write(`failed: ${name}\n`)
-  const passed = checked.passed + totals.passed
-  failed += checked.failed.length + totals.failed
+  for (const each of failures) tellErrors('failed', each)
   if (totals.skipped.length > 0) process.stdout.write(`${totals.skipped.length} skipped\n`)
-  process.stdout.write(`${passed} passed, ${failed} failed\n`)
-  return failed === 0 ? 0 : 1
+  process.stdout.write(`${checked.passed + totals.passed} passed, ${failures.length} failed\n`)
+  return failures.length === 0 ? 0 : 1
 }
 
-async function check(): Promise<{ readonly passed: number; readonly failed: readonly string[] }> {
-  const failed: string[] = []
+async function check(): Promise<Checked> {
+  const failures: Failure[] = []
   for (const { name, command, args } of CHECKS)
-    if (!(await timed(name, async () => (await runPackage(command, args, 'at-end')) === 0))) failed.push(name)
-  return { passed: CHECKS.length - failed.length, failed }
+    if (!(await timed(name, async () => (await runPackage(command, args, 'at-end')) === 0))) failures.push({ name, errors: [] })
+  return { passed: CHECKS.length - failures.length, failures }
 }
 
 async function timed(name: string, work: () => Promise<boolean>): Promise<boolean> {

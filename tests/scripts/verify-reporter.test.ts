@@ -81,7 +81,8 @@ test('counts passed and failed tests and errors outside of tests, and names test
     { name: 'a.test.ts', errors: [expect.stringContaining('not loaded')] },
     { name: 'a.test.ts: two', errors: ['expected 1 to be 2'] },
   ])
-  expect(totals).toMatchObject({ passed: 2, failed: 4, repeated: [{ name: 'a.test.ts: three', errors: [] }] })
+  expect(totals.failures).toHaveLength(4)
+  expect(totals).toMatchObject({ passed: 2, repeated: [{ name: 'a.test.ts: three', errors: [] }] })
 })
 
 test('reports why tests were skipped, but omits skipped tests of the run without public data', () => {
@@ -93,7 +94,7 @@ test('reports why tests were skipped, but omits skipped tests of the run without
     { file: 'a.data.test.ts', duration: 0, tests },
     { file: 'a.data.test.ts', project: 'without-data', duration: 0, tests },
   ])
-  expect(totals).toMatchObject({ passed: 0, failed: 0 })
+  expect(totals).toMatchObject({ passed: 0, failures: [] })
   expect(totals.skipped).toEqual([
     { name: 'a.data.test.ts: with a reason', reason: 'needs tweets' },
     { name: 'a.data.test.ts: without', reason: 'no reason given' },
