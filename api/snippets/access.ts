@@ -56,7 +56,7 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
     const open = await openRead(from, id)
     const first = await open.take()
     // If this read was not the last one, the snippet may have been deleted since. Another command finds out whether its
-    // reads are used up. After the last read, nobody can delete the snippet, and only its expiry matters.
+    // reads are used up. After the last read, the snippet cannot be deleted any more, so only its expiry matters.
     if (first.reads_left !== 0 && (await open.ask('then')).outcome !== 'burnt') throw new ApiError(snippetErrors.paste_not_found)
     const burnt = await readBurntSnippet(views, partitionOf(id), id)
     if (burnt === undefined || !isAlive(burnt)) throw new ApiError(snippetErrors.paste_not_found)

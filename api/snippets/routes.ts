@@ -15,8 +15,7 @@ import { FORM_TYPE, KEY_FIELD, MAX_FORM_BYTES } from './page/reveal-form.ts'
  */
 const MAX_PAGE = 90_000_000_000_000
 /**
- * Highest page number of a search. It is limited, because the cost of a page grows with its number, and nobody reads
- * further.
+ * Highest page number of a search. The cost of a page grows with its number, and readers do not need later pages.
  */
 const MAX_SEARCH_PAGE = 1_000
 const MAX_QUERY_CHARACTERS = 100

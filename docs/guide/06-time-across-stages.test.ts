@@ -135,7 +135,7 @@ test('every minute has one list, which is empty if nothing happened', () => {
  * The worker is down from 12:00 to 12:02, and the rides of 12:01 wait in Kafka. If each stage used its own wall clock,
  * it would now publish the rides counted so far and add the others to the wrong minute. Instead, the first stage marks
  * 12:02 only when the backlog is processed, so each later stage gets all of its input before the marker. Times that
- * passed during the stop are skipped, because nobody can reconstruct which records had arrived by 12:01.
+ * passed during the stop are skipped, because the engine does not know which records had arrived by 12:01.
  */
 test('a backlog is counted before its time is published', () => {
   const driver = testDriver(busyStations, { startAt: START, commit: 'manual' })

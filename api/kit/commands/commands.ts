@@ -109,7 +109,8 @@ export function createCommands(deps: CommandsDeps): Commands {
     const id = commandIdOf(from.caller, from.keyScope ?? from.address, shownId)
     const requestHash = hashOf(request)
     const until = monotonic() + timeoutMs
-    // A key that was created here need not be bound yet: nobody can reuse it unless a 503 reports it to the caller.
+    // A key that was created here need not be bound yet. The caller learns it only from a 503, so it cannot reuse the
+    // key before that.
     const before = from.idempotencyKey === undefined ? undefined : await answering(shownId, () => bindings.bind(id, requestHash))
     if (before !== undefined && before !== requestHash) throw idempotencyConflict()
 

@@ -15,8 +15,8 @@ const KEPT_SALTS = 8
 /**
  * Identifies visitors without storing addresses. The same address and browser have the same hash for one UTC day, and a
  * different hash on the next day. The salt of a day is HMAC-SHA-256(secret, day), so all workers derive the same salt,
- * and a replay gives the same hashes. Without the secret, nobody can test whether a hash belongs to an address, or
- * recognise a visitor on the next day.
+ * and a replay gives the same hashes. An attacker without the secret cannot test whether a hash belongs to an address,
+ * and cannot recognise a visitor on the next day.
  *   @returns 16 hexadecimal digits
  */
 export function visitorHasher(secret: string): (time: number, ip: string, userAgent: string) => string {

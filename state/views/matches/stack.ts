@@ -32,8 +32,8 @@ export interface StackedCandidate {
 /** How long a stack is valid: docs/services/matches.md#feed */
 export const STACK_TTL_MS = 300_000
 /**
- * Time after which a search that found nobody is repeated. It is short, so that the first user in an area does not wait
- * minutes for the second.
+ * How long an empty stack is kept before the search is repeated. The time is short, so that the first user in an area
+ * sees the second one soon.
  */
 const EMPTY_TTL_MS = 5_000
 /** A stack with fewer remaining candidates than this number is built again, at most once per `REFILL_EVERY_MS`. */

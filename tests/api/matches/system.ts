@@ -103,7 +103,7 @@ export async function matchesSystem(options: MatchesSystemOptions = {}) {
     // Acknowledgements take longer than the default limit of 25 ms on a busy machine, and most tests do not test this
     // limit.
     SWIPE_WAIT_MS: String(SWIPE_WAIT_MS),
-    // For the same reason, Redis gets more time.
+    // Redis, too, may respond later than the default limit on a busy machine.
     SWIPE_CHECK_MS: '1000',
     PIPELINES: 'matches,match-users',
     ...more,

@@ -17,8 +17,8 @@ const FEED_LIMIT = 20
  */
 const FILL_BELOW = 5
 /**
- * Minimum time before an incomplete deck is read again. The server repeats a search that found nobody after five
- * seconds.
+ * Minimum time before an incomplete deck is read again. After five seconds, the server repeats a search that found no
+ * users.
  */
 const LEAST_RELOAD_MS = 6_000
 const MOST_RELOAD_MS = 30_000
