@@ -10,7 +10,7 @@ import type { Facts } from '../kit/facts.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { caughtUp } from '../kit/readiness.ts'
 
-/** Maximum number of topics in a profile. A profile is for the preferences of a person and not for a data set. */
+/** Maximum number of topics in a profile. A profile describes what one person prefers, so it needs no more. */
 const MAX_TOPICS = 1_000
 const MAX_WEIGHT = 1_000
 /**

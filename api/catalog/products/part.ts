@@ -47,7 +47,7 @@ export interface ProductsDeps extends Pick<ServiceKit, 'views' | 'sharedViews' |
   readonly categories: Pick<CategoryTable, 'tree'>
   readonly images: Pick<Images, 'keep'>
   readonly currency: string
-  /** Base of absolute URLs. */
+  /** Base URL of all absolute URLs in answers. */
   readonly publicUrl: string
   readonly pause?: (ms: number) => Promise<unknown>
 }

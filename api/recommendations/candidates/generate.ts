@@ -108,8 +108,8 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
   }
 
   /**
-   * Sets the vector similarity of candidates from other channels. It is just as meaningful for them as for candidates
-   * from the vector channel.
+   * Sets the vector similarity of candidates from other channels. The similarity is just as meaningful for these
+   * candidates as for those from the vector channel.
    */
   function addProducts(): void {
     if (model === undefined || vector === undefined) return
@@ -118,7 +118,9 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     }
   }
 
-  /** Adds the first active items of a list. Unknown items take up no places, because events may name any id. */
+  /**
+   * Adds the first active items of a list. Unknown items do not count towards `most`, because events may name any id.
+   */
   function addListed(ids: readonly bigint[], most: number, channel: Channel): void {
     let place = 0
     for (const itemId of ids) {

@@ -13,7 +13,7 @@ export interface FoldIn {
 export interface FoldInDeps {
   /** The product of the transposed factors with themselves, row-major. */
   readonly gram: Float64Array
-  /** A multiple of 4. */
+  /** Number of factors per item, a multiple of 4. */
   readonly dimensions: number
   readonly regularization: number
 }

@@ -11,7 +11,7 @@ export type NearBy = 'product' | 'cosine'
 
 /** Finds the vectors with the greatest inner products. Keys are counted from 0. */
 export interface VectorIndex {
-  /** @param vector a vector of length 1 at most */
+  /** @param vector a vector whose length is at most 1 */
   add(key: number, vector: Float32Array): void
   /**
    * Adds many vectors at once.

@@ -5,7 +5,7 @@ import type { NearBy, NearRow } from './vector-index.ts'
 
 /** Finds the vectors with the greatest products or cosines by comparing the query with all of them. */
 export interface WholeSearch {
-  /** @param vector a vector of length 1 at most */
+  /** @param vector a vector whose length is at most 1 */
   search(vector: Float32Array, count: number, by: NearBy): NearRow[]
 }
 

@@ -20,7 +20,7 @@ export interface Arrangement {
 
 /** An item of the final list. */
 export interface Arranged extends Scored {
-  /** Whether the item was placed to learn whether users choose it. */
+  /** Whether the item is in the list only to find out whether users choose it. */
   readonly isExplored: boolean
   /** The position that the item would have by its score alone, counted from 0. */
   readonly placeByScore: number
@@ -141,8 +141,8 @@ function cosine(one: Float32Array, other: Float32Array): number {
 }
 
 /**
- * Puts the items in their places. Certain places are reserved for explored items. The limit per genre counts explored
- * items, too. It may move other items down, but it never moves additional explored items up.
+ * Puts the items in their places. Explored items appear only at the places reserved for them. The limit per genre
+ * counts them as well, and moves items of a full genre below the top of the list.
  */
 function placed(items: ItemTable, ordered: readonly Arranged[], explored: readonly Scored[]): ArrangedList {
   const counts = new Map<number, number>()

@@ -31,7 +31,7 @@ export interface RankRequest {
 
 /**
  * Scores all candidates with the model's trees. Without trees, the score is derived from the similarity of the vectors.
- * Without vectors, the rules determine the score. The order of the candidates does not change.
+ * Without vectors, the rules determine the score. The result is in the order of the given candidates.
  */
 export function rankCandidates(items: ItemTable, candidates: readonly Candidate[], request: RankRequest): Scored[] {
   const { user, tastes, context, model, now } = request

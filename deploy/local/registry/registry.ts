@@ -175,7 +175,10 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
     return own
   }
 
-  /** Sets the mode of the registry or of a subject. @param force allows IMPORT even if there are schemas already */
+  /**
+   * Sets the mode of the registry or of a subject.
+   * @param force allows IMPORT even if there are schemas already
+   */
   function setMode(subject: string | undefined, value: unknown, force: boolean): Promise<Mode> {
     const mode = String(value).toUpperCase() as Mode
     if (!MODES.includes(mode)) throw new RegistryError('invalidMode', `Invalid mode. Valid values are ${MODES.join(', ')}`)

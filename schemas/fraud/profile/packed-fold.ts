@@ -156,7 +156,10 @@ function fold(packed: PackedProfile, parts: ProfileParts, shape: ProfileShape, r
 const NO_ROWS: readonly number[] = []
 const NONE_LEAVING: readonly SumEntry[] = []
 
-/** Writes the transactions that the profile keeps individually. @returns the transactions that it does not keep */
+/**
+ * Writes the transactions that the profile keeps individually.
+ * @returns the transactions that it does not keep
+ */
 function writeEvents(
   old: Buffer,
   { starts, ends }: ProfileParts,
@@ -206,7 +209,10 @@ function writeMerged(all: Buffer, mostEvents: number, horizon: number): readonly
   return leaving
 }
 
-/** Converts a transaction. `rows` may also be a column of events, because both formats begin with the same fields. */
+/**
+ * Converts a transaction to an entry for the sums. `rows` may also be a column of events, because both formats begin
+ * with the same fields.
+ */
 function asSum(rows: Buffer, at: number): SumEntry {
   return { at: timeAt(rows, at), count: 1, frauds: 0, units: unitsAt(rows, at) }
 }

@@ -22,7 +22,7 @@ export interface DemoCaller {
 
 /** Calls the API as any user. Tokens are signed with the development key. */
 export interface DemoClient {
-  /** @param path from the root */
+  /** @param path absolute path, with the query if there is one */
   ask(caller: DemoCaller, method: string, path: string, body?: object): Promise<Reply>
 }
 

@@ -6,8 +6,8 @@ import type { ProductIndex } from './product-index.ts'
 import type { Query } from './query.ts'
 
 /**
- * Tolerance for rounding, because scores have only 24 bits. A product that reaches a limit exactly must not be
- * excluded.
+ * Tolerance for rounding errors, because scores have only 24 significant bits. Without it, a product that reaches a
+ * limit exactly might be excluded.
  */
 const ROUNDING = 1e-5
 /**

@@ -14,8 +14,8 @@ const CANDIDATES = 12
  */
 const TIMES_AS_FREQUENT = 100
 /**
- * Cost of one letter of difference. This cost outweighs a frequency that is e^4 (55) times as high. No other value did
- * better on the judgments.
+ * Cost of each letter in which a correction differs from the word. One letter outweighs a frequency that is e^4 (55)
+ * times as high. No other value did better on the relevance judgments.
  */
 const EDIT_COST = 4
 /** Maximum number of corrections that a search tries for a misspelt word. */

@@ -3,7 +3,7 @@ import { type Breadth, type PlannedPart, type PlannedWord, plannedWords, type Te
 
 /**
  * Weight of each kind of match in the text score, relative to a word in the title. The weights were learnt from a part
- * of the judgments: npm run bench:search-quality
+ * of the relevance judgments: npm run bench:search-quality
  */
 export const TEXT_BOOSTS = {
   /** A correction of a misspelt word. */

@@ -52,7 +52,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
   /** @type {Candidate[]} */
   let waiting = []
   /**
-   * Users for whom a swipe is on its way to the server. A feed that was read before the swipe arrives may still contain
+   * Users whose swipe the server has not confirmed yet. A feed that was read before the swipe arrives may still contain
    * these users.
    */
   const sending = new Set()
@@ -67,7 +67,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
   let pausedUntil = 0
   let hasLoaded = false
   let isRunning = false
-  /** Grows with each start, so that answers that arrive after the user has signed out change nothing. */
+  /** Increases with each start. Answers to requests from before the last start are ignored. */
   let run = 0
   /** @type {ReturnType<typeof setInterval> | undefined} */
   let clock
