@@ -63,8 +63,8 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
   }
 
   /**
-   * If the user has just taken back a swipe, puts its candidate first, even if the search ranked this candidate low or
-   * did not find it.
+   * If the user has just taken back a swipe, puts the candidate of that swipe first, even if the search ranked this
+   * candidate low or did not find it.
    */
   async function withRewound(state: UserState, place: Place, { stack, left }: Served, interestsOf: InterestReader): Promise<Served> {
     const last = lastSwipeOf(state)

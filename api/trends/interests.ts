@@ -108,7 +108,10 @@ function profileBody(userId: bigint, profile: InterestProfile) {
   }
 }
 
-/** @returns null for 0 and for an invalid time. Other services may write invalid times. */
+/**
+ * Formats a time as ISO 8601.
+ * @returns null for 0 and for an invalid time. Other services may write invalid times.
+ */
 function timeText(epochMs: number): string | null {
   const time = new Date(epochMs)
   return epochMs === 0 || Number.isNaN(time.getTime()) ? null : time.toISOString()

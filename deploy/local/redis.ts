@@ -38,8 +38,8 @@ export function redisServer(options: RedisOptions): Component {
       appendfsync: 'everysec',
       'auto-aof-rewrite-min-size': REWRITE_FROM,
       save: '""',
-      // After kill -9, the last command in the file may be incomplete. Redis drops it and starts, because a refusal to
-      // start would not restore it.
+      // After kill -9, the last command in the file may be incomplete. Redis drops this command and starts, because a
+      // refusal to start would not restore the command.
       'aof-load-truncated': 'yes',
       // The default of ten timer ticks per second costs 1 % of a core on an idle machine.
       hz: 2,

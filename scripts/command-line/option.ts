@@ -28,7 +28,7 @@ interface Described<Default> {
 }
 
 interface Bounds extends Described<number> {
-  /** Default 0. */
+  /** Minimum value; 0 by default. */
   readonly min?: number
   readonly max?: number
 }

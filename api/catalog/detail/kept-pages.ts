@@ -29,7 +29,7 @@ interface Kept {
   readonly createdAt: number
   readonly badges: string
   readonly rendered: Rendered
-  /** The read that returned the latest texts. */
+  /** The newest read of the page's data. */
   read: PageRead
   /** Latest time at which the page is known to have been current, in epoch ms. */
   currentAt: number

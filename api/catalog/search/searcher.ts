@@ -27,7 +27,7 @@ import type { Synonyms } from './text/synonyms.ts'
 
 export interface Hit {
   readonly source: ShownSource
-  /** Relevance from 0 to 1; null for other orders. */
+  /** Relevance from 0 to 1; null if the results are not sorted by relevance. */
   readonly score: number | null
   readonly after: After
   /** The score of the text match alone. Present only if the request asked for an explanation and has words. */
@@ -101,8 +101,8 @@ interface Answer {
 }
 
 /**
- * Returns a search that has only a count in its answer. By default the search ignores filters, because a narrow filter
- * is no reason to look for other words.
+ * Returns a search that only counts the products that it finds. By default the search ignores filters, because a narrow
+ * filter is no reason to look for other words.
  */
 function countSearch(plan: TextPlan | undefined, filters: readonly Query[] = [], most = ENOUGH): Query {
   return { size: 0, track_total_hits: most, query: selecting(plan && textQuery(plan), filters, false) }

@@ -26,7 +26,7 @@ export interface CandidateRequest {
   readonly user: RequestUser
   readonly recType: RecType
   readonly context: RecommendationContext
-  /** The item that the list is about. */
+  /** The item on which the list is based. */
   readonly anchor: bigint | undefined
   /** Neighbours, keyed by item: those of the anchor, or those of the user's last ten items if there is no anchor. */
   readonly neighbours: ReadonlyMap<bigint, readonly Neighbour[]>
@@ -77,7 +77,7 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     const strongest = new Map<number, number>()
     let share = 1
     for (const [place, itemId] of user.recent.entries()) {
-      // Items before the last five name no candidates, but add weight to candidates that are already named.
+      // Only the last five items name candidates. Older items add weight to candidates that are already named.
       const isNaming = place < user.lastViewed.length
       for (const { row, strength, by } of isNaming ? similarTo(itemId) : neighboursOf(itemId)) {
         const candidate = isNaming ? set.of(row, channelOf(by)) : set.known(row)

@@ -61,8 +61,8 @@ type Ordered = Arranged & { readonly rank: number }
 /** Returns the items with the highest boosted scores, best first. */
 function bestOf(items: ItemTable, scored: readonly Scored[], { boost, now }: Arrangement): Ordered[] {
   const ranks = Float64Array.from(scored, (one) => boostedScore(items, one, boost, now))
-  // Score of the last item that is arranged. Only items with at least this score are sorted as objects, because that is
-  // costly.
+  // Score of the last item that is arranged. Only items with at least this score are sorted as objects, because sorting
+  // objects is costly.
   const least = ranks.length <= ARRANGED ? Number.NEGATIVE_INFINITY : ranks.toSorted()[ranks.length - ARRANGED]
   const best: (Ordered & { placeByScore: number })[] = []
   scored.forEach(({ candidate, score, features }, index) => {

@@ -17,7 +17,7 @@ export interface Scored {
   readonly candidate: Candidate
   /** The ranker's score, 0 to 1. */
   readonly score: number
-  /** The row of ranking features. */
+  /** The candidate's row of ranking features. */
   readonly features: Float64Array
 }
 

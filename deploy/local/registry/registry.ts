@@ -72,7 +72,10 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
     return found
   }
 
-  /** @param version a number, `latest` or `-1` */
+  /**
+   * Returns a version of a subject.
+   * @param version a number, `latest` or `-1`
+   */
   function version(subject: string, version: string, withDeleted: boolean): KnownSchema {
     const versions = withDeleted ? state.versions(subject) : live(subject)
     const wanted = versionNumber(version)

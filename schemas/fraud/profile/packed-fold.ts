@@ -200,7 +200,11 @@ function writeEvents(
   return leaving
 }
 
-/** @param horizon epoch ms; events up to this time are removed */
+/**
+ * Writes the newest events, at most `mostEvents`.
+ * @param horizon epoch ms; events up to this time are not written
+ * @returns the events that were not written
+ */
 function writeMerged(all: Buffer, mostEvents: number, horizon: number): readonly SumEntry[] {
   const first = Math.max(eventsFrom(all, 0, all.length, horizon + 1), all.length - mostEvents * EVENT_BYTES)
   writeColumn(all, first, all.length)
@@ -259,7 +263,10 @@ function writePlaces(old: Buffer, parts: ProfileParts, { places }: ProfileShape,
   writeColumn(next, 0, next.length)
 }
 
-/** @returns the position after the place */
+/**
+ * Writes the place of a transaction.
+ * @returns the position after the place
+ */
 function writePlace(rows: Buffer, at: number, place: Buffer, to: number): number {
   writeUint48(place, timeAt(rows, at), to)
   rows.copy(place, to + 6, at + PLACE_AT, at + PLACE_AT + 8)

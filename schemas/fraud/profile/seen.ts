@@ -94,7 +94,8 @@ export function wasSeen(rows: Buffer, hash: number, t: number, windowMs: number)
 }
 
 /**
- * Returns -1 if no row has this hash. Compares a single byte first, because nearly all other rows differ in this byte.
+ * Returns the position of the row with this hash; -1 if there is none. Compares a single byte first, because nearly all
+ * other rows differ in this byte.
  */
 function rowOf(rows: Buffer, end: number, hash: number): number {
   const lowest = hash & LOW_BYTE

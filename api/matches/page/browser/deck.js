@@ -13,12 +13,12 @@ import { seconds } from './messages.js'
 const FEED_LIMIT = 20
 /**
  * When fewer candidates than this are left, the page asks for more. The server keeps more candidates ready than it
- * sends.
+ * sends at once.
  */
 const FILL_BELOW = 5
 /**
- * Minimum time before an incomplete deck is read again. After five seconds, the server repeats a search that found no
- * users.
+ * Minimum time before an incomplete deck is read again. The server repeats a search that found no users only after five
+ * seconds, so an earlier request would find nothing new.
  */
 const LEAST_RELOAD_MS = 6_000
 const MOST_RELOAD_MS = 30_000
