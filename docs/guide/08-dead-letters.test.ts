@@ -266,8 +266,8 @@ test('with the policy `fail`, a bad record stops the worker', () => {
  *     npm run dlq -- show pricing --code negative_length        origin, reason, key, value, headers
  *     npm run dlq -- replay pricing --code negative_length      sends them to their source topics again
  *
- * Replay dead letters only after you have fixed the cause, because each of them is replayed only once. A replayed record
- * has the header `dead-letter.replays`, which counts its replays.
+ * Replay dead letters only after you have fixed the cause, because each of them is replayed only once. A replayed
+ * record has the header `dead-letter.replays`, which counts its replays.
  *
  * Read next: chapter 9, schemas. Sources: `pipelines/engine/task/dead-letter.ts`,
  * `pipelines/engine/task/failed-records.ts`, `pipelines/engine/topology/outcome.ts`.

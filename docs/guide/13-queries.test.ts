@@ -137,8 +137,8 @@ test('every worker can answer for every key', async () => {
  * early if its rows exceed 1 MiB. If there are more entries in the range, `next` is set; pass it as `after` to get the
  * next page. All entries of a page come from the same commit, but the next page may come from a later commit.
  *
- * Over HTTP, a request without a key asks for a range. Its parameters are `from`, `to`, `prefix` (each also with
- * `_hex`), `limit` and `reverse=1`. Follow `next` until it is null:
+ * Over HTTP, a request without a key asks for a range. Its parameters are `from`, `to` and `prefix` (or `from_hex`,
+ * `to_hex` and `prefix_hex` for keys that are not text), `limit` and `reverse=1`. Follow `next` until it is null:
  *
  *     curl -L 'localhost:9400/state/station-totals/totals?prefix=pier&limit=50'
  *
