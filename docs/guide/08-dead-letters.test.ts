@@ -241,9 +241,9 @@ test('with a policy of its source, a record that makes a processor throw becomes
  * show how many records were skipped. Watch this number: with these policies, a bug that affects every record turns
  * every record into a dead letter.
  *
- * A policy applies only if a single record caused the failure. This is not so for failures in ticks, `beforeCommit` and
- * time handlers, nor for a row of a store that has become too large for its changelog. Such failures stop the worker
- * under every policy.
+ * A policy applies only if a single record caused the failure. No single record is the cause of failures in ticks,
+ * `beforeCommit` and time handlers, or of a row of a store that has become too large for its changelog. Such failures
+ * stop the worker under every policy.
  *
  * If only your own topology writes to a topic, such as a repartition topic, an undecodable record in it is also a bug.
  * For such a source, choose `decode: 'fail'`.

@@ -98,8 +98,8 @@ test('64-bit ids are exact', () => {
  * - a renamed field, with its old name as an alias
  * - a wider number: `int` to `long`, `float` or `double`
  *
- * The rule does not let programs with the old version read new records. Therefore, always deploy a new schema to
- * readers first, and to writers at any later time.
+ * The rule does not guarantee that programs with the old version can read new records. Therefore, always deploy a new
+ * schema to readers first, and to writers at any later time.
  */
 interface RideV2 {
   bike: string
