@@ -3,11 +3,11 @@
  *
  * A stream engine calls your functions with records that never stop arriving. It runs *topologies*. A topology is a
  * named flow that reads topics (*sources*), passes every record to *processors* (your functions), and writes to other
- * topics. The engine reads from Kafka, distributes the work over processes, and makes sure that every record counts
- * exactly once, even when a process dies.
+ * topics. The engine reads from Kafka, distributes the work over processes, and makes sure that every record takes
+ * effect exactly once, even if a process dies.
  *
- * All chapters are about one small company that rents out bikes. When a bike returns to a dock, the dock sends a record
- * about the ride. This chapter computes the price of each ride.
+ * All chapters are about a small company that rents out bikes. When a rider returns a bike to a dock, the dock sends a
+ * record about the ride. This chapter computes the price of each ride.
  *
  * Every chapter is a test. Run this one with `npx vitest run docs/guide/01-a-topology.test.ts`, change something, and
  * run it again.
@@ -21,10 +21,11 @@ import { testDriver } from '../../pipelines/engine/testing.ts'
  * ## Topics
  *
  * A topic has a name, a codec for its keys and a format for its values. The key determines the partition: all records
- * of one bike are in one partition, in the order in which they were sent. Values are Avro. Chapter 9 explains why.
+ * of one bike are in one partition, in the order in which they were sent. Values are encoded in Avro. Chapter 9
+ * explains why.
  *
- * Real services declare their topics once, in `schemas/<service>/topics.ts`, with their schemas in files. In this guide
- * each chapter declares its own topics.
+ * Real services declare their topics in `schemas/<service>/topics.ts`, with each schema in a file of its own. In this
+ * guide, each chapter declares its own topics.
  */
 interface Ride {
   rider: string
@@ -58,7 +59,7 @@ const fares: Topic<string, number> = {
 /*
  * ## The logic
  *
- * Put the rules of your service into pure functions. You can test them without an engine, a mock or a clock.
+ * Put the business rules of your service into pure functions. You can test them without an engine, a mock or a clock.
  */
 const UNLOCK_CENTS = 100
 const MINUTE_CENTS = 20
@@ -74,22 +75,22 @@ test('the logic is tested without an engine', () => {
 /*
  * ## The flow
  *
- * `topology(name, build)` declares the flow. The name is both the consumer group in Kafka and the prefix of every topic
- * that the engine creates, so it must not change later.
+ * `topology(name, build)` declares the flow. Its name is both the name of the consumer group in Kafka and the prefix of
+ * every topic that the engine creates for it, so it must not change later.
  *
  * - `t.source(topic)` reads a topic and returns a stream.
  * - `.process(name, options, processor)` attaches a processor to the stream. The processor gets the decoded value and a
  *   context.
- * - `ctx.emit(topic, key, value)` writes a record. The processor declares the topics that it writes in `emits`, so that
+ * - `ctx.emit(topic, key, value)` writes a record. The processor lists the topics that it writes to in `emits`, so that
  *   the flow can be drawn.
  *
  * If a stream has several processors, each record passes through them in order. If a processor returns an *outcome*,
- * later processors do not get the record. `drop(reason)` ignores the record on purpose and counts it under that reason.
- * Later chapters introduce the other outcomes: dead letters and late records. A processor that returns nothing has
- * processed the record normally.
+ * later processors do not get the record. `drop(reason)` discards the record on purpose and counts it under that
+ * reason. Later chapters introduce the other outcomes: dead letters and late records. A processor that returns nothing
+ * has processed the record normally.
  *
  * Processors are synchronous, and they communicate only with the engine: no HTTP, no Redis. This rule makes it safe to
- * process a record again after a crash.
+ * process a record again after a crash, because the engine can discard the effects of the first attempt.
  */
 const ridePrices = topology('ride-prices', (t) => {
   t.source(rides)
@@ -121,9 +122,9 @@ test('every ride has a price, and test rides are free', () => {
 /*
  * ## Order
  *
- * The topic has four partitions, and the engine runs one *task* per partition. A task is the unit that moves between
- * processes. Records of one partition are processed in order. There is no order across partitions, so records that must
- * stay in order need the same key.
+ * The topic has four partitions, and the engine runs one *task* for each. The engine distributes the work over
+ * processes by assigning tasks to them. Records of one partition are processed in order. There is no order across
+ * partitions, so records that must stay in order need the same key.
  */
 test('rides of one bike stay in order, and each partition has a task', () => {
   const driver = testDriver(ridePrices)
@@ -136,7 +137,7 @@ test('rides of one bike stay in order, and each partition has a task', () => {
 /*
  * ## Drawing it
  *
- * `describe()` returns the flow as text and as a Mermaid chart. A running worker serves both under `/topology`.
+ * `describe()` returns the flow as text and as a Mermaid diagram. A running worker serves both under `/topology`.
  */
 test('describe shows the whole topology', () => {
   expect(ridePrices.describe().text).toBe(
@@ -155,11 +156,12 @@ test('describe shows the whole topology', () => {
 /*
  * ## Mistakes
  *
- * The build function runs when the file is loaded, so the engine reports most mistakes immediately, and says how to fix
- * them. Other mistakes appear only when a record arrives. They stop the worker with an error that names the topology,
- * the processor, the partition and the offset. The engine never skips a record because of a bug.
+ * `topology` runs the build function when your module is loaded, so the engine reports most mistakes immediately, and
+ * says how to fix them. Other mistakes appear only when a record arrives. They stop the worker with an error that names
+ * the topology, the processor, the partition and the offset. By default, the engine never skips a record because of a
+ * bug.
  */
-test('a topic is read once, for any number of processors', () => {
+test('a topology may declare a source only once, for any number of processors', () => {
   expect(() =>
     topology('twice', (t) => {
       t.source(rides)
@@ -180,7 +182,7 @@ test('a processor may emit only to the topics that it declares', () => {
 })
 
 test('a processor is synchronous', () => {
-  // TypeScript rejects async processors. This check at run time is for code that bypasses the types.
+  // TypeScript rejects async processors. The check at run time catches code that bypasses the types.
   const priceLater = (async () => {}) as unknown as () => undefined
   const impatient = topology('impatient', (t) => {
     t.source(rides).process('price-ride', {}, priceLater)

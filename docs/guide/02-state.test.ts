@@ -32,7 +32,7 @@ const rides: Topic<string, Ride> = {
   partitions: 2,
 }
 
-/** The state of a bike that is due for inspection. */
+/** How much a bike has been used since its last inspection. */
 interface Wear {
   km: number
   rides: number
@@ -49,10 +49,11 @@ const wearFormat = avroValue<Wear>({
 
 const inspections: Topic<string, Wear> = { name: 'inspections', key: utf8, value: wearFormat, partitions: 2 }
 
-/** The logic is pure: it returns a new object instead of changing the old one. */
+/** Distance after which a bike is inspected. */
 const INSPECT_AFTER_KM = 100
 const asNew: Wear = { km: 0, rides: 0 }
 
+/** Adds a ride. The function is pure: it returns a new object instead of changing the old one. */
 function worn(wear: Wear, ride: Ride): Wear {
   return { km: wear.km + ride.km, rides: wear.rides + 1 }
 }
@@ -63,11 +64,12 @@ function worn(wear: Wear, ride: Ride): Wear {
  * `keyedStore` keeps one value per key. Its name must not change later, because it is part of the name of the changelog
  * topic and of the keys on disk.
  *
- * `reads` announces the state that a record will need. The engine calls it for a whole batch before it processes the
- * first record, and then reads all the keys at once. This is much cheaper than reading them one by one. `reads` is only
- * a hint: `get` also reads keys that were not announced. `stores` lists the stores that the processor uses. Listing a
- * store declares it, so the drawing of the flow shows the store and the engine creates its changelog. A processor that
- * uses a store without declaring it fails at its first record, in the test driver as in production.
+ * `reads` announces the state that a record will need. The engine calls `reads` for every record of a batch before it
+ * processes the first of them, and then reads all the keys from RocksDB at once. This is much cheaper than reading them
+ * one by one. `reads` is only a hint: `get` also reads keys that were not announced. `stores` lists the stores that the
+ * processor uses. From this list, the engine knows that it must create the store's changelog, and `describe()` shows
+ * the store. A processor that uses a store without listing it fails at its first record, in the test driver as well as
+ * in production.
  */
 const brakeChecks = topology('brake-checks', (t) => {
   const wear = keyedStore('wear', { key: utf8, value: wearFormat })
@@ -89,7 +91,7 @@ function ride(km: number, bike = 'bike-7'): [Topic<string, Ride>, string, Ride] 
   return [rides, bike, { bike, km }]
 }
 
-test('a bike is inspected after 100 km, and then the count restarts', () => {
+test('a bike is inspected after 100 km, and then the distance is counted from 0 again', () => {
   const driver = testDriver(brakeChecks)
   driver.pipe(...ride(60))
   expect(driver.read(inspections)).toEqual([])
@@ -104,9 +106,9 @@ test('a bike is inspected after 100 km, and then the count restarts', () => {
 /*
  * ## Partitions of state
  *
- * The build function runs once per task, so every task has separate stores and sees only the keys of its own partition.
- * Therefore, processors need no locks, and state scales with the number of partitions. If the key of the state differs
- * from the key of the records, you need a second stage (chapter 3). Tests read a task's store with
+ * The build function runs once per task, so every task has its own stores and sees only the keys of its own partition.
+ * Therefore, processors need no locks, and the state can grow with the number of partitions. If the state needs a
+ * different key from the records, you need a second stage (chapter 3). Tests read a task's store with
  * `driver.store(name, partition)`.
  */
 test('each partition has its own part of the state', () => {
@@ -122,10 +124,10 @@ test('each partition has its own part of the state', () => {
 /*
  * ## A restart
  *
- * The engine writes state to the database together with its changelog position and the source offsets, in one atomic
- * batch. A worker that restarts therefore knows exactly how old its state is, and reads only the changes that it lacks.
- * If the state folder is lost, it reads the whole changelog. The state is the same in both cases, and the following
- * test covers both.
+ * The engine writes changed state to RocksDB together with the source offsets and the position in the changelog, in one
+ * atomic batch. A worker that restarts therefore knows exactly how old its state is, and reads only the changes that it
+ * lacks. If the state folder is lost, the worker reads the whole changelog. The state is the same in both cases, and
+ * the following test covers both.
  */
 test.each([false, true])('the state survives a restart (folder lost: %s)', (wipeState) => {
   const driver = testDriver(brakeChecks)
@@ -140,7 +142,7 @@ test.each([false, true])('the state survives a restart (folder lost: %s)', (wipe
  * The changelog is an ordinary topic, `<topology>-<store>-changelog`. If a key changes many times between two commits,
  * the changelog gets one record, with the last value. A deleted key is a record without a value, a tombstone.
  */
-test('the changelog has the last change of every commit', () => {
+test('the changelog has only the last change of a key in each commit', () => {
   const driver = testDriver(brakeChecks, { commit: 'manual', partitions: { rides: 1 } })
   for (const km of [10, 20, 30]) driver.pipe(...ride(km))
   driver.settle()
@@ -154,12 +156,12 @@ test('the changelog has the last change of every commit', () => {
 /*
  * ## A common mistake
  *
- * The store keeps values as objects and encodes them only at the commit, so `get` returns the same object that was
- * `put`. If you change that object without putting it again, the change is never saved. The program seems to work until
- * the object leaves the cache or the worker restarts. Either create new objects, as `worn` does, or put every object
- * that you have changed. A test with a restart reveals the mistake.
+ * A store caches values as objects and encodes them only at the commit, so `get` returns the same object that was
+ * `put`. If you modify that object without putting it again, the change is never saved. Your topology seems to work
+ * until the object is evicted from the cache or the worker restarts. Either create new objects, as `worn` does, or put
+ * every object that you have modified. A test with a restart reveals the mistake.
  */
-test('a change is lost if the object is not put again', () => {
+test('a modified object loses its change at a restart if it is not put again', () => {
   const careless = topology('careless', (t) => {
     const wear = keyedStore('wear', { key: utf8, value: wearFormat })
     t.source(rides).process('add-wear', { stores: [wear] }, (ride) => {
@@ -190,12 +192,12 @@ test('a change is lost if the object is not put again', () => {
  * | `joinBufferStore` | values by key and time, for the other side of a join | 16 |
  * | `seenSetStore` | sets of items in a few bits each, with rare false positives | 16 |
  *
- * Each store accepts `logged: false` for state that may be lost or can be computed again. Such a store has no
- * changelog.
+ * Each kind of store has the option `logged: false`, for state that may be lost or can be computed again. Such a store
+ * has no changelog.
  *
- * All stores of all tasks of a process share one RocksDB with one memory budget, so more stores or partitions do not
- * need more memory.
+ * All stores of all tasks of a process share one RocksDB database with one memory budget, so additional stores or
+ * partitions do not need more memory.
  *
- * Read next: chapter 3, two stages. Sources: `state/stores/keyed-store.ts`, `state/stores/store.ts` (the life of a
- * change), `pipelines/engine/state/restore.ts`.
+ * Read next: chapter 3, two stages. Sources: `state/stores/keyed-store.ts`, `state/stores/store.ts` (the life cycle of
+ * a change), `pipelines/engine/state/restore.ts`.
  */

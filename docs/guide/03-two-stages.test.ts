@@ -4,8 +4,8 @@
  * Rides are keyed by bike, so the rides of one bike are in one partition. To count how many rides begin at each
  * *station*, the rides of one station must be in one partition. This takes a second stage. The first stage emits the
  * relevant values under a new key, through a topic that belongs to the topology (a *repartition topic*), and the second
- * stage counts them. Each stage is a *sub-topology* with separate tasks, one per partition of its topic, spread over
- * all workers.
+ * stage counts them. Each stage is a *sub-topology* with its own tasks, one for each partition of the topic that it
+ * reads. The tasks of all stages are distributed over the workers.
  *
  * You need chapters 1 and 2.
  */
@@ -20,7 +20,7 @@ const count = avroValue<number>('int')
 /** Key: the bike. Value: the station where the ride began. */
 const rides: Topic<string, string> = { name: 'rides', key: utf8, value: text, partitions: 2 }
 
-/** Key: the station. Value: rides so far. */
+/** Key: the station. Value: how many rides have begun there so far. */
 const stationTotals: Topic<string, number> = { name: 'station-totals', key: utf8, value: count, partitions: 3 }
 
 /*
@@ -28,7 +28,8 @@ const stationTotals: Topic<string, number> = { name: 'station-totals', key: utf8
  *
  * `t.repartition(name, …)` declares such a topic. One stage emits to the topic, and another stage reads it as a source.
  * The engine creates the topic with the name `<topology>-<name>-repartition` and with the given number of partitions,
- * which is also the number of tasks of the second stage. A topic that already exists keeps its partitions.
+ * which is also the number of tasks of the second stage. If the topic already exists, its number of partitions does not
+ * change.
  *
  * Note how the second processor takes the station from `ctx.key`, which has the type of the topic's keys.
  */
@@ -77,7 +78,7 @@ test('rides are counted by station, whichever partition the bike is in', () => {
   )
 })
 
-test('each stage has separate tasks', () => {
+test('each stage has its own tasks', () => {
   expect(testDriver(oneByOne).tasks.map((task) => task.id)).toEqual(['0_0', '0_1', '1_0', '1_1', '1_2'])
   expect(oneByOne.describe().text).toContain('store totals (changelog one-by-one-totals-changelog)')
 })
@@ -85,14 +86,15 @@ test('each stage has separate tasks', () => {
 /*
  * ## Aggregating before sending
  *
- * Every ride now costs one more record. The busiest station of a big city gets a flood of records with the value one,
- * all in one partition. It is better to aggregate in the first stage and send one sum per station and commit.
+ * With a second stage, every ride costs one more record. For the busiest station of a big city, this is a flood of
+ * records with the value 1, all in one partition. It is better to aggregate in the first stage and to send, with each
+ * commit, only one sum for each station.
  *
  * Do this in `beforeCommit`, which runs before each commit that has anything to write. A plain `Map` can hold the sums,
  * because the build function runs once per task and its variables belong to that task alone. One rule makes this safe:
- * **variables of the build function must be empty after `beforeCommit`**. If a process dies, it loses uncommitted work
- * and these variables together, and the engine processes the records again. The engine never repeats committed work, so
- * a value that stays in a variable across a commit would be lost in a crash.
+ * **variables of the build function must be empty after `beforeCommit`**. If a process dies, uncommitted work and these
+ * variables are lost together, and the engine processes the uncommitted records again. It never processes committed
+ * records again, so a value that stayed in a variable across a commit would be lost in a crash.
  */
 const summedUp = topology('summed-up', (t) => {
   const byStation = t.repartition('by-station', { key: utf8, value: count, partitions: 3 })
@@ -122,9 +124,10 @@ const summedUp = topology('summed-up', (t) => {
 })
 
 /*
- * By default the driver commits after every record, which would hide the effect. With `commit: 'manual'` records
- * accumulate until the test calls `settle()`, which processes and commits until nothing is left. A worker commits in
- * the same way at intervals of at most 100 ms (the topology's `commitIntervalMs`).
+ * By default, the driver commits after every record, which would hide the effect of aggregating. With
+ * `commit: 'manual'`, records accumulate until the test calls `settle()`, which processes and commits until nothing is
+ * left. A worker also collects several records for each commit: it commits at intervals of at most 100 ms (the
+ * topology's `commitIntervalMs`).
  */
 test('the first stage sends one sum per station and commit', () => {
   const driver = testDriver(summedUp, { commit: 'manual', partitions: { rides: 1 } })
@@ -140,7 +143,7 @@ test('the first stage sends one sum per station and commit', () => {
   )
 })
 
-test('uncommitted work is counted once, although it was aggregated twice', () => {
+test('rides that were aggregated before and after a crash are counted once', () => {
   const driver = testDriver(summedUp, { commit: 'manual' })
   for (const [bike, station] of DAY) driver.pipe(rides, bike, station)
   driver.run() // everything is aggregated, nothing is committed
@@ -153,12 +156,12 @@ test('uncommitted work is counted once, although it was aggregated twice', () =>
 /*
  * ## Stores and stages
  *
- * Streams whose processors declare the same store form one sub-topology. Their topics need the same number of
- * partitions, because records with the same key must reach the same task. Streams that share no store are separate
- * sub-topologies. The engine knows which stores a processor shares only from `stores`, so a processor that uses a store
- * without declaring it fails at its first record.
+ * Streams whose processors list the same store form one sub-topology. Their topics need the same number of partitions,
+ * because records with the same key must reach the same task. Streams that share no store are separate sub-topologies.
+ * The engine learns from `stores` which processors share a store, so a processor that uses a store without listing it
+ * fails at its first record.
  */
-test('a processor can use only the stores that it declares', () => {
+test('a processor can use only the stores that it lists', () => {
   const unnamed = topology('unnamed', (t) => {
     const byStation = t.repartition('by-station', { key: utf8, value: count, partitions: 3 })
     const totals = keyedStore('totals', { key: utf8, value: count })

@@ -3,7 +3,8 @@
  *
  * How many bikes were returned here in the last ten minutes? How many between 12:00 and 12:05? Such questions need
  * *windows*, and windows need a clock. A dock that was offline for a minute sends its records a minute late, although
- * the bikes were returned on time. Windows therefore use *event time*: the timestamp of the record, `ctx.timestamp`.
+ * the bikes were returned on time. Windows therefore use *event time*: the time in the record's timestamp,
+ * `ctx.timestamp`.
  *
  * You need chapters 1 to 3.
  */
@@ -45,9 +46,9 @@ function bikeReturned(driver: TestDriver, station: string, clock: string): void 
 /*
  * ## Sliding windows
  *
- * `windowedCounterStore` counts per key in buckets of equal length and keeps a fixed number of the newest buckets. A
- * sliding window is the sum of the last buckets. The store forgets older buckets, which is exactly right for "the last
- * ten minutes".
+ * `windowedCounterStore` counts for each key in time buckets of equal length. It keeps a fixed number of the newest
+ * buckets in a ring and forgets older buckets. The count in a sliding window, such as "the last ten minutes", is the
+ * sum of the newest buckets.
  */
 const lastTenMinutes = topology('last-ten-minutes', (t) => {
   const ring = windowedCounterStore('returns', { key: utf8, bucketMs: MINUTE_MS, buckets: 10 })
@@ -70,7 +71,7 @@ test('counts the last ten minutes as of each return', () => {
   expect(driver.read(counts).map((record) => record.value)).toEqual([1, 2, 3, 4, 4])
 })
 
-test('a record from before the ring is counted as late, and has no other effect', () => {
+test('a record that is older than all buckets is counted as late, and has no other effect', () => {
   const driver = testDriver(lastTenMinutes)
   bikeReturned(driver, 'harbour', '12:30')
   bikeReturned(driver, 'harbour', '12:05')
@@ -82,21 +83,23 @@ test('a record from before the ring is counted as late, and has no other effect'
 /*
  * ## Fixed windows
  *
- * "Between 12:00 and 12:05" has one final answer, to be published once, when the window is over. The engine keeps the
- * greatest event time so far for every task, `ctx.streamTime`. When stream time passes 12:05, the window is over,
- * except for stragglers. The time that you wait for stragglers is the *grace period*. A record that arrives later is
- * *late*. `return late` counts the record, and sends it unchanged to the source's `lateOutput` if there is one.
+ * The question "how many between 12:00 and 12:05?" has one final answer, which is to be published once, when the window
+ * is over. For every task, the engine keeps the greatest event time so far, the *stream time* (`ctx.streamTime`). When
+ * stream time passes 12:05, the window is over, except for stragglers. The time that you wait for stragglers is the
+ * *grace period*. A record that arrives later is *late*. `return late` counts the record, and sends it unchanged to the
+ * source's `lateOutput` if there is one.
  *
- * Three rules make windows correct, and each takes one line below:
+ * Three rules make windows correct:
  *
  * 1. The key of the store begins with the window. All windows that are over are therefore at the front of the store,
  *    and one scan finds them.
- * 2. The end of the last closed window is also state. A record is late only if its window has been published, not
- *    merely because it is older than stream time.
- * 3. Two clocks close windows. `event` closes them while records flow, even if the records are read hours later. But
- *    event time does not advance without records: after the last bike of the night the last window would stay open
- *    until morning. Therefore `caught-up` also closes windows by the time of day, once everything that was in the topic
- *    by then is processed.
+ * 2. The end of the last closed window is kept in a store, too. A record is late only if its window has been published,
+ *    and not merely because the record is older than stream time.
+ * 3. Two ticks with different clocks close windows. A tick with the clock `event` closes them while records arrive,
+ *    even if the records are read hours after they were sent. But event time does not advance without records: after
+ *    the last bike of the night, the last window would stay open until morning. Therefore, a tick with the clock
+ *    `caught-up` also closes windows by the wall clock, as soon as everything that was in the topic by then is
+ *    processed.
  */
 const WINDOW_MS = 5 * MINUTE_MS
 const GRACE_MS = MINUTE_MS
@@ -139,8 +142,8 @@ function published(driver: TestDriver): string[] {
 }
 
 /*
- * An `event` tick runs directly after the record that moves event time past a multiple of `everyMs`, and gets that
- * multiple as its time. In this test the driver's clock stays at noon, so only event time matters.
+ * An `event` tick runs directly after the record that moves stream time past a multiple of `everyMs`, and gets that
+ * multiple as its time. In this test, the driver's wall clock stays at noon, so only event time matters.
  */
 test('a window is published once, when event time has passed its end and the grace period', () => {
   const driver = testDriver(fiveMinutes, { startAt: NOON })
@@ -154,7 +157,7 @@ test('a window is published once, when event time has passed its end and the gra
   expect(published(driver)).toEqual(['12:00 harbour 2', '12:00 museum 1'])
 })
 
-test('a record of a published window is late and goes to the late output', () => {
+test('a record whose window was published is late and goes to the late output', () => {
   const driver = testDriver(fiveMinutes, { startAt: NOON })
   bikeReturned(driver, 'harbour', '12:01')
   bikeReturned(driver, 'harbour', '12:06')
@@ -169,10 +172,10 @@ test('a record of a published window is late and goes to the late output', () =>
 /*
  * ## Silence
  *
- * The driver's wall clock moves only when the test advances it. Ticks that become due in between run with their own
- * times.
+ * The driver's wall clock moves only when the test advances it. Every tick that becomes due on the way runs with the
+ * time at which it was due.
  */
-test('without records, the time of day closes the window', () => {
+test('without further records, the wall clock closes the window', () => {
   const driver = testDriver(fiveMinutes, { startAt: NOON })
   bikeReturned(driver, 'harbour', '12:01')
 
@@ -183,10 +186,10 @@ test('without records, the time of day closes the window', () => {
 })
 
 /*
- * Why not simply use the time of day? Suppose that a worker stops at 12:02 and restarts at 12:30. Three bikes were
- * returned at 12:03, and their records wait in Kafka. By the time of day the window is long over, but its records have
- * not been read yet. `caught-up` waits until they are processed. (`clock: 'wall'` uses only the time of day, for work
- * that does not depend on the input: chapter 5.)
+ * Why not simply use the wall clock? Suppose that a worker stops at 12:02 and restarts at 12:30. Three bikes were
+ * returned at 12:03, and their records wait in Kafka. According to the wall clock, the window is long over, but its
+ * records have not been read yet. `caught-up` waits until they are processed. (`clock: 'wall'` uses only the wall
+ * clock, for work that does not depend on the input: see chapter 5.)
  *
  * With `commit: 'manual'`, records stay in the topic until the test processes them. `restart({ downMs })` advances the
  * clock while the process is down.
@@ -205,8 +208,9 @@ test('a backlog is processed before the window closes', () => {
 /*
  * ## Restarts
  *
- * The engine commits counts, closed windows and event time together with the offsets. A crash therefore neither
- * publishes a window twice nor opens it again, and a record that was late before the restart is late after it.
+ * The engine commits counts, the end of the last closed window and stream time together with the offsets. After a
+ * crash, a window is therefore neither published twice nor opened again, and a record that would have been late before
+ * the crash is still late.
  */
 test.each([false, true])('a published window stays closed across a restart (folder lost: %s)', (wipeState) => {
   const driver = testDriver(fiveMinutes, { startAt: NOON })
@@ -223,9 +227,9 @@ test.each([false, true])('a published window stays closed across a restart (fold
 /*
  * ## Wrong clocks
  *
- * A dock whose clock is an hour ahead would move event time an hour ahead, and every correct record after it would be
- * late. Reject such records, as `pipelines/trends/tweet-counts.ts` does: a record that goes to the dead letters
- * (chapter 8) does not move event time.
+ * A dock whose clock is an hour ahead would move stream time an hour ahead, and every later record from a dock with a
+ * correct clock would be late. Reject records from the future, as `pipelines/trends/tweet-counts.ts` does: a record
+ * that goes to the dead letters (chapter 8) does not move stream time.
  *
  * Read next: chapter 5, ticks and timers. Sources: `state/stores/windowed-counter-store.ts`, `schemas/composite.ts`
  * (keys that sort like their parts), `pipelines/engine/time/task-time.ts`.

@@ -1,8 +1,8 @@
 /**
  * # 5. Ticks and timers
  *
- * A bike was unlocked and never returned. No record will ever report this, so only the passing of time can show it.
- * *Ticks* run your code at regular times, and *timers* remember when something is due.
+ * A bike was unlocked and never returned. No record will ever report this, so your code must notice that nothing has
+ * arrived for too long. *Ticks* run your code at regular times, and *timers* remember when something is due.
  *
  * You need chapters 1 to 4.
  */
@@ -25,10 +25,11 @@ const START = Date.UTC(2026, 5, 1, 8, 0)
  *
  * `timerStore` keeps at most one timer per key. `schedule` sets it, `cancel` removes it, and `takeDue(now, limit)`
  * removes and returns the timers that are due. It finds these without reading any other timers, however many there are.
- * Like all state, timers survive restarts and moves.
+ * Like all state, timers survive restarts, and they move with their partition to other workers.
  *
- * A timer does not fire by itself. A tick has to ask for the timers that are due. Give each tick a limit, because a
- * million timers that are due at once would hold up the records that arrive next. The next tick takes the rest.
+ * A timer does not fire by itself. A tick has to ask for the timers that are due. Limit the number of timers in each
+ * tick, because a million timers that are due at once would hold up the records that arrive next. The next tick takes
+ * the rest.
  *
  * Use the clock `caught-up`, as for windows: a worker that was stopped for a day must first read which bikes were
  * returned in the meantime.
@@ -69,7 +70,7 @@ test('a bike that is not returned is reported after a day', () => {
   expect(reported(driver)).toEqual(['bike-1'])
 })
 
-test('a tick takes at most its limit, and the next one takes the rest', () => {
+test('a tick takes at most the given number of timers, and the next tick takes the rest', () => {
   const driver = testDriver(missingBikes, { startAt: START })
   for (const bike of ['bike-1', 'bike-2', 'bike-3']) driver.pipe(locks, bike, 'unlocked')
 
@@ -105,13 +106,14 @@ test('a bike that was returned while the worker was stopped is not missing', () 
  *
  * | `clock` | runs when | for |
  * |---|---|---|
- * | `event` | a record moves event time past a multiple of `everyMs` | closing windows while records flow, even old ones |
- * | `caught-up` | the time of day passes a multiple, and everything in the source by then is processed | closing windows, timers: work whose result depends on the input |
- * | `wall` | the time of day passes a multiple, regardless of the backlog | work that is independent of the input: heartbeats, dropping old keys |
+ * | `event` | a record moves stream time past a multiple of `everyMs` | closing windows while records arrive, even if the records are old |
+ * | `caught-up` | the wall clock passes a multiple, and everything that was in the source by then is processed | closing windows, timers: work whose result depends on the input |
+ * | `wall` | the wall clock passes a multiple, regardless of the backlog | work that is independent of the input: heartbeats, deleting old keys |
  *
- * All three clocks tick at the multiples of `everyMs` since 1970, so an hour means the full hour on every worker. If
- * several multiples have passed since the last run, the handler runs once, with the last multiple. A handler must
- * therefore do everything that is due *up to* its time, as `takeDue(now, …)` does, and not only "one minute's worth".
+ * All three clocks tick at multiples of `everyMs` since 1970 (UTC), so an hourly tick runs at the full hour on every
+ * worker. If several multiples have passed since the last run, the handler runs once, with the last multiple. A handler
+ * must therefore do everything that is due *up to* its time, as `takeDue(now, …)` does, and not only the work of one
+ * interval.
  */
 const pulse: Topic<string, number> = { name: 'pulse', key: utf8, value: avroValue<number>('long'), partitions: 1 }
 
@@ -121,7 +123,7 @@ const heartbeat = topology('heartbeat', (t) => {
   })
 })
 
-test('a wall tick needs no input, and begins with the first multiple after the start', () => {
+test('a tick with the clock `wall` needs no input, and first runs at the first multiple after the start', () => {
   const driver = testDriver(heartbeat, { startAt: START + 1 })
   expect(driver.read(pulse)).toEqual([])
 
@@ -130,11 +132,11 @@ test('a wall tick needs no input, and begins with the first multiple after the s
 })
 
 /*
- * Ticks run per task, which means per partition: with four partitions this heartbeat runs four times a minute. Work
- * that must happen once for the whole topology belongs in a stage with a single partition. The next chapter shows how
- * such a stage knows that all input up to a time has arrived.
+ * Every task runs its own ticks, and there is one task for each partition. With four partitions, this heartbeat runs
+ * four times a minute. Work that must happen once for the whole topology belongs in a stage with a single partition.
+ * The next chapter shows how such a stage knows that all input up to a time has arrived.
  */
-test('every task ticks', () => {
+test('every task runs its own ticks', () => {
   const driver = testDriver(heartbeat, { startAt: START + 1, partitions: { locks: 4 } })
   driver.advanceWallClock(MINUTE_MS)
 

@@ -3,12 +3,12 @@
  *
  * Every minute the city wants a list of its three busiest stations. This takes three stages: rides arrive keyed by
  * bike, are counted by station, and are ranked in a single task. When is a minute's list complete? The last stage sees
- * counts arrive and cannot know whether more are on their way. The task of a station may be slow, or restarting, or on
- * a machine that has just died. If the last stage used its own wall clock, it would publish a list without that
- * station, and nobody would notice.
+ * counts arrive and cannot know whether more are on their way. The task that counts a station may be slow, or
+ * restarting, or on a machine that has just died. If the last stage used its own wall clock, it would publish a list
+ * without that station, and nobody would notice.
  *
- * Therefore only the first stage uses the clock, and it passes the time on to the later stages. You need chapters 3
- * to 5.
+ * Therefore, only the first stage uses the wall clock, and it passes the time on to the later stages. You need chapters
+ * 3 to 5.
  */
 
 import { expect, test } from 'vitest'
@@ -17,7 +17,7 @@ import { type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
 const MINUTE_MS = 60_000
 const NOON = Date.UTC(2026, 5, 1, 12, 0)
-/** By then noon has been marked. */
+/** By this time, the marker for noon has been sent (see `delayMs` below). */
 const START = NOON + 2_000
 const CITY = 'city'
 
@@ -46,18 +46,20 @@ const busiest: Topic<string, Busy[]> = { name: 'busiest-stations', key: utf8, va
 /*
  * ## Markers
  *
- * - The first stage calls `.markTime({ everyMs, delayMs, to })`. `delayMs` after 12:01, the stage notes what is in its
- *   source at that moment. When all of it is processed, the stage writes a *time marker* 12:01 into every partition of
- *   the next topic. The marker is in the same transaction as this work, so it follows all records of the work.
- *   (`delayMs` allows for records that were sent before 12:01 and arrive a little later.)
- * - A later stage calls `.onTime(name, options, handler)`. The handler runs when the markers 12:01 from *all*
+ * - The first stage calls `.markTime({ everyMs, delayMs, to })`. At `delayMs` after 12:01, for example, the stage notes
+ *   the end offsets of its source. When all records before these offsets are processed, the stage writes a *time
+ *   marker* for 12:01 to every partition of the next topic. The marker is in the same transaction as the output from
+ *   these records, and comes after it. (`delayMs` allows for records that were sent before 12:01 and arrive a little
+ *   later.)
+ * - A later stage calls `.onTime(name, options, handler)`. The handler runs when the markers for 12:01 from *all*
  *   partitions of the previous stage have arrived. The stage sends the handler's output together with its own marker
  *   for the next stage (`forwardTo`).
- * - If the marker of one partition never arrives, the time does not advance. A missing partition never counts as zero.
+ * - If the marker of one partition does not arrive, the time of the later stages does not advance. No result is ever
+ *   published without the counts of that partition.
  *
- * The last stage keeps its ranking in a `topKStore`: the K best items per group. `compare` must order any two different
- * items, because the list must not depend on the order of arrival. In this chapter it orders stations with equal counts
- * by name.
+ * The last stage keeps its ranking in a `topKStore`, which holds the K best items of each group. `compare` must define
+ * an order for any two different items, so that the list does not depend on the order in which items arrive. In this
+ * chapter, it orders stations with equal counts by name.
  */
 const busyStations = topology('busy-stations', (t) => {
   const byStation = t.repartition('by-station', { key: utf8, value: avroValue<number>('int'), partitions: 3 })
@@ -118,7 +120,7 @@ test('every minute has one list, which is empty if nothing happened', () => {
   ridesBegin(driver, 'museum', 1, NOON + 20_000)
   ridesBegin(driver, 'airport', 4, NOON + 30_000)
   ridesBegin(driver, 'zoo', 1, NOON + 40_000)
-  published(driver) // the list of noon, before the first ride
+  published(driver) // skips the list for noon, before the first ride
 
   driver.advanceWallClock(MINUTE_MS - 1)
   expect(published(driver)).toEqual([]) // 12:01 has passed, but by less than two seconds
@@ -133,11 +135,12 @@ test('every minute has one list, which is empty if nothing happened', () => {
  * ## After a stop
  *
  * The worker is down from 12:00 to 12:02, and the rides of 12:01 wait in Kafka. If each stage used its own wall clock,
- * it would now publish the rides counted so far and add the others to the wrong minute. Instead, the first stage marks
- * 12:02 only when the backlog is processed, so each later stage gets all of its input before the marker. Times that
- * passed during the stop are skipped, because the engine does not know which records had arrived by 12:01.
+ * it would now publish the rides counted so far and add the others to the wrong minute. Instead, the first stage sends
+ * the marker for 12:02 only when the backlog is processed, so each later stage gets all of its input before the marker.
+ * Markers for times that passed during the stop are skipped: the engine does not know which records had arrived by
+ * 12:01.
  */
-test('a backlog is counted before its time is published', () => {
+test('a backlog is counted before the list for its minute is published', () => {
   const driver = testDriver(busyStations, { startAt: START, commit: 'manual' })
   driver.settle()
   published(driver)
@@ -151,8 +154,8 @@ test('a backlog is counted before its time is published', () => {
 /*
  * ## After a crash
  *
- * The markers that a stage has received, and the time that it has closed, are state like any other. Regardless of when
- * in a minute the process crashes, the same list is published, and only once.
+ * The markers that a stage has received, and the last time for which its handler has run, are state like any other. The
+ * same list is therefore published, and only once, regardless of when the process crashes.
  */
 test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const)(
   'after a crash at %s, the same list is published once',
@@ -173,9 +176,10 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
 /*
  * ## Markers in Kafka
  *
- * A marker is a record without key and value. Its only header has the time, the partition that has reached this time,
- * the number of partitions, and the stage. Any console consumer can show markers, so if a time does not arrive, you can
- * see which partition is missing. A worker lists the latest closed time of every task under `/tasks`.
+ * A marker is a record without key and value. Its only header contains the time, the partition that has reached this
+ * time, the number of partitions, and the stage. Any console consumer can show markers, so if the time does not
+ * advance, you can see which partition's marker is missing. Under `/tasks`, a worker lists the last time that each task
+ * has completed.
  */
 test('each partition sends its marker to every partition of the next stage', () => {
   const driver = testDriver(busyStations, { startAt: START })
@@ -188,11 +192,11 @@ test('each partition sends its marker to every partition of the next stage', () 
 })
 
 /*
- * A test can write such markers to simulate a partition that falls silent. A third partition of the rides sends one
- * marker for noon and no more. Every later time then waits for this partition, and arrives as soon as the partition
- * sends its next marker.
+ * A test can write such markers to simulate a partition that falls silent. Here, a third partition of the rides sends a
+ * marker for noon and then no more. The list for 12:01 waits for this partition, and is published as soon as the
+ * partition sends its next marker.
  */
-test('a missing partition holds back the time', () => {
+test('a partition that sends no marker holds back the list', () => {
   const driver = testDriver(busyStations, { startAt: START })
   const byStation = { ...rides, name: 'busy-stations-by-station-repartition' }
   function thirdPartitionReaches(time: number): void {
@@ -218,10 +222,10 @@ test('a stage that waits for markers needs a stage that sends them', () => {
 })
 
 /*
- * A handler that has a lot to do may be a generator that calls `yield` regularly. The worker can then send heartbeats
- * in between. Until the handler has finished, no other code of the task runs and nothing is committed.
+ * A handler that has a lot to do may be a generator function that yields regularly, so that the worker can send
+ * heartbeats in between. Until the handler has finished, no other code of the task runs and nothing is committed.
  *
- * Read next: chapter 7, exactly once. Sources: `pipelines/engine/time/time-mark.ts` (when a first stage may mark),
- * `pipelines/engine/time/time-gate.ts` (when a later stage may close), and `pipelines/trends/topology.ts`, three stages
- * in production.
+ * Read next: chapter 7, exactly once. Sources: `pipelines/engine/time/time-mark.ts` (when the first stage may send a
+ * marker), `pipelines/engine/time/time-gate.ts` (when the handler of a later stage may run), and
+ * `pipelines/trends/topology.ts`, which has three stages in production.
  */

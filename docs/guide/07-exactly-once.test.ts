@@ -2,7 +2,7 @@
  * # 7. Exactly once
  *
  * Riders pay from a prepaid balance. Charging a ride twice annoys the customer, and not charging it loses money. Yet a
- * process may die at any moment. This chapter kills a process at every possible point.
+ * process may die at any moment. This chapter crashes a process after every step of a commit.
  *
  * You need chapters 1 to 3.
  */
@@ -20,7 +20,7 @@ const balances: Topic<string, number> = { name: 'balances', key: utf8, value: ce
 
 const START_CENTS = 1_000
 
-/** Number of runs of the processor, across restarts of the process. */
+/** How often the processor has run, including runs before a restart. */
 let runs = 0
 
 const payments = topology('payments', (t) => {
@@ -44,16 +44,16 @@ function paid(driver: TestDriver): (number | null)[] {
 /*
  * ## The commit
  *
- * Between two commits a task only collects changes: outputs, state and read positions. A commit makes all of them
- * permanent at once, for all tasks of the worker, in five steps:
+ * Between two commits, a task only collects its outputs, its changes of state and its new read positions. A commit
+ * makes them permanent all at once, for all tasks of the worker, in five steps:
  *
- * | step | afterwards | a crash here |
+ * | step | what is done after this step | after a crash here |
  * |---|---|---|
- * | 1 `encoded` | every changed key is encoded, once, for changelog and state | leaves nothing |
- * | 2 `produced` | outputs and changelog records are in Kafka, in an open transaction: no reader sees them | leaves nothing, because the broker aborts the transaction |
- * | 3 `offsets-added` | the source offsets are part of the transaction too | as after 2 |
- * | 4 `committed` | the transaction is committed: readers see everything | state on disk is one commit behind; the restart replays the end of its changelog |
- * | 5 `written` | state, changelog position and offsets are in RocksDB, in one batch | everything is done |
+ * | 1 `encoded` | every changed key is encoded, once for both changelog and state | nothing of the commit remains |
+ * | 2 `produced` | outputs and changelog records are in Kafka, in an open transaction: no `read_committed` reader sees them | nothing remains, because the broker aborts the transaction |
+ * | 3 `offsets-added` | the source offsets are part of the transaction, too | as after step 2 |
+ * | 4 `committed` | the transaction is committed: readers see everything | state on disk is one commit behind; the restarted process reads the missing changes from the changelog |
+ * | 5 `written` | state, changelog position and offsets are in RocksDB, in one batch | nothing is missing |
  *
  * While the brokers handle steps 2 to 4, the worker processes the next records. These records belong to the next
  * commit, and their results are discarded if the current commit fails. Only step 4, which is atomic in Kafka, decides
@@ -90,7 +90,7 @@ test.each([
  * What happens exactly once is the *effect*: outputs, state and offsets. Your function may run twice for one record,
  * but then the changes from the first run are discarded.
  */
-test('the function runs again, but its effect happens once', () => {
+test('the function runs twice, but its effect happens once', () => {
   const driver = testDriver(payments)
   const before = runs
   driver.crashAt('produced')
@@ -104,17 +104,18 @@ test('the function runs again, but its effect happens once', () => {
 
 /*
  * For this reason processors communicate only with the engine. If `payFare` sent an e-mail, it might send it twice.
- * Emit a record instead, and let a consumer that can recognise repetitions act on it. The sinks, which copy topics into
- * Redis and ClickHouse, recognise repetitions in this way: they store in the target the offset up to which they have
- * applied the topic, in the same atomic step as the data.
+ * Emit a record instead, and let a consumer that can recognise repeated records send the e-mail. The sinks, which copy
+ * topics into Redis and ClickHouse, recognise repeated records by their offsets: together with the data, in one atomic
+ * step, they store the offset up to which they have applied the topic.
  *
- * For the same reason processors should not read the system clock or generate random numbers. `ctx.now` is a clock that
- * tests can set.
+ * Processors should not read the system clock or generate random numbers either, because a second run could then have a
+ * different result. `ctx.now` is a clock that tests can set.
  *
  * ## Any crash at any time
  *
- * Hand-written examples cover only the crashes that their author has thought of. A property test has no such bias: it
- * generates fares, crashes, lost disks and commits in any order, and compares the result with a plain loop.
+ * Hand-written examples cover only the crashes that their author has thought of. A property test does not have this
+ * limit: it generates random sequences of fares, crashes, lost disks and commits, and compares the balances with those
+ * that a plain loop computes.
  */
 const action = fc.oneof(
   { weight: 5, arbitrary: fc.record({ pay: fc.integer({ min: 1, max: 100 }), rider: fc.constantFrom('ann', 'bob', 'eve') }) },
@@ -157,16 +158,17 @@ test('every fare is paid once, through any sequence of crashes', () => {
 
 /*
  * `tests/pipelines/engine/worker/crash.integration.test.ts` proves the same on a real broker, with real processes and
- * `kill -9`. Only a real broker can show one more case: a worker that was considered dead but is still running. Another
- * worker has taken over its partitions, and Kafka rejects ("fences") everything that the old worker still tries to
- * commit, because transactions contain the worker's generation in its group.
+ * `kill -9`. Only a real broker can show one more case: a worker that was considered dead but is still running (a
+ * zombie). Another worker has taken over its partitions, and Kafka rejects ("fences") everything that the zombie still
+ * tries to commit, because each commit contains the generation of the consumer group to which the worker belonged.
  *
  * ## The price
  *
- * Readers see a record when its transaction is committed: after at most 100 ms, or as soon as the input pauses. A
- * topology can choose another interval. `topology(name, build, { commitIntervalMs: 0 })` commits after every poll:
- * answers come within milliseconds, but there are more transactions. An interval of a second collects more changes per
- * commit. Because each changed key is encoded once per commit, longer intervals also make the changelog shorter.
+ * Exactly once costs latency: readers see a record only when its transaction is committed, which is after at most 100
+ * ms, or as soon as the input pauses. A topology can choose a different interval.
+ * `topology(name, build, { commitIntervalMs: 0 })` commits after every poll: results appear within milliseconds, but
+ * there are more transactions. With an interval of a second, each commit contains more changes. Because each changed
+ * key is encoded only once per commit, longer intervals also make the changelog shorter.
  *
  * Read next: chapter 8, dead letters. Sources: `pipelines/engine/worker/commit.ts`,
  * `pipelines/engine/state/restore.ts`.

@@ -2,10 +2,10 @@
  * # 8. Dead letters
  *
  * Somebody installs a dock with broken firmware, and now the topic contains bytes that nobody can decode. A stream
- * engine has three choices: skip such records, and lose data silently; stop, so that one dock stops the whole city; or
- * set the records aside with a note, and continue. The third choice is the default. The engine copies such records to
- * the topology's *dead-letter topic*, byte for byte, with the reason and their origin, in the same transaction as
- * everything else.
+ * engine has three choices: it can skip such records, and lose data silently; it can stop, so that one dock stops the
+ * whole city; or it can set the records aside and continue. The third choice is the default. The engine copies such
+ * records to the topology's *dead-letter topic*, byte for byte, together with the reason and with their original topic,
+ * partition and offset. It does this in the same transaction as everything else.
  *
  * You need chapters 1 and 4.
  */
@@ -33,9 +33,9 @@ const DAY_MINUTES = 24 * 60
 const HOUR_MS = 3_600_000
 
 /*
- * A processor rejects a record with `deadLetter(code, message)`. The code is for programs (metrics, filters) and does
- * not change. The message is for the person who investigates the dead letter: say what is wrong with the record and how
- * to fix it.
+ * A processor rejects a record with `deadLetter(code, message)`. The code is for programs (metrics, filters), so it
+ * should never change. The message is for the person who investigates the dead letter: say what is wrong with the
+ * record and how to fix it.
  */
 const pricing = topology('pricing', (t) => {
   t.source(rides).process('price', { emits: [fares] }, function price(length, ctx) {
@@ -96,15 +96,16 @@ test('a dead letter has the original bytes, their origin and the reason', () => 
  * | code | meaning |
  * |---|---|
  * | `undecodable_value`, `undecodable_key` | the bytes do not fit the schema or the codec |
- * | `unknown_schema` | the registry does not have the schema of the value. (While the registry is unreachable, records wait) |
- * | `no_key` | the record has no key, so its partition is arbitrary and state by key would be scattered |
+ * | `unknown_schema` | the registry does not have the schema of the value (if the registry is unreachable, the record waits instead) |
+ * | `no_key` | the record has no key, so its partition is arbitrary, and state that is kept by key would be spread over several tasks |
  * | `no_value` | the record has no value (a tombstone) |
  *
- * The last two codes depend on the source. `keys: 'optional'` accepts records without a key (`ctx.key` may then be
- * undefined, as its type says). `tombstones: 'deliver'` passes null to the processors, which is right for compacted
- * topics, and `tombstones: 'drop'` ignores them.
+ * Options of the source determine whether the last two codes occur. With `keys: 'optional'`, it accepts records without
+ * a key (`ctx.key` may then be undefined, as its type says). With `tombstones: 'deliver'`, a tombstone reaches the
+ * processors with the value null, which is right for compacted topics. With `tombstones: 'drop'`, tombstones are
+ * ignored.
  */
-test('each reason has its code', () => {
+test('each reason has a code of its own', () => {
   const driver = testDriver(pricing)
   driver.pipeBytes(rides, Buffer.from('bike-7'), Buffer.from([0, 0, 0, 0, 99, 20])) // Avro with the unknown schema id 99
   driver.pipeBytes(rides, Buffer.from([0xff]), Buffer.from([1]))
@@ -139,8 +140,8 @@ test('a source may accept tombstones and records without keys', () => {
  * ## Check first
  *
  * Everything that a processor puts or emits before it returns `deadLetter` takes effect. Therefore, check the record
- * before you put or emit anything. A rejected record does not move event time. Otherwise a dock whose clock is a year
- * ahead would make every correct record late.
+ * before you put or emit anything. A rejected record does not move event time. Otherwise, a single record from a dock
+ * whose clock is a year ahead would make every later correct record late.
  */
 test('a rejected record does not move event time', () => {
   const driver = testDriver(pricing)
@@ -157,11 +158,11 @@ test('a rejected record does not move event time', () => {
  *
  * | outcome | for | effect |
  * |---|---|---|
- * | nothing | the normal case | |
+ * | no return value | the normal case | the record is processed |
  * | `drop(reason)` | records that are valid but not wanted | counted by reason |
- * | `late` | records of windows that are closed | counted, copied to the source's `lateOutput` |
+ * | `late` | records whose window is already closed | counted, copied to the source's `lateOutput` |
  * | `deadLetter(code, message)` | records that are wrong | set aside, counted |
- * | an exception | bugs | the worker stops and says where; nothing of the transaction remains |
+ * | an exception | bugs | the worker stops with an error that names the record; nothing of the transaction remains |
  *
  * The last line is deliberate. If *your code* is wrong, the engine must not discard record after record unnoticed. Fix
  * the bug and restart: the worker continues with the record at which it stopped. The next section shows how to choose a
@@ -185,10 +186,10 @@ test('a bug stops the worker at the record, and nothing is lost', () => {
 /*
  * ## Choose per source
  *
- * A stopped worker prices no rides at all until you have fixed the bug. If anybody may send rides, anybody can stop
- * your worker in this way. `onError` decides for each source, and for each stage in which a record can fail, what
- * happens to the record: `fail` stops the worker, `drop` skips and counts it, and `dead-letter` skips it and sends it
- * to the dead letters.
+ * While the worker is stopped, it prices no rides at all, and if anybody may send rides, anybody can stop your worker
+ * by sending a record that triggers a bug. The option `onError` of a source decides, for each stage in which a record
+ * can fail, what happens to the record: `fail` stops the worker, `drop` skips and counts it, and `dead-letter` skips it
+ * and sends it to the dead letters.
  *
  * | stage | the record | default |
  * |---|---|---|
@@ -197,11 +198,11 @@ test('a bug stops the worker at the record, and nothing is lost', () => {
  * | `process` | made a processor throw | `fail` |
  * | `produce` | has an output that is too large for its topic, or that cannot be encoded | `fail` |
  *
- * Before it throws, a processor may have changed state and emitted records. None of this remains: the worker drops all
- * work since the last commit, and repeats it without this record. The codes of such dead letters are `process_failed`
- * and `produce_failed`.
+ * Before it throws, a processor may have changed state and emitted records. None of this remains: the worker discards
+ * all work since the last commit, and repeats it without the failed record. The codes of such dead letters are
+ * `process_failed` and `produce_failed`.
  */
-test('a source may set records aside at which the code fails, and nothing of them remains', () => {
+test('with a policy of its source, a record that makes a processor throw becomes a dead letter and has no other effect', () => {
   const receipts: Topic<string, string> = { name: 'receipts', key: utf8, value: avroValue<string>('string'), partitions: 1 }
   const billing = topology('billing', (t) => {
     const due = keyedStore('due', { key: utf8, value: minutes })
@@ -240,14 +241,14 @@ test('a source may set records aside at which the code fails, and nothing of the
  * show how many records were skipped. Watch this number: with these policies, a bug that affects every record turns
  * every record into a dead letter.
  *
- * A policy applies only if one record is to blame. No single record is to blame for failures in ticks, `beforeCommit`
- * and time handlers, nor for a row of a store that has become too large for its changelog. Such failures stop the
- * worker under every policy.
+ * A policy applies only if a single record caused the failure. No single record is the cause of failures in ticks,
+ * `beforeCommit` and time handlers, or of a row of a store that has become too large for its changelog. Such failures
+ * stop the worker under every policy.
  *
- * If only your own topology writes a topic, such as a repartition topic, a record that cannot be decoded is also a bug,
- * so let it stop the worker.
+ * If only your own topology writes to a topic, such as a repartition topic, an undecodable record in it is also a bug.
+ * For such a source, choose `decode: 'fail'`.
  */
-test('a source may stop the worker at every bad record', () => {
+test('with the policy `fail`, a bad record stops the worker', () => {
   const strict = topology('strict', (t) => {
     t.source(rides, { onError: { decode: 'fail', reject: 'fail' } }).process('price', {}, () => {})
   })
@@ -263,9 +264,10 @@ test('a source may stop the worker at every bad record', () => {
  *
  *     npm run dlq -- list                                       counts by topology and code
  *     npm run dlq -- show pricing --code negative_length        origin, reason, key, value, headers
- *     npm run dlq -- replay pricing --code negative_length      sends them back once, after you have fixed the cause
+ *     npm run dlq -- replay pricing --code negative_length      sends them to their source topics again
  *
- * The header `dead-letter.replays` of a replayed record counts its replays.
+ * Replay dead letters only after you have fixed the cause, because each of them is replayed only once. A replayed
+ * record has the header `dead-letter.replays`, which counts its replays.
  *
  * Read next: chapter 9, schemas. Sources: `pipelines/engine/task/dead-letter.ts`,
  * `pipelines/engine/task/failed-records.ts`, `pipelines/engine/topology/outcome.ts`.

@@ -2,9 +2,8 @@
  * # 9. Schemas
  *
  * Topics outlive the programs that write them. A worker that was deployed today reads records that a dock wrote last
- * year, and somebody's Python script reads the worker's own records. What all these programs agree on is a *schema*,
- * which defines the fields of a value and their types. Millrace uses Avro with a schema registry, for topics and for
- * state.
+ * year, and somebody's Python script reads the worker's own records. All these programs must agree on a *schema*, which
+ * defines the fields of a value and their types. Millrace uses Avro with a schema registry, for topics and for state.
  *
  * You need chapters 1, 2 and 8.
  */
@@ -26,10 +25,10 @@ import { memoryRegistry, testDriver } from '../../pipelines/engine/testing.ts'
 /*
  * ## Schema files
  *
- * In this guide schemas are inside the chapters. In the project each schema is a file, for example
- * `schemas/trends/Tweet.avsc`. `npm run schemas` writes the TypeScript types of all schemas of a folder into its
- * `types.ts`, and `avro('trends/Tweet')` is the format of `Tweet` objects. A type and its schema therefore always
- * agree.
+ * In this guide, the chapters contain their schemas. In the project, each schema is a file, for example
+ * `schemas/trends/Tweet.avsc`. `npm run schemas` generates the file `types.ts` in each folder, with the TypeScript
+ * types of all schemas in the folder, so a type always agrees with its schema. `avro('trends/Tweet')` returns the value
+ * format for `Tweet` objects.
  */
 const rideSchema = (...fields: AvroSchema[]): AvroSchema => ({ type: 'record', name: 'Ride', namespace: 'bikes', fields })
 const bike: AvroSchema = { name: 'bike', type: 'string' }
@@ -45,11 +44,11 @@ const ridesV1: Topic<string, RideV1> = { name: 'rides', key: utf8, value: rideV1
 /*
  * ## Wire format
  *
- * A value is a zero byte, four bytes with the id of its schema in the registry, and the value in Avro's binary
- * encoding. This is Confluent's format, which every Kafka client can read. The field names are in the schema and not in
- * the record, so records are small.
+ * On the wire, a value consists of a zero byte, four bytes with the id of its schema in the registry, and the fields in
+ * Avro's binary encoding. This is Confluent's format, for which there are libraries in most languages. The field names
+ * are in the schema and not in the record, so records are small.
  */
-test('a value consists of an id and the bare fields', () => {
+test('a value consists of a schema id and the fields, without their names', () => {
   const store = topology('wire', (t) => void t.source(ridesV1))
   const driver = testDriver(store)
   driver.pipe(ridesV1, 'bike-7', { bike: 'b7', minutes: 5 })
@@ -64,7 +63,7 @@ test('a value consists of an id and the bare fields', () => {
  * | Avro | TypeScript | note |
  * |---|---|---|
  * | `int`, `float`, `double` | `number` | |
- * | `long` | `number` | safe integers only: anything beyond 2^53 is refused, never rounded |
+ * | `long` | `number` | safe integers only: larger numbers (2^53 and above) are refused, never rounded |
  * | `long` with `"logicalType": "int64"` | `bigint` | ids |
  * | `long` with `"logicalType": "timestamp-millis"` | `number` | epoch ms |
  * | `string`, `boolean`, `bytes` | `string`, `boolean`, `Buffer` | |
@@ -91,15 +90,16 @@ test('64-bit ids are exact', () => {
 /*
  * ## Evolution
  *
- * A new version of a schema must be able to read records of the old one (`BACKWARD`, the registry's default rule).
- * These changes are allowed:
+ * Programs with a new version of a schema must be able to read records that were written with the old version
+ * (`BACKWARD`, the registry's default compatibility rule). These changes are allowed:
  *
- * - a new field *with a default*: old records are read as if they had it
+ * - a new field *with a default*: old records are read as if they had the default value
  * - a removed field: it is skipped in old records
  * - a renamed field, with its old name as an alias
  * - a wider number: `int` to `long`, `float` or `double`
  *
- * Therefore, always deploy a new schema to readers first, and to writers at any later time.
+ * The rule does not guarantee that programs with the old version can read new records. Therefore, always deploy a new
+ * schema to readers first, and to writers at any later time.
  */
 interface RideV2 {
   bike: string
@@ -113,7 +113,7 @@ const rideV2 = avroValue<RideV2>(
 )
 const ridesV2: Topic<string, RideV2> = { ...ridesV1, value: rideV2 }
 
-test('a reader of the new schema reads records of the old one', () => {
+test('a reader with the new schema reads records that were written with the old one', () => {
   const seen: RideV2[] = []
   const driver = testDriver(topology('reader', (t) => void t.source(ridesV2).process('see', {}, (ride) => void seen.push(ride))))
   driver.pipe(ridesV1, 'bike-7', { bike: 'bike-7', minutes: 5 }) // a dock with the old firmware
@@ -128,9 +128,9 @@ test('a reader of the new schema reads records of the old one', () => {
 /*
  * ## Incompatible changes
  *
- * At its start a worker registers the schemas of everything that it reads, writes and stores. The registry refuses an
- * incompatible schema with the reason, and the worker does not start. At that point, nothing has been written, so
- * nothing has to be repaired.
+ * When a worker starts, it registers the schemas of everything that it reads, writes and stores. The registry refuses
+ * an incompatible schema and gives the reason, and the worker does not start. At that point, nothing has been written,
+ * so nothing has to be repaired.
  */
 const riderWanted: Topic<string, RideV1 & { rider: string }> = {
   ...ridesV1,
@@ -148,10 +148,10 @@ test('an incompatible schema is refused before anything starts', async () => {
 })
 
 /*
- * If a record with an unreadable schema arrives nevertheless, it becomes a dead letter like any other record that
- * cannot be decoded.
+ * If a record arrives nevertheless that was written with an incompatible schema, it becomes a dead letter like any
+ * other record that cannot be decoded.
  */
-test('a record with an unreadable schema becomes a dead letter with the reason', () => {
+test('a record with an incompatible schema becomes a dead letter with the reason', () => {
   const driver = testDriver(topology('strict-reader', (t) => void t.source(riderWanted)))
   driver.pipe(ridesV1, 'bike-7', { bike: 'bike-7', minutes: 5 })
 
@@ -165,9 +165,10 @@ test('a record with an unreadable schema becomes a dead letter with the reason',
 /*
  * ## Evolution of state
  *
- * Values in stores are also Avro. Their schemas are registered under the subject of the store's changelog. A new
- * version of a topology reads the old version's values one by one, as it needs them, so there is no migration. In a
- * test, `driver.restart({ topology })` deploys a new version: the same topics, the same state, new code.
+ * Values in stores are also encoded in Avro. Their schemas are registered under the subject of the store's changelog
+ * topic. A new version of a topology converts the values of the old version one by one, when it reads them, so there is
+ * no migration. In a test, `driver.restart({ topology })` deploys a new version: the same topics, the same state, new
+ * code.
  */
 interface WearV1 {
   km: number
@@ -205,11 +206,11 @@ test.each([false, true])('a new version continues with the state of the old one 
 })
 
 /*
- * Keys are different: they determine partitions and are compared byte by byte, so they have no schema and no id. Their
- * codecs are in `schemas/keys.ts` (text, decimal ids) and `schemas/composite.ts` (several parts that sort as you
- * expect). The form of a key must never change.
+ * Keys are different: they determine partitions and are compared byte by byte, so they have no schema and no schema id.
+ * Their codecs are in `schemas/keys.ts` (text, decimal ids) and `schemas/composite.ts` (several parts; the encoded keys
+ * sort like the parts). The encoding of a key must never change.
  *
- * Read next: chapter 10, testing. Sources: `schemas/trends/topics.ts`, `schemas/avro/resolve.ts` (the rules),
- * `kafka/serdes.ts`. `tests/deploy/local/registry/registry.integration.test.ts` proves that a Python producer and
- * consumer can write and read these records.
+ * Read next: chapter 10, testing. Sources: `schemas/trends/topics.ts`, `schemas/avro/resolve.ts` (the rules of
+ * evolution), `kafka/serdes.ts`. `tests/deploy/local/registry/registry.integration.test.ts` proves that a Python
+ * producer and consumer can write and read these records.
  */

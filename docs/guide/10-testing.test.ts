@@ -4,11 +4,11 @@
  * The first nine chapters used the test driver. This chapter shows what to test at which level, and how to find the
  * mistakes that are easy to make in stream processing.
  *
- * | level | what | with |
+ * | level | what to test | with |
  * |---|---|---|
  * | logic | formulas, rules, state transitions | plain functions, plain tests |
  * | topology | the flow: keys, state, time, late and bad records, crashes, new versions | the test driver |
- * | system | a few complete paths through the real broker, Redis and ClickHouse | `tests/stack` starts them |
+ * | system | a few complete paths through the real broker, Redis and ClickHouse | servers that `tests/stack` starts |
  *
  * Most tests belong to the first two levels. They run in milliseconds and need no installed servers.
  */
@@ -24,7 +24,8 @@ const moves: Topic<string, number> = { name: 'moves', key: utf8, value: int, par
 const stock: Topic<string, number> = { name: 'stock', key: utf8, value: int, partitions: 3 }
 
 /*
- * The logic is a plain function: a station never has a negative number of bikes, regardless of what the docks report.
+ * The logic is a plain function. It makes sure that a station never has a negative number of bikes, regardless of what
+ * the docks report.
  */
 function moved(bikes: number, change: number): number {
   return Math.max(0, bikes + change)
@@ -53,17 +54,17 @@ const stocks = topology('stocks', (t) => {
  *
  * | call | effect |
  * |---|---|
- * | `pipe(topic, key, value, { timestamp, partition, headers })` | produces a record, by default with the time of the driver's clock |
- * | `pipeBytes(topic, key, value)` | produces a record of any bytes |
+ * | `pipe(topic, key, value, { timestamp, partition, headers })` | produces a record, by default with the current time of the driver's clock |
+ * | `pipeBytes(topic, key, value)` | produces a record with any bytes as key and value |
  * | `read(topic)` | returns the records that were committed to a topic since its last `read` |
- * | `readDeadLetters()` | returns the dead letters since its last call |
+ * | `readDeadLetters()` | returns the dead letters that were written since its last call |
  * | `store(name, partition)` | returns a task's store |
- * | `advanceWallClock(ms)` | advances the clock; every tick on the way runs at its own time |
- * | `restart({ wipeState, downMs, topology })` | restarts the process: with or without its disk, after a while, as a new version |
+ * | `advanceWallClock(ms)` | advances the clock; every tick that becomes due on the way runs with the time at which it was due |
+ * | `restart({ wipeState, downMs, topology })` | restarts the process: optionally with an empty disk, after a downtime, or with a new version of the topology |
  * | `crashAt(step)` | makes the next commit crash directly after that step |
  * | `run()`, `commit()`, `settle()` | with `commit: 'manual'`: `run` processes, `commit` commits, and `settle` does both until nothing is left |
- * | `metrics` | counts of processed, dropped, late and dead records, and the counts of `ctx.count` |
- * | `broker` | the topics themselves, including changelogs |
+ * | `metrics` | counts of processed and dropped records, late records and dead letters, and the counters of `ctx.count` |
+ * | `broker` | the in-memory broker with all topics, including changelogs |
  *
  * Such tests need no waits and no retries, because nothing happens outside these calls.
  */
@@ -81,12 +82,12 @@ test('a test can read what processors count', () => {
  *
  * By default, the driver commits after every record, which hides many mistakes. In production, thousands of records
  * share a commit, stores do not fit into the cache, and workers restart in between. A topology must give the same
- * result in all these cases, so run one input through every mode:
+ * result in all these cases, so run the same input in each of these modes:
  */
 type Move = readonly [station: string, change: number]
 
 interface Way extends TestDriverOptions {
-  /** Number of records between two restarts of the process. By default the process never restarts. */
+  /** Number of records between two restarts of the process. By default, the process never restarts. */
   readonly restartEvery?: number
   readonly wipeState?: boolean
 }
@@ -101,7 +102,7 @@ const WAYS: Record<string, Way> = {
   'a single partition': { partitions: { moves: 1, stock: 1 } },
 }
 
-/** Returns the last stock of every station. */
+/** Runs the input in one of the modes, and returns the last published stock of every station. */
 function stocksAfter(tested: Topology, feed: readonly Move[], way: Way): Record<string, number> {
   const { restartEvery = Infinity, wipeState = false, ...options } = way
   const driver = testDriver(tested, options)
@@ -124,7 +125,7 @@ function stocksByHand(feed: readonly Move[]): Record<string, number> {
   return expected
 }
 
-test.each(Object.entries(WAYS))('the result equals that of a plain loop: %s', (_name, way) => {
+test.each(Object.entries(WAYS))('the result is the same as that of a plain loop: %s', (_name, way) => {
   fc.assert(
     fc.property(feeds, (feed) => {
       expect(stocksAfter(stocks, feed, way)).toEqual(stocksByHand(feed))
@@ -133,7 +134,7 @@ test.each(Object.entries(WAYS))('the result equals that of a plain loop: %s', (_
 })
 
 /*
- * ## What this finds
+ * ## What these modes reveal
  *
  * The most common mistake in a topology is to keep state outside a store. Such a topology passes every test that starts
  * with an empty process and ends before the next restart. (A `Map` is fine if `beforeCommit` empties it: chapter 3.)
@@ -146,7 +147,7 @@ const forgetful = topology('forgetful', (t) => {
   })
 })
 
-test('state outside a store passes the easy modes and fails the others', () => {
+test('a topology with state outside a store passes in some modes and fails in those that restart after a commit', () => {
   const feed: Move[] = [1, 1, 1, 1].map((change) => ['harbour', change])
   const right = Object.keys(WAYS).filter((name) => stocksAfter(forgetful, feed, WAYS[name]).harbour === 4)
 
@@ -162,11 +163,11 @@ test('state outside a store passes the easy modes and fails the others', () => {
 /*
  * ## What the driver cannot show
  *
- * The driver has one process, so nothing moves between workers. Its broker never fails, and the test controls its
- * clock. The engine's own tests cover what this leaves out, with real brokers
- * (`tests/pipelines/engine/worker/crash.integration.test.ts` and its neighbours), so your tests need not repeat it. A
- * service still needs one test that shows that all its parts fit together: producer, topology, sink, view, API.
- * `tests/stack/README.md` describes how to get a broker, a registry, Redis and ClickHouse in a test.
+ * The driver has one process, so no task moves between workers. Its broker never fails, and the test controls its
+ * clock. The engine's own tests cover what the driver leaves out, with real brokers
+ * (`tests/pipelines/engine/worker/crash.integration.test.ts` and the other tests in its folder), so your tests need not
+ * repeat it. Your service still needs one test that shows that all its parts work together: producer, topology, sink,
+ * view and API. `tests/stack/README.md` describes how to get a broker, a registry, Redis and ClickHouse in a test.
  *
  * Read next: chapter 11, sinks. Sources: `pipelines/engine/testing/test-driver.ts`. The tests of
  * `tests/pipelines/trends` are good examples.

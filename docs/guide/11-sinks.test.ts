@@ -1,13 +1,13 @@
 /**
  * # 11. Sinks
  *
- * A topology writes to topics, but web pages read from Redis, and reports from ClickHouse. A *sink* copies a topic into
- * such a store. Kafka's transactions end at Kafka, so how can a copy be exact?
+ * A topology writes to topics, but web pages get their data from Redis, and reports from ClickHouse. A *sink* copies a
+ * topic into such a store. Kafka's transactions do not include other stores, so how can a copy be exact?
  *
- * Sinks use a well-known rule: **the store keeps the offset up to which it has applied the topic, and updates it in the
- * same atomic step as the data.** The sink then recognises a record that it reads twice. It also notices when a store
- * was emptied, and fills it again from the log. The offsets that the sink commits in Kafka are only for monitoring the
- * lag.
+ * Sinks follow a well-known rule: **the store keeps the offset up to which the topic has been applied to it, and
+ * updates the offset in the same atomic step as the data.** The sink then recognises a record that it reads twice. It
+ * also notices if the store has lost its data, and fills it again from the topic. The offsets that the sink commits to
+ * Kafka are only for monitoring the lag.
  *
  * You need chapter 1.
  */
@@ -29,9 +29,9 @@ import {
 } from '../../pipelines/engine/index.ts'
 import { memoryRegistry, memoryTransport, type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
-/** Key: the station. Value: an event there. `rawValue` is for values that need only a codec and no schema. */
+/** Key: the station. Value: an event at the station. `rawValue` is for values that need only a codec and no schema. */
 const events: Topic<string, string> = { name: 'station-events', key: utf8, value: rawValue(utf8), partitions: 1 }
-/** Key: the station. Value: the line on its display. */
+/** Key: the station. Value: the line of text on the station's display. */
 const lines: Topic<string, string> = { name: 'display-lines', key: utf8, value: rawValue(utf8), partitions: 1 }
 
 const displays = topology('displays', (t) => {
@@ -41,21 +41,21 @@ const displays = topology('displays', (t) => {
 /*
  * ## A target
  *
- * The engine has two targets: `viewTarget` for views in Redis (each batch is one call of a script, which either writes
- * the data and the new offset or changes nothing) and `tableTarget` for tables in ClickHouse (rows contain their
- * offsets, so the table itself knows its position). This chapter writes a third target, for the displays at the
- * stations, to show what a target must do:
+ * A *target* connects a sink to a kind of store. The engine has two targets. `viewTarget` is for views in Redis: each
+ * batch is one call of a script, which either writes the data and the new offset or changes nothing. `tableTarget` is
+ * for tables in ClickHouse: rows contain their offsets, so the position can be read from the table itself. This chapter
+ * implements a third target, for the displays at the stations, to show what a target must do:
  *
- * - `open` returns the position of the target: the next offset that it lacks, or undefined if it is empty.
+ * - `open` returns the position of the target: the first offset that it lacks, or undefined if the target is empty.
  * - `prepare` computes the changes of a batch and returns a function that writes them. The sink calls that function
  *   again if it does not know whether the first call was applied. The second call must then change nothing.
  * - A target that is down throws `TargetUnavailableError`. The sink keeps the batch and retries with growing pauses. In
- *   the meantime, it does not fetch more records of the partition, so waiting records do not fill the memory.
+ *   the meantime, it does not fetch more records from the partition, so that waiting records do not fill the memory.
  */
 interface Displays {
   next: number | undefined
   readonly shown: Map<string, string>
-  /** Number of writes to displays. */
+  /** Number of lines written to displays. */
   writes: number
   /** If true, the next write is applied but its answer is lost. */
   losesAnswer: boolean
@@ -65,7 +65,7 @@ function displayTarget(displays: Displays): SinkTarget {
   return {
     name: 'displays',
     limits: { maxRecords: 100, maxBytes: 100_000, lingerMs: 0 },
-    probeEveryMs: 20, // determines how soon the sink notices that the displays were emptied
+    probeEveryMs: 20, // determines how soon the sink notices that the displays have lost their data
     async open() {
       return displays.next
     },
@@ -89,9 +89,9 @@ function displayTarget(displays: Displays): SinkTarget {
 const newDisplays = (): Displays => ({ next: undefined, shown: new Map(), writes: 0, losesAnswer: false })
 
 /*
- * A sink runs in the background of the test. Here it reads from the driver's broker, and in a worker process it reads
+ * A sink runs in the background of the test. Here, it reads from the driver's broker; in a worker process, it reads
  * from the real broker. Kafka divides the partitions among the members of a consumer group. The sinks of a process that
- * write to the same store share one member, but each sink commits offsets under its own name.
+ * write to the same store share one member of the group, but each sink commits offsets under its own name.
  */
 function runSink(driver: TestDriver, target: SinkTarget | DeliveryTarget): Sink {
   const transport = memoryTransport(driver.broker)
@@ -152,8 +152,8 @@ test('a restarted sink continues at the position of the target', async () => {
   expect(board.writes).toBe(2)
 })
 
-/* This is the benefit of storing offsets with the data: a target recovers from any fault without an operator. */
-test('a target that was emptied is filled again', async () => {
+// This is the benefit of storing offsets with the data: a target that loses its data recovers without an operator.
+test('a target that has lost its data is filled again', async () => {
   const driver = testDriver(displays)
   const board = newDisplays()
   driver.pipe(events, 'harbour', '3 bikes')
@@ -169,14 +169,15 @@ test('a target that was emptied is filled again', async () => {
 /*
  * ## A receiver without offsets
  *
- * Some receivers do not store offsets: a web server accepts one record per request, and some requests fail. A sink with
- * a `DeliveryTarget` delivers many records at the same time and in no particular order. A failed record waits in the
- * topic `<sink>-retries`, so that it delays no other record, and becomes a dead letter after a day. Since the receiver
- * stores no offset, the sink continues at the offsets that it has committed in Kafka. After a crash, it may deliver a
- * record again, so receivers must recognise repeated records by their ids. `httpSender` sends records with POST, limits
- * the time of a request, and reads only the beginning of a long answer.
+ * Some receivers do not store offsets. A web server, for example, accepts one record per request, and some requests
+ * fail. For such receivers, a sink has a `DeliveryTarget`, and delivers many records at the same time and in no
+ * particular order. A record whose delivery failed waits in the topic `<sink>-retries`, so that it delays no other
+ * record. If it still cannot be delivered after a day, it becomes a dead letter. Since the receiver stores no offset, a
+ * restarted sink continues at the offsets that it has committed to Kafka. After a crash, it may deliver a record again,
+ * so receivers must recognise repeated records by their ids. In the target for a web server, use `httpSender`: it sends
+ * records with POST, limits the duration of a request, and reads only the beginning of a long response.
  */
-test('a failed delivery holds up nobody, and is repeated', async () => {
+test('a failed delivery is repeated, and does not hold up other records', async () => {
   const driver = testDriver(displays)
   driver.pipe(events, 'harbour', '3 bikes')
   driver.pipe(events, 'museum', 'empty')
@@ -200,5 +201,5 @@ test('a failed delivery holds up nobody, and is repeated', async () => {
  * other records of the batch to the target.
  *
  * Read next: chapter 12, running. Sources: `pipelines/engine/sinks/target.ts`, `pipelines/engine/sinks/lane.ts` (how
- * one partition reaches a target), `state/views/view.ts`, `state/tables/table.ts`.
+ * the records of one partition reach a target), `state/views/view.ts`, `state/tables/table.ts`.
  */

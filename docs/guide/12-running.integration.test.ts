@@ -1,8 +1,9 @@
 /**
  * # 12. Running
  *
- * So far, everything ran in memory. This chapter runs a topology on a real Kafka with its state in a real RocksDB, and
- * inspects it from outside, as an operator would. It needs a broker and a registry, which the test stack starts:
+ * So far, everything ran in memory. This chapter runs a topology on a real Kafka broker with its state in a real
+ * RocksDB database, and inspects it over HTTP, as an operator would. It needs a broker and a schema registry, which the
+ * test stack starts:
  *
  *     npx vitest run --project integration docs/guide/12
  *
@@ -26,7 +27,7 @@ import { guardedFolder } from '../../tests/stack/folder.ts'
 import { testStack, uniqueName } from '../../tests/stack/index.ts'
 
 /*
- * The broker is shared with other tests, so every name is unique.
+ * The broker is shared with other tests, so this chapter uses unique names for its topics and its topology.
  */
 const name = uniqueName('station-counts')
 /** Key: the station. Value: the bike that was returned. */
@@ -60,11 +61,11 @@ beforeAll(async () => {
 /*
  * ## A worker
  *
- * One call of `run` starts a worker. It connects to the brokers, opens the database in the state folder, creates
- * missing topics, registers the schemas and joins the group that has the topology's name. Give each worker process a
- * separate state folder. Beside the database, the folder contains the worker's identity. With this identity, a
- * restarted worker gets its partitions back at once and fences its earlier process, in case that process is still
- * running.
+ * One call of `run` starts a worker. The worker connects to the brokers, opens the database in the state folder,
+ * creates missing topics, registers the schemas and joins the consumer group that has the topology's name. Give each
+ * worker process a separate state folder. Beside the database, the folder contains the worker's identity. With this
+ * identity, a restarted worker gets its partitions back at once, and Kafka rejects what the earlier process still tries
+ * to commit, in case that process is still running.
  *
  * Your program consists of these lines, with your own addresses:
  *
@@ -72,12 +73,12 @@ beforeAll(async () => {
  *     const worker = await run(stationCounts, { brokers, registry, stateFolder: './state', stopOnSignals: true })
  *     await worker.done
  *
- * In the project you do not even need these lines: list your topology in `pipelines/services.ts`, and
- * `pipelines/main.ts` runs it alongside other topologies on one database (`npm start`, or in production a container per
- * process).
+ * In this project, you do not even need these lines: list your topology in `pipelines/services.ts`, and
+ * `pipelines/main.ts` runs it in one process with other topologies, which share a database (`npm start`, or in
+ * production one container per process).
  *
- * This chapter uses two more options: a log, because the default writes JSON lines to stdout, and a port on which the
- * worker answers over HTTP (0 selects a free port).
+ * This chapter uses two more options: `log`, because the default log writes JSON lines to stdout, and `healthPort`, the
+ * port on which the worker answers HTTP requests (0 selects a free port).
  */
 const log: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -99,7 +100,7 @@ async function bikesReturned(...stations: string[]): Promise<void> {
   await dock.close()
 }
 
-/** Reads committed results from the beginning until there are `count` of them. */
+/** Reads the committed results from the beginning of the topic, and returns the first `count` of them. */
 async function published(count: number): Promise<string[]> {
   const reader = new Consumer({
     clientId: 'reader',
@@ -121,20 +122,20 @@ const DEADLINE_MS = 60_000
 const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 50 })
 
 /*
- * ## Inspecting it
+ * ## Inspecting a worker
  *
- * Inside the program, `worker.status()` returns state, readiness, tasks, restores and commits. Other programs get the
- * same information over HTTP:
+ * In your program, `worker.status()` returns state, readiness, tasks, restores and commits. Other programs get the same
+ * information over HTTP:
  *
  * | path | returns |
  * |---|---|
  * | `/livez` | whether the process is alive |
- * | `/readyz` | whether everything is assigned and restored; if not, 503 and what is missing |
- * | `/topology` | the flow, as text or `?format=mermaid` |
- * | `/tasks` | each task: state, positions, lag, event time; restores with their progress |
+ * | `/readyz` | whether all tasks are assigned and restored; if not, 503 and what is missing |
+ * | `/topology` | the flow as text, or with `?format=mermaid` as a diagram |
+ * | `/tasks` | for each task its state, positions, lag and event time, and the progress of its restore |
  * | `/metrics` | metrics for Prometheus |
  */
-test('a worker reports what it runs and its progress', async () => {
+test('a worker reports its topology and the progress of its tasks', async () => {
   const worker = await startWorker()
   await eventually(async () => (await ask(worker, '/readyz')).status).toBe(200)
   expect(worker.status().ready).toBe(true)
@@ -160,10 +161,10 @@ test('a worker reports what it runs and its progress', async () => {
 /*
  * ## Restarting
  *
- * The state folder contains the state, its position, and the worker's identity. The second start therefore reads
- * nothing that the state already includes.
+ * The state folder contains the state, the offsets up to which the state includes the input, and the worker's identity.
+ * After a restart, the worker therefore reads no record that the state already includes.
  */
-test('the next start continues where the last one ended', async () => {
+test('a restarted worker continues where it stopped', async () => {
   const worker = await startWorker()
   await bikesReturned('harbour')
   expect(await published(4)).toContain('harbour 3')
@@ -176,10 +177,10 @@ test('the next start continues where the last one ended', async () => {
  * ## Failures
  *
  * If `run` cannot start the worker, for example because a server is missing, it fails with a one-line error that names
- * the cause and what to check. Once the worker runs, brokers and registry may go down and come back, and the worker
- * waits for them. A failure of your code, such as a processor that throws, ends the worker, and `done` rejects.
+ * the cause and what to check. When the brokers or the registry go down later, the worker waits until they are back. An
+ * error in your code, such as an exception in a processor, stops the worker, and `done` rejects.
  */
-test('a second worker needs a separate folder', async () => {
+test('a second worker needs a state folder of its own', async () => {
   await startWorker()
   await expect(startWorker()).rejects.toThrow(/the state folder .* is in use by another process/)
 })

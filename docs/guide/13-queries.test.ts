@@ -2,8 +2,8 @@
  * # 13. Queries
  *
  * The state of a topology is a database that is always up to date. Often, clients can read results directly from it, so
- * that no output topic and no sink are needed. This chapter queries a running topology by key and by range, from code
- * and over HTTP, regardless of which worker has the key.
+ * you need no output topic and no sink. This chapter queries a running topology by key and by range, from code and over
+ * HTTP. A client does not have to know which worker has the key.
  *
  * You need chapters 2 and 12.
  */
@@ -28,7 +28,7 @@ import { memoryBackend, memoryBroker, memoryRegistry, memoryTransport } from '..
 /** Key: the station. Value: the bike that was returned. */
 const returns: Topic<string, string> = { name: 'returns', key: utf8, value: rawValue(utf8), partitions: 4 }
 
-/* Declares the store. The topology and its readers can share one declaration. */
+/* Declares the store. The topology and the code that queries it can share this declaration. */
 const totalsStore = () => keyedStore('totals', { key: utf8, value: avroValue<number>('int') })
 
 const stationTotals = topology('station-totals', (t) => {
@@ -39,7 +39,7 @@ const stationTotals = topology('station-totals', (t) => {
 })
 
 /*
- * The test runs two worker processes on one broker, which is in memory here. `pipelines/main.ts` does the same in
+ * The tests simulate worker processes on one in-memory broker. `pipelines/main.ts` starts a worker in a similar way in
  * production.
  */
 const broker = memoryBroker()
@@ -78,24 +78,25 @@ const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeou
 /*
  * ## From code
  *
- * `worker.queries.get(store, key)` has a typed key and a typed value. An answer has one of three outcomes:
+ * `worker.queries.get(store, key)` looks up a key. The types of the key and the value come from the declaration of the
+ * store. An answer has one of three outcomes:
  *
- * - `answered`: the value (undefined if there is no such key), and the state that it was read from
+ * - `answered`: the value (undefined if there is no such key), and a description of the state from which it was read
  * - `other-worker`: the address of another worker that has the partition
  * - `not-ready`: the partition is being moved or restored, so ask again
  *
  * Queries return only committed state, never intermediate state of a transaction that may still be aborted.
- * `state.position` has the offsets up to which the state includes the input, and `behind` is the number of input
- * records that it lacked when the worker last checked the end of the log. Queries do not disturb processing.
+ * `state.position` has the offsets up to which the state includes the input. `state.behind` is the number of input
+ * records that the state lacked when the worker last checked the end of the log. Queries do not interrupt processing.
  */
-test('an answer is typed and has the position of the state that it comes from', async () => {
+test('an answer has a typed value and the position of the state from which it was read', async () => {
   const { worker } = await startProcess()
   bikeReturned('harbour', 1)
   bikeReturned('harbour', 1)
   const ask = () => worker.queries?.get(totalsStore(), 'harbour', { partition: 1 })
   await eventually(ask).toMatchObject({ outcome: 'answered', value: 2 })
   const answer = await ask()
-  if (answer?.outcome !== 'answered') throw new Error('the answer is only moments old')
+  if (answer?.outcome !== 'answered') throw new Error('the query was answered a moment ago, but not now')
   const value: number | undefined = answer.value
   expect(value).toBe(2)
   expect(answer.state).toMatchObject({ role: 'active', partition: 1, behind: 0 })
@@ -104,8 +105,8 @@ test('an answer is typed and has the position of the state that it comes from', 
 
 /*
  * The worker derives the partition from the key in the same way as producers do (murmur2). Pass `partition` if the keys
- * of the store differ from those of the records, or if the producer chooses partitions in a different way, as in this
- * test.
+ * of the store differ from the keys of the input records, or if the producer chooses partitions in a different way, as
+ * in this test.
  *
  * ## Over HTTP
  *
@@ -114,8 +115,8 @@ test('an answer is typed and has the position of the state that it comes from', 
  *
  *     curl -L 'localhost:9400/state/station-totals/totals?key=harbour'
  *
- * Workers learn each other's addresses through their consumer group, so no other service is necessary. Each worker
- * announces `HEALTH_ADDRESS`, which is by default its health host and port.
+ * Workers learn each other's addresses through their consumer group, so no discovery service is necessary. Each worker
+ * announces `HEALTH_ADDRESS`, by default the host and port of its health endpoint.
  */
 test('every worker can answer for every key', async () => {
   const [one, two] = [await startProcess(), await startProcess()]
@@ -133,16 +134,17 @@ test('every worker can answer for every key', async () => {
  *
  * `worker.queries.scan(store, range)` returns a page of one partition's keys in the order of their encoded bytes.
  * `gte`, `lt` and `prefix` limit the range. A page has at most `limit` entries (100 by default, at most 1,000) and ends
- * early if its rows exceed 1 MiB. If the range continues, `next` is set; pass it as `after`. All entries of a page
- * belong to one commit, but the next page may belong to a later commit.
+ * early if its rows exceed 1 MiB. If there are more entries in the range, `next` is set; pass it as `after` to get the
+ * next page. All entries of a page come from the same commit, but the next page may come from a later commit.
  *
- * Over HTTP, a request without a key asks for a range. Its parameters are `from`, `to`, `prefix` (each also with
- * `_hex`), `limit` and `reverse=1`. Follow `next` until it is null:
+ * Over HTTP, a request without a key asks for a range. Its parameters are `from`, `to` and `prefix` (or `from_hex`,
+ * `to_hex` and `prefix_hex` for keys that are not text), `limit` and `reverse=1`. Follow `next` until it is null:
  *
  *     curl -L 'localhost:9400/state/station-totals/totals?prefix=pier&limit=50'
  *
- * After the last page of a partition, `next` leads to the next partition. A client that follows it gets the keys of all
- * workers, in order within each partition. `partition` limits the list to one partition.
+ * After the last page of a partition, `next` leads to the first page of the next partition. A client that follows
+ * `next` gets the keys of all workers, in order within each partition. The parameter `partition` limits the list to one
+ * partition.
  */
 test('a client lists all keys by following the pages', async () => {
   const { url } = await startProcess()
@@ -163,16 +165,17 @@ test('a client lists all keys by following the pages', async () => {
 })
 
 /*
- * Values are JSON, with 64-bit integers as text and bytes as base64. A windowed counter returns its buckets, a timer
- * its due time, and a top-K store its list. Pass keys that are not text as `key_hex=`. A request can also get 404
- * `key_not_found` (with the position of the state), 503 `not_ready`, or 400 for a wrong key, range or parameter.
+ * Values are JSON, with 64-bit integers as strings and bytes as base64. The value of a windowed counter is its buckets,
+ * the value of a timer its due time, and the value in a top-K store the list of a group. Pass keys that are not text as
+ * `key_hex=`. A request can also get 404 `key_not_found` (with the position of the state), 503 `not_ready`, or 400 for
+ * an invalid key, range or parameter.
  *
- * State may be private, so without `QUERY_TOKEN`, a worker answers queries only on a loopback `HEALTH_HOST`. If
- * `QUERY_TOKEN` is set, send `Authorization: Bearer <token>`. HTTP clients drop this header when they follow a redirect
- * to another host, so repeat the request at the address in `location`.
+ * State may be confidential, so without `QUERY_TOKEN`, a worker answers queries only if `HEALTH_HOST` is a loopback
+ * address. If `QUERY_TOKEN` is set, send `Authorization: Bearer <token>`. HTTP clients drop this header when they
+ * follow a redirect to another host, so repeat the request at the address in `location`.
  *
- * Each query takes time from a worker that also processes records. For many readers or high rates, write a view with a
- * sink (chapter 11) instead.
+ * Each query takes CPU time from a worker that also processes records. For many readers or high rates of queries, write
+ * a view with a sink (chapter 11) instead.
  *
  * Read next: chapter 14, standing by. Sources: `pipelines/engine/queries/queries.ts`,
  * `pipelines/engine/queries/state-endpoint.ts`, `docs/adr/0005-queries-by-the-group.md`.

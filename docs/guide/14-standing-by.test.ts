@@ -1,9 +1,9 @@
 /**
  * # 14. Standing by
  *
- * When a worker dies and does not return, its partitions move to other workers, which need the state of these
- * partitions. Restoring a few thousand keys from the changelog takes almost no time, but restoring millions of keys
- * takes a while. A *standby*, a copy of the state that another worker keeps up to date, avoids this wait.
+ * When a worker dies and does not return, its tasks move to other workers, which need the state of these tasks.
+ * Restoring a few thousand keys from the changelog takes almost no time, but restoring millions of keys takes a while.
+ * A *standby*, a copy of the state that another worker keeps up to date, avoids this wait.
  *
  * You need chapters 2, 12 and 13.
  */
@@ -30,7 +30,8 @@ const totalsStore = () => keyedStore('totals', { key: utf8, value: avroValue<num
 /*
  * ## One option
  *
- * `standby: 1` requests one copy of each task's state in addition to the active one. Nothing else changes.
+ * `standby: 1` requests one standby for each task, in addition to the active state. Nothing else in the topology
+ * changes.
  */
 const stationTotals = topology(
   'station-totals',
@@ -50,7 +51,7 @@ broker.createTopic({ name: 'returns', partitions: 4 })
 interface Process {
   readonly memberId: string
   readonly worker: Worker
-  /** Changelog records that tasks had to read before they ran, by task. */
+  /** For each task, how many changelog records it had to read before it could run. */
   readonly restored: Map<string, number>
 }
 
@@ -86,14 +87,14 @@ const DEADLINE_MS = 10_000
 const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 10 })
 
 /*
- * ## Placement of the copies
+ * ## Placement of standbys
  *
- * Kafka's `range` assignor assigns partitions in the order of the member ids. Every worker can therefore compute who
- * would get a partition if its owner left the group. That worker keeps the copy. The copy follows the changelog, reads
- * committed records only, and is a few milliseconds behind. `/tasks` and the metric `standby_lag_records` show how many
- * records it lacks.
+ * Kafka's `range` assignor assigns partitions in the order of the member ids. Every worker can therefore compute which
+ * worker would get a task if its owner left the group. That worker keeps the standby. The standby follows the
+ * changelog, reads committed records only, and is a few milliseconds behind. `/tasks` and the metric
+ * `standby_lag_records` show how many records it lacks.
  */
-test('the worker that takes over reads nothing, because it already has the state', async () => {
+test('the worker that takes over restores nothing, because it already has the state', async () => {
   const [one, two] = [await startWorker(), await startWorker()]
   const standbys = () => two.worker.status().standbys
   await eventually(standbys).toHaveLength(2)
@@ -106,7 +107,7 @@ test('the worker that takes over reads nothing, because it already has the state
   two.restored.clear()
 
   /*
-   * The first worker dies. After the session time-out the group assigns its partitions to the second worker.
+   * The first worker dies. After the session timeout, the group assigns its partitions to the second worker.
    */
   broker.groups.expire('station-totals', one.memberId)
   broker.groups.takeEvent('station-totals', one.memberId)
@@ -115,28 +116,29 @@ test('the worker that takes over reads nothing, because it already has the state
 })
 
 /*
- * A copy also answers queries on request: with `{ standby: true }`, or over HTTP with `standby=1`. Its answer has
- * `role: standby`, the number of changelog records that it lacks (`behind`), and the time at which this state was
- * current (`asOf`). While a worker is dead and its partitions are not assigned yet, only the copy can answer.
+ * A standby also answers queries if the query permits it: with `{ standby: true }`, or over HTTP with `standby=1`. Its
+ * answer has `role: standby`, the number of changelog records that it lacks (`behind`), and the time at which its state
+ * was current (`asOf`). While a worker is dead and its partitions are not assigned yet, only the standbys can answer.
  *
  * ## The price
  *
- * The state takes twice the space on disk, and each changelog is read once more, which costs about a microsecond of CPU
- * per changed key on the standby. What a standby saves is the restore. According to `bench/results.md`, a restore takes
- * one second for each 500,000 to 700,000 keys on an idle machine, and several times as long while a stream is running.
- * A standby does not shorten the session time-out, so a topology with little state gains nothing from one.
+ * The state takes twice the space on disk. In addition, each changelog is read once more, which costs about a
+ * microsecond of CPU time per changed key on the worker with the standby. In return, a standby saves the restore.
+ * According to `bench/results.md`, a restore takes one second for each 500,000 to 700,000 keys on an idle machine, and
+ * several times as long while a stream is running. A standby does not shorten the session timeout, so a topology with
+ * little state gains nothing from one.
  *
  * ## When partitions move
  *
- * Workers also come and go in normal operation. Partitions then move, and often return. The previous owner keeps their
- * state, by default for an hour (`STATE_KEEP_MINUTES`), and then deletes it. If a partition returns within this time,
- * the worker reads only the changes that it missed. A worker that was killed and restarts with its folder within the
- * session time-out keeps its partitions, so nothing moves. A worker that stops gracefully gives them up at once, unless
- * `KEEP_PLACE_ON_STOP` announces that it will return.
+ * Workers also come and go in normal operation. Their partitions then move to other workers, and often return. The
+ * previous owner of a partition keeps its state, by default for an hour (`STATE_KEEP_MINUTES`), and then deletes it. If
+ * the partition returns within this time, the worker reads only the changes that it missed. A worker that was killed
+ * and restarts with its state folder within the session timeout keeps its partitions, so nothing moves. A worker that
+ * stops gracefully gives up its partitions at once, unless `KEEP_PLACE_ON_STOP` announces that it will return.
  *
- * A new worker copies the state of its future partitions before it takes them over, with or without standbys, and their
- * owners continue until then. A worker does this only if it lacks at least 100,000 changelog records, and for at most
- * `WARM_UP_MAX_MINUTES`.
+ * A new worker restores the state of its future partitions before it takes them over, with or without standbys. Until
+ * then, the previous owners continue to process them. A new worker does this only if it lacks at least 100,000
+ * changelog records, and for at most `WARM_UP_MAX_MINUTES`.
  *
  * Read next: chapter 15, commands. `docs/engine-reference.md` lists all options, metrics and endpoints. Sources:
  * `pipelines/engine/state/standby.ts`, `pipelines/engine/state/placement.ts`,

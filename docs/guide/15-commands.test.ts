@@ -4,11 +4,11 @@
  * Most input consists of facts: something has already happened, and no caller waits for a result. A *command* is a
  * question: may I have this locker? Two callers may ask at once, only one can have it, and both wait for an answer.
  *
- * One rule of the engine answers such questions without locks: **all commands about one thing go to one partition,
- * which decides them in order.** The command topic is keyed by the thing. The partition's task reads the state,
- * decides, and writes the new state, the view for clients and the answer in one transaction. A sink then writes the
- * view and the answer to Redis in one atomic step, and notifies the waiting API instance. An answer therefore means
- * that the decision is committed and that everybody can read it.
+ * The engine answers such questions without locks, by one rule: **all commands about the same thing go to the same
+ * partition, which decides them in order.** The key of the command topic is the thing, here the locker. The partition's
+ * task reads the state, decides, and writes the new state, the view for clients and the answer in one transaction. A
+ * sink then writes the view and the answer to Redis in one atomic step, and notifies the waiting API instance. When a
+ * caller gets an answer, the decision is therefore committed, and everybody can already read it.
  *
  * You need chapters 2, 7 and 11.
  */
@@ -37,10 +37,11 @@ import { decisionDriver } from '../../pipelines/engine/testing.ts'
 /*
  * ## Commands, views and answers
  *
- * You define three types: the record of the command, the record of the view that clients read, and the answer, which
- * may be any JSON. (In a service, the schemas of the records are in files; see chapter 9.) Helper functions wrap the
- * records in envelopes. The envelope of a command has its id, its deadline and its caller. The envelope of a decision
- * has either a view or a result. The command topic and the decision topic have the same number of partitions.
+ * You define three types: the command, the row of the view that clients read, and the answer, which may be any JSON
+ * value. (In a service, the schemas of commands and rows are in files; see chapter 9.) `commandTopic` and
+ * `decisionTopic` wrap these records in envelopes. The envelope of a command contains its id, its deadline and its
+ * caller. The envelope of a decision contains either a row of the view or the result of a command. The command topic
+ * and the decision topic have the same number of partitions.
  */
 interface Ask {
   readonly rider: string
@@ -72,8 +73,9 @@ const lockerFlow: CommandFlow<Ask, Locker, Answer> = {
 /*
  * ## Deciding
  *
- * The decision is a pure function of the state, the command and the time, so you can read and test it without an
- * engine. The function omits `state` if nothing changes, and returns null to delete the state.
+ * The decision is a pure function of the state, the command and the time, so you can understand and test it without an
+ * engine. The function returns an answer and the new `state`. It omits `state` if nothing changes, and returns null to
+ * delete the state.
  */
 function decideLocker(state: Locker | undefined, { rider }: Ask, { now }: { now: number }): Decided<Locker, Answer> {
   if (state === undefined) return { answer: { outcome: 'yours', since: now }, state: { rider, since: now } }
@@ -81,9 +83,9 @@ function decideLocker(state: Locker | undefined, { rider }: Ask, { now }: { now:
 }
 
 /*
- * `DECIDING` commits a single command at once, because its caller waits for the commit. Commands that arrive within 15
- * ms of a commit are committed together. Topologies that decide commands also run in separate worker processes
- * (`WORKER_ROLE=deciding`), so that no bulk work delays callers.
+ * With the options `DECIDING`, the engine commits a single command at once, because its caller waits for the commit.
+ * Commands that arrive within 15 ms of a commit are committed together. Topologies that decide commands also run in
+ * worker processes of their own (`WORKER_ROLE=deciding`), so that bulk work in other topologies does not delay callers.
  */
 const lockers = topology(
   'lockers',
@@ -105,8 +107,8 @@ test('if two riders ask for the same locker, only one gets it', () => {
  * ## Repeated commands
  *
  * Answers can get lost when a connection breaks or a process dies. A caller that repeats a command with the same id
- * gets the first answer, for 24 hours, regardless of later changes. The partition stores the answer beside the state.
- * An id that is reused for another request is a conflict.
+ * gets the first answer, for 24 hours, regardless of later changes. To make this possible, the engine stores the answer
+ * beside the state. If the same id is used for a different request, the result is a conflict.
  */
 test('a repeated command id gets the first answer, even from a worker that was killed and lost its disk', () => {
   const { ask: asks, result, driver } = decisionDriver(lockers, lockerFlow)
@@ -118,7 +120,8 @@ test('a repeated command id gets the first answer, even from a worker that was k
 })
 
 /*
- * A crash in the middle of the commit leaves nothing (chapter 7): the command is read again, and decided once.
+ * A crash in the middle of the commit leaves nothing behind (chapter 7). After the restart, the command is read and
+ * decided again, and only this decision takes effect.
  */
 test('after a crash before the commit, no part of the decision is visible', () => {
   const { driver, ask: asks, view } = decisionDriver(lockers, lockerFlow)
@@ -135,7 +138,7 @@ test('after a crash before the commit, no part of the decision is visible', () =
  *
  * A command has a deadline. While no worker runs, commands wait in the topic. When a worker is back, it drops and
  * counts the commands whose deadline has passed, because their callers have already received an error. A caller may
- * send the same id again with a new deadline.
+ * send the command again with the same id and a new deadline.
  */
 test('a command is not decided after its deadline', () => {
   const { driver, result, ask: asks } = decisionDriver(lockers, lockerFlow)
@@ -147,11 +150,11 @@ test('a command is not decided after its deadline', () => {
 /*
  * ## Commands that cannot be decided
  *
- * Anybody may send commands, and one of them may reveal a bug in the decision. Such a command goes to the dead letters
- * and has no other effect (chapter 8). Its caller gets no answer, but all other commands are decided. After the bug is
- * fixed, the caller may repeat the command with the same id.
+ * Anybody may send commands, and one of them may trigger a bug, so that the decision function throws. Such a command
+ * goes to the dead letters and has no other effect (chapter 8). Its caller gets no answer, but all other commands are
+ * decided. After the bug is fixed, the caller may repeat the command with the same id.
  */
-test('a command at which the decision throws does not stop the others', () => {
+test('a command that makes the decision throw does not stop other commands', () => {
   const fragile = topology(
     'lockers',
     (t) => {
@@ -177,18 +180,19 @@ test('a command at which the decision throws does not stop the others', () => {
 /*
  * ## Several rows
  *
- * A decision often concerns more than one thing. A station counts its free lockers, and each rental is a separate row,
- * since a station may have a hundred thousand rentals. The count and the rental must change together or not at all.
+ * A decision often changes more than one row. Suppose that a station counts its free lockers, and that each rental is a
+ * separate row, because a station may have a hundred thousand rentals. The count and the rental must change together or
+ * not at all.
  *
- * All rows are in the partition of the command, so the key of the commands must be what the rows have in common, here
- * the station. `rows.stores` declares the stores. `rows.reads` announces the rows that a command will read, and the
- * engine reads the rows of a whole batch at once. The decision reads rows with `rows.get`, or in key order with
- * `rows.scan`, and returns its changes as data: `puts` for rows and timers, `emits` for records. The decision therefore
- * stays a pure function.
+ * A decision can change only rows in the partition of its command, so the key of the commands must be what the rows
+ * have in common, here the station. The option `rows.stores` lists the stores. `rows.reads` announces the rows that a
+ * command will read, so that the engine can read the rows for a whole batch at once. The decision function reads rows
+ * with `rows.get`, or in key order with `rows.scan`, and returns its changes as data: `puts` for rows and timers,
+ * `emits` for records. The decision therefore remains a pure function.
  */
 interface RentalAsk {
   readonly rider: string
-  /** Null: a new rental. */
+  /** The id of the rental to extend; null for a new rental. */
   readonly extend: string | null
 }
 
@@ -218,13 +222,13 @@ const station = avroValue<Station>(record('Station', [{ name: 'free', type: 'int
 /*
  * ## The time that counts
  *
- * A rider extends a rental shortly before its end, and the worker dies. When the next worker reads the command, the end
- * has passed. By the worker's clock, the rider would lose the locker through no fault of their own. With
- * `judgedBy: 'append-time'`, `now` is the time at which the broker appended the command to the log. This time never
- * goes back within a partition, and since the outcome then depends only on the log, it can be checked later. The topic
- * needs `APPEND_TIME`, since a sender must not set its own time (ADR 19).
+ * A rider extends a rental shortly before its end, and the worker dies. When the next worker reads the command, the
+ * rental has already ended. If the worker used its own clock, the rider would lose the locker through no fault of their
+ * own. With `judgedBy: 'append-time'`, `now` is the time at which the broker appended the command to the log. This time
+ * never goes back within a partition. Since the outcome then depends only on the log, it can be checked later. The
+ * topic needs the configuration `APPEND_TIME`, so that senders cannot choose the time themselves (ADR 19).
  *
- * A tick ends rentals. Its clock is `caught-up` (chapter 5), which waits for commands that were sent earlier.
+ * A tick ends rentals. Its clock is `caught-up` (chapter 5), so it waits for commands that were sent before the end.
  */
 const rentalFlow: CommandFlow<RentalAsk, Station, RentalAnswer> = {
   name: 'rentals',
@@ -283,7 +287,7 @@ const stations = topology(
   DECIDING,
 )
 
-test('a decision changes several rows and emits, and a tick takes its changes back', () => {
+test('a decision changes several rows and emits a record, and a tick ends the rental', () => {
   const { ask: asks, view, driver } = decisionDriver(stations, rentalFlow)
   const until = driver.now + RENTAL_MS
   expect(asks('north', { rider: 'ada', extend: null }, { id: 'a' })).toEqual({ outcome: 'rented', rental: 'a', until })
@@ -294,7 +298,7 @@ test('a decision changes several rows and emits, and a tick takes its changes ba
   expect(view('north')).toEqual({ free: LOCKERS })
 })
 
-test('an extension that was sent in time counts, although the worker was down at the end', () => {
+test('an extension that was sent in time counts, although the worker was down when the rental ended', () => {
   const { ask: asks, view, driver } = decisionDriver(stations, rentalFlow)
   const { until } = asks('north', { rider: 'ada', extend: null }, { id: 'a' }) as { until: number }
   driver.restart({ downMs: RENTAL_MS + 500 })
@@ -307,11 +311,11 @@ test('an extension that was sent in time counts, although the worker was down at
 /*
  * ## The other parts
  *
- * The sink is a view sink with `decisionView` around the service's own view. On the API's side,
+ * A sink writes decisions to Redis: a view sink in which `decisionView` wraps the service's own view. In the API,
  * `api/kit/commands/commands.ts` gives the command an id, binds the caller's Idempotency-Key to one request, and waits
- * for the answer. If no answer arrives in time, it responds with 503 and the command's id. `api/kit/README.md`
- * describes the three steps for a service. `pipelines/links/topology.ts` is an example, with ticks that change state
- * without a command.
+ * for the answer. If no answer arrives in time, the API responds with 503 and the command's id. `api/kit/README.md`
+ * describes the three steps for adding commands to a service. `pipelines/links/topology.ts` is an example, with ticks
+ * that change state without a command.
  *
  * Read next: chapter 16, joins. Sources: `pipelines/engine/commands/`, `schemas/commands/topics.ts`,
  * `state/views/results.ts`, `api/kit/commands/waiting.ts`.

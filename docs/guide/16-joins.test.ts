@@ -2,8 +2,8 @@
  * # 16. Joins and seen-sets
  *
  * Two streams may each carry one half of an event, a few minutes apart and in any order. A *join buffer* keeps each
- * half until the other half arrives, or until no match is possible any more. Another common question is "have I seen
- * this before?". A *seen-set* answers it with a few bits per item.
+ * half until the other half arrives, or until the time limit for a match has passed. Another common question is "have I
+ * seen this before?". A *seen-set* answers it with a few bits per item.
  *
  * You need chapters 1 to 5.
  */
@@ -24,13 +24,13 @@ const START = Date.UTC(2026, 5, 1, 8, 0)
  * in the buffer of the other stream, and then puts the record into the buffer of its own stream. Both topics have the
  * same keys and the same number of partitions, so both halves reach the same task.
  */
-/** Key: the rider. Value: cents. */
+/** Key: the rider. Value: the payment in cents. */
 const payments: Topic<string, number> = { name: 'payments', key: utf8, value: avroValue<number>('int'), partitions: 1 }
 /** Key: the rider. Value: the bike. */
 const unlocks: Topic<string, string> = { name: 'unlocks', key: utf8, value: avroValue<string>('string'), partitions: 1 }
-/** Key: the rider. Value: bike and cents. */
+/** Key: the rider. Value: the bike and the payment in cents. */
 const rides: Topic<string, string> = { name: 'rides', key: utf8, value: avroValue<string>('string'), partitions: 1 }
-/** Key: the rider. Value: a payment in cents to which no ride belongs. */
+/** Key: the rider. Value: a payment in cents that is returned to the rider. */
 const refunds: Topic<string, number> = { name: 'refunds', key: utf8, value: avroValue<number>('int'), partitions: 1 }
 
 const SPAN_MS = 5 * MINUTE_MS
@@ -83,7 +83,7 @@ test('an unlock and a payment match in either order', () => {
 
 /*
  * Only the timestamps of the records matter, not when they arrive. A record that arrives late still finds its match if
- * the buffer has not removed it yet.
+ * the match is still in the buffer of the other stream.
  */
 test('records that are more than five minutes apart do not match, regardless of when they arrive', () => {
   const driver = testDriver(paidRides, { startAt: START })
@@ -97,9 +97,10 @@ test('records that are more than five minutes apart do not match, regardless of 
 /*
  * ## Unmatched records
  *
- * `takeExpired(time, limit)` removes and returns values that are older than `time` by more than the span, so that an
- * outer join can emit them. The buffer is divided into time segments of a quarter of the span, so the call finds old
- * values without reading newer values. A value may stay up to a quarter of the span longer.
+ * `takeExpired(time, limit)` removes values whose time is more than the span before `time`, and returns them, so that
+ * an outer join can emit them. The buffer is divided into time segments of a quarter of the span, so the call finds old
+ * values without reading newer ones. Because whole segments expire, a value may stay in the buffer up to a quarter of
+ * the span longer.
  *
  * To stay short, this topology refunds every payment that is old enough, even if it found a bike. A real topology would
  * remember which payments have found one.
@@ -120,21 +121,23 @@ test('values that are too old for any match are removed', () => {
 /*
  * ## Seen before?
  *
- * A rider should be greeted at a station only the first time in 30 days. A keyed store could keep the list of stations,
- * but would store the complete name of each station. A seen-set keeps about 14 bits per station (at an error rate of
- * one percent). It errs in one direction only: it may report a new station as seen, but never a seen station as new.
- * The set remembers each station for `lifetimeMs` after the last visit, or up to a tenth longer. `capacity` is the
- * number of stations for which this holds; beyond it, the set may forget the oldest stations early.
+ * A rider should be greeted at a station only the first time in 30 days. A keyed store could hold the list of the
+ * stations that a rider has visited, but would store the complete name of each station. A seen-set needs only about 14
+ * bits per station (at an error rate of one percent). It errs in one direction only: it may report a new station as
+ * seen, but never a seen station as new. The set remembers each station for `lifetimeMs` after the last visit, or up to
+ * a tenth longer. `capacity` is the number of stations for which this holds; beyond it, the set may forget the oldest
+ * stations early.
  *
  * The set of a rider consists of pages of at most 512 bytes, and a visit writes only one page, however large the set
- * is. Nobody ever accesses the sets of riders who have left, so a tick calls `expire` to delete their expired items.
+ * is. A rider who no longer visits stations never causes a write that could remove expired items, so a tick calls
+ * `expire` to delete them.
  */
 /** Key: the rider. Value: the station. */
 const visits: Topic<string, string> = { name: 'visits', key: utf8, value: avroValue<string>('string'), partitions: 1 }
 /** Key: the rider. Value: the station. */
 const welcomes: Topic<string, string> = { name: 'welcomes', key: utf8, value: avroValue<string>('string'), partitions: 1 }
 
-/** Key: the rider. Value: the pages of the rider's set that changed. */
+/** Key: the rider. Value: the number and the new content of a page of the rider's set that has changed. */
 const seenPages: Topic<string, string> = { name: 'seen-pages', key: utf8, value: avroValue<string>('string'), partitions: 1 }
 
 const MONTH_MS = 30 * 24 * 60 * MINUTE_MS
@@ -159,7 +162,7 @@ const greeter = topology('greeter', (t) => {
     })
 })
 
-test('a rider is welcomed once per station, even after a crash', () => {
+test('a rider is welcomed once at each station, even after a restart without the disk', () => {
   const driver = testDriver(greeter, { startAt: START })
   driver.pipe(visits, 'ada', 'harbour')
   driver.pipe(visits, 'ada', 'harbour')
@@ -178,11 +181,12 @@ test('a rider is welcomed once per station, even after a crash', () => {
 /*
  * ## Copies of a set
  *
- * An API that shows the stations that a rider has not visited needs the rider's set outside the engine. With
- * `collectChanges`, `takeChanges` returns each page that changed since the last commit. `seenSetReader` reads a set
- * from its pages. The reader needs the same options as the store.
+ * Suppose that an API shows the stations that a rider has not visited yet. It then needs a copy of the rider's set
+ * outside the engine. If the store has the option `collectChanges`, `takeChanges` returns each page that has changed
+ * since the last commit, so that a topology can publish the changed pages. `seenSetReader` reads a set from its pages.
+ * The reader needs the same options as the store.
  */
-test('copies of the pages answer like the set, until it has expired', () => {
+test('a copy of the pages gives the same answers as the set, and the page is deleted when it has expired', () => {
   const driver = testDriver(greeter, { startAt: START })
   driver.pipe(visits, 'ada', 'harbour')
   driver.pipe(visits, 'ada', 'museum')
