@@ -238,7 +238,7 @@ test('the stall thread learns what the member owns before the next heartbeat is 
   expect(sessions.at(-1)?.owned).toEqual([{ topicId: 'id-of-t', partitions: [1] }])
 })
 
-test('an answer from before the member joined again brings no assignment', async () => {
+test('a heartbeat response from before the member rejoined brings no assignment', async () => {
   const lookUp = Promise.withResolvers<void>()
   let isUnknown = false
   let lookUps = 0

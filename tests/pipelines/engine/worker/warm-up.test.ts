@@ -106,7 +106,7 @@ test('a new worker takes over when all owners are gone', async () => {
   expect(ends).toEqual(['no-owner'])
 })
 
-test('a new worker whose copies make no progress takes its partitions over after the longest wait', async () => {
+test('a new worker whose copies make no progress takes its partitions over after the maximum wait', async () => {
   const at = bench()
   const first = await at.worker(wordCount(), ALWAYS)
   await countedWords(at, 5)

@@ -209,7 +209,7 @@ test('an undecodable record becomes a dead letter, processing continues, and npm
   )
 })
 
-test('new partitions of a source are processed, and those of a topic with state make the worker not ready', AT_FIRST_TRY, async () => {
+test('without state, new partitions of a source are processed; with state, they make the worker not ready', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   const admin = new Admin({ clientId: 'test', bootstrapBrokers: [brokers] })
   onTestFinished(() => admin.close())

@@ -180,7 +180,7 @@ test('records that cannot be decoded go to the dead letters, and the others to t
   expect(sink.metrics).toMatchObject({ applied: 2, badRecords: 1 })
 })
 
-test('a record that Kafka does not take into the retry topic is not passed over', async () => {
+test('a failed record that Kafka does not accept into the retry topic is not skipped', async () => {
   const { append, run, until, pass, broker, control, committed, texts } = world()
   control.answer = (value, attempt) => (value === 'letter' && attempt === 1 ? FAILED : DELIVERED)
   broker.publishGate = Promise.reject(new TransportError('NOT_ENOUGH_REPLICAS', 'not enough replicas', { fatal: false }))
