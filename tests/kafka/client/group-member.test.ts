@@ -348,7 +348,7 @@ test('after an unanswered heartbeat the next one sends all fields again', async 
   expect(heartbeats[3]).toMatchObject({ epoch: 1, topics: null, owned: null })
 })
 
-test('when the coordinator moves, the member finds it again without an event', async () => {
+test('when the coordinator moves, the member finds it again and reports no event', async () => {
   const { member, forgotten } = scripted([{ errorCode: COORDINATOR_LOAD_IN_PROGRESS }, {}])
   await member.join()
   expect(forgotten()).toBe(1)

@@ -41,7 +41,7 @@ const running = (worker: Worker) => worker.status().tasks.filter(({ state }) => 
 const settled = (workers: readonly Worker[]) =>
   workers.every((worker) => worker.status().ready) && workers.reduce((sum, worker) => sum + running(worker), 0) === TASKS
 
-test('the owners process until a new worker has copies, which it continues without a restore', async () => {
+test('the owners keep processing until a new worker has copies, and the new worker continues without a restore', async () => {
   const at = bench()
   const first = await at.worker(wordCount(), ALWAYS)
   await countedWords(at, 20)

@@ -278,7 +278,7 @@ test('failed commits are retried without delivering a record again', async () =>
   expect(calls).toHaveLength(1)
 })
 
-test.each([1, 2, 3, 4, 5, 6, 7, 8])('no record is lost by faults and crashes (seed %i)', async (seed) => {
+test.each([1, 2, 3, 4, 5, 6, 7, 8])('faults and crashes lose no record (seed %i)', async (seed) => {
   const random = seededRandom(seed)
   const { append, run, until, pass, control, broker, calls, texts } = world({ partitions: 2, concurrency: 6, tickMs: 50 })
   const values = Array.from({ length: 60 }, (_, index) => `letter ${index}`)
