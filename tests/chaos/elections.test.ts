@@ -70,7 +70,7 @@ async function send(transport: Transport, producer: WorkerProducer, ...words: st
   await waitUntil(isCounted, { what: `totals of ${words.join(', ')}`, timeoutMs: WAIT_MS, intervalMs: 100 })
 }
 
-test('after an election that loses records, a reader continues where the log differs, and kept state is built again', {
+test('after an election that loses records, a reader continues where the log begins to differ, and kept state is rebuilt', {
   ...AT_FIRST_TRY,
   timeout: TEST_MS,
 }, async () => {

@@ -122,7 +122,7 @@ test('defaults and limits match the code', () => {
       'one call of a processor',
       `${constant('kafka/client/options.ts', 'STALL_TOLERANCE_MS') / 1_000} s (the transport's option stallToleranceMs), during which a thread sends the heartbeats; after that, other workers get the partitions`,
     ],
-    ['transaction time-out', `${constant('kafka/client/producer.ts', 'TRANSACTION_TIMEOUT_MS') / 1_000} s`],
+    ['transaction timeout', `${constant('kafka/client/producer.ts', 'TRANSACTION_TIMEOUT_MS') / 1_000} s`],
   ])
 })
 

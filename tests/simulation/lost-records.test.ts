@@ -143,7 +143,7 @@ test('a reader goes on when only records after its position are gone', async () 
   })
 })
 
-test('a committed offset carries the leader epoch, with which the next reader notices the loss', async () => {
+test('a committed offset contains the leader epoch, so the next reader notices the loss', async () => {
   const world = producerWorld(2)
   await runSteps(world, async ({ producer, transport, write }) => {
     loseAfter(world.cluster, 0)
@@ -188,7 +188,7 @@ test('a log knows where the records of each leader end', async () => {
   })
 })
 
-test('a producer whose records are gone does not commit', async () => {
+test('a producer whose records the log has lost does not commit', async () => {
   const world = producerWorld(2)
   await runSteps(world, async ({ producer, write }) => {
     await write('a', 'b')

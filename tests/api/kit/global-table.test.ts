@@ -115,7 +115,7 @@ test('after a transport error it continues reading from the same offset', async 
   expect(changes).toEqual([1n, 1n])
 })
 
-test('after the topic was deleted and created again, it holds what the new topic contains, and answers meanwhile', async () => {
+test('after the topic was deleted and created again, the table gets the contents of the new topic, and answers meanwhile', async () => {
   const { put, open, broker } = await world()
   const { transport, recreate } = recreatable(broker)
   const changes: [bigint, number | undefined][] = []

@@ -9,7 +9,7 @@ import { recreatable, watchProbe } from './recreatable.ts'
 
 const topic = textTopic('notes', 1)
 
-test('after the topic was deleted and created again, the service holds what the new topic contains', async () => {
+test('after the topic was deleted and created again, the service gets the contents of the new topic', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: topic.name, partitions: topic.partitions })
   const { transport, recreate } = recreatable(broker)

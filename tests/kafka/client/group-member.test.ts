@@ -238,7 +238,7 @@ test('the stall thread learns what the member owns before the next heartbeat is 
   expect(sessions.at(-1)?.owned).toEqual([{ topicId: 'id-of-t', partitions: [1] }])
 })
 
-test('an answer from before the member joined again brings no assignment', async () => {
+test('a heartbeat response from before the member rejoined brings no assignment', async () => {
   const lookUp = Promise.withResolvers<void>()
   let isUnknown = false
   let lookUps = 0
@@ -348,7 +348,7 @@ test('after an unanswered heartbeat the next one sends all fields again', async 
   expect(heartbeats[3]).toMatchObject({ epoch: 1, topics: null, owned: null })
 })
 
-test('when the coordinator moves, the member finds it again without an event', async () => {
+test('when the coordinator moves, the member finds it again and reports no event', async () => {
   const { member, forgotten } = scripted([{ errorCode: COORDINATOR_LOAD_IN_PROGRESS }, {}])
   await member.join()
   expect(forgotten()).toBe(1)

@@ -92,7 +92,7 @@ test('a second member gets partitions only after the first has revoked them', as
   await ownPartitions(first, 4)
 })
 
-test('a member that was given partitions and lost them again while it was busy frees them', async () => {
+test('a member that gets partitions and loses them again while it is busy gives them up', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 4)
   const groupId = uniqueName('group')
@@ -213,7 +213,7 @@ test('a member whose process was killed is removed by another member, long befor
   expect(Date.now() - killedAt).toBeLessThan(SESSION_TIMEOUT_MS - 1_500)
 })
 
-test('a new member id waits for the session time-out of the killed member', async () => {
+test('a member with a new id waits for the session timeout of the killed member', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const groupId = uniqueName('group')

@@ -298,7 +298,7 @@ test('an epoch that was raised for this producer in a lost response is not mista
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a'])
 })
 
-test('other clients can abort an open transaction of a dead producer, but not a transaction that is not abandoned', async () => {
+test('other clients can abort an open transaction of a dead producer, but not a transaction that is still in use', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const prefix = uniqueName('workers-')

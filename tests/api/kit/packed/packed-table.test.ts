@@ -186,7 +186,7 @@ describe('a snapshot', () => {
     expect([table.get('a'), table.get('z'), world.events('table_starts_over').length]).toEqual([undefined, 26, 1])
   })
 
-  test('a snapshot of a topic that was deleted and created again is not continued, although its offsets fit', async () => {
+  test('a snapshot of a topic that was deleted and created again is not used, even if its offsets exist in the new topic', async () => {
     const { folder, broker } = await saved()
     const spec = broker.topic('entries')
     broker.deleteTopic('entries')

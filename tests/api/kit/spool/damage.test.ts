@@ -100,14 +100,14 @@ test.for([
   expect(await spoolProbe(spool, Date.now).check()).toBeUndefined()
 })
 
-test('a folder whose lock is damaged is reported, and folders of other programs are not', async () => {
+test('a folder whose lock is damaged is reported, and folders of other programs are ignored', async () => {
   const folder = await deadFolder({ [SEGMENT]: whole, lock: Buffer.alloc(4_096, 'x') })
   await writeFile(join(folder, 'note.txt'), 'not a folder')
   const { spool } = await spoolWorld({ folder })
   expect(spool.state.unreadableFolders).toEqual([DEAD])
 })
 
-test('records are sent in the order of the processes, even if the clock goes back between two of them', async () => {
+test('records are sent in the order in which their processes started, even if the clock goes back between two starts', async () => {
   const folder = await spoolFolder()
   for (const [index, at] of [2_000, 1_000, 1_500].entries()) {
     const dead = await spoolWorld({ folder, isConnected: false, now: () => at })

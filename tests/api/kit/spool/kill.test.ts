@@ -22,7 +22,9 @@ async function kill(child: ChildProcess): Promise<void> {
   await closed
 }
 
-test('nothing that a process had spooled before kill -9 is lost, and every key keeps its order', { timeout: SLOW }, async () => {
+test('nothing that a process had spooled before kill -9 is lost, and the records of each key stay in order', {
+  timeout: SLOW,
+}, async () => {
   const folder = await spoolFolder()
   const reported: number[] = []
   for (const name of ['first', 'second']) {

@@ -32,7 +32,7 @@ test('a late acknowledgement removes the record from the spool, and nothing is s
   expect(await readdir(folder)).toEqual([])
 })
 
-test('later records of a key queue behind its spooled ones, and other keys do not', async () => {
+test('later records of a key queue behind its spooled records, and records of other keys do not wait', async () => {
   const { facts, logged, stop, spool } = await spoolWorld()
   const goOn = stop()
   const early = [1, 2, 3].map((value) => facts.publishOrSpool(plain, 'a', `${value}`, value === 2 ? LATE : QUICK))

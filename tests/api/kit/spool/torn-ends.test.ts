@@ -26,7 +26,7 @@ async function scanned(folder: string, bytes: Buffer) {
   return { keys, torn, end: segment.end }
 }
 
-test('a file that ends at any byte yields exactly its whole records', async () => {
+test('a file that is cut off at any byte yields exactly its complete records', async () => {
   const folder = await spoolFolder()
   const whole = Buffer.concat([SEGMENT_HEADER, ...frames])
   const ends = frames.map((_, index) => Buffer.concat([SEGMENT_HEADER, ...frames.slice(0, index + 1)]).length)

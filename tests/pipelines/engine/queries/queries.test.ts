@@ -61,7 +61,7 @@ test('either of two workers finds a key, because a worker without the key names 
   expect(redirected).toBe(words.length)
 })
 
-test('uncommitted changes are never visible, and state and position are of the same commit', async () => {
+test('uncommitted changes are never visible, and state and position belong to the same commit', async () => {
   const { worker, send } = bench()
   const counting = topology('counting', (t) => {
     const store = keyedStore('totals', { key: utf8, value: numberFormat })

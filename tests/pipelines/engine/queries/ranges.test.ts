@@ -116,7 +116,7 @@ test('code gets typed pages; a page ends early if its rows are large', async () 
   await expect(running.queries!.scan(timers(), { partition: 1 })).rejects.toMatchObject({ code: 'invalid_partition' })
 })
 
-test('a page contains only committed entries, and its entries and its position are of the same commit', async () => {
+test('a page contains only committed entries, and its entries and its position belong to the same commit', async () => {
   const { worker, send } = bench()
   const counting = topology('counting', (t) => {
     const store = keyedStore('totals', { key: utf8, value: rawValue(utf8) })

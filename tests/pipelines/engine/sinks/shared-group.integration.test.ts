@@ -217,27 +217,31 @@ test('a table whose rows have expired continues from the offsets that the earlie
   })
 })
 
-test('an earlier version that starts later gets the partitions of a table, and no row is duplicated', AT_FIRST_TRY, async () => {
-  const { kafka } = await world()
-  const topic = await kafka.newTopic(VIEW_PARTITIONS)
-  const { client } = await testDatabase()
-  const identity = await makeTable(client)
-  const sink = await runTable(kafka, topic, client)
-  await kafka.produce(topic, events(0, 100))
-  await eventually(() => counted(client)).toEqual({ rows: 100, offsets: 100 })
+test(
+  'a process of an earlier version that starts later gets the partitions of a table, and no row is duplicated',
+  AT_FIRST_TRY,
+  async () => {
+    const { kafka } = await world()
+    const topic = await kafka.newTopic(VIEW_PARTITIONS)
+    const { client } = await testDatabase()
+    const identity = await makeTable(client)
+    const sink = await runTable(kafka, topic, client)
+    await kafka.produce(topic, events(0, 100))
+    await eventually(() => counted(client)).toEqual({ rows: 100, offsets: 100 })
 
-  const former = await formerVersion(kafka, `table-${topic}`, topic)
-  await kafka.produce(topic, events(100, 100))
-  await eventually(() => sink.lanes().map(({ state }) => state)).toEqual(['opening', 'opening'])
-  // The process of the earlier version inserts these rows while the sink waits.
-  for (let partition = 0; partition < VIEW_PARTITIONS; partition++) {
-    const rows = events(100, 100).flatMap(({ partition: of, value }, index) =>
-      of === partition ? [{ offset: 50 + Math.floor(index / VIEW_PARTITIONS), row: { id: value.id, number: 0, at: value.at } }] : [],
-    )
-    await tableStore(eventsTable, client, { cluster: undefined }).insert({ topic, partition, rows })
-  }
-  await former.commit(committedBy(topic, 100, identity))
-  await former.leave()
-  await kafka.produce(topic, events(200, 100))
-  await eventually(() => counted(client)).toEqual({ rows: 300, offsets: 300 })
-})
+    const former = await formerVersion(kafka, `table-${topic}`, topic)
+    await kafka.produce(topic, events(100, 100))
+    await eventually(() => sink.lanes().map(({ state }) => state)).toEqual(['opening', 'opening'])
+    // The process of the earlier version inserts these rows while the sink waits.
+    for (let partition = 0; partition < VIEW_PARTITIONS; partition++) {
+      const rows = events(100, 100).flatMap(({ partition: of, value }, index) =>
+        of === partition ? [{ offset: 50 + Math.floor(index / VIEW_PARTITIONS), row: { id: value.id, number: 0, at: value.at } }] : [],
+      )
+      await tableStore(eventsTable, client, { cluster: undefined }).insert({ topic, partition, rows })
+    }
+    await former.commit(committedBy(topic, 100, identity))
+    await former.leave()
+    await kafka.produce(topic, events(200, 100))
+    await eventually(() => counted(client)).toEqual({ rows: 300, offsets: 300 })
+  },
+)

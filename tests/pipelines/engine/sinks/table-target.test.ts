@@ -235,7 +235,7 @@ test('a sink stops and explains what to do if its log ends before the position o
   )
 })
 
-test('a sink stops if its table was filled from another topic of this name, although its log reaches the position of the table', async () => {
+test('a sink stops if its table was filled from a former topic of the same name, even if the new log contains the offset of the table', async () => {
   const { store, inserts, state } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   await target.open(partition, facts(50))

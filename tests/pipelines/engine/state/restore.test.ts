@@ -173,10 +173,11 @@ async function isLoadedAnew(writing: (() => number) | undefined, reading: (() =>
   await back.count()
 }
 
-test('state that is older than the retention of tombstones is restored from scratch if others have written since', () =>
+test('state that is older than the retention of tombstones is restored from scratch if other workers have written since', () =>
   isLoadedAnew(undefined, inDays(2)))
 
-test('state that a clock far ahead has written at an unknown time is also restored from scratch', () => isLoadedAnew(inDays(2), undefined))
+test('state whose time of writing is unknown, because the clock was far ahead, is also restored from scratch', () =>
+  isLoadedAnew(inDays(2), undefined))
 
 test('a restore that is interrupted does not make old state fresh, because it has not seen the tombstones at the end', async () => {
   const at = bench()

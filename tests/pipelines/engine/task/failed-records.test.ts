@@ -123,7 +123,7 @@ test.each(FAILURES)(
 )
 
 test.each(FAILURES.flatMap((failure) => (['drop', 'dead-letter'] as const).map((handling) => ({ ...failure, handling }))))(
-  'policy $handling: if $what, nothing of the record remains, and the others are processed once',
+  'policy $handling: if $what, nothing of the record remains, and all other records are processed once',
   (failure) => {
     const { value, stage, code, message, handling } = failure
     const driver = testDriver(adding({ [stage]: handling }), { commit: 'manual' })

@@ -36,7 +36,7 @@ test('with a positive limit a task also waits at the end of a source, again afte
   expect(idling.until(NOW - 5_000)).toBe(NOW - 4_900)
 })
 
-test('under a backlog each order gets the price of its time, although the orders fill the task before the prices arrive', async () => {
+test('with a backlog, each order gets the price at its time, although the orders fill the task before the prices arrive', async () => {
   const { worker, send, all } = bench()
   const { flow, orders, prices, bills } = billing()
   const count = 200

@@ -303,7 +303,7 @@ test('time never goes back when old markers are repeated', () => {
   expect(due()).toBe(300)
 })
 
-test('a partition whose clock was briefly an hour ahead is waited for again once its clock is right, even after a hand-over', () => {
+test('later stages wait again for a partition whose clock was briefly an hour ahead, once its clock is right, even after a hand-over', () => {
   const { accept, due, close } = gate(['votes'])
   for (const partition of [0, 1]) accept('votes', partition, 2, minute(1))
   close(minute(1))
@@ -441,7 +441,7 @@ test('responses that arrive out of order do not produce a time twice', () => {
   expect(mark.ready([{ position: 5 }])).toBeUndefined()
 })
 
-test('a clock that was briefly ahead, by any amount, confirms no time that has not come yet', () => {
+test('a clock that was briefly ahead, by any amount, confirms no time in the future', () => {
   const mark = timeMark(100, 0, 1)
   mark.observe(0, 21_000, 5, 21_000)
   expect(mark.ready([{ position: 5 }])).toBe(21_000)

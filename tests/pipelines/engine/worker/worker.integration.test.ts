@@ -44,7 +44,7 @@ test('the test driver and the real broker give the same output for the same inpu
   expect(await bench.output()).toEqual(simulated)
 })
 
-test('under a backlog each order gets the price of its time, although the price list arrives in one response', async () => {
+test('with a backlog, each order gets the price at its time, although the price list arrives in one response', async () => {
   const { flow, orders, prices, bills } = billing(undefined, uniqueName('billing'))
   const transport = await connected(brokers)
   await transport.ensureTopics([orders, prices, bills].map(({ name }) => ({ name, partitions: 1 })))
@@ -115,7 +115,7 @@ test('a worker that was suspended until it was fenced commits nothing of its old
   expect(await bench.output()).toEqual(exactCounts(bench.expected))
 })
 
-test('the next owner aborts the transaction in which a worker died, so that nobody waits for its time-out', AT_FIRST_TRY, async () => {
+test('the next owner aborts the open transaction of a dead worker, so that nobody waits for its timeout', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   const dead = bench.spawn({ folder: join(bench.folder.path, 'dead'), kill: { step: 'produced', commit: 2 } })
   const heirLog: string[] = []
@@ -209,7 +209,7 @@ test('an undecodable record becomes a dead letter, processing continues, and npm
   )
 })
 
-test('new partitions of a source are processed, and those of a topic with state make the worker not ready', AT_FIRST_TRY, async () => {
+test('without state, new partitions of a source are processed; with state, they make the worker not ready', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   const admin = new Admin({ clientId: 'test', bootstrapBrokers: [brokers] })
   onTestFinished(() => admin.close())

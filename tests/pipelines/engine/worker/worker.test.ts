@@ -130,7 +130,7 @@ test('when two processes share an identity, the newer one continues and the olde
   expect(broker.groups.members('words')).toEqual([identity.memberId])
 })
 
-test('an older process that restarts its tasks for another reason does not take the place back', async () => {
+test('an older process that restarts its tasks for another reason does not replace the newer process', async () => {
   const { worker, send, all, broker } = bench()
   const identity = newIdentity()
   const older = await worker(wordCount(), { identity })

@@ -180,7 +180,7 @@ test('records that cannot be decoded go to the dead letters, and the others to t
   expect(sink.metrics).toMatchObject({ applied: 2, badRecords: 1 })
 })
 
-test('a record that Kafka does not take into the retry topic is not passed over', async () => {
+test('a failed record that Kafka does not accept into the retry topic is not skipped', async () => {
   const { append, run, until, pass, broker, control, committed, texts } = world()
   control.answer = (value, attempt) => (value === 'letter' && attempt === 1 ? FAILED : DELIVERED)
   broker.publishGate = Promise.reject(new TransportError('NOT_ENOUGH_REPLICAS', 'not enough replicas', { fatal: false }))
@@ -278,7 +278,7 @@ test('failed commits are retried without delivering a record again', async () =>
   expect(calls).toHaveLength(1)
 })
 
-test.each([1, 2, 3, 4, 5, 6, 7, 8])('no record is lost by faults and crashes (seed %i)', async (seed) => {
+test.each([1, 2, 3, 4, 5, 6, 7, 8])('faults and crashes lose no record (seed %i)', async (seed) => {
   const random = seededRandom(seed)
   const { append, run, until, pass, control, broker, calls, texts } = world({ partitions: 2, concurrency: 6, tickMs: 50 })
   const values = Array.from({ length: 60 }, (_, index) => `letter ${index}`)
