@@ -10,7 +10,7 @@ const run = promisify(execFile)
 const NODES = 3
 const CHANGES = 40
 const FORCE_TIMEOUT_MS = 30_000
-/** Poll interval of the nodes. */
+/** Interval at which the benchmark polls each API process. */
 const LOOK_EVERY_MS = 2
 const WATCHED = '/api/v1/watched'
 const RULE = '/api/v1/rate-limits/rules/watched'

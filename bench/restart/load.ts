@@ -23,7 +23,7 @@ export interface LoadFormat {
   readonly ordered: boolean
 }
 
-/** Maximum size of the values in a transaction that fills a topic. */
+/** Size of the values in bytes at which a transaction that fills a topic is committed. */
 const FLUSH_BYTES = 8 * 1_048_576
 const SEND_EVERY_MS = 10
 const READ_WAIT_MS = 20

@@ -42,7 +42,7 @@ export interface WorkerLine {
 
 const STATUS_EVERY_MS = 20
 const STDERR = 2
-/** Maximum memory of each worker's state. It is small, because all members of the group run on one machine. */
+/** Memory budget of each worker's state database. It is small, because all members of the group run on one machine. */
 const MEMORY_BUDGET_BYTES = 256 * 1_048_576
 
 const given = JSON.parse(process.argv[2]) as RestartWorker

@@ -5,7 +5,7 @@ import { faults, type Log, progress, type ShopInput, type ShopOutput, type Timin
 import { PARTITIONS, type Payment, shop, shopTopics } from './shop.ts'
 
 const topics = shopTopics('shop')
-/** Pause between two payments, long enough for the topology to close times. */
+/** Pause between two payments. It is long enough for the topology to close a time in between. */
 const BETWEEN_PAYMENTS_MS = 100
 
 /** Computes the shop's output for a small input with the test driver. */

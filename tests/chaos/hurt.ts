@@ -25,7 +25,7 @@ export async function restarted(killable: Killable, whileDown: () => Promise<unk
   await ('start' in killable ? killable.start() : killable.restart())
 }
 
-/** Suspends a server and, halfway through, makes another part fail as well. */
+/** Suspends a server and, in the middle of the suspension, makes another part fail as well. */
 export async function stoppedDuring(
   pid: number | undefined,
   hold: () => Promise<unknown>,

@@ -19,7 +19,7 @@ const SECOND_MS = 1_000
  */
 const IDS_PER_ROUND = 100_000_000_000_000_000n
 /**
- * Maximum delay of a kill. It equals the renewal interval of lists, so a kill can happen at any point between two
+ * Maximum delay before a kill. It equals the renewal interval of lists, so a kill can happen at any point between two
  * renewals.
  */
 const WITHIN_MS = 30 * SECOND_MS

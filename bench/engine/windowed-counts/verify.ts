@@ -9,7 +9,7 @@ const WINDOWS = 5
 const MINUTES_BEFORE = WINDOWS + 1
 
 /**
- * Checks that the last count of every (term, window) is its number of records, that no other window appears, and that
+ * Checks three things: the last count of every (term, window) is its number of records, no other window appears, and
  * counts never decrease.
  */
 export function checkCounts({ count, names, term, ts }: Terms): OutputCheck {

@@ -24,8 +24,8 @@ const OPPOSITES: Readonly<Record<ComparisonOperator, ComparisonOperator>> = {
 }
 
 /**
- * Returns a test that is true exactly if the condition has the value `wanted`. The test is false if a value that the
- * condition reads is missing.
+ * Returns a test that is true exactly if the condition has the value `wanted`. If the condition is neither true nor
+ * false, because a value that it depends on is missing, the test is false.
  */
 export function twoValued(node: Node, wanted = true): Test {
   switch (node.kind) {

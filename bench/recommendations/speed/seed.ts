@@ -14,7 +14,7 @@ const SEED = 51
 const PAST_MS = 20 * 24 * 3_600_000
 const EDITORIAL = 50
 
-/** Ids of users are positive. */
+/** Returns the id of a user. Ids must be positive, so they begin at 1. */
 export function userIdOf(user: number): bigint {
   return BigInt(user + 1)
 }

@@ -24,8 +24,8 @@ function wrongStatus(call: ScoreCall, { inflicted, calls }: Evidence): string[] 
 }
 
 /**
- * Checks that a repeated request gets the first answer, and that a different request with the same id gets a 409.
- * Another answer is right only if it is a block, or if Redis was down or had lost its data.
+ * Checks that a repeated request gets the first answer again, and that a different request with the same id gets a 409.
+ * Any other answer is right only if it is a block, or if Redis was down or had lost its data.
  */
 function repetitions(calls: readonly ScoreCall[], { inflicted }: Evidence): string[] {
   const good = calls.filter(({ status, body }) => status === 200 && body.reason !== 'blocklist_hit')

@@ -3,7 +3,7 @@ import type { Evidence } from './evidence.ts'
 import type { Beat } from './pulse.ts'
 import type { ScoreCall } from './requests.ts'
 
-/** How long an API may still answer late after a fault, because it must first answer the requests that were waiting. */
+/** How long after a fault an API may still answer late, because it must first answer the requests that were waiting. */
 const WORKED_OFF_MS = 500
 const P99 = 0.99
 /**

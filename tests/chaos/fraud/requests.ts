@@ -12,7 +12,7 @@ interface Call extends CameBack {
 /** A scoring request and its response. */
 export interface ScoreCall extends Call {
   readonly payment: PlannedPayment
-  /** The amount, which distinguishes the two bodies of a payment. */
+  /** Amount of the payment. The two bodies of a payment differ only in it. */
   readonly amount: number
 }
 
@@ -27,7 +27,7 @@ export interface FeedbackCall extends Call {
   readonly reporter: string
 }
 
-/** A request that changes the rule, including its name. */
+/** A request that changes the rule, and the name that the change gives to the rule. */
 export interface RuleCall extends Call {
   readonly name: string
 }

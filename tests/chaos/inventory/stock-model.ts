@@ -18,7 +18,7 @@ interface ModelRow {
   available: number
   reserved: number
   version: number
-  /** Number of units that were received, and number that left permanently. */
+  /** Number of units that were received so far, and number that left permanently. */
   received: number
   sold: number
 }

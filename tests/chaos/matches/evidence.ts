@@ -25,7 +25,7 @@ export interface Logs {
   readonly matchEvents: readonly Logged<MatchEvent>[]
   readonly matchNotifications: readonly Logged<MatchNotification>[]
   readonly matchDeletions: readonly Logged<MatchDeletion>[]
-  /** Records of each partition. */
+  /** The records by partition. Their offsets are compared with those in `ViewSample`. */
   readonly matchSeen: readonly (readonly Logged<MatchSeen>[])[]
   readonly scored: readonly Logged<DesirabilitySwipe>[]
 }

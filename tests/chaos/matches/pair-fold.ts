@@ -12,7 +12,7 @@ export interface DecidedPairCommand {
 interface Side {
   readonly newest: PairSwipe | undefined
   readonly blocks: boolean
-  /** Time of the decision about the block. */
+  /** Time at which the block was decided. */
   readonly blockedAt: number
 }
 
@@ -43,8 +43,8 @@ const STRANGERS: PairState = { a: NOTHING, b: NOTHING, countsFrom: 0, matchedAt:
 
 /**
  * Computes offline all final states to which the swipes, commands and deletions of a pair can lead. Only the order
- * within each of the three topics is known, so the function tries every interleaving. An interleaving is possible if
- * the commands get their recorded answers. The function shares no code with the pipeline.
+ * within each of the three topics is known, so the function tries every interleaving. It rejects those in which a
+ * command would not get its recorded answer. The function shares no code with the pipeline.
  */
 export function foldPair(
   swipes: readonly PairSwipe[],

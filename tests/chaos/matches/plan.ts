@@ -34,7 +34,7 @@ export type EpisodeKind =
   /** A match that an external detector reports as well. */
   | 'reported'
 
-/** A sequence of actions of two users. Each pair has one episode. */
+/** A sequence of actions of two users. Each pair of users has one episode. */
 export interface Episode {
   readonly kind: EpisodeKind
   /** Time after the start of the round. */

@@ -81,7 +81,7 @@ export interface Plan {
   readonly items: number
   readonly calls: readonly PlannedCall[]
   readonly products: readonly PlannedProduct[]
-  /** Time at which each category is written; 0 means before everything else. */
+  /** Time at which each category is written, in ms after the start of the round; 0 means before everything else. */
   readonly categories: readonly number[]
   readonly faults: readonly RecommendationFault[]
 }

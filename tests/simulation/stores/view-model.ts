@@ -7,7 +7,7 @@ import { StoreServer } from './store-server.ts'
 /** The positions of one partition of a view. */
 interface Positions {
   readonly topics: Map<string, ViewPosition>
-  /** Set when a clearing has begun. */
+  /** The mark of the clearing that has begun; undefined if no clearing is under way. */
   clearing: string | undefined
 }
 
