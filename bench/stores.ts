@@ -81,7 +81,7 @@ function openStore(backend: StateBackend, cacheBytes: number): KeyedStore<string
   return store
 }
 
-/** Commits after every batch. */
+/** Measures the steps of a store: prefetch, change, flush and write. Commits after every batch of keys. */
 function benchStore(backend: StateBackend, name: string, cacheBytes: number): void {
   const store = openStore(backend, cacheBytes)
   const session = backend.session('bench')

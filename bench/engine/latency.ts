@@ -13,7 +13,7 @@ export interface LatencyFigures {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly maxMs: number
-  /** CPU seconds per second. */
+  /** Mean number of cores that the contender keeps busy. */
   readonly cores: number
   readonly brokerCores: number
   readonly otherCpuSeconds: number

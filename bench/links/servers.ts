@@ -4,10 +4,10 @@ import { liftSeededLimits } from '../harness/lift-limits.ts'
 import { startApiProcess, startWorkerProcess, untilReady } from '../harness/node-process.ts'
 import { startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 
-/** An instance of the API. */
+/** A running API process. */
 export interface LinksApi {
   readonly url: string
-  /** Base URL of its metrics. */
+  /** Base URL of the process's metrics. */
   readonly operationsUrl: string
   readonly shortUrl: string
   readonly pid: number

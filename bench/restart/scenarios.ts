@@ -8,7 +8,7 @@ import { fill, latestFormat, type TimedStream, timedStream } from './load.ts'
 import type { WorkerLine } from './worker-process.ts'
 import { DEADLINE_MS, startWorker, type WorkerProcess } from './workers.ts'
 
-/** The environment of all scenarios. */
+/** The broker and the folder that all scenarios use. */
 export interface Place {
   readonly brokers: string
   readonly folder: string

@@ -30,9 +30,9 @@ export interface WorkerLine {
   readonly partitions: readonly number[]
   /** True while the worker copies state before it takes over partitions. */
   readonly warmingUp: boolean
-  /** Number of standby copies on this worker. */
+  /** Number of standbys on this worker. */
   readonly standbys: number
-  /** Number of standby copies that have caught up. */
+  /** Number of standbys on this worker that have caught up. */
   readonly completeStandbys: number
   /** Number of changelog records restored so far. */
   readonly restored: number

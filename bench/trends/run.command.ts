@@ -2,8 +2,8 @@ import { command } from '../../scripts/command-line/command.ts'
 import { choice, integer, integers, number, text } from '../../scripts/command-line/option.ts'
 
 /**
- * Maximum number of minutes. Within this maximum, all tweets are in one window despite the delays in the stream, so
- * that a plain count is enough to apply the limit per user.
+ * Maximum age of the first tweet in minutes. Up to this age, all tweets are in one window despite the delays in the
+ * stream, so a plain count is enough to apply the limit per user.
  */
 const MAX_BACKLOG_MINUTES = 45
 

@@ -30,7 +30,7 @@ const MS_PER_SECOND = 1_000
 const MILLION = 1e6
 const BYTES_PER_MIB = 1_048_576
 const OWN_TOPICS = /^trends?-/
-/** Minimum number of records per tweet. Topics below it are not reported. */
+/** Minimum number of records per tweet. Topics with fewer records are not reported. */
 const LEAST_SHOWN = 0.001
 const COUNTED = `
 SELECT sum(v) FROM (

@@ -122,8 +122,8 @@ test('accepts a time with too few payments, or one that is ahead and holds back 
 })
 
 /**
- * Checks the closed times of three payments to one merchant. The other partitions have no payments. The current time is
- * 1,000.
+ * Returns functions that judge the closed times of a merchant's partition, which has three payments. The other
+ * partitions have no payments. The current time is 1,000.
  */
 function closings(timing: Partial<Timing> = {}) {
   const { input, output } = run()

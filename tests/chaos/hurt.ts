@@ -15,7 +15,7 @@ export async function stopped(pid: number | undefined, whileStopped: () => Promi
   }
 }
 
-/** A server or a worker. */
+/** A server or a worker that can be killed and started again. */
 type Killable = { kill(): Promise<unknown> } & ({ start(): Promise<unknown> } | { restart(): Promise<unknown> })
 
 /** Kills a process with SIGKILL, and starts it again after `whileDown`. */

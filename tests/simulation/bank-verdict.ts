@@ -8,7 +8,7 @@ const HOUR_MS = 3_600_000
 export interface Order {
   readonly kind: 'pay-in' | 'pay-out' | 'hold' | typeof BROKEN
   readonly amount: number
-  /** Duration of a hold. */
+  /** Duration of the hold that the order requests. */
   readonly ms: number
 }
 
@@ -48,7 +48,7 @@ export interface BankLogs {
   readonly commands: ByPartition<Command<Order>>
   readonly decisions: ByPartition<Decision<Account>>
   readonly judgedByAppend: boolean
-  /** Number of dead letters. */
+  /** Number of orders that have become dead letters. */
   readonly letters: number
 }
 

@@ -98,7 +98,7 @@ const CAUSES: Readonly<Record<FaultKind, (target: Target) => void>> = {
     clusterFaults.trouble(broker, 'hung', troubleMs(chance, lengthMs), chance.between(...BROKER_SESSION_MS))
   },
   isolate({ broker, clusterFaults, chance }) {
-    // Clients hardly notice a broker that is isolated for a short time, so isolation always lasts long.
+    // Clients hardly notice a short isolation of a broker, so isolations always last long.
     clusterFaults.trouble(broker, 'isolated', troubleMs(chance, chance.between(...LONG_MS)), chance.between(...BROKER_SESSION_MS))
   },
   outdate({ broker, clusterFaults, chance }) {

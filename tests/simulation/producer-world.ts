@@ -20,7 +20,7 @@ export interface ProducerWorld {
   readonly network: Network
   /** Returns the simulated time, ms. */
   now(): number
-  /** Opens another client. */
+  /** Opens another client in a separate process. */
   open(name: string): Transport
   /** Runs the steps of an initialised producer. @throws the error of a step */
   run(steps: Steps): Promise<void>

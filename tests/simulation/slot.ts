@@ -57,7 +57,7 @@ export interface Slot {
   start(): void
   /** Kills the process. Another process starts later. */
   kill(): void
-  /** Deletes the state folder of a process that does not run. */
+  /** Deletes the slot's state folder. No process may be running. */
   loseState(): void
   /** Makes the next writes of the state fail. */
   failWrites(count: number): void

@@ -10,7 +10,7 @@ export interface InputRecord {
   readonly partition: number
   readonly key: string
   readonly value: string | Buffer
-  /** Epoch ms. */
+  /** Timestamp of the record, epoch ms. */
   readonly timestamp: number
 }
 

@@ -8,7 +8,7 @@ export interface Swipes {
   readonly swiper: Int32Array
   readonly swipee: Int32Array
   readonly right: Uint8Array
-  /** Epoch ms. */
+  /** Time of each swipe, epoch ms. */
   readonly ts: Float64Array
 }
 

@@ -44,7 +44,7 @@ const SPREADS: readonly Spread[] = ['spread', 'hot IP', 'hot merchant']
 interface Measured extends LoadResult {
   /** CPU seconds per second, by process. */
   readonly cpu: Readonly<Record<string, number>>
-  /** Load of the machine before the round. */
+  /** Load average of the machine before the round. */
   readonly load: number
 }
 

@@ -56,7 +56,7 @@ export async function measureMemory({ system, say }: PartInput): Promise<void> {
 
 interface DiskBytes {
   readonly topics: ReadonlyMap<string, number>
-  /** State of the workers. */
+  /** Size of the workers' state folders in bytes. */
   readonly state: number
 }
 

@@ -8,7 +8,7 @@ export interface CartFold {
   readonly faults: readonly string[]
   /** The final status of each cart that was opened. */
   readonly statuses: ReadonlyMap<string, Cart['status']>
-  /** Carts that expired. */
+  /** The expiries of carts that no command ended. */
   readonly expiries: readonly Expiry[]
 }
 

@@ -12,7 +12,7 @@ import { type ModelAnswer, type ModelMovement, type StockModel, stockModel } fro
 export interface Expiry {
   readonly reservationId: string
   readonly isPart: boolean
-  /** Epoch ms. */
+  /** Time at which the reservation or cart ended, and (`at`) at which the service expired it, epoch ms. */
   readonly endsAt: number
   readonly at: number
 }

@@ -33,7 +33,7 @@ export interface Logs {
 /** What a user sees after the system has recovered. */
 export interface Lists {
   readonly matches: readonly { readonly match_id: string; readonly conversation_id: string; readonly user_id: string }[]
-  /** Ids of users. */
+  /** Ids of the users whose likes this user sees. `blocks` and `feed` contain ids of users as well. */
   readonly likes: readonly string[]
   readonly blocks: readonly string[]
   readonly feed: readonly string[]
@@ -46,7 +46,7 @@ export interface TableRows {
 
 /** A push notification that reached the webhook. */
 export interface Delivered {
-  /** The Idempotency-Key. */
+  /** Idempotency-Key of the request to the webhook. */
   readonly key: string
   readonly isGenuine: boolean
 }

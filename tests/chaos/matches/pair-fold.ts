@@ -4,7 +4,7 @@ import { isLike, isNewer } from './swipe-fold.ts'
 /** A command about two users, with the pipeline's answer. */
 export interface DecidedPairCommand {
   readonly command: PairCommand
-  /** Epoch ms. */
+  /** Time of the decision, epoch ms. */
   readonly decidedAt: number
   readonly outcome: string
 }
@@ -19,7 +19,7 @@ interface Side {
 /** The deletion of one user's profile. */
 export interface PairDeletion {
   readonly side: 'a' | 'b'
-  /** Epoch ms. */
+  /** Time of the deletion, epoch ms. */
   readonly deletedAt: number
 }
 

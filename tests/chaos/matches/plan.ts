@@ -39,7 +39,7 @@ export interface Episode {
   readonly kind: EpisodeKind
   /** Time after the start of the round. */
   readonly atMs: number
-  /** Indexes of the users. */
+  /** Indexes of the two users in the round. */
   readonly one: number
   readonly other: number
   /** The APIs of successive requests. */

@@ -31,7 +31,7 @@ function seen(all: readonly Call[], { logs }: Evidence): string[] {
 
 /**
  * Checks that no first page is empty, because there are always items that the user has not seen. A later page may be
- * empty, if all of its items were watched or hidden in the meantime.
+ * empty if all of its items were watched or hidden in the meantime.
  */
 function empty(all: readonly Call[]): string[] {
   return all

@@ -29,7 +29,7 @@ export interface Batch {
   readonly producerEpoch: number
   readonly baseSequence: number
   readonly transactional: boolean
-  /** Undefined for data. */
+  /** Kind of the marker; undefined for a batch of data records. */
   readonly marker: 'commit' | 'abort' | undefined
 }
 

@@ -23,10 +23,10 @@ export interface Heartbeat {
   readonly memberId: string
   readonly epoch: number
   readonly clientId: string
-  /** Null when unchanged. */
+  /** Rack of the member; null when unchanged. */
   readonly rackId: string | null
   readonly rebalanceTimeoutMs: number
-  /** Null when unchanged. */
+  /** Topics to which the member subscribes; null when unchanged. */
   readonly topics: readonly string[] | null
   /** Keys of the partitions that the member owns; null when unchanged. */
   readonly owned: ReadonlySet<string> | null

@@ -71,7 +71,7 @@ export class PartitionLog implements ReadableLog {
   leaderEpoch = 0
   /** All in-sync replicas have the records below this offset, so a new leader has them, too. */
   highWatermark = 0
-  /** Where the log begins. */
+  /** First offset of the log. Retention advances it. */
   start = 0
   /** The batches that remain after compaction and retention, in offset order. */
   readonly #batches: Batch[] = []

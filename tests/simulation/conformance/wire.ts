@@ -119,7 +119,9 @@ export class Wire {
     })
   }
 
-  /** Creates the internal topics. */
+  /**
+   * Asks for the coordinator of a key. The first such request makes the broker create the coordinator's internal topic.
+   */
   async #find(kind: 'group' | 'transaction', key: string): Promise<void> {
     await this.#started(async () => {
       const { coordinators } = await ask(this.#connection, findCoordinatorV4.api, kind === 'group' ? 0 : 1, [key])

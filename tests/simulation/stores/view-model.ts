@@ -11,12 +11,12 @@ interface Positions {
   clearing: string | undefined
 }
 
-/** Views in a model of Redis. */
+/** A model of Redis that contains views. */
 export interface ViewModel {
   readonly server: StoreServer
   /** Returns the interface of the store for one process. */
   storeOf(client: Actor): ViewStore
-  /** Returns the string at a key. */
+  /** Returns the string that is stored under a key. */
   get(key: string): string | undefined
   readonly size: number
   /** Deletes all data. */
