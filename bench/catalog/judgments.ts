@@ -4,7 +4,7 @@ import { dataSet } from '../../scripts/data-sets.ts'
 
 export interface JudgedQuery {
   readonly text: string
-  /** Gain of each judged product: its judged relevance to the query, from 0 to 2. */
+  /** Gain of each judged product, from 0 to 2. It is derived from the judged relevance to the query. */
   readonly gains: ReadonlyMap<string, number>
 }
 

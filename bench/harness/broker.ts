@@ -7,7 +7,7 @@ import { startServers } from './servers.ts'
 
 const STDERR = 2
 
-/** A broker with a connection to it. */
+/** A broker, and a transport that is connected to it. */
 export interface BenchBroker {
   readonly brokers: string
   /** Process id of the broker; undefined for an external broker. */

@@ -49,8 +49,8 @@ FROM ended WHERE stock.variant_id = ended.variant_id;`
 
 export interface Postgres {
   /**
-   * Returns the durations of all operations in ms, in ascending order. Durations are measured from the time at which
-   * the operation was due.
+   * Returns the durations of all operations in ms, in ascending order. Durations are measured from when the operation
+   * was due.
    */
   measure(options: { variants: number; perSecond: number; seconds: number; quantity: number }): number[]
   stop(): Promise<void>

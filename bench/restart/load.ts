@@ -2,7 +2,7 @@ import { partitionKey, type Transport, type WorkerProducer } from '../../kafka/t
 import { TIMED } from './topology.ts'
 import { SEQUENCE_AT, VALUE_BYTES } from './value-size.ts'
 
-/** An input record. */
+/** An encoded input record. */
 interface InputRecord {
   readonly key: Buffer
   readonly value: Buffer
@@ -55,7 +55,7 @@ export interface Load {
   readonly format: LoadFormat
 }
 
-/** Writes every key once, with the same number of keys in each partition. */
+/** Writes every key `rounds` times, with the same number of keys in each partition. */
 export async function fill(
   transport: Transport,
   topic: string,

@@ -17,7 +17,7 @@ const BASELINE_MS = 4_000
  * being filled.
  */
 const COPYING_MS = 10_000
-/** Maximum latency at which partitions count as flowing. */
+/** The partitions count as flowing while no record has been in flight for longer than this. */
 const FLOWING_MS = 1_000
 /**
  * How long all partitions must have been flowing. A shorter time is not enough, because a fault affects latencies only
@@ -34,10 +34,7 @@ const STOOD_MS = 1_000
 export interface SideBySide {
   /** Longest latency of a record without a fault, in ms. */
   readonly before: number
-  /**
-   * Longest latency of a record in ms, from when processes were stopped and started until all partitions were flowing
-   * again.
-   */
+  /** Longest latency of a record, in ms. It covers the time from the fault until all partitions were flowing again. */
   readonly longest: number
   /** How many of the four input partitions had at least one record with a latency of more than a second. */
   readonly stood: number
@@ -110,8 +107,8 @@ export const MISHAPS: Readonly<Record<'kill' | 'rolling' | 'failover' | 'add' | 
 }
 
 /**
- * Runs job J2 with exactly-once processing in three processes of a contender, under a steady stream. Verifies that
- * every payment is output exactly once.
+ * Runs job J2 with exactly-once processing in several processes of a contender, under a steady stream, and causes a
+ * fault or a membership change. Verifies that every payment is output exactly once.
  */
 export async function sideBySide(place: Place, contender: Contender, keys: number, rate: number, mishap: Mishap): Promise<SideBySide> {
   const { brokers, folder, transport } = place

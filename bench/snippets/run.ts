@@ -20,7 +20,7 @@ import declaration from './run.command.ts'
  * of view counts, and the memory growth of the API under many concurrent contents of the maximum size.
  */
 const SEED = 7
-/** 5 million creations and 50 million reads per day. */
+/** Average rates for 5 million creations and 50 million reads per day. */
 const CREATIONS_PER_SECOND = 58
 const READS_PER_SECOND = 580
 const FIRST_SNIPPETS = 300

@@ -49,7 +49,7 @@ export interface ThroughputFigures {
   readonly inputPerSecond: number
   readonly cpu: number
   readonly brokerCpu: number
-  /** CPU of Redis and ClickHouse together while the backlog was processed. */
+  /** CPU time of Redis and ClickHouse together while the backlog was processed. */
   readonly storesCpu: number
   /** Largest peak RSS of any worker. */
   readonly peakRssMib: number
@@ -71,7 +71,7 @@ export interface ThroughputFigures {
 
 /**
  * Starts workers and waits until each worker has its share of the tasks.
- * @param termPartitions number of partitions of the terms
+ * @param termPartitions number of partitions of the topics that are keyed by term
  */
 export async function startWorkers(
   servers: BenchServers,

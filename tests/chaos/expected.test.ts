@@ -107,7 +107,7 @@ test('detects a partition that has stopped closing times, and waits for it', () 
   expect(done([100, 0], [200, 3])).toBe(true)
 })
 
-test('accepts a time with too few payments, or one that is ahead and holds back others, only while a clock is wrong', () => {
+test('only while a clock is wrong, accepts a closed time with too few payments, or a time in the future that delays later ones', () => {
   const inLogBy = new Map([['1', 50]])
   const { merchant, judged, done } = closings({ inLogBy, doubtful: [[100, 200]] })
   expect(judged([100, 0], [200, 0], [300, 3])).toEqual([])

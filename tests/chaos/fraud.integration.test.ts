@@ -8,7 +8,7 @@ import { playShortRound, SETUP_TIMEOUT_MS, say } from './rounds.ts'
 /** Time limit of the round. The round normally takes 30 s, and each wait within it has its own limit. */
 const ROUND_TIMEOUT_MS = 420_000
 const SEED = 1
-/** Payments per second. Two cores can handle no more while all other tests run. */
+/** Number of payments per second. Two cores can handle no more while all other tests run. */
 const RATE = 30
 /**
  * Limits for response times. Other tests keep the machine busy, so the time of a trivial request is subtracted from

@@ -38,7 +38,10 @@ afterAll(async () => {
   await (trial?.finish() ?? system?.finish())
 })
 
-/** Returns the recorded tweets, repeated endlessly with new ids, or the demo's tweets if there is no recording. */
+/**
+ * Returns a function that returns the next tweet: of the recording, repeated endlessly with new ids, or of the demo if
+ * there is no recording.
+ */
 async function tweetsFromNow(): Promise<() => LiveEvent> {
   const file = publicData('tweets')
   const makeTweet = tweetMaker()

@@ -39,7 +39,8 @@ export type Fault =
   /** Makes one of three brokers the leader of all partitions. */
   | { readonly kind: 'lead'; readonly node: Node }
   /**
-   * Kills a broker that is not the controller with SIGKILL. While it is down, the other brokers lead its partitions.
+   * Kills a broker with SIGKILL, but never the controller. While the broker is down, the other brokers lead its
+   * partitions.
    */
   | { readonly kind: 'replica-kill'; readonly node: 2 | 3; readonly downMs: number }
   /** An additional worker joins the group and leaves it again. */

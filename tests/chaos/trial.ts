@@ -33,7 +33,7 @@ export interface TrialOptions {
   readonly payments?: number
   /** Duration of the input. Default: one second longer than the period in which faults begin. */
   readonly inputMs?: number
-  /** Gives every payment a receipt. */
+  /** If true, every payment gets a receipt. */
   readonly everyReceipt?: boolean
   /** Called with the workers when all of them are ready, for example to measure them. */
   readonly watch?: (workers: readonly WorkerSlot[]) => void
@@ -66,8 +66,8 @@ const INPUT_MS = FAULTS_WITHIN_MS + 1_000
 const TRANSACTION_TIMEOUT_MS = 3_000
 const READY_WITHIN_MS = 90_000
 /**
- * Time limit for the output after the last fault. It is long enough for sessions and transactions to time out and for
- * restores, on a busy machine.
+ * Time limit for the output after the last fault. Even on a busy machine, it is long enough for sessions and
+ * transactions to time out and for state to be restored.
  */
 const OUTPUT_WITHIN_MS = 150_000
 const LOOK_EVERY_MS = 300

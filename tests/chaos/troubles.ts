@@ -1,4 +1,4 @@
-/** A period in which a fault affected a part. Epoch ms. */
+/** A period in which a fault affected a part. Times are epoch ms. */
 export interface Trouble {
   readonly from: number
   readonly to: number

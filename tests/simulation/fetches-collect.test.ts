@@ -41,7 +41,7 @@ test('records collect at the broker for as long as the reader wants', async () =
   expect(await fetchesOf(() => LONG_MS)).toBeLessThanOrEqual(4)
 })
 
-test('after each response, the reader can decide that records no longer collect at the broker', async () => {
+test('after each response, the reader can choose to fetch without letting records collect at the broker', async () => {
   const withoutCollecting = await fetchesOf(0)
   let responses = 0
   expect(await fetchesOf(() => (responses++ === 0 ? 1 : 0))).toBeGreaterThan(withoutCollecting / 2)

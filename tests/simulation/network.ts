@@ -88,7 +88,7 @@ interface Ends {
   arrival(client: Actor, endpoint: Endpoint, after: number): number
 }
 
-/** The part of the protocol package's Connection that the client uses. */
+/** Implements the parts of the protocol package's `Connection` that the client uses. */
 class SimulatedConnection {
   readonly client: Actor
   endpoint: Endpoint | undefined

@@ -62,13 +62,13 @@ export interface Plan {
 }
 
 const TROUBLE_MS = [500, 4_000] as const
-/** Trends publish a list every 30 s. */
+/** `TROUBLE_MS` of trends. It is longer because they publish a list only every 30 s. */
 const TRENDS_TROUBLE_MS = [20_000, 90_000] as const
 const COMMIT_INTERVAL_MS = [5, 120] as const
 const MOST_RECORDS = 30
 /** Share of worlds whose cache of decoded objects is tiny. */
 const SHARE_SMALL_CACHE = 0.4
-/** Maximum size of a tiny cache. */
+/** Maximum size of a tiny cache, in bytes. */
 const MOST_CACHE_BYTES = 1_000
 /** Share of worlds whose workers keep their place in the group when they stop. */
 const SHARE_KEEP_PLACE = 0.3

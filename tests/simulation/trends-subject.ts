@@ -24,7 +24,7 @@ interface Sent {
   readonly createdAt: number
 }
 
-/** The pipeline of trends, with tweets of distinct users from a few places. */
+/** The trends pipeline, with tweets by distinct users in a few places. */
 export function trendsSubject({ partitions }: { readonly partitions: number }): Subject {
   const sent: Sent[] = []
   let serdes: Serdes | undefined
@@ -57,8 +57,8 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
   }
 
   /**
-   * In production, a list may lack up to a quarter of the partitions. Worlds have at most three partitions, so here no
-   * partition may be missing.
+   * Returns the faults of a list. In production, a list may lack up to a quarter of the partitions. Worlds have at most
+   * three partitions, so here no partition may be missing.
    */
   function listFaults({ woeid, window_end, entries, missing_partitions }: TrendOutput, times: InputTimes): string[] {
     if (missing_partitions > 0) return [`region ${woeid} has a list at ${window_end} without ${missing_partitions} partitions`]

@@ -1,4 +1,4 @@
-/** Number of top results that count towards the gain. */
+/** Number of top results that count towards the NDCG. */
 export const DEPTH = 10
 
 /**

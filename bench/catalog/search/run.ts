@@ -93,7 +93,7 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
     return index.search({ query, size: 24, track_total_hits: true, aggs })
   }
 
-  /** Delays from the beginning of a change until a search finds it. */
+  /** Delays in ms, from the beginning of a change until a search finds it. */
   const delays: number[] = []
 
   /** Changes products while `searches` are running. */

@@ -5,7 +5,7 @@ import { FIRST_MS, type Terms } from './terms.ts'
 const MINUTE_MS = 60_000
 /** Number of windows to which a record belongs. */
 const WINDOWS = 5
-/** Maximum number of minutes from the start of the first window to the first timestamp. */
+/** The first window begins at most this many minutes before FIRST_MS. One of these minutes allows for jitter. */
 const MINUTES_BEFORE = WINDOWS + 1
 
 /**

@@ -19,7 +19,7 @@ export function userIdOf(user: number): bigint {
   return BigInt(user + 1)
 }
 
-/** Writes all items, and an editors' list. */
+/** Writes all items, and an editorial list. */
 export async function seedItems(target: SeedTarget, world: World): Promise<void> {
   const now = Date.now()
   await sendAll(target, items, numbersBelow(world.items), (row) => [itemIdOf(row), itemOf(world, row, now), now])

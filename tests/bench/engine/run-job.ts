@@ -11,7 +11,7 @@ const CRASH_ONE_IN = 3
 /**
  * Runs a job on the test driver. `choices` decides after which records the job commits, and which commits crash, either
  * before or after the end of the transaction.
- * @returns 'ok', or the verifier's first complaint
+ * @returns 'ok', or the verifier's first fault
  */
 export function runJob(declare: (options: JobTopology) => Topology, input: JobInput, choices: Iterator<number>): string {
   const choose = (below: number) => choices.next().value % below

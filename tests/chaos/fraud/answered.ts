@@ -4,7 +4,10 @@ import type { Trouble } from '../troubles.ts'
 import type { Evidence } from './evidence.ts'
 import type { ScoreCall } from './requests.ts'
 
-/** Checks that every call to a live API got an answer, and that calls with the same id got the same answer. */
+/**
+ * Checks that every call to a live API got a correct status, that calls with the same id got consistent answers, and
+ * that the answers are in the log.
+ */
 export function answered(evidence: Evidence): string[] {
   const { scores } = evidence.calls
   return [

@@ -5,8 +5,8 @@ import { APIS, type Plan, type PlannedBlock, type PlannedFeedback, type PlannedP
 import { type Calls, OTHER_AMOUNT, RULE_ID, scoreBody, wasAnswered } from './requests.ts'
 
 /**
- * How often a caller repeats a request that got no answer. All repetitions together outlast a fault, which takes a few
- * seconds.
+ * Maximum number of attempts for a request that gets no answer. All attempts together outlast a fault, which takes a
+ * few seconds.
  */
 const SCORE_ATTEMPTS = 40
 const AGAIN_AFTER_MS = 250

@@ -48,7 +48,7 @@ export type PaymentKind =
 
 export interface PlannedPayment {
   readonly kind: PaymentKind
-  /** Time after the start of the round. */
+  /** Time after the start of the round, ms. */
   readonly atMs: number
   /** Time from the first to the second request, for kinds with a later second request. */
   readonly againMs: number
@@ -104,7 +104,7 @@ export interface Plan {
 }
 
 export interface PlanOptions {
-  /** Payments per second. */
+  /** Number of payments per second. */
   readonly rate: number
   /** The faults of a round. Each occurs once, in an order that depends on the seed. */
   readonly faults: readonly FraudFaultKind[]

@@ -12,7 +12,7 @@ import { integer, pick, type Random } from '../../../tools/random/random.ts'
 import type { Logged, StockLog } from './log.ts'
 import type { Outage } from './verdict.ts'
 
-/** Simulated duration of a step. */
+/** Simulated duration of a step, ms. */
 export const STEP_MS = 100
 const COMMIT_STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
 const ANSWER_TIMEOUT_MS = 5_000

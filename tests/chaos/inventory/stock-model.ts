@@ -254,7 +254,7 @@ export function stockModel(): StockModel {
           ...(row.available < 0 ? [`${where}: ${row.available} available`] : []),
           ...(row.reserved !== open ? [`${where}: ${row.reserved} reserved, but ${open} in open reservations`] : []),
           ...(row.available + row.reserved + row.sold !== row.received
-            ? [`${where}: ${row.received} came in, which is not what is there`]
+            ? [`${where}: available, reserved and sold units do not add up to the ${row.received} received units`]
             : []),
         ]
       })

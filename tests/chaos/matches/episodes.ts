@@ -12,7 +12,7 @@ const LOOK_EVERY_MS = 150
  * 60 per minute.
  */
 const LOOKS_PER_FEED = 5
-/** How often a request is repeated if it was refused because of a fault. */
+/** Maximum number of attempts for a request that fails because of a fault. */
 const ATTEMPTS = 4
 const AGAIN_AFTER_MS = 500
 const MATCHED_WITHIN_MS = 6_000

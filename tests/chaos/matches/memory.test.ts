@@ -57,7 +57,7 @@ const NOTED_LATE = 6
 
 const partitionsOf = ({ partitions, productionPartitions }: AnyTopic) => PARTITIONS.get(productionPartitions) ?? partitions
 
-/** All topologies of the match feed on the broker in memory, with several partitions and two workers each. */
+/** Starts all topologies of the match feed on the in-memory broker, with several partitions and two workers each. */
 async function world() {
   const broker = memoryBroker()
   const registry = memoryRegistry()
@@ -91,7 +91,7 @@ async function world() {
     broker.append(topic.name, partitionFor(keyBytes, partitionsOf(topic)), record)
   }
 
-  /** The records by partition. */
+  /** Returns the records of a topic by partition. */
   function read<V>(topic: Topic<string, V>): Logged<V>[][] {
     const logs = Array.from({ length: partitionsOf(topic) }, (): Logged<V>[] => [])
     for (const { key, value, partition, timestamp } of broker.records(topic.name)) {

@@ -28,7 +28,7 @@ export interface PairState {
   /** The user with the smaller id. */
   readonly a: Side
   readonly b: Side
-  /** Time before which swipes do not count. */
+  /** Swipes from before this time do not count. */
   readonly countsFrom: number
   readonly matchedAt: number | undefined
   readonly hasEnded: boolean

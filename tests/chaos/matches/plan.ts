@@ -37,7 +37,7 @@ export type EpisodeKind =
 /** A sequence of actions of two users. Each pair of users has one episode. */
 export interface Episode {
   readonly kind: EpisodeKind
-  /** Time after the start of the round. */
+  /** Time after the start of the round, ms. */
   readonly atMs: number
   /** Indexes of the two users in the round. */
   readonly one: number
@@ -56,7 +56,7 @@ export type Deed = 'likes' | 'liked' | 'mutual' | 'blocks' | 'blocked'
 
 /** A user who deletes the profile during the round. This user has no episode. */
 export interface Departure {
-  /** Time after the start of the round. */
+  /** Time after the start of the round, ms. */
   readonly atMs: number
   /** Index of the user. The users of the episodes have the lower indexes. */
   readonly user: number

@@ -4,7 +4,7 @@ import type { Call, CallKind } from './evidence.ts'
 import { APIS, type Plan, type PlannedAction, type PlannedCall, type PlannedEvent } from './plan.ts'
 
 /**
- * How often a caller repeats an event until it is accepted. All repetitions together outlast a fault, which takes a few
+ * Maximum number of attempts until an event is accepted. All attempts together outlast a fault, which takes a few
  * seconds.
  */
 const ATTEMPTS = 60

@@ -1,7 +1,7 @@
 import type { Actor, Scheduler } from '../scheduler.ts'
 import { Refused } from './errors.ts'
 
-/** How long the coordinator takes to write the markers of a transaction, ms. */
+/** Range of the times that the coordinator takes to write the markers of a transaction, ms. */
 const MARKER_MS = [0.5, 12] as const
 /** Interval at which the coordinator looks for transactions that have timed out, ms. */
 const TIMEOUT_CHECK_MS = 1_000
