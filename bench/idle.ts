@@ -27,7 +27,7 @@ interface Use {
   readonly cpuSeconds: number
 }
 
-/** Returns the `npm start` process and all of its descendants. */
+/** Returns the pids of the `npm start` process and of all its descendants. */
 function processesOf(root: number): number[] {
   const parents = new Map<number, number>()
   for (const entry of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {

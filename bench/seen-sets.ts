@@ -13,7 +13,7 @@ const CACHE_BYTES = 8 * 1024 * 1024
 /** The cost of adding an item to a set of this size. */
 export interface SeenSetCost {
   readonly items: number
-  /** CPU time. */
+  /** CPU time of adding an item, in µs. */
   readonly addMicroseconds: number
   /** Bytes of keys and values that one added item writes to the changelog. */
   readonly writtenBytes: number

@@ -20,7 +20,7 @@ const PAYMENTS = 14
 /** Memory of a cached card in bytes, as the cache estimates it. */
 const CARD_BYTES = 360
 
-/** A card of about 150 bytes, which is as large as the state of a card in job J2. */
+/** A card of about 150 bytes, as large as the state of a card in job J2. */
 interface Card {
   last: number
   times: number[]
@@ -81,7 +81,7 @@ function openStore(backend: StateBackend, cacheBytes: number): KeyedStore<string
   return store
 }
 
-/** Commits after every batch. */
+/** Measures the steps of a store: prefetch, change, flush and write. Commits after every batch of keys. */
 function benchStore(backend: StateBackend, name: string, cacheBytes: number): void {
   const store = openStore(backend, cacheBytes)
   const session = backend.session('bench')

@@ -4,7 +4,7 @@ import { dataSet } from '../../scripts/data-sets.ts'
 
 export interface JudgedQuery {
   readonly text: string
-  /** Gain of each product, from 0 to 2. Products without a judgment are absent. */
+  /** Gain of each judged product, from 0 to 2. It is derived from the judged relevance to the query. */
   readonly gains: ReadonlyMap<string, number>
 }
 

@@ -9,12 +9,9 @@ import { weightedPick, zipfWeights } from '../../tools/random/weighted.ts'
 export interface Accuracy {
   /** How many of the ten most frequent referrers are among the ten referrers in the statistics. */
   readonly topFound: number
-  /** Greatest relative error of a count in the statistics. */
+  /** Greatest relative error of a referrer's count in the statistics. */
   readonly worstCount: number
-  /**
-   * Relative error of the estimated number of visitors: the root mean square over all links, grouped by the true
-   * number.
-   */
+  /** For each true number of visitors, the root mean square of the relative errors of the estimates over all links. */
   readonly visitors: readonly (readonly [count: number, error: number])[]
 }
 
@@ -26,7 +23,7 @@ const TOP = 10
 const VISITOR_COUNTS = [2_000, 20_000, 200_000]
 const LINKS = 12
 
-/** Measures the error of the approximate statistics of one link. */
+/** Measures the errors of the approximate statistics: the referrers of one link, and the visitors of several links. */
 export function measureAccuracy(): Accuracy {
   const { topFound, worstCount } = referrerAccuracy()
   return { topFound, worstCount, visitors: VISITOR_COUNTS.map((count) => [count, visitorError(count)] as const) }

@@ -33,8 +33,8 @@ const MILLION = 1e6
 const BYTES_PER_MIB = 1_048_576
 
 /**
- * Writes clicks to the topic while the worker is stopped, and measures how long it takes to process them. Verifies the
- * counts.
+ * Writes clicks to the topic while the worker is stopped, and measures how long the worker then takes to process them.
+ * Verifies the counts.
  */
 export async function measureBacklog(
   servers: BenchServers,

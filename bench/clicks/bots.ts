@@ -14,10 +14,10 @@ export interface RecordedBrowser {
 }
 
 export interface ConfusionMatrix {
-  /** Crawlers that were classified as bots. */
+  /** Number of crawlers that were classified as bots. */
   readonly caught: number
   readonly missed: readonly string[]
-  /** Browsers that were classified as bots. */
+  /** Number of browsers that were classified as bots. */
   readonly wronglyCaught: number
   readonly letThrough: number
 }

@@ -6,7 +6,7 @@ export default command({
   description:
     'Measures the clicks pipeline (topology and sinks) in one real worker process, on separate servers, and verifies every count in ClickHouse. Linux only, because times and memory come from /proc.',
   options: {
-    clicks: integer("Clicks per backlog. The three backlogs spread them evenly over 100,000 links, by Zipf's law, and over one link.", {
+    clicks: integer("Clicks per backlog. One backlog is spread evenly over 100,000 links, one by Zipf's law, one is on one link.", {
       default: 300_000,
       min: 1,
     }),

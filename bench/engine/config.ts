@@ -37,7 +37,7 @@ export interface BenchConfig {
    * the throughput.
    */
   readonly latencyRate: number | undefined
-  /** Folder of the data sets. */
+  /** Folder of the public data sets. */
   readonly dataDir: string
   /** Folder that contains the peers' programs, each with a `run.sh`. */
   readonly peersDir: string
@@ -59,7 +59,7 @@ export interface WorkerEnvironment {
   readonly guarantee: Guarantee
   readonly commitIntervalMs: number
   readonly compression: Compression
-  /** Number of standby copies. */
+  /** Number of standbys of each task. */
   readonly standby?: 0 | 1
   /** Number of bytes that J2 adds to the state of each card. Default 0. */
   readonly statePadding?: number
@@ -107,7 +107,7 @@ export function benchConfig(asked: ValuesOf<typeof declaration>, env: NodeJS.Pro
   }
 }
 
-/** @throws ZodError */
+/** Reads the environment of a contender's process. @throws ZodError when the environment is invalid */
 export function workerEnvironment(env: NodeJS.ProcessEnv = process.env): WorkerEnvironment {
   const given = z
     .object({

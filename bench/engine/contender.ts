@@ -21,7 +21,7 @@ export interface Contender {
 /** The processes of one run. */
 export interface Running {
   /**
-   * Calls `onFirst` once, when the contender reports its first input record, with the time of the report in epoch ms.
+   * Calls `onFirst` once, when the contender reports its first input record. `at` is the time of the report, epoch ms.
    */
   watch(onFirst: (at: number) => void): void
   /** Calls `onLine` with the words of each line that a process of the contender prints. */

@@ -36,7 +36,7 @@ export interface JobInput {
   check(): OutputCheck
 }
 
-/** Compares an output topic record by record. */
+/** Compares an output topic with the expected output, record by record. */
 export interface OutputCheck {
   /**
    * Checks the next output record.
@@ -56,7 +56,7 @@ export interface JobTopology {
   readonly output: string
   /** Called for every input record. */
   readonly onRecord: () => void
-  /** Number of standby copies, for measurements that start and stop workers. */
+  /** Number of standbys of each task, for measurements that start and stop workers. */
   readonly standby?: 0 | 1
   /** Number of bytes that J2 adds to the state of each card. Default 0. */
   readonly statePadding?: number | undefined

@@ -8,12 +8,12 @@ import { type JobInput, PARTITIONS } from './job.ts'
 import { inputAppender } from './load.ts'
 import { readLongs } from './longs.ts'
 
-/** Latencies, from the time at which a record was due until a poll returned its output. */
+/** Latencies of records, from when a record was due until a poll returned its output. */
 export interface LatencyFigures {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly maxMs: number
-  /** CPU seconds per second. */
+  /** Mean number of cores that the contender keeps busy. */
   readonly cores: number
   readonly brokerCores: number
   readonly otherCpuSeconds: number
@@ -40,8 +40,8 @@ export interface LatencyRun {
 }
 
 /**
- * Measures latency in an open loop. Latency is measured from the time at which a record was due, so that it includes
- * stalls of the sender.
+ * Measures latency in an open loop. Latency is measured from when a record was due, so that it includes stalls of the
+ * sender.
  */
 export async function measureLatency(run: LatencyRun): Promise<LatencyFigures> {
   const { contender, worker, input, rate, transport } = run
@@ -132,7 +132,10 @@ function readOutputs(transport: Transport, topic: string, count: number) {
   reading.catch(() => {}) // `seen` reports it.
 
   return {
-    /** Waits until every output has been seen or the time limit has passed. */
+    /**
+     * Waits until every output has been seen or the time limit has passed. Returns when each was first seen; NaN if it
+     * was not.
+     */
     async seen(timeoutMs: number): Promise<Float64Array> {
       await Promise.race([reading, delay(timeoutMs, undefined, { ref: false })])
       return seenAt

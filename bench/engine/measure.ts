@@ -46,7 +46,7 @@ export interface Measured {
   readonly records: number
   /** The contender counts as warm after this many records. Default: half of all records. */
   readonly warmFrom?: number
-  /** Process of the broker; undefined for an external broker. */
+  /** Process id of the broker; undefined for an external broker. */
   readonly brokerPid?: number | undefined
 }
 

@@ -14,6 +14,6 @@ export const GUARANTEES = ['exactly-once', 'at-least-once'] as const
 export type Guarantee = (typeof GUARANTEES)[number]
 
 /**
- * Maximum padding of a card's state in bytes. Paddings are slices of a buffer of random bytes, which is twice as large.
+ * Maximum padding of a card's state in bytes. Paddings are slices of a buffer of random bytes that is twice as long.
  */
 export const MAX_STATE_PADDING = 32_768

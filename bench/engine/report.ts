@@ -7,7 +7,7 @@ export interface Column<Figures> {
   readonly of: (run: Figures) => number
 }
 
-/** The runs of one contender. */
+/** The results of all runs of one contender. */
 export interface Runs<Figures> {
   readonly label: string
   readonly runs: Figures[]

@@ -28,7 +28,7 @@ export default command({
       min: 1,
     }),
     'state-padding': integer(
-      'Number of random bytes that job J2 adds to the state of each card. The program of the peer must read STATE_PADDING as well.',
+      'Number of random bytes that job J2 adds to the state of each card. The peer must read the variable STATE_PADDING as well.',
       { default: 0, min: 0, max: MAX_STATE_PADDING },
     ),
     memory: integer('Memory limit in MiB of each contender with its page cache. Requires root. Default: no limit.', { min: 1 }),

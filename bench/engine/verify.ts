@@ -3,8 +3,8 @@ import { type OutputCheck, PARTITIONS } from './job.ts'
 
 const POLL_MS = 1_000
 /**
- * How long the reader waits for a record before the end of the log. If none arrives in this time, an open transaction
- * is probably blocking the reader.
+ * How long the reader waits for the next record while it has not reached the end of the log. If none arrives in this
+ * time, an open transaction is probably blocking the reader.
  */
 const SILENCE_MS = 30_000
 

@@ -24,7 +24,7 @@ const log = pino({ level: 'warn' }, pino.destination(STDERR))
 let started = false
 let restored = 0
 let restoreBegan = 0
-/** Prints restored records in the format of the peers. */
+/** A log that also prints the number of restored records, in the same format as the peers. */
 const given = {
   debug() {},
   info(fields: object, event: string) {

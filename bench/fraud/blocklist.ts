@@ -36,7 +36,10 @@ const TOKEN_SECONDS = 3_600
 
 const log = createLogger('silent')
 
-/** Measures how long three other instances take to enforce a change of the blocklist, and the cost of a large list. */
+/**
+ * Measures how long three other instances take to enforce a change of the blocklist, and the memory and start-up time
+ * of a large list.
+ */
 export async function blocklistTable(folder: string, load: BlocklistLoad, say: (text: string) => void): Promise<void> {
   const servers = await startServers(folder, WITHOUT_CLICKHOUSE)
   try {
@@ -197,7 +200,9 @@ function mapBytes(entries: number): number {
   return bytes
 }
 
-/** @returns a function that returns the wall-clock time and the CPU time of this process since this call */
+/**
+ * Starts a stopwatch. @returns a function that returns the wall-clock time and this process's CPU time since the start
+ */
 function stopwatch(): () => readonly [string, string] {
   const startedAt = performance.now()
   const before = process.cpuUsage()

@@ -15,7 +15,7 @@ const ROUNDS = 15
 
 export interface RuleTimes {
   readonly compileMs: number
-  /** Live rules that match per transaction. */
+  /** Mean number of live rules that match a transaction. */
   readonly matches: number
   /** Times of all evaluations, in ms. They include delays caused by other processes on the machine. */
   readonly all: { readonly median: number; readonly p99: number }

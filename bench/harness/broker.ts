@@ -7,10 +7,10 @@ import { startServers } from './servers.ts'
 
 const STDERR = 2
 
-/** A broker with a connection to it. */
+/** A broker, and a transport that is connected to it. */
 export interface BenchBroker {
   readonly brokers: string
-  /** Undefined for an external broker. */
+  /** Process id of the broker; undefined for an external broker. */
   readonly pid: number | undefined
   readonly transport: Transport
   stop(): Promise<void>

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 
 /**
- * Listens on a free port until the process ends. Other workers of the group connect to the port and notice from it that
- * the process has ended.
+ * Listens on a free port until the process ends. Other workers of the group connect to the port: when it refuses
+ * connections, the process has ended.
  * @returns the HTTP address
  */
 export async function processAddress(): Promise<string> {

@@ -11,9 +11,7 @@ const QUIET_SHARE = 0.12
  */
 const LIMIT_MS = 120_000
 
-/**
- * Waits until the machine is nearly idle, so that, for example, the servers have finished processing the seeded data.
- */
+/** Waits until the machine is nearly idle. After the data is seeded, for example, the servers are busy for a while. */
 export async function untilQuiet(): Promise<void> {
   const end = performance.now() + LIMIT_MS
   while (performance.now() < end) {

@@ -37,8 +37,8 @@ const MS_PER_SECOND = 1_000
 const MILLION = 1e6
 
 /**
- * Starts a process with one topology. Measures how long the topology takes to process a backlog, from the time at which
- * its tasks are running.
+ * Starts a process with one topology. Measures how long the topology takes to process a backlog once its tasks are
+ * running.
  */
 export async function runTopology({ addresses, home }: BenchServers, options: TopologyRunOptions): Promise<TopologyRun> {
   const { group, topics, records, prof } = options

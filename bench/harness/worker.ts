@@ -8,7 +8,7 @@ import { BUFFER_HEAP_ENV, BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flag
 import { ROOT } from './node-process.ts'
 import type { BenchServers } from './servers.ts'
 
-/** A worker process that is started in the same way as by `npm start`. */
+/** A worker process that the benchmark starts in the same way as `npm start` does. */
 export interface WorkerProcess {
   readonly pid: number
   /** Returns the number of running tasks. */
@@ -20,7 +20,7 @@ export interface WorkerProcess {
   stateBytes(): number
   readonly stateFolder: string
   stop(): Promise<void>
-  /** Kills the process, so that it cannot stop cleanly. */
+  /** Kills the process with SIGKILL, so that it cannot stop cleanly. */
   kill(): Promise<void>
 }
 

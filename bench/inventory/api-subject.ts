@@ -16,7 +16,7 @@ export interface ApiSubject extends Subject {
 }
 
 interface Answer {
-  /** 0 when the connection failed. */
+  /** HTTP status of the response; 0 when the connection failed. */
   readonly status: number
   readonly reservationId: string | undefined
 }

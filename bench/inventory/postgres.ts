@@ -15,8 +15,8 @@ const CLIENTS = 64
 const STARTED = { what: 'PostgreSQL to start', timeoutMs: 30_000, intervalMs: 100 }
 const MICROSECONDS_PER_MS = 1_000
 /**
- * Column of pgbench's log with the duration of the transaction in microseconds. Because a rate is set, the duration
- * includes the delay of the start.
+ * Column of pgbench's log with the duration of the transaction in microseconds. Because pgbench runs at a fixed rate,
+ * it measures the duration from when the transaction was due.
  */
 const TIME_COLUMN = 2
 
@@ -49,8 +49,8 @@ FROM ended WHERE stock.variant_id = ended.variant_id;`
 
 export interface Postgres {
   /**
-   * Returns the durations of all operations in ms, in ascending order. Durations are measured from the time at which
-   * the operation was due.
+   * Returns the durations of all operations in ms, in ascending order. Durations are measured from when the operation
+   * was due.
    */
   measure(options: { variants: number; perSecond: number; seconds: number; quantity: number }): number[]
   stop(): Promise<void>

@@ -25,7 +25,7 @@ const WARM_UP_SECONDS = 15
 const SETTLE_MS = 1_000
 const READY = { what: 'stock to be reserved', timeoutMs: 120_000, intervalMs: 200 }
 const STOCK = 1_000_000
-/** Number of concurrent changes while the stock is filled. */
+/** Number of concurrent requests while stock and reservations are prepared. */
 const FILLING_AT_ONCE = 200
 const VARIANTS_PER_PRODUCT = 256
 const USED_VARIANTS_PER_PRODUCT = 50

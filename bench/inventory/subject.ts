@@ -10,8 +10,8 @@ export interface Subject {
 export interface Operation {
   readonly kind: 'RESERVE' | 'DEDUCT' | 'RELEASE'
   /**
-   * Duration in ms, measured from the time at which the operation was due, so that a late load generator does not
-   * improve the result.
+   * Duration in ms, measured from when the operation was due, so that a late load generator does not improve the
+   * result.
    */
   readonly ms: number
   readonly succeeded: boolean

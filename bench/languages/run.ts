@@ -22,7 +22,10 @@ type Guess = (text: string) => string
 
 /** Maps languages of the test files to this service's languages. The service distinguishes fewer of them. */
 const SAME: Readonly<Record<string, string>> = { html: 'xml' }
-/** Minimum relevance. Below it, the language counts as unknown, because highlight.js names a language for any text. */
+/**
+ * Minimum relevance that highlight.js must report. Below it, the language counts as unknown, because highlight.js names
+ * a language for any text.
+ */
 const MIN_RELEVANCE = 2
 const PERCENT = 100
 const SETS = ['detect', 'markup']

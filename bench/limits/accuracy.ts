@@ -3,7 +3,7 @@ const MS_PER_SECOND = 1_000
 export interface Accuracy {
   /** Mean number of admitted requests per full window, relative to the limit. */
   readonly meanOfLimit: number
-  /** Maximum number of admitted requests in any period as long as the window, relative to the limit. */
+  /** Maximum number of admitted requests in any period of the window's length, relative to the limit. */
   readonly greatestOfLimit: number
 }
 

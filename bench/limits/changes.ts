@@ -10,7 +10,7 @@ const run = promisify(execFile)
 const NODES = 3
 const CHANGES = 40
 const FORCE_TIMEOUT_MS = 30_000
-/** Poll interval of the nodes. */
+/** Interval at which the benchmark polls each API process. */
 const LOOK_EVERY_MS = 2
 const WATCHED = '/api/v1/watched'
 const RULE = '/api/v1/rate-limits/rules/watched'
@@ -21,8 +21,8 @@ const RULE = '/api/v1/rate-limits/rules/watched'
 const FIRST_LIMIT = 1_000_000
 
 /**
- * Measures the time from a change of a rule until all nodes apply it. Uses separate servers, one worker and three API
- * processes.
+ * Measures the time from a change of a rule until all API processes apply it. Uses separate servers, one worker and
+ * three API processes.
  */
 export async function changesTable(folder: string, say: (text: string) => void): Promise<void> {
   const servers = await startNodes(folder)

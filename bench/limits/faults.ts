@@ -15,7 +15,7 @@ const HEALED_MS = 3_000
 const SLOW_MS = 20
 
 interface Sample {
-  /** Ms since the start of the load. */
+  /** Time since the start of the load, ms. */
   readonly at: number
   readonly latencyMs: number
   readonly undecided: boolean
@@ -44,7 +44,7 @@ const TRIED_TURNS = 5_000_000
 
 /**
  * Blocks the single thread of Redis for about BLOCKED_MS with a script. The script's number of iterations is calibrated
- * on this machine. Resolves when the script is running.
+ * on this machine. Does not wait for the end of the script.
  */
 async function block(redis: Component): Promise<void> {
   const startedAt = performance.now()

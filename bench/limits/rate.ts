@@ -4,7 +4,7 @@ import type { SubjectName } from './subjects.ts'
 /** Applies this many requests per second and reports the results. */
 export type ApplyRate = (subject: SubjectName, callers: number, perSecond: number) => Promise<LoadReport>
 
-/** See docs/services/limits.md#targets. */
+/** Target for the latency that a decision adds at P99 (docs/services/limits.md#targets). */
 const TARGET_P99_MS = 2
 const SUBJECTS: readonly SubjectName[] = ['millrace, leases', 'millrace', 'flexible']
 const TRAFFIC = [

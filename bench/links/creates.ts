@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 /** One request of the open loop and its response. Times are in ms. */
 export interface Created {
-  /** 0 when the connection failed. */
+  /** HTTP status of the response; 0 when the connection failed. */
   readonly status: number
   /**
    * Time from when the request was due until the response, so that a late load generator does not improve the result.

@@ -117,7 +117,7 @@ interface Subject {
   readonly url: string
   /** The API; undefined for a peer. */
   readonly api?: LinksApi
-  /** Default REDIRECT_SECONDS. */
+  /** Duration of the measurement. Default REDIRECT_SECONDS. */
   readonly seconds?: number
   readonly before?: () => void | Promise<void>
   readonly after?: () => void
@@ -125,7 +125,7 @@ interface Subject {
   readonly leavesClicks?: boolean
 }
 
-/** One round of one subject. */
+/** The results of one subject in one round. */
 interface Round {
   readonly load: LoadResult
   /** CPU time of the API per request, in µs; 0 for peers. */

@@ -4,10 +4,10 @@ import { liftSeededLimits } from '../harness/lift-limits.ts'
 import { startApiProcess, startWorkerProcess, untilReady } from '../harness/node-process.ts'
 import { startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 
-/** An instance of the API. */
+/** A running API process. */
 export interface LinksApi {
   readonly url: string
-  /** Base URL of its metrics. */
+  /** Base URL of the process's metrics. */
   readonly operationsUrl: string
   readonly shortUrl: string
   readonly pid: number
@@ -16,7 +16,10 @@ export interface LinksApi {
 /** Separate servers, one worker that decides commands, one API, and a second API with an adjustable delay to Kafka. */
 export interface LinksServers {
   readonly api: LinksApi
-  /** The API with delayed messages to and from Kafka. The last call of `slowDown` sets the delay in ms. */
+  /**
+   * An API that reaches Kafka through a proxy. The proxy delays messages in each direction by the time in ms that was
+   * last passed to `slowDown`.
+   */
   readonly slowApi: LinksApi
   slowDown(ms: number): void
   readonly workerUrl: string

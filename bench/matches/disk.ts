@@ -2,8 +2,8 @@ import { readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 /**
- * Names of record files and of their folders. Each partition has one folder, named after the topic and the partition
- * number.
+ * Patterns for the names of record files and of their folders. Each partition has one folder, named after the topic and
+ * the partition number.
  */
 const LOG = /^\d+\.log$/
 const PARTITION = /^(.+)-\d+$/

@@ -17,7 +17,7 @@ export interface Round {
   readonly max: number
   readonly count: number
   readonly failures: ReadonlyMap<string, number>
-  /** Further figures, by title. */
+  /** Further figures, keyed by the titles of their columns. */
   readonly more: Readonly<Record<string, number>>
 }
 

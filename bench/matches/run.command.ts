@@ -15,7 +15,7 @@ export default command({
     swipes: integer('Swipes per second.', { default: 1_000, min: 1 }),
     feeds: integer('Feeds with a kept stack per second.', { default: 500, min: 1 }),
     builds: integer('Feeds that search per second.', { default: 200, min: 1 }),
-    records: integer('Swipes that match-pairs processes per round.', { default: 500_000, min: 1_000 }),
+    records: integer('Number of swipes that match-pairs processes per round.', { default: 500_000, min: 1_000 }),
     to: choice(
       'End of the measured time from a mutual swipe: the push record in Kafka, or the request to the webhook.',
       ['record', 'webhook'],

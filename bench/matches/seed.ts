@@ -18,7 +18,7 @@ const YEAR_MS = 365 * 24 * 3_600_000
 const SEED = 21
 const BIO = 'I like the sea, long walks with a dog, old films and new restaurants. Ask me about the best coffee in town.'
 
-/** Writes profiles in the form of the pipeline that decides profile commands, and locations in the form of the API. */
+/** Writes profiles as the pipeline that decides profile commands would, and locations as the API would. */
 export async function seedPeople(target: SeedTarget, people: readonly Person[]): Promise<void> {
   const random = seededRandom(SEED)
   const now = Date.now()
@@ -34,8 +34,8 @@ export async function seedPeople(target: SeedTarget, people: readonly Person[]):
 }
 
 /**
- * Writes swipes in the form of the API. Even for old swipes, the record timestamp is the current time, because Kafka
- * would delete older records.
+ * Writes swipes as the API would. Even for old swipes, the record timestamp is the current time, because Kafka would
+ * delete older records.
  */
 export function seedSwipes(target: SeedTarget, swipes: readonly SwipeEvent[]): Promise<void> {
   const now = Date.now()

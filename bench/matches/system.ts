@@ -41,7 +41,7 @@ export interface MatchesSystemOptions {
   readonly profiles: number
   /** Folder for .cpuprofile files. */
   readonly prof: string | undefined
-  /** Further settings of the workers. */
+  /** Additional environment variables of the workers. */
   readonly workerEnv: Readonly<Record<string, string>>
 }
 
@@ -51,7 +51,7 @@ const SINK_GROUPS = ['match-users-view', 'match-pairs-view', 'match-index-view',
 const IDLE_POLL_MS = 100
 /**
  * Number of consecutive polls without lag after which the pipelines count as idle. One poll is not enough, because a
- * stage has no lag for a moment before the previous stage writes to it.
+ * stage also has no lag just before the previous stage writes to it.
  */
 const IDLE_POLLS = 3
 const IDLE_TIMEOUT_MS = 600_000

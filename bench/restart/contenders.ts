@@ -27,7 +27,7 @@ const WORKER = fileURLToPath(new URL('../engine/worker-process.ts', import.meta.
 export const engine: Contender = {
   label: 'engine',
   start(worker) {
-    // Compiled code is cached as in production.
+    // Caches compiled code on disk, as in production.
     const settings = { NODE_COMPILE_CACHE: join(worker.stateDir, '..', 'compile-cache') }
     return started(worker, (env) => spawn(process.execPath, [...BUFFER_HEAP_FLAGS, WORKER], { env: { ...env, ...settings }, stdio: STDIO }))
   },

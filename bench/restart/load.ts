@@ -2,7 +2,7 @@ import { partitionKey, type Transport, type WorkerProducer } from '../../kafka/t
 import { TIMED } from './topology.ts'
 import { SEQUENCE_AT, VALUE_BYTES } from './value-size.ts'
 
-/** An input record. */
+/** An encoded input record. */
 interface InputRecord {
   readonly key: Buffer
   readonly value: Buffer
@@ -23,7 +23,7 @@ export interface LoadFormat {
   readonly ordered: boolean
 }
 
-/** Maximum size of the values in a transaction that fills a topic. */
+/** Size of the values in bytes at which a transaction that fills a topic is committed. */
 const FLUSH_BYTES = 8 * 1_048_576
 const SEND_EVERY_MS = 10
 const READ_WAIT_MS = 20
@@ -55,7 +55,7 @@ export interface Load {
   readonly format: LoadFormat
 }
 
-/** Writes every key once, with the same number of keys in each partition. */
+/** Writes every key `rounds` times, with the same number of keys in each partition. */
 export async function fill(
   transport: Transport,
   topic: string,

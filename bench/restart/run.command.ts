@@ -11,7 +11,7 @@ export default command({
     'Measures how long restoring state takes, and how long partitions stall when workers stop, crash and restart. Every stream is verified: a lost, duplicated or out-of-order record ends the run. Linux only.',
   options: {
     only: choices('Scenarios to run; scale-job requires a peer.', SCENARIOS, { default: 'all' }),
-    changes: choices('Membership changes in the scenario scale. return requires stop.', CHANGES, { default: 'all' }),
+    changes: choices('Membership changes in the scenario scale; "return" requires "stop".', CHANGES, { default: 'all' }),
     keys: integer('Number of keys in the state.', { default: 1_000_000, min: 1 }),
     'value-bytes': integer('Size of a value in the scenario scale.', { default: VALUE_BYTES, min: SHORTEST_VALUE_BYTES }),
     rate: integer('Records per second in scenarios under load.', { default: 3_000, min: 1 }),

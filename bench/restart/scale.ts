@@ -38,7 +38,7 @@ export interface Scaling {
   /** Number of rows in the state. */
   readonly keys: number
   readonly valueBytes: number
-  /** Records per second. */
+  /** Number of records that are sent per second. */
   readonly rate: number
   readonly changes: readonly Change[]
   /** Called after each change with its stalls, so that progress is visible. All changes together take minutes. */

@@ -8,7 +8,7 @@ import { fill, latestFormat, type TimedStream, timedStream } from './load.ts'
 import type { WorkerLine } from './worker-process.ts'
 import { DEADLINE_MS, startWorker, type WorkerProcess } from './workers.ts'
 
-/** The environment of all scenarios. */
+/** The broker and the folder that all scenarios use. */
 export interface Place {
   readonly brokers: string
   readonly folder: string
@@ -46,7 +46,7 @@ const KEEP_ALL = { 'retention.ms': '-1' }
 const NO_COMPACTION = { 'min.cleanable.dirty.ratio': '1', 'min.compaction.lag.ms': '86400000', 'segment.bytes': '1073741824' }
 export const BASELINE_MS = 4_000
 export const SETTLE_MS = 3_000
-/** The interval at which workers report their status. */
+/** Interval at which the benchmark checks the workers' status. */
 const LOOK_MS = 20
 
 export async function openCluster({ brokers, folder, transport }: Place, options: ClusterOptions): Promise<Cluster> {
@@ -159,7 +159,7 @@ export interface Stalls {
   readonly startMs?: number
 }
 
-/** Injects a fault and measures the stream during it. `own` are the partitions of the affected worker. */
+/** Injects a fault and measures the stream until the fault is over. `own` are the partitions of the affected worker. */
 type Watch = (own: readonly number[], fault: () => Promise<void>) => Promise<void>
 
 /**
@@ -204,7 +204,7 @@ const SHARED: ClusterOptions = { workers: 3, partitions: 6, keys: 0, standby: 0,
 const partitionsOf = (worker: WorkerProcess) => worker.status()?.partitions ?? []
 
 /**
- * Starts to observe on which workers partitions run.
+ * Begins to observe which worker runs each partition.
  * @returns a function that ends the observation and returns the partitions that ran on a different worker, even briefly
  */
 function watchMoves({ workers }: Cluster): () => Set<number> {

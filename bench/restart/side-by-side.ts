@@ -12,13 +12,16 @@ import { paymentFormat } from './payments.ts'
 import type { Place } from './scenarios.ts'
 
 const BASELINE_MS = 4_000
-/** How long standbys may take to catch up after the state was filled. They already copy while it is being filled. */
+/**
+ * How long standbys have to catch up once the state is filled. This is short because they copy the state while it is
+ * being filled.
+ */
 const COPYING_MS = 10_000
-/** Maximum latency at which partitions count as flowing. */
+/** The partitions count as flowing while no record has been in flight for longer than this. */
 const FLOWING_MS = 1_000
 /**
- * How long all partitions must have been flowing. It is needed because the effect of a fault becomes visible only after
- * a while.
+ * How long all partitions must have been flowing. A shorter time is not enough, because a fault affects latencies only
+ * after a while.
  */
 const STEADY_MS = 3_000
 /** Time limit for recovery. A session of Kafka Streams times out after 45 s, and the restore begins after that. */
@@ -27,14 +30,11 @@ const LOOK_MS = 50
 /** Latency above which a partition counts as stalled. */
 const STOOD_MS = 1_000
 
-/** Latencies, measured by a reader of the results. */
+/** Latencies, from sending a record until a reader receives its result. */
 export interface SideBySide {
   /** Longest latency of a record without a fault, in ms. */
   readonly before: number
-  /**
-   * Longest latency of a record in ms, from when processes were stopped and started until all partitions were flowing
-   * again.
-   */
+  /** Longest latency of a record, in ms. It covers the time from the fault until all partitions were flowing again. */
   readonly longest: number
   /** How many of the four input partitions had at least one record with a latency of more than a second. */
   readonly stood: number
@@ -107,8 +107,8 @@ export const MISHAPS: Readonly<Record<'kill' | 'rolling' | 'failover' | 'add' | 
 }
 
 /**
- * Runs job J2 with exactly-once processing in three processes of a contender, under a steady stream. Verifies that
- * every payment is output exactly once.
+ * Runs job J2 with exactly-once processing in several processes of a contender, under a steady stream, and causes a
+ * fault or a membership change. Verifies that every payment is output exactly once.
  */
 export async function sideBySide(place: Place, contender: Contender, keys: number, rate: number, mishap: Mishap): Promise<SideBySide> {
   const { brokers, folder, transport } = place

@@ -30,9 +30,9 @@ export interface WorkerLine {
   readonly partitions: readonly number[]
   /** True while the worker copies state before it takes over partitions. */
   readonly warmingUp: boolean
-  /** Number of standby copies on this worker. */
+  /** Number of standbys on this worker. */
   readonly standbys: number
-  /** Number of standby copies that have caught up. */
+  /** Number of standbys on this worker that have caught up. */
   readonly completeStandbys: number
   /** Number of changelog records restored so far. */
   readonly restored: number
@@ -42,7 +42,7 @@ export interface WorkerLine {
 
 const STATUS_EVERY_MS = 20
 const STDERR = 2
-/** Maximum memory of each worker's state. It is small, because all members of the group run on one machine. */
+/** Memory budget of each worker's state database. It is small, because all members of the group run on one machine. */
 const MEMORY_BUDGET_BYTES = 256 * 1_048_576
 
 const given = JSON.parse(process.argv[2]) as RestartWorker

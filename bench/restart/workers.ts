@@ -30,7 +30,7 @@ export function startWorker(slot: number, given: RestartWorker): WorkerProcess {
   const startedAt = performance.now()
   const child: ChildProcess = spawn(process.execPath, [...BUFFER_HEAP_FLAGS, PROGRAM, JSON.stringify(given)], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    // Compiled code is cached as in production.
+    // Caches compiled code on disk, as in production.
     env: childEnvironment({ NODE_COMPILE_CACHE: join(given.folder, '..', 'compile-cache') }),
   })
   const ways = endings(child)

@@ -10,7 +10,7 @@ export interface FreshnessOptions {
 
 const PROBE_EVERY_MS = 500
 const ASK_EVERY_MS = 200
-/** See docs/services/snippets.md#targets. */
+/** Target for the time until a read is counted (docs/services/snippets.md#targets). */
 const TARGET_MS = 60_000
 
 /**

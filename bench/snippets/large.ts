@@ -13,7 +13,7 @@ export interface LargeOptions {
    * @returns the id of the snippet
    */
   readonly create: (content: readonly Uint8Array[]) => Promise<string>
-  /** Resident memory of the API. */
+  /** Returns the resident memory of the API process. */
   readonly residentBytes: () => Promise<number>
   /** Returns headers with a new client address for each request. */
   readonly from: () => Record<string, string>

@@ -20,7 +20,7 @@ import declaration from './run.command.ts'
  * of view counts, and the memory growth of the API under many concurrent contents of the maximum size.
  */
 const SEED = 7
-/** 5 million creations and 50 million reads per day. */
+/** Average rates for 5 million creations and 50 million reads per day. */
 const CREATIONS_PER_SECOND = 58
 const READS_PER_SECOND = 580
 const FIRST_SNIPPETS = 300
@@ -36,7 +36,7 @@ let addresses = 0
 /** Returns headers with a new client address for each request, so that no client reaches a rate limit. */
 const from = () => ({ 'x-forwarded-for': `10.${(addresses >> 16) & 255}.${(addresses >> 8) & 255}.${addresses++ & 255}` })
 
-/** Writes a file durably, which is the minimum cost of a creation. */
+/** Writes a file and flushes it to the disk. A creation cannot cost less. */
 async function durableFile(folder: string, content: Uint8Array): Promise<void> {
   const path = join(folder, `${addresses++}`)
   const file = await open(`${path}.new`, 'w')

@@ -68,7 +68,10 @@ interface Scenario {
   pathOf(request: number): string
 }
 
-/** Each request has a different path, because the API caches a history for some seconds. */
+/**
+ * The kinds of requests to measure. Each request has a different path, because the API caches a history for some
+ * seconds.
+ */
 const SCENARIOS: readonly Scenario[] = [
   { name: 'world, 1 to 9 days in 5m', pathOf: (request) => pathOf(WORLDWIDE, HOURS_PER_DAY + request, '5m') },
   { name: 'city, 24 h in 5m', pathOf: (request) => pathOf(cityOf(request), HOURS_PER_DAY, '5m') },

@@ -6,7 +6,7 @@ export default command({
   description:
     'Measures the read side of the trends service on separate servers: lists (GET /v1/trends) in a closed loop with wrk on the same cores, or histories of a term that occurs in every region in every minute of 89 days. bench:trends measures the pipeline. Linux only, because CPU times come from /proc.',
   options: {
-    part: choice('Reads to measure; the other options apply to lists.', ['lists', 'history'], { default: 'lists' }),
+    part: choice('Which reads to measure. The other options apply only to lists.', ['lists', 'history'], { default: 'lists' }),
     processes: integer('Number of API processes.', { default: 1, min: 1 }),
     seconds: integer('Duration of the measurement of each kind of request.', { default: 10, min: 1 }),
     connections: integer('Connections per process.', { default: 64, min: 1 }),

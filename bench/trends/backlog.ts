@@ -12,7 +12,7 @@ export interface Backlog {
 
 export interface SentTweet {
   readonly tweet: Tweet
-  /** Epoch ms. */
+  /** Time at which the tweet was sent, epoch ms. */
   readonly sentAt: number
 }
 

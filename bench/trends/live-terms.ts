@@ -15,7 +15,7 @@ const FIRST_USER = 70_000_000
 const HOUR_MS = 3_600_000
 const HOURS_PER_WEEK = 168
 const WEEK_MS = HOURS_PER_WEEK * HOUR_MS
-/** How many hours of the week have a mean in each baseline. */
+/** Number of hours of the week for which a baseline contains a mean. */
 const OBSERVED_HOURS = 4
 const USUAL = { name: 'trends-usual-changelog', key: utf8, value: avro('trends/TermBaseline'), partitions: 4 }
 
@@ -47,8 +47,8 @@ export async function sendLiveTerms(servers: BenchServers, transport: Transport,
 }
 
 /**
- * Writes baselines to the changelog of their store. The worker must be stopped during this, and must restore the store
- * when it starts.
+ * Writes baselines to the changelog of their store. The worker must be stopped, and must not have a local copy of the
+ * store, so that it restores the store when it starts.
  */
 export async function writeBaselines(servers: BenchServers, transport: Transport, count: number): Promise<void> {
   const producer = await topicProducer(USUAL)(transport, registryClient({ url: servers.addresses.registry }))

@@ -2,8 +2,8 @@ import { command } from '../../scripts/command-line/command.ts'
 import { choice, integer, integers, number, text } from '../../scripts/command-line/option.ts'
 
 /**
- * Maximum number of minutes. Within this maximum, all tweets are in one window despite the delays in the stream, so
- * that a plain count is enough to apply the limit per user.
+ * Maximum age of the first tweet in minutes. Up to this age, all tweets are in one window despite the delays in the
+ * stream, so a plain count is enough to apply the limit per user.
  */
 const MAX_BACKLOG_MINUTES = 45
 
@@ -23,7 +23,7 @@ export default command({
       min: 0,
     }),
     hot: number('Share of the tweets that get one additional term, the same for all of them.', { default: 0, max: 1 }),
-    terms: integer('Number of partitions of the terms.', { default: 4, min: 1 }),
+    terms: integer('Number of partitions of the topics that are keyed by term.', { default: 4, min: 1 }),
     minutes: number('Age of the first tweet in minutes.', { default: 30, max: MAX_BACKLOG_MINUTES }),
     workers: integers('Numbers of worker processes; 0 skips the backlog.', { default: '1,2' }),
     runs: integer('Runs per number of workers; the medians are reported.', { default: 3, min: 1 }),

@@ -69,7 +69,7 @@ async function oneRun(servers: BenchServers, workerCount: number): Promise<Throu
   }
 }
 
-/** Topics whose partition count is the number of partitions of the terms. */
+/** Topics that are keyed by term. `--terms` sets their partition count. */
 const TERM_TOPICS = ['trends-drawn-cells-repartition', 'trends-listed-repartition']
 
 function partitionsOf({ name, partitions }: AnyTopic): number {

@@ -30,7 +30,7 @@ const MS_PER_SECOND = 1_000
 const MILLION = 1e6
 const BYTES_PER_MIB = 1_048_576
 const OWN_TOPICS = /^trends?-/
-/** Minimum number of records per tweet. Topics below it are not reported. */
+/** Minimum number of records per tweet. Topics with fewer records are not reported. */
 const LEAST_SHOWN = 0.001
 const COUNTED = `
 SELECT sum(v) FROM (
@@ -49,7 +49,7 @@ export interface ThroughputFigures {
   readonly inputPerSecond: number
   readonly cpu: number
   readonly brokerCpu: number
-  /** CPU of Redis and ClickHouse together while the backlog was processed. */
+  /** CPU time of Redis and ClickHouse together while the backlog was processed. */
   readonly storesCpu: number
   /** Largest peak RSS of any worker. */
   readonly peakRssMib: number
@@ -71,7 +71,7 @@ export interface ThroughputFigures {
 
 /**
  * Starts workers and waits until each worker has its share of the tasks.
- * @param termPartitions number of partitions of the terms
+ * @param termPartitions number of partitions of the topics that are keyed by term
  */
 export async function startWorkers(
   servers: BenchServers,

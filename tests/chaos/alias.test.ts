@@ -9,10 +9,7 @@ const { seed, rounds } = settings
 const ROUND_TIMEOUT_MS = 300_000
 const CALLERS = 1_000
 const WAVES = 10
-/**
- * Longest delay between the start of a wave of commands and the kill. It is short, so that commands are still in
- * flight.
- */
+/** Longest delay from the start of a wave of commands to the kill. It is so short that commands are still in flight. */
 const WITHIN_MS = 500
 
 let system: LinksSystem

@@ -11,13 +11,13 @@ import { announce, SETUP_TIMEOUT_MS, say, settings } from './rounds.ts'
 const { seed, rounds } = settings
 const ROUND_TIMEOUT_MS = 300_000
 /**
- * Number of reads that the snippet allows. Earlier waves of readers leave some of them for the last wave, which uses
- * them up.
+ * Number of reads that the snippet allows. The earlier waves of readers use most of them, and the last wave uses up the
+ * rest.
  */
 const READS = 95
 const READERS = 100
 const WAVES = 10
-/** Longest delay between the start of a wave of reads and the kill. It is short, so that reads are still in flight. */
+/** Longest delay from the start of a wave of reads to the kill. It is so short that reads are still in flight. */
 const WITHIN_MS = 500
 
 let stack: SnippetStack

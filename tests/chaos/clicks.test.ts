@@ -16,9 +16,12 @@ const ROUND_TIMEOUT_MS = 300_000
  * a busy machine.
  */
 const FULL_TIMEOUT_MS = 600_000
-/** Longest delay before an incident. */
+/** Longest delay before a part is killed or stopped. */
 const WITHIN_MS = 1_000
-/** Number of requests of each visitor while a part is down. A visitor waits for each response. */
+/**
+ * Number of requests that each visitor sends while a part is down. A visitor waits for each response before the next
+ * request.
+ */
 const VISITS = 50
 
 let system: LinksSystem

@@ -5,7 +5,7 @@ import { z } from 'zod'
 export interface ChaosConfig {
   /** Seed of all random decisions. The tests print it, so that a failed run can be repeated. */
   readonly seed: number
-  /** Number of kills of each part. */
+  /** How often each part is killed. */
   readonly rounds: number
   /** The parts to kill, or undefined for all. */
   readonly parts: readonly string[] | undefined

@@ -3,7 +3,7 @@ import { copyFaults } from './copies.ts'
 
 const log = (key: string, ...ids: string[]) => ids.map((value) => ({ key, value }))
 
-test('copies are right if each partition has its orders once and in order, wherever other partitions are in between', () => {
+test('copies are right if each partition has its orders once and in order, even with orders of other partitions in between', () => {
   const orders = [log('0', 'a', 'b'), log('1', 'c')]
   expect(copyFaults(orders, [[...log('0', 'a'), ...log('1', 'c'), ...log('0', 'b')]])).toEqual([])
 })

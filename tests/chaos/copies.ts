@@ -70,8 +70,8 @@ export function orderLog(transport: Transport, name: string): OrderLog {
 }
 
 /**
- * Writes orders for a while, without transactions. Orders that may have been lost are not sent again, because the log,
- * not the sender, determines the expected copies. The key of an order is its partition.
+ * Writes orders for a while, without transactions. Orders that may have been lost are not sent again, because the
+ * expected copies are computed from the log. The key of an order is its partition.
  */
 async function produceOrders(transport: Transport, topic: string, partitions: () => number, options: OrderOptions): Promise<void> {
   const random = seededRandom(options.seed)

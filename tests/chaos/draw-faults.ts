@@ -1,7 +1,7 @@
 import { integer, type Random } from '../../tools/random/random.ts'
 import type { PlannedFault } from './in-turn.ts'
 
-/** Average time from the start of one fault to the start of the next. It includes the recovery and the gap. */
+/** Average time from the start of one fault to the start of the next: the fault, the recovery and the gap. */
 export const FAULT_TAKES_MS = 3_000
 const LONGEST_GAP_MS = 800
 const SHORTEST_HOLD_MS = 400

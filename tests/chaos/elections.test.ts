@@ -1,6 +1,7 @@
 /**
- * An unclean election on three brokers: the leader of a log dies, and a broker that lacks the last records becomes the
- * leader. Broker 1 has the coordinators and the input topic, so only the logs of brokers 2 and 3 lose records.
+ * Test of an unclean election on three brokers: the leader of a log dies, and a broker that lacks the last records
+ * becomes the leader. Broker 1 has the coordinators and the input topic, so only the logs on brokers 2 and 3 lose
+ * records.
  */
 import { randomUUID } from 'node:crypto'
 import { Admin } from '@platformatic/kafka'
@@ -123,7 +124,7 @@ test('after an election that loses records, a reader continues where the log beg
   await write(plain, 'e', 'f', 'g')
   expect(valuesOf(await next(4))).toEqual(['d', 'e', 'f', 'g'])
 
-  // Another worker fills the log beyond the position of the kept state.
+  // Another worker writes to the log until it ends beyond the offset at which the kept state was saved.
   const other = await newWorker(transport, memoryBackend(), registry)
   await send(transport, input, ...Array.from({ length: 20 }, () => 'early'))
   await other.stop()

@@ -5,7 +5,7 @@ import { faults, type Log, progress, type ShopInput, type ShopOutput, type Timin
 import { PARTITIONS, type Payment, shop, shopTopics } from './shop.ts'
 
 const topics = shopTopics('shop')
-/** Pause between two payments, long enough for the topology to close times. */
+/** Pause between two payments. It is long enough for the topology to close a time in between. */
 const BETWEEN_PAYMENTS_MS = 100
 
 /** Computes the shop's output for a small input with the test driver. */
@@ -107,7 +107,7 @@ test('detects a partition that has stopped closing times, and waits for it', () 
   expect(done([100, 0], [200, 3])).toBe(true)
 })
 
-test('accepts a time with too few payments, or one that is ahead and holds back others, only while a clock is wrong', () => {
+test('only while a clock is wrong, accepts a closed time with too few payments, or a time in the future that delays later ones', () => {
   const inLogBy = new Map([['1', 50]])
   const { merchant, judged, done } = closings({ inLogBy, doubtful: [[100, 200]] })
   expect(judged([100, 0], [200, 0], [300, 3])).toEqual([])
@@ -122,8 +122,8 @@ test('accepts a time with too few payments, or one that is ahead and holds back 
 })
 
 /**
- * Checks the closed times of three payments to one merchant. The other partitions have no payments. The current time is
- * 1,000.
+ * Returns functions that judge the closed times of a merchant's partition, which has three payments. The other
+ * partitions have no payments. The current time is 1,000.
  */
 function closings(timing: Partial<Timing> = {}) {
   const { input, output } = run()

@@ -26,8 +26,8 @@ export interface ShopOutput {
 /** Times by a correct clock, in epoch ms. They determine which payments each closed time must include. */
 export interface Timing {
   /**
-   * Time by which each payment was certainly in the log, by id. A payment without such a time is required only in the
-   * last closing.
+   * Time by which each payment was certainly in the log, keyed by the payment's id. A payment without such a time is
+   * required only in the last closing.
    */
   readonly inLogBy: ReadonlyMap<string, number>
   /**
@@ -57,7 +57,7 @@ function sum(numbers: Iterable<number>): number {
   return total
 }
 
-/** Returns the valid payments, without malformed payments and records that only advance time. */
+/** Returns the payments that count: no malformed payments, and no records that only advance time. */
 function paid({ payments }: ShopInput): Log<Payment> {
   return payments.map((records) => records.filter(({ value }) => value.end !== true && value.broken !== true))
 }
@@ -144,8 +144,8 @@ function idFaults(what: string, wanted: readonly string[], log: Log<{ readonly i
 }
 
 /**
- * Checks that each window counted and summed exactly its payments, one by one. They may be in any order, because the
- * repartition determines the order.
+ * Checks that each window counted and summed exactly its payments, one by one. Any order is correct, because the
+ * repartition determines in which order payments arrive.
  */
 function windowFaults(payments: Log<Payment>, windows: Log<WindowEntry>): string[] {
   const wanted = new Map<string, Map<string, number>>()
@@ -171,7 +171,10 @@ function windowFaults(payments: Log<Payment>, windows: Log<WindowEntry>): string
   return [...faults, ...missing]
 }
 
-/** Checks that each region's totals have no gap and end at the sum of its payments. */
+/**
+ * Checks that each of a region's totals continues from the previous one, and that the last equals the sum of its
+ * payments.
+ */
 function regionFaults(payments: Log<Payment>, regions: Log<RegionEntry>): string[] {
   const wanted = new Map<string, number>()
   for (const { value } of payments.flat()) wanted.set(value.region, (wanted.get(value.region) ?? 0) + value.amount)
@@ -186,7 +189,7 @@ function regionFaults(payments: Log<Payment>, regions: Log<RegionEntry>): string
   })
 }
 
-/** Groups payments by the partition of their merchant. This is the partition that counts them and closes times. */
+/** Groups payments by the partition of their merchant, because that partition counts them and closes times. */
 function byMerchant(payments: Log<Payment>): Payment[][] {
   const partitions: Payment[][] = Array.from({ length: PARTITIONS }, () => [])
   for (const { value } of payments.flat()) partitions[partitionFor(Buffer.from(value.merchant), PARTITIONS)].push(value)

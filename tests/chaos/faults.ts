@@ -33,8 +33,8 @@ export interface FaultHands {
 }
 
 /**
- * Applies the faults of a schedule to a running system. Faults of the same worker, or of the broker, wait for each
- * other.
+ * Applies the faults of a schedule to a running system. Faults of the same worker are applied one after another, and so
+ * are faults of the broker.
  */
 export function faultHands({ brokers, guest, growing, name, workers, mayEnd, say }: FaultDeps): FaultHands {
   const [broker] = brokers
@@ -51,7 +51,7 @@ export function faultHands({ brokers, guest, growing, name, workers, mayEnd, say
     return turn
   }
 
-  /** Waits until the worker has a process that a fault can stop or kill. */
+  /** Waits until the worker has a running process, so that a fault can stop or kill it. */
   async function runs(worker: WorkerSlot): Promise<void> {
     await waitUntil(() => worker.report !== undefined, { what: `worker ${worker.slot} runs`, timeoutMs: READY_WITHIN_MS })
   }

@@ -8,11 +8,11 @@ import { playShortRound, SETUP_TIMEOUT_MS, say } from './rounds.ts'
 /** Time limit of the round. The round normally takes 30 s, and each wait within it has its own limit. */
 const ROUND_TIMEOUT_MS = 420_000
 const SEED = 1
-/** Payments per second. Two cores can handle no more while all other tests run. */
+/** Number of payments per second. Two cores can handle no more while all other tests run. */
 const RATE = 30
 /**
- * Other tests keep the machine busy, so these limits apply to the difference between the time of a score and that of a
- * trivial request, and they grow with the median. An API that waits for a missing part still exceeds the limits,
+ * Limits for response times. Other tests keep the machine busy, so the time of a trivial request is subtracted from
+ * that of a score, and the limits grow with the median. An API that waits for a missing part still exceeds the limits,
  * because a fault affects more than 1 % of the payments.
  */
 const LIMITS = { p99Ms: 500, mostMs: 2_000, isWhole: false }

@@ -6,7 +6,7 @@ import { announce, chosenFaults, playRounds, SETUP_TIMEOUT_MS, say, settings } f
 
 const { rounds } = settings
 const ROUND_TIMEOUT_MS = 600_000
-/** Payments per second. */
+/** Number of payments per second. */
 const RATE = 200
 const LIMITS = { p99Ms: 100, mostMs: 1_000, isWhole: true }
 

@@ -4,7 +4,7 @@ import { growth, growthFaults, type Sample } from './growth.ts'
 const MIB = 1_048_576
 const HOUR_MS = 3_600_000
 
-/** Returns an hour with one sample a minute, after a warm-up of ten minutes in which everything grows. */
+/** Returns one sample a minute for an hour. In the first ten minutes, which are the warm-up, everything grows. */
 function samples(rssAt: (hours: number) => number, handlesAt: (hours: number) => number): Sample[] {
   return Array.from({ length: 61 }, (_, minute): Sample => {
     const hours = minute / 60

@@ -9,7 +9,7 @@ export interface Sample {
 /** Growth of a process's memory and file handles after the warm-up. */
 export interface Growth {
   readonly meanRssBytes: number
-  /** Slope of the least-squares line. */
+  /** Slope of the least-squares line through the memory samples. */
   readonly rssBytesPerHour: number
   /** Rise of the fitted line over the measured period, as a share of the mean. */
   readonly rssRise: number
@@ -18,7 +18,8 @@ export interface Growth {
 }
 
 /**
- * Share of a run that counts as warm-up. Its samples are ignored, because caches fill and code is compiled during it.
+ * Share of a run that counts as warm-up. Samples from the warm-up are ignored, because caches are still filling and
+ * code is still being compiled.
  */
 const WARM_UP_SHARE = 1 / 3
 const MS_PER_HOUR = 3_600_000

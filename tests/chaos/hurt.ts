@@ -15,7 +15,7 @@ export async function stopped(pid: number | undefined, whileStopped: () => Promi
   }
 }
 
-/** A server or a worker. */
+/** A server or a worker that can be killed and started again. */
 type Killable = { kill(): Promise<unknown> } & ({ start(): Promise<unknown> } | { restart(): Promise<unknown> })
 
 /** Kills a process with SIGKILL, and starts it again after `whileDown`. */
@@ -25,7 +25,7 @@ export async function restarted(killable: Killable, whileDown: () => Promise<unk
   await ('start' in killable ? killable.start() : killable.restart())
 }
 
-/** Suspends a server and, halfway through, makes another part fail as well. */
+/** Suspends a server and, in the middle of the suspension, makes another part fail as well. */
 export async function stoppedDuring(
   pid: number | undefined,
   hold: () => Promise<unknown>,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** A fault of a plan. */
+/** A fault of a plan, with its timing relative to the previous fault. */
 export interface PlannedFault<K extends string> {
   readonly kind: K
   /** Index of the affected API, for faults that affect an API. */

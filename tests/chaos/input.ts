@@ -9,11 +9,11 @@ export interface InputOptions {
   readonly seed: number
   readonly payments: number
   readonly durationMs: number
-  /** If true, every payment gets a receipt. Then no payment waits forever, so the state stops growing. */
+  /** If true, every payment gets a receipt, so that no payment waits for one forever and the state stops growing. */
   readonly everyReceipt?: boolean
   /** Called with the ids of a transaction's payments once they are certainly in the log. */
   readonly onCommitted?: (ids: readonly string[]) => void
-  /** Interval between batches. Default 40. */
+  /** Interval between batches, ms. Default 40. */
   readonly batchEveryMs?: number
   /** Maximum length of payments' notes. Lengths are random. By default, payments have no notes. */
   readonly longestNoteBytes?: number

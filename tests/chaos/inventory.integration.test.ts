@@ -7,8 +7,8 @@ import { keepInventoryLogs, playRound } from './inventory/round.ts'
 import { playShortRound, SETUP_TIMEOUT_MS, say } from './rounds.ts'
 
 /**
- * Time limit of the round. A round normally takes two minutes, because it waits for the end of reservations whose carts
- * never opened, which takes a minute.
+ * Time limit of the round. A round normally takes two minutes. One of them is spent waiting until the reservations of
+ * carts that never opened have ended.
  */
 const ROUND_TIMEOUT_MS = 420_000
 const SEED = 1

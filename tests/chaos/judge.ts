@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const SETTLED_WITHIN_MS = 90_000
 const JUDGE_EVERY_MS = 1_000
-/** How long a result must stay correct before it is accepted. */
+/** Pause between the first judgement without faults and the second. The result must still be correct after it. */
 const STAYS_RIGHT_MS = 1_000
 
 export interface Judged<E> {

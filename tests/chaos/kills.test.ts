@@ -19,7 +19,7 @@ const SECOND_MS = 1_000
  */
 const IDS_PER_ROUND = 100_000_000_000_000_000n
 /**
- * Maximum delay of a kill. It equals the renewal interval of lists, so a kill can happen at any point between two
+ * Maximum delay before a kill. It equals the renewal interval of lists, so a kill can happen at any point between two
  * renewals.
  */
 const WITHIN_MS = 30 * SECOND_MS
@@ -38,7 +38,10 @@ afterAll(async () => {
   await (trial?.finish() ?? system?.finish())
 })
 
-/** Returns the recorded tweets, repeated endlessly with new ids, or the demo's tweets if there is no recording. */
+/**
+ * Returns a function that returns the next tweet: of the recording, repeated endlessly with new ids, or of the demo if
+ * there is no recording.
+ */
 async function tweetsFromNow(): Promise<() => LiveEvent> {
   const file = publicData('tweets')
   const makeTweet = tweetMaker()

@@ -9,7 +9,7 @@ const MAX_WAIT_MS = 50
 /** A record with its offset in the log. */
 export interface Logged<V> extends Keyed<V> {
   readonly offset: number
-  /** Epoch ms. */
+  /** Timestamp of the record, epoch ms. */
   readonly timestamp: number
 }
 

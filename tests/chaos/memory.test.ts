@@ -44,9 +44,9 @@ interface Slot {
   backend: StateBackend
   identity: MemberIdentity
   worker: Worker | undefined
-  /** The error that the worker throws when its next commit reaches the step. */
+  /** A commit step and an error. The worker throws the error when its next commit reaches the step. */
   trap: { readonly step: CommitFaultPoint; readonly error: Error } | undefined
-  /** The number of upcoming state writes that fail. */
+  /** How many of the next state writes will fail. */
   badWrites: number
   /** True while the database is behind, so that restores and copies wait. */
   isOverloaded: boolean
@@ -59,7 +59,7 @@ interface ClockJump {
   readonly slot: Slot
   readonly offsetMs: number
   readonly from: number
-  /** Time at which the clock was corrected; undefined while it is wrong. */
+  /** Time at which the clock was corrected; undefined while the clock is wrong. */
   backAt: number | undefined
 }
 
@@ -183,8 +183,8 @@ async function run(seed: number): Promise<string[]> {
   }
 
   /**
-   * Ends the effect of a corrected clock once every partition has sent a time from a correct clock. Such a time
-   * replaces all earlier ones.
+   * Notes that a corrected clock no longer has an effect, once every partition has sent a time from a correct clock.
+   * Such a time replaces all earlier ones.
    */
   function endDoubt(): void {
     if (jump?.backAt === undefined) return

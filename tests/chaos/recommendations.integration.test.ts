@@ -9,7 +9,7 @@ import { playShortRound, SETUP_TIMEOUT_MS, say } from './rounds.ts'
 const ROUND_TIMEOUT_MS = 420_000
 const SEED = 1
 const USERS = 6
-/** Calls per second. */
+/** Number of calls per second. */
 const RATE = 15
 const FAULTS: readonly RecommendationFaultKind[] = ['outage-emptied', 'redis-emptied', 'worker-killed', 'api-killed']
 

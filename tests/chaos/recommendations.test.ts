@@ -8,7 +8,7 @@ const { rounds } = settings
 const ROUND_TIMEOUT_MS = 600_000
 const WORKERS = 2
 const USERS = 12
-/** Calls per second. */
+/** Number of calls per second. */
 const RATE = 20
 
 const faults = chosenFaults(RECOMMENDATION_FAULTS)

@@ -1,7 +1,7 @@
 import { waitUntil } from '../../deploy/local/wait.ts'
 import type { ApiProcess } from '../api/api-process.ts'
 
-/** How soon the services must recover and process all records on a busy machine. */
+/** How soon the services must recover and process all records, even on a busy machine. */
 export const RECOVERED = { timeoutMs: 120_000, intervalMs: 50 }
 
 /** Waits until all processes are ready and no API has unsent records. */

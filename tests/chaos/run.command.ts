@@ -7,7 +7,7 @@ const MAX_SEED = 2 ** 31
 export default command({
   call: 'npm run test:chaos --',
   description:
-    'Plays random schedules of faults, one after another, and compares every output with an offline computation of the input. The exit code is 1 when any output differs. With a service, the parts of that service fail again and again instead.',
+    'Runs random schedules of faults, one after another, and compares every output with one that is computed offline from the input. The exit code is 1 when any output differs. With a service, the parts of that service fail again and again instead.',
   options: {
     seeds: integer('Number of schedules; with a service, of rounds.', { default: 10, min: 1 }),
     from: integer('Seed of the first schedule or round. Each further one uses the next seed. Default: random.', { max: MAX_SEED }),
@@ -15,7 +15,7 @@ export default command({
     faults: choices('Kinds of faults, one of each per run. By default they are drawn from the seed.', FAULT_KINDS),
     minutes: number('Starts no run after this time. Default: no limit.', { min: 0 }),
     'longest-pause': number('Longest pause of the broker in seconds. By default 9, and occasionally 20 to 30.', { min: 0 }),
-    brokers: choice('With 2, partitions and coordinators move between the brokers.', ['1', '2'], { default: '1' }),
+    brokers: choice('Number of brokers. With 2, partitions and coordinators move between the brokers.', ['1', '2'], { default: '1' }),
     volume: flag(
       'Runs at volume: three brokers with three replicas of each record and leaders that move, transactions of several MiB, logs that are compacted all the time, a further worker that joins and leaves, and a topic that gets more partitions.',
     ),
@@ -27,7 +27,7 @@ export default command({
     fraud: flag('Kills, stops, slows and empties the parts of fraud scoring while payments arrive.'),
     inventory: flag('Kills, stops and empties the parts that keep stock.'),
     search: flag('Kills and stops the parts of search, wipes its index and fills its disk, while products change.'),
-    elections: flag('Lets three brokers elect leaders that have lost records, under a reader and a worker with kept state.'),
+    elections: flag('Makes three brokers elect leaders that lack records, while a reader and a worker with kept state use these logs.'),
     recommendations: flag('Kills, stops and empties the parts of recommendations while users view items and read lists.'),
   },
   environment: {

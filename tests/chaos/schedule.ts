@@ -39,7 +39,8 @@ export type Fault =
   /** Makes one of three brokers the leader of all partitions. */
   | { readonly kind: 'lead'; readonly node: Node }
   /**
-   * Kills a broker that is not the controller with SIGKILL. While it is down, the other brokers lead its partitions.
+   * Kills a broker with SIGKILL, but never the controller. While the broker is down, the other brokers lead its
+   * partitions.
    */
   | { readonly kind: 'replica-kill'; readonly node: 2 | 3; readonly downMs: number }
   /** An additional worker joins the group and leaves it again. */
@@ -60,7 +61,7 @@ export interface PlannedFault {
 
 /** Settings of the workers. */
 export interface Settings {
-  /** Number of standby copies of each task's state. */
+  /** Number of standbys of each task. */
   readonly standby: 0 | 1
   /** Whether a worker that leaves gracefully keeps its partitions for its next start. */
   readonly keepPlaceOnStop: boolean
@@ -75,7 +76,10 @@ export interface Schedule {
 }
 
 export interface ScheduleOptions {
-  /** Injects one fault of each of these kinds, at random times. By default, the kinds are random as well. */
+  /**
+   * Kinds of faults. The schedule contains one fault of each, at a random time. By default, the kinds are random as
+   * well.
+   */
   readonly kinds?: readonly FaultKind[]
   /**
    * Number of brokers. Default 1. With 2, every run moves partitions between the brokers. With 3, every run has the
@@ -156,8 +160,8 @@ const DRAW: { readonly [Kind in FaultKind]: (random: Random, options: ScheduleOp
 }
 export const FAULT_KINDS = Object.keys(DRAW) as FaultKind[]
 /**
- * Numbers of brokers with which a kind of fault is possible. `disk-full` needs a small disk, which has no room for the
- * state of a run with the large input.
+ * Numbers of brokers with which a kind of fault is possible; a kind without an entry is always possible. `disk-full`
+ * needs a small disk, which has no room for the state of a run with the large input.
  */
 const BROKERS_OF: { readonly [Kind in FaultKind]?: readonly number[] } = {
   move: [2],

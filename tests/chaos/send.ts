@@ -5,7 +5,7 @@ export interface Sent {
   readonly method: string
   readonly token: string
   readonly body?: unknown
-  /** The Idempotency-Key. */
+  /** Value of the header Idempotency-Key. */
   readonly key?: string
 }
 

@@ -14,7 +14,7 @@ import {
 } from '../../pipelines/engine/index.ts'
 import { CodecError } from '../../schemas/codec.ts'
 
-/** A payment from an account. Payments are keyed by account, and their log order is that of `at`. */
+/** A payment from an account. Payments are keyed by account, and `at` increases in log order. */
 export interface Payment {
   readonly id: string
   readonly merchant: string
@@ -38,7 +38,10 @@ export interface Receipt {
   readonly id: string
 }
 
-/** The account's payments so far, in log order. */
+/**
+ * An entry of an account's ledger. It has the payment's number within the account, from 1, and the balance after the
+ * payment.
+ */
 export interface LedgerEntry {
   readonly seq: number
   readonly balance: number
@@ -53,7 +56,7 @@ export interface WindowEntry {
   readonly amount: number
 }
 
-/** The closing of a time by a partition of merchants, with the number of payments counted until then. */
+/** Says that a partition of merchants has closed a time, and how many payments it had counted by then. */
 export interface Closing {
   readonly time: number
   readonly partition: number

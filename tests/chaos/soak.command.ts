@@ -7,7 +7,7 @@ export default command({
     'Runs three workers with steady input while connections are cut and workers are fenced, and prints how memory and open files develop. The exit code is 1 when they do not stay flat or an output is wrong. Linux only.',
   options: {
     minutes: number('How long the input lasts.', { default: 30, min: 0.1 }),
-    rate: number('Payments per second.', { default: 200, min: 1 }),
+    rate: number('Number of payments per second.', { default: 200, min: 1 }),
   },
   examples: [['--minutes 5', 'A short run.']],
 })

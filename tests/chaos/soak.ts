@@ -27,7 +27,10 @@ const CUT_EVERY_MS = 20_000
 const ZOMBIE_EVERY_MS = 3 * MINUTE_MS
 const ZOMBIE_MS = 8_000
 
-/** Plans faults that end no process, because the memory of each process is measured over the whole run. */
+/**
+ * Returns the faults of a run. None of them ends a process, because the memory of each process is measured over the
+ * whole run.
+ */
 function faultsFor(durationMs: number): PlannedFault[] {
   const faults: PlannedFault[] = []
   for (let atMs = CUT_EVERY_MS; atMs < durationMs; atMs += CUT_EVERY_MS)

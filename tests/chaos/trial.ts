@@ -33,7 +33,7 @@ export interface TrialOptions {
   readonly payments?: number
   /** Duration of the input. Default: one second longer than the period in which faults begin. */
   readonly inputMs?: number
-  /** Gives every payment a receipt. */
+  /** If true, every payment gets a receipt. */
   readonly everyReceipt?: boolean
   /** Called with the workers when all of them are ready, for example to measure them. */
   readonly watch?: (workers: readonly WorkerSlot[]) => void
@@ -52,8 +52,8 @@ export interface TrialResult {
 
 const OFFSETS_TOPIC = '__consumer_offsets'
 /**
- * Segment age at which brokers start a new segment: longer than a run. Brokers never compact the segment to which they
- * append.
+ * Age at which brokers replace the active segment with a new one. It is longer than a run, so nothing is compacted:
+ * brokers never compact the active segment.
  */
 const NEVER_ROLLED_MS = 7 * 24 * 3_600_000
 const PAYMENTS = 4_000
@@ -66,22 +66,22 @@ const INPUT_MS = FAULTS_WITHIN_MS + 1_000
 const TRANSACTION_TIMEOUT_MS = 3_000
 const READY_WITHIN_MS = 90_000
 /**
- * Time limit for the output after the last fault. It is long enough for sessions and transactions to time out and for
- * restores, on a busy machine.
+ * Time limit for the output after the last fault. Even on a busy machine, it is long enough for sessions and
+ * transactions to time out and for state to be restored.
  */
 const OUTPUT_WITHIN_MS = 150_000
 const LOOK_EVERY_MS = 300
 /** How far ahead of its own clock the broker accepts timestamps (`message.timestamp.after.max.ms`). */
 const TOO_FAR_AHEAD_MS = 3_600_000
 
-/** Returns true if the fault may make a worker exit by itself, so that its supervisor has to restart it. */
+/** Returns true if a worker may exit by itself because of the fault, so that its supervisor has to restart it. */
 function mayEndWorkers(fault: Fault): boolean {
   return fault.kind === 'disk-full' || fault.kind === 'damage' || (fault.kind === 'clock' && fault.offsetMs >= TOO_FAR_AHEAD_MS)
 }
 
 /**
- * Excludes the committed offsets from continuous compaction. A broker that compacts them while it loads a group
- * coordinator may fail to load it, which stops the coordinator's groups (KAFKA-19862).
+ * Excludes the topic of committed offsets from continuous compaction. A broker that compacts this topic while it loads
+ * a group coordinator from it may fail to load the coordinator, and the coordinator's groups then stop (KAFKA-19862).
  */
 async function keepOffsetsUncompacted(transport: Transport): Promise<void> {
   const partitions = (await transport.partitionCounts([OFFSETS_TOPIC])).get(OFFSETS_TOPIC)

@@ -1,4 +1,4 @@
-/** A period in which a fault affected a part. Epoch ms. */
+/** A period in which a fault affected a part. Times are epoch ms. */
 export interface Trouble {
   readonly from: number
   readonly to: number
@@ -23,8 +23,8 @@ export interface FaultHands<F> {
   /** Applies the faults of a round. After each fault, the affected part is running again, but may not be ready yet. */
   inflict(faults: readonly F[]): Promise<Inflicted>
   /**
-   * Returns whether a load balancer would send requests to an API. It would notice a killed API, but not a suspended
-   * one.
+   * Returns whether a load balancer would send requests to an API. A load balancer notices a killed API, but not a
+   * suspended one.
    */
   isReady(api: number): boolean
 }

@@ -2,12 +2,12 @@ import type { BrokerSettings } from '../../deploy/local/kafka/settings.ts'
 
 const KIB = 1_024
 
-/** The input of a run with large input. It has many times as many records as other runs. */
+/** Settings of a run with large input, which has many times as many records as other runs. */
 export const VOLUME = {
   payments: 16_000,
   durationMs: 12_000,
   /**
-   * Interval between transactions. It is long, so that there are few, large transactions. Each contains about 1,067
+   * Interval between transactions, ms. It is long, so that transactions are few and large. Each contains about 1,067
    * payments with notes of 4 KiB on average, 4 MiB in total.
    */
   batchEveryMs: 800,

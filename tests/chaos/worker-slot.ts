@@ -14,13 +14,13 @@ const WORKER = join(import.meta.dirname, 'children/worker.ts')
 /** How long a supervisor waits before it restarts a process that has ended by itself. */
 const RESTART_AFTER_MS = 500
 const EXIT_TIMEOUT_MS = 40_000
-/** Files that the database needs. Losing any other file in its folder does no harm. */
+/** Files that the database needs. The loss of any other file in the folder does no harm. */
 const DATABASE_FILES = /\.(sst|log)$|^(MANIFEST|CURRENT)/
 const FLIPPED_BYTES = 64
 
 export interface SlotOptions {
   readonly slot: number
-  /** Addresses. */
+  /** Addresses of the brokers, host:port. */
   readonly brokers: readonly string[]
   readonly topology: string
   /** Whether the worker also runs the stateless topology that copies orders. */
@@ -57,7 +57,7 @@ export interface WorkerSlot {
   go(): void
   /** Returns true while a signal suspends the process. */
   isStopped(): boolean
-  /** Resolves when the process that is running at the time of the call has ended. */
+  /** Resolves when the process that was running at the time of the call has ended. */
   whenExited(): Promise<void>
   /** Announces that the process is about to end by itself, so that this does not count as a crash. */
   expectExit(): void

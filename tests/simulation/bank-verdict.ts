@@ -8,7 +8,7 @@ const HOUR_MS = 3_600_000
 export interface Order {
   readonly kind: 'pay-in' | 'pay-out' | 'hold' | typeof BROKEN
   readonly amount: number
-  /** Duration of a hold. */
+  /** Duration of the hold that the order requests. */
   readonly ms: number
 }
 
@@ -25,7 +25,7 @@ export interface Account {
 export interface Answer {
   readonly accepted: boolean
   readonly balance: number
-  /** The time that the decision about the command assumed, epoch ms; 0 if this was the time of the worker's clock. */
+  /** The time by which the command was judged, epoch ms; 0 if this was the time of the worker's clock. */
   readonly at: number
 }
 
@@ -48,11 +48,11 @@ export interface BankLogs {
   readonly commands: ByPartition<Command<Order>>
   readonly decisions: ByPartition<Decision<Account>>
   readonly judgedByAppend: boolean
-  /** Number of dead letters. */
+  /** Number of orders that have become dead letters. */
   readonly letters: number
 }
 
-/** Describes everything that the output must still contain before it is complete. */
+/** Describes everything that the output still lacks. */
 export function missing(logs: BankLogs, times: InputTimes): string[] {
   const results = new Set(logs.decisions.flat().flatMap(({ value }) => value.result?.reply_to ?? []))
   const views = new Map(logs.decisions.flat().flatMap(({ key, value }) => (value.view === null ? [] : [[key, value.view]])))
@@ -61,7 +61,7 @@ export function missing(logs: BankLogs, times: InputTimes): string[] {
   const decided = new Set<string>()
   const unanswered = logs.commands.flat().filter(({ value }) => {
     const isAnswered = results.has(value.reply_to)
-    // If a command was decided before, its repetitions are answered even after their deadlines.
+    // A command that was decided before is answered again, even after the deadline of the repetition.
     const mustBe = decided.has(value.command_id) || mustBeAnswered(value, times)
     if (isAnswered) decided.add(value.command_id)
     return mustBe && !isAnswered
@@ -113,12 +113,12 @@ function decisionFaults(
   const faults: string[] = []
   let next = 0
   /**
-   * The times at which the next decision may be judged. There are several only after broken orders: an order that is
+   * The times by which the next order may be judged. There are several only after broken orders: an order that is
    * skipped because it fails does not affect this time, but an order that is dropped after its deadline does.
    */
   let judgedAt: readonly number[] = [0]
 
-  /** Repeats the changes that ticks made. */
+  /** Repeats the releases of holds that ticks made before the next decision. */
   function takeReleases(): void {
     for (;;) {
       const { key, value } = decisions[next] ?? {}
@@ -172,7 +172,7 @@ function decisionFaults(
   return faults
 }
 
-/** Returns the time at which an order was judged, according to its result. */
+/** Returns the time by which an order was judged, according to its result. */
 function statedTime(answer: string): number | undefined {
   return answer === '' ? undefined : (JSON.parse(answer) as Answer).at
 }

@@ -28,7 +28,9 @@ const SHARE_HOLDS = 0.3
 const LONGEST_HOLD_MS = 1_500
 /** Share of commands that are repetitions of an earlier command. */
 const SHARE_REPEATED = 0.3
-/** Share of these repetitions whose request differs from the first one, which makes them conflicts. */
+/**
+ * Share of these repetitions whose request differs from the first request. The service must report them as conflicts.
+ */
 const SHARE_CONFLICTS = 0.15
 /** Share of commands with a short deadline. */
 const SHARE_SHORT = 0.2
@@ -93,8 +95,8 @@ export interface BankOptions {
 }
 
 /**
- * Accounts with orders, which are commands. An order can put a hold on money of an account. When the hold is over, a
- * tick releases the money.
+ * Accounts that change by orders, which are sent as commands. An order can put a hold on money of an account. When the
+ * time of the hold is over, a tick releases the money.
  */
 export function bank(options: BankOptions): Subject {
   const { partitions, judgedByAppend } = options

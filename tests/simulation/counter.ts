@@ -45,8 +45,8 @@ function topicsFor(partitions: number) {
 }
 
 /**
- * Counts records per key in two stores, one with a changelog and one without. After a repartition, counts them per
- * group, too. The records called notes are only copied, so their topic may get more partitions.
+ * Counts records per key in two stores, one with a changelog and one without. After a repartition, it also counts them
+ * per group of keys. The records called notes are only copied, so their topic may get more partitions.
  */
 function counting({ input, ledger, totals, notes, passed }: Topics, { standby, padding }: CounterOptions): Topology {
   return topology(

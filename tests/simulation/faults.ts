@@ -41,7 +41,7 @@ const SHARE_LONG = 0.2
 const BROKER_DOWN_MS = [100, 3_000] as const
 /** Share of troubled brokers whose trouble lasts longer than the request timeout of clients. */
 const SHARE_VERY_LONG = 0.25
-/** How long such trouble lasts. */
+/** Range of the durations of such long trouble. */
 const VERY_LONG_MS = [32_000, 45_000] as const
 /** How long the controller waits for a broker before it elects other leaders (broker.session.timeout.ms). */
 const BROKER_SESSION_MS = [100, 3_000] as const
@@ -98,7 +98,7 @@ const CAUSES: Readonly<Record<FaultKind, (target: Target) => void>> = {
     clusterFaults.trouble(broker, 'hung', troubleMs(chance, lengthMs), chance.between(...BROKER_SESSION_MS))
   },
   isolate({ broker, clusterFaults, chance }) {
-    // Clients hardly notice a broker that is isolated for a short time, so isolation always lasts long.
+    // Clients hardly notice a short isolation of a broker, so isolations always last long.
     clusterFaults.trouble(broker, 'isolated', troubleMs(chance, chance.between(...LONG_MS)), chance.between(...BROKER_SESSION_MS))
   },
   outdate({ broker, clusterFaults, chance }) {

@@ -6,7 +6,7 @@ const PARTITION = { topic: TOPIC, partition: 0 }
 const FETCH = 1
 const RECORDS = 20
 const POLL_MS = 1_000
-/** Much longer than it takes to write all records. */
+/** A time for collecting records that is much longer than writing all of them takes. */
 const LONG_MS = 10_000
 
 /** Writes records one at a time, and returns how many fetches were needed to read them all. */
@@ -41,7 +41,7 @@ test('records collect at the broker for as long as the reader wants', async () =
   expect(await fetchesOf(() => LONG_MS)).toBeLessThanOrEqual(4)
 })
 
-test('after each response, the reader can decide that records no longer collect at the broker', async () => {
+test('after each response, the reader can choose to fetch without letting records collect at the broker', async () => {
   const withoutCollecting = await fetchesOf(0)
   let responses = 0
   expect(await fetchesOf(() => (responses++ === 0 ? 1 : 0))).toBeGreaterThan(withoutCollecting / 2)

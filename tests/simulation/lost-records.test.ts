@@ -74,14 +74,14 @@ test('a reader whose records are lost continues at the point where the log diffe
     const fetcher = opened(transport, 0, 'earliest')
     expect(textsOf(await readTo(fetcher, 6))).toEqual(['a', 'b', 'c'])
     loseAfter(world.cluster, 1)
-    // The new record has the former offset of `c`, so without epochs the reader would skip it.
+    // The new record `d` has the offset that `c` had. Without leader epochs, the reader would skip it.
     await producer.init()
     await write('d', 'e', 'f')
     expect(textsOf(await readTo(fetcher, 8))).toEqual(['d', 'e', 'f'])
   })
 })
 
-test('a reader with the reset policy "fail" fails when its records are gone', async () => {
+test('a reader with the reset policy "fail" fails when the log has lost records that it has read', async () => {
   const world = producerWorld(2)
   await runSteps(world, async ({ producer, transport, write }) => {
     await write('a', 'b')
@@ -94,7 +94,7 @@ test('a reader with the reset policy "fail" fails when its records are gone', as
   })
 })
 
-test('a copy of a whole log begins again when its records are gone', async () => {
+test('a reader that copies a whole log starts over when the log has lost records that it has read', async () => {
   const world = producerWorld(2)
   await runSteps(world, async ({ producer, transport, write }) => {
     await write('a', 'b')
@@ -125,7 +125,7 @@ test('a reader does not return fetched records that the log has lost', async () 
   })
 })
 
-test('a reader goes on when only records after its position are gone', async () => {
+test('a reader continues when the log has lost only records after its position', async () => {
   const world = producerWorld(2)
   await runSteps(world, async ({ producer, transport, write }) => {
     await write('a')
@@ -175,7 +175,7 @@ test('a transaction commits the leader epochs of its offsets', async () => {
   })
 })
 
-test('a log knows where the records of each leader end', async () => {
+test('a log returns the offset at which the records of each leader epoch end', async () => {
   const world = producerWorld(2)
   await runSteps(world, async ({ producer, transport, write }) => {
     await write('a', 'b')

@@ -1,7 +1,7 @@
 import { type Connection, type ConnectionOptions, Reader, type Writer } from '../../kafka/client/protocol.ts'
 import type { Actor, Scheduler } from './scheduler.ts'
 
-/** How long a message takes, ms. Occasionally a message takes far longer. */
+/** Range of the times that most messages take, ms. Occasionally, a message takes far longer. */
 const LATENCY_MS = [0.05, 1.5] as const
 const SLOW_LATENCY_MS = [5, 60] as const
 const SHARE_SLOW = 0.01
@@ -88,7 +88,7 @@ interface Ends {
   arrival(client: Actor, endpoint: Endpoint, after: number): number
 }
 
-/** The part of the protocol package's Connection that the client uses. */
+/** Implements the parts of the protocol package's `Connection` that the client uses. */
 class SimulatedConnection {
   readonly client: Actor
   endpoint: Endpoint | undefined
@@ -99,7 +99,10 @@ class SimulatedConnection {
   readonly #clientId: string
   readonly #options: ConnectionOptions
   readonly #onClose: (() => void)[] = []
-  /** Requests in transit or at the broker, and requests that wait because too many are in flight. */
+  /**
+   * Requests without an answer: requests in transit or at the broker, and requests that wait because too many are in
+   * flight.
+   */
   readonly #inFlight: Pending[] = []
   readonly #waiting: Pending[] = []
   /** Requests that the broker has received. It handles them one at a time. */

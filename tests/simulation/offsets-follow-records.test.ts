@@ -6,7 +6,10 @@ import { append, producerWorld, TOPIC, valuesIn } from './producer-world.ts'
 const PARTITION = { topic: TOPIC, partition: 0 }
 const PRODUCE = 0
 const TXN_OFFSET_COMMIT = 28
-/** After this many round trips, a request has certainly arrived, unless it waits for another request. */
+/**
+ * After this many round trips, a request has certainly arrived, unless the client holds it back until another request
+ * is answered.
+ */
 const ROUND_TRIPS = 20
 
 test.each([

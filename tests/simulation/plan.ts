@@ -62,24 +62,24 @@ export interface Plan {
 }
 
 const TROUBLE_MS = [500, 4_000] as const
-/** Trends publish a list every 30 s. */
+/** `TROUBLE_MS` of trends. It is longer because they publish a list only every 30 s. */
 const TRENDS_TROUBLE_MS = [20_000, 90_000] as const
 const COMMIT_INTERVAL_MS = [5, 120] as const
 const MOST_RECORDS = 30
 /** Share of worlds whose cache of decoded objects is tiny. */
 const SHARE_SMALL_CACHE = 0.4
-/** Maximum size of a tiny cache. */
+/** Maximum size of a tiny cache, in bytes. */
 const MOST_CACHE_BYTES = 1_000
 /** Share of worlds whose workers keep their place in the group when they stop. */
 const SHARE_KEEP_PLACE = 0.3
 /** Share of worlds whose workers soon delete the state of partitions that have moved to another worker. */
 const SHARE_STATE_CLEANED = 0.3
-/** How long these workers keep the state. */
+/** Range of the times that these workers keep the state of such partitions. */
 const KEEP_STATE_MS = [100, 4_000] as const
 const SHARE_COMPRESSED = 0.1
 /** Share of worlds whose new workers copy state before they request partitions. */
 const SHARE_WARM_UP = 0.5
-/** Maximum duration of this copy. */
+/** Range of the maximum time that such a worker copies state. */
 const WARM_UP_MAX_MS = [200, 10_000] as const
 /** Share of worlds whose clients have a short request timeout. */
 const SHARE_IMPATIENT = 0.5
@@ -111,7 +111,7 @@ const SHARE_UPGRADED = 0.4
 const SHARE_USED_UP = 0.15
 /** The first epoch of such a producer. The last epoch is 2^15 - 2. */
 const HIGH_EPOCH = 2 ** 15 - 12
-/** How many of the kinds of faults occur in a run, as a share of all kinds. */
+/** Mean share of the kinds of faults that occur in a run. */
 const SHARE_OF_KINDS = 0.4
 /**
  * Share of worlds with large records. The records come in bursts, so that transactions contain several MiB and the

@@ -9,7 +9,7 @@ export function wallTime(simulated: number): number {
   return Math.floor(START_MS + simulated)
 }
 
-/** How long a turn of the event loop takes. */
+/** Range of the durations of a turn of the event loop, ms. */
 const TURN_MS = [0.01, 0.3] as const
 /** Range of the delays of timers, ms. */
 const TIMER_LATE_MS = [0, 1.2] as const

@@ -10,7 +10,7 @@ import { openTransport } from './slot.ts'
 
 export const TOPIC = 'records'
 const DEADLINE_MS = 600_000
-/** How long late requests and markers may take to arrive. */
+/** How long a run continues after its steps, so that late requests and markers arrive. */
 const CALM_MS = 1_000
 
 /** A few brokers with a topic of one partition, and a single producer. For tests of one particular schedule. */
@@ -20,7 +20,7 @@ export interface ProducerWorld {
   readonly network: Network
   /** Returns the simulated time, ms. */
   now(): number
-  /** Opens another client. */
+  /** Opens another client in a separate process. */
   open(name: string): Transport
   /** Runs the steps of an initialised producer. @throws the error of a step */
   run(steps: Steps): Promise<void>

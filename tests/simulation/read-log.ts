@@ -9,7 +9,7 @@ export interface ReadRecord {
   readonly bytes: Buffer
   readonly partition: number
   readonly offset: number
-  /** Epoch ms. */
+  /** Timestamp of the record, epoch ms. */
   readonly timestamp: number
 }
 

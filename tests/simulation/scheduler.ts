@@ -37,11 +37,11 @@ export interface Scheduler {
    * source, it makes the same decisions even when another part is left out. A failing run can therefore be reduced.
    */
   chance(name: string): Chance
-  /** @returns a function that cancels the event */
+  /** Schedules an event of the actor. @returns a function that cancels the event */
   after(ms: number, actor: Actor, label: string, action: () => void): () => void
   /** Writes a line to the trace. */
   note(line: string): void
-  /** Runs events until the condition is true after an event, or until the given time. */
+  /** Runs events until the condition holds after an event, or until the given time. */
   run(until: number, isDone: () => boolean): Promise<boolean>
   /** A hash of everything that has happened. */
   digest(): string

@@ -4,7 +4,7 @@ import { runPlan } from './world.ts'
 export interface Shrinking {
   /** Runs a plan and returns the faults that it reveals. */
   readonly faultsOf: (plan: Plan) => Promise<readonly string[]>
-  /** Maximum number of runs. */
+  /** Maximum number of runs to reduce one plan. */
   readonly mostRuns: number
 }
 

@@ -5,7 +5,9 @@ import { expect, test } from 'vitest'
 import type { SubjectName } from './plan.ts'
 
 const REPLAYED_SEEDS = 20
-/** Time limit. The seeds take about 30 s of CPU in all, and many times as long on a busy machine. */
+/**
+ * Time limit. All seeds together take about 30 s of CPU time, so on a busy machine they may take many times as long.
+ */
 const TIMEOUT_MS = 900_000
 const run = promisify(execFile)
 

@@ -57,7 +57,7 @@ export interface Slot {
   start(): void
   /** Kills the process. Another process starts later. */
   kill(): void
-  /** Deletes the state folder of a process that does not run. */
+  /** Deletes the slot's state folder. No process may be running. */
   loseState(): void
   /** Makes the next writes of the state fail. */
   failWrites(count: number): void
@@ -66,8 +66,8 @@ export interface Slot {
 }
 
 /**
- * Errors that may end a process: it cannot reach the brokers when it starts, was fenced too often, or cannot write its
- * state. In each case, its supervisor restarts it.
+ * Returns true for the errors that may end a process: it cannot reach the brokers when it starts, was fenced too often,
+ * or cannot write its state. In each case, the supervisor restarts the process.
  */
 function isExpected(error: unknown): boolean {
   return error instanceof FencedError || error instanceof StateUnavailable || (error instanceof TransportError && !error.fatal)
@@ -91,7 +91,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
   let process: SimulatedProcess | undefined
   let worker: Worker | undefined
   let runners: readonly Runner[] = []
-  /** The member of this slot in each group of sinks. */
+  /** The member id of this slot in each consumer group of sinks, keyed by group. */
   const members = new Map<string, string>()
   let count = 0
   let badWrites = 0
@@ -144,7 +144,8 @@ export function slot(name: string, deps: SlotDeps): Slot {
   }
 
   /**
-   * Lets the workers of a process check the processes of other workers. The name of a process serves as its address.
+   * Returns what a worker needs in order to check whether the processes of other workers have ended. The name of a
+   * process serves as its address.
    */
   function watchOf({ actor, runtime }: SimulatedProcess): Pick<WorkerDeps, 'address' | 'hasEnded'> {
     if (isMistaken === undefined) return {}

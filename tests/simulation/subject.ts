@@ -10,7 +10,7 @@ export interface InputRecord {
   readonly partition: number
   readonly key: string
   readonly value: string | Buffer
-  /** Epoch ms. */
+  /** Timestamp of the record, epoch ms. */
   readonly timestamp: number
 }
 
@@ -28,7 +28,7 @@ export interface InputTimes {
 /** A topology with its input and an offline computation of its output. */
 export interface Subject {
   readonly topology: Topology
-  /** The topics that exist before the workers start. */
+  /** The topics that must exist before the workers start. */
   readonly inputs: readonly TopicSpec[]
   /** Sinks that copy the output into stores; undefined when there are none. */
   readonly sinks?: SimulatedSinks | undefined

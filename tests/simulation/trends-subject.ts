@@ -9,7 +9,7 @@ import type { Cluster } from './cluster/cluster.ts'
 import { committedRecords } from './read-log.ts'
 import type { InputTimes, Subject } from './subject.ts'
 
-/** WOEIDs of New York, Chicago, London, the United States and the world. */
+/** WOEIDs of the regions in which tweets count: New York, Chicago, London, the United States and the world. */
 const PLACES = [2459115, 2379574, 44418, 23424977, WORLDWIDE] as const
 const TERMS = ['sandy', 'obama', 'rain'] as const
 const MINUTE_MS = 60_000
@@ -24,7 +24,7 @@ interface Sent {
   readonly createdAt: number
 }
 
-/** The pipeline of trends, with tweets of distinct users from a few places. */
+/** The trends pipeline, with tweets by distinct users in a few places. */
 export function trendsSubject({ partitions }: { readonly partitions: number }): Subject {
   const sent: Sent[] = []
   let serdes: Serdes | undefined
@@ -57,8 +57,8 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
   }
 
   /**
-   * In production, a list may lack up to a quarter of the partitions. Worlds have at most three partitions, so here no
-   * partition may be missing.
+   * Returns the faults of a list. In production, a list may lack up to a quarter of the partitions. Worlds have at most
+   * three partitions, so here no partition may be missing.
    */
   function listFaults({ woeid, window_end, entries, missing_partitions }: TrendOutput, times: InputTimes): string[] {
     if (missing_partitions > 0) return [`region ${woeid} has a list at ${window_end} without ${missing_partitions} partitions`]

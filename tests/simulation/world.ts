@@ -33,7 +33,7 @@ const LOOK_MS = 250
  * within this time, so output that is still missing is lost.
  */
 const PATIENCE_MS = 90_000
-/** How long to keep watching a complete output for unexpected records, ms. */
+/** How long to watch a complete output for surplus records, ms. */
 const CALM_MS = 500
 
 /** Faults that make requests wait in the network or in a broker. */

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:catalog`: measures the product page and compares it with a Hono server that returns a constant answer
- * of the same size. See run.command.ts.
+ * `npm run bench:catalog`: measures the product page and compares it with a Hono server that returns a constant
+ * response of the same size. See run.command.ts.
  */
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
@@ -16,14 +16,14 @@ import declaration from './run.command.ts'
 import { changeStock, fillViews } from './views.ts'
 
 /**
- * The warm-up is long enough to request each page more than once, because Redis reports changes to a page only after
- * that.
+ * Duration of the warm-up. It is long enough to request each page more than once. Redis reports changes to a page only
+ * after a process has read it more than once.
  */
 const WARM_UP_SECONDS = 8
 const MS_PER_SECOND = 1_000
 const TOKEN_SECONDS = 3_600
 /**
- * Number of products in the round with few products. They are so few that each is requested again almost immediately.
+ * Number of products in the round with hot products. They are so few that each is requested again almost immediately.
  */
 const HOT_PRODUCTS = 100
 const READY = { what: 'the first page', timeoutMs: 60_000, intervalMs: 200 }

@@ -15,11 +15,11 @@ const WAREHOUSES = ['east', 'west']
 const LEADERS = 12
 /** Partition that contains all data of the views. On one machine, the catalogue's topics have a single partition. */
 const PARTITION = 0
-/** Interval at which a sink applies changes of stock. */
+/** Interval at which due stock changes are written to the view. The sink writes at the same interval. */
 const CHANGES_EVERY_MS = 15
 /**
- * Distance between the products of successive changes. It is prime, so that these products are requested at different
- * times.
+ * Stock changes step through the products by this many ids. The load requests products in the order of their ids, so
+ * neighbours would be requested at nearly the same time.
  */
 const STEP = 7_919
 const MS_PER_SECOND = 1_000

@@ -7,10 +7,10 @@ import { NO_SYNONYMS } from '../../../api/catalog/search/text/synonyms.ts'
 import { wordsOf } from '../../../state/indexes/catalog/words.ts'
 import { DEPTH } from './ndcg.ts'
 
-/** One way to search. */
+/** One of the compared ways to search. */
 export interface Contender {
   readonly name: string
-  /** Returns the ids of the first products. */
+  /** Returns the ids of the first products in the results, best first. */
   search(query: string): Promise<readonly string[]>
 }
 
@@ -19,8 +19,8 @@ interface Answer {
 }
 
 /**
- * The contenders. Each adds one step on the way from a search server's defaults to this service's search. All except
- * the first use the service's index.
+ * Returns the contenders, from a search server's defaults to this service's search. Each adds one step to the previous
+ * contender. All except the first use the service's index.
  */
 export function contenders(stock: ProductIndex, products: ProductIndex, now: number): readonly Contender[] {
   async function ids(index: ProductIndex, query: object): Promise<string[]> {

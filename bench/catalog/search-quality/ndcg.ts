@@ -1,9 +1,9 @@
-/** Number of results that count. */
+/** Number of top results that count towards the NDCG. */
 export const DEPTH = 10
 
 /**
  * Returns the normalised discounted cumulative gain of the first 10 results (Järvelin and Kekäläinen, 2002). Returns
- * undefined if no judged product has a gain, because in that case no order is better than another.
+ * undefined if no product has a gain above 0, because in that case no order is better than another.
  * @param gains gain of each product; absent products have the gain 0
  */
 export function ndcg(products: readonly string[], gains: ReadonlyMap<string, number>): number | undefined {

@@ -19,7 +19,7 @@ const CONSTANTS = [1, 2, 4, 6, 8, 10, 14, 20, 30, 50, 100]
  * them into the first ten.
  */
 const CANDIDATES = 1_000
-/** Number of times that the other factors are drawn for each query. */
+/** Number of random draws of the other factors for each query. */
 const DRAWS = 5
 const DRAW_SIZE = 1_000_000
 /** Assumed sales of a product at the 99th percentile, in units. */

@@ -11,8 +11,8 @@ const TIMEOUT_MS = 120_000
 const LEAST_PRICE_CENTS = 100
 const PRICES = 90_000
 /**
- * Factor that turns a time into a version. No index accepts this many changes per ms, so versions of later runs are
- * greater.
+ * Factor that turns a time in ms into a version. No index accepts this many changes per ms, so a later run always
+ * starts with a greater version than an earlier run ended with.
  */
 const VERSIONS_PER_MS = 1_000
 const DEFINITION = definitionOf(productsIndex)

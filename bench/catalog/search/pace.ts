@@ -11,8 +11,8 @@ export interface Latencies {
 }
 
 /**
- * Starts calls at a steady rate, even if earlier calls are still running. Measures each call from the time at which it
- * was due, so that the results include the whole delay of a stalled server.
+ * Starts calls at a steady rate, even if earlier calls are still running. Measures each call from when it was due, so
+ * that the results include the whole delay if the server stalls.
  */
 export async function atRate(rate: number, seconds: number, call: () => Promise<unknown>): Promise<Latencies> {
   const times: number[] = []

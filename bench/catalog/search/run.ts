@@ -28,12 +28,15 @@ const HEAP_MB = 1_024
  * few more methods.
  */
 const ROUND_WARM_UP_SECONDS = 5
-/** Rate of bulk requests with changes. It equals that of the sink, which waits 250 ms for further changes. */
+/**
+ * Number of bulk requests with changes per second. The sink sends as many, because it collects changes for 250 ms
+ * before each request.
+ */
 const BULKS_PER_SECOND = 4
 const SEED = 11
 /** Name of the index that is rebuilt. It differs from the name of the real product index, so that no search uses it. */
 const REBUILT_INDEX = 'rebuilt'
-/** How often to search for a changed document. The search is repeated for at most `LOOK_MS`. */
+/** Interval between two searches for a changed document. The search is repeated for at most `LOOK_MS`. */
 const LOOK_EVERY_MS = 50
 const LOOK_MS = 10_000
 const MS_PER_SECOND = 1_000
@@ -50,8 +53,8 @@ async function filled(load: IndexLoad): Promise<string> {
 }
 
 /**
- * Waits until searches find the current version of a product, and returns the time. Stops waiting after 10 s, because
- * the product may have changed again.
+ * Waits until searches find the product with its new price, and returns that moment as a `performance.now()` time.
+ * Stops waiting after 10 s, because the price may have changed again.
  */
 async function untilFound(index: ProductIndex, { product_id, price_cents }: CatalogDocument): Promise<number> {
   const query = { bool: { filter: [{ term: { product_id } }, { term: { price_cents } }] } }
@@ -90,7 +93,7 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
     return index.search({ query, size: 24, track_total_hits: true, aggs })
   }
 
-  /** Delays from the beginning of a change until a search finds it. */
+  /** Delays in ms, from the beginning of a change until a search finds it. */
   const delays: number[] = []
 
   /** Changes products while `searches` are running. */
@@ -148,7 +151,9 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
   if (withTantivy) await measureTantivy()
   return lines
 
-  /** Measures searches in the old index during a rebuild. The rebuild sends one bulk request at a time. */
+  /**
+   * Measures searches in the current index while another index is built. The rebuild sends one bulk request at a time.
+   */
   async function duringRebuild(): Promise<void> {
     const rebuilt = indexLoad(client, productMaker(titles, now), REBUILT_INDEX)
     const over = new AbortController()

@@ -1,6 +1,6 @@
 import { integer, pick, type Random } from '../../../tools/random/random.ts'
 
-/** Makes titles of products. */
+/** Returns a random product title. */
 export type Titles = (random: Random) => string
 
 const BRANDS = ['Aldera', 'Bruno', 'Castell', 'Dorne', 'Elvik', 'Farrow', 'Gantry', 'Holt', 'Iverson', 'Jarl', 'Kestrel', 'Lumen']

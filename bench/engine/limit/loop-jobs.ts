@@ -15,7 +15,7 @@ export type Emit = (time: number, key: Uint8Array, keyEnd: number, value: Uint8A
  */
 export interface LoopJob {
   record(buffer: Buffer, keyStart: number, keyEnd: number, valueStart: number, valueEnd: number, time: number, emit: Emit): void
-  /** Emits the results that are due at each commit. */
+  /** Called before each commit. Emits the results that are due. */
   beforeCommit(emit: Emit): void
 }
 
@@ -97,5 +97,7 @@ function velocityOfCards(): LoopJob {
   }
 }
 
-/** The jobs whose limit can be measured, keyed by name. Each call creates state for one partition. */
+/**
+ * The jobs whose limit can be measured, keyed by name. Each function creates a job with empty state for one partition.
+ */
 export const LOOP_JOBS: Partial<Readonly<Record<JobName, () => LoopJob>>> = { J1: countsInWindows, J2: velocityOfCards }

@@ -8,7 +8,7 @@ export interface Swipes {
   readonly swiper: Int32Array
   readonly swipee: Int32Array
   readonly right: Uint8Array
-  /** Epoch ms. */
+  /** Time of each swipe, epoch ms. */
   readonly ts: Float64Array
 }
 
@@ -20,10 +20,7 @@ export interface Swipe {
   ts: number
 }
 
-/**
- * A record of the output topic. In the pair, the smaller user number comes first. The time is the time of the later
- * swipe.
- */
+/** A record of the output topic. The smaller user number comes first, and the time is that of the later swipe. */
 export interface Match {
   lo: number
   hi: number

@@ -33,7 +33,7 @@ export function swipeMatches({ name, input, output, onRecord }: JobTopology): To
         const low = swiper < swipee
         const answers = rights.joinable(ctx.key, ts).some(({ value }) => value !== low)
         rights.add(ctx.key, ts, low)
-        // Few swipes answer another swipe, so the look-up of an earlier match is done only for those.
+        // Looks up an earlier match only for swipes that answer another swipe, because these are few.
         if (!answers || matched.get(ctx.key) !== undefined) return
         matched.put(ctx.key, ts)
         ctx.emit(matches, ctx.key, { lo: Math.min(swiper, swipee), hi: Math.max(swiper, swipee), ts })

@@ -5,8 +5,8 @@ const SEED = 1
 const BYTES = 2 * MAX_STATE_PADDING
 
 /**
- * Creates a function that returns bytes for a card's state. The bytes are random, so that the database cannot compress
- * them. Every call for the same card returns the same bytes.
+ * Creates a function that returns the padding of a card's state. The bytes are random, so that the database cannot
+ * compress them. Every call for the same card returns the same bytes.
  */
 export function paddings(bytes: number): (card: number) => Uint8Array {
   const random = seededRandom(SEED)

@@ -11,7 +11,7 @@ export interface Payments {
   readonly card: Float64Array
   readonly terminal: Float64Array
   readonly cents: Float64Array
-  /** Epoch ms. */
+  /** Time of each payment, epoch ms. */
   readonly ts: Float64Array
 }
 
@@ -31,7 +31,7 @@ const DAY_MS = 86_400_000
 const CENTS = 100
 /** Seed for the random choice of cards. It is fixed, so that all contenders get the same input. */
 const CARDS_SEED = 1
-/** Column indexes of the file. */
+/** Indexes of the columns in a line of the file. */
 const TX_ID = 0
 const CARD = 2
 const TERMINAL = 3

@@ -4,7 +4,7 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const WEEK_MS = 7 * DAY_MS
 
-/** A card's payments of the last seven days, oldest first. */
+/** A card's payments from the last seven days, oldest first. */
 export interface CardState {
   last_ts: number
   ts: number[]

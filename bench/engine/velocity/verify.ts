@@ -77,7 +77,7 @@ export function checkFeatures(payments: Payments): OutputCheck {
       expectedOf(index, expected)
       const field = fields.findIndex((value, i) => value !== expected[i])
       if (field < 0) return undefined
-      return `payment ${fields[0]}: field ${field} (windows from ${FIRST_WINDOW_FIELD}, last_ts ${LAST_TS_FIELD}) is ${fields[field]}, not ${expected[field]}`
+      return `payment ${fields[0]}: field ${field} is ${fields[field]}, not ${expected[field]} (the windows begin at field ${FIRST_WINDOW_FIELD}; last_ts is field ${LAST_TS_FIELD})`
     },
     missing: () => (records === payments.count ? undefined : `${payments.count - records} payments are missing`),
   }

@@ -6,7 +6,7 @@ import { hoppingCounts } from './topology.ts'
 import { checkCounts } from './verify.ts'
 
 /**
- * J1: counts records per term in 5-minute windows. A window begins every minute, so each record belongs to five
+ * J1: counts records per term in hopping windows of 5 minutes that begin every minute. Each record belongs to five
  * windows.
  */
 export const windowedCounts: Job = {

@@ -13,7 +13,7 @@ export interface Terms {
   /** Index in `names` of each record's term. */
   readonly term: Int32Array
   readonly tweetId: BigInt64Array
-  /** Epoch ms. */
+  /** Timestamp of each record, epoch ms. */
   readonly ts: Float64Array
 }
 

@@ -24,8 +24,8 @@ interface Changed {
 }
 
 /**
- * Creates the topology of J1, which counts records by minute. The count of a window is the sum of its minutes. Changed
- * counts are sent at each commit.
+ * Creates the topology of J1, which counts records by minute. The count of a window is the sum of the counts of its
+ * minutes. Before each commit, the topology emits the windows whose counts have changed.
  */
 export function hoppingCounts({ name, input, output, onRecord }: JobTopology): Topology {
   const place = { key: utf8, partitions: PARTITIONS, config: KEEP_ALL }

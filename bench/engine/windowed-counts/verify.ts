@@ -5,11 +5,11 @@ import { FIRST_MS, type Terms } from './terms.ts'
 const MINUTE_MS = 60_000
 /** Number of windows to which a record belongs. */
 const WINDOWS = 5
-/** Maximum number of minutes from the start of the first window to the first timestamp. */
+/** The first window begins at most this many minutes before FIRST_MS. One of these minutes allows for jitter. */
 const MINUTES_BEFORE = WINDOWS + 1
 
 /**
- * Checks that the last count of every (term, window) is its number of records, that no other window appears, and that
+ * Checks three things: the last count of every (term, window) is its number of records, no other window appears, and
  * counts never decrease.
  */
 export function checkCounts({ count, names, term, ts }: Terms): OutputCheck {

@@ -1,6 +1,6 @@
 import type { Facts } from '../../../schemas/fraud/rules/facts.ts'
 
-/** Another engine with the same rules. */
+/** Another rule engine that has loaded the same rules. */
 export interface PeerEngine {
   /** Name and version of the engine. */
   readonly name: string

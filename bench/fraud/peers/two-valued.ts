@@ -3,7 +3,7 @@ import { fieldOf } from '../../../schemas/fraud/rules/fields.ts'
 
 /**
  * A condition in two-valued logic, because the peers have no three-valued logic. Each comparison also tests that all of
- * its fields are present, so the result is true exactly if the condition is true in Millrace's three-valued logic.
+ * its fields are present, so the result is true if and only if the condition is true in Millrace's three-valued logic.
  */
 export type Test =
   | { readonly kind: 'all' | 'any'; readonly tests: readonly Test[] }
@@ -24,8 +24,8 @@ const OPPOSITES: Readonly<Record<ComparisonOperator, ComparisonOperator>> = {
 }
 
 /**
- * Returns a test that is true exactly if the condition has the value `wanted`. The test is false if a value that the
- * condition reads is missing.
+ * Returns a test that is true if and only if the condition has the value `wanted`. If the condition is neither true nor
+ * false, because a value that it depends on is missing, the test is false.
  */
 export function twoValued(node: Node, wanted = true): Test {
   switch (node.kind) {

@@ -20,9 +20,9 @@ const OPERATORS: Readonly<Record<ComparisonOperator, string>> = { '=': '==', '!=
 const LIST_FIELD = 'list'
 
 /**
- * Opens the rules in ZEN, as a decision table with one row per rule that collects all matching rows. ZEN's expressions
- * can read a list only if the list is passed with every transaction, so this function evaluates `inList` itself and
- * passes the results.
+ * Opens the rules in ZEN, as a decision table with one row per rule. The table returns all matching rows. ZEN's
+ * expressions can read a list only if the list is passed with every transaction, so this function evaluates `inList`
+ * itself and passes the results.
  */
 export async function openZen(rules: readonly Rule[], lists: Lists): Promise<PeerEngine> {
   const { ZenEngine } = await peerPackage<Package>('@gorules/zen-engine', VERSION)

@@ -26,7 +26,7 @@ import { scoredPayment } from './scored-payment.ts'
 
 export interface ProfilesOptions {
   readonly users: number
-  /** Transactions of a backlog. */
+  /** Number of transactions in a backlog. */
   readonly records: number
   readonly rounds: number
   readonly prof: string | undefined
@@ -45,7 +45,7 @@ const TOPOLOGY = { module: 'pipelines/fraud/profiles/topology.ts', export: 'frau
 const BY_ENTITY = 'fraud-profiles-changes-repartition'
 const SPREADS: readonly Spread[] = ['spread', 'hot IP', 'hot merchant']
 const SEED = 5
-/** Load in transactions per second while the time until a profile is in Redis is measured. */
+/** Number of other transactions per second while the benchmark measures how soon a profile is in Redis. */
 const PACE = 1_000
 const PACE_STEP_MS = 10
 const SAMPLES = 200
@@ -56,7 +56,7 @@ const ARRIVAL_TIMEOUT_MS = 60_000
 
 /**
  * Measures how fast the topology fraud-profiles processes a backlog, and how soon profiles are in Redis. Compares the
- * speed with that of Kafka Streams on J2.
+ * speed with that of Kafka Streams on job J2.
  */
 export async function measureProfiles(folder: string, options: ProfilesOptions, say: Say): Promise<void> {
   const servers = await startServers(join(folder, 'profiles'))

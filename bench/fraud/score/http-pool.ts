@@ -14,7 +14,7 @@ interface Waiting {
 }
 
 const HEAD_END = '\r\n\r\n'
-/** `HTTP/1.1 200` */
+/** Index of the status code in the status line, which begins like `HTTP/1.1 200`. */
 const STATUS_AT = 9
 const STATUS_END = 12
 const LENGTH = /\r\ncontent-length: (\d+)/i

@@ -16,7 +16,7 @@ export interface LoadResult {
   readonly p50: number
   readonly p99: number
   readonly most: number
-  /** Number of responses with a status other than 200 and of requests without a response, by kind of failure. */
+  /** Number of failed requests by kind of failure: a status other than 200, or no response. */
   readonly failures: ReadonlyMap<string, number>
   /** Share of degraded responses: those scored without some of the usual inputs. */
   readonly degraded: number

@@ -42,9 +42,9 @@ const API_THREADS = '16'
 const SPREADS: readonly Spread[] = ['spread', 'hot IP', 'hot merchant']
 
 interface Measured extends LoadResult {
-  /** CPU seconds per second, by process. */
+  /** CPU time that each process used, in seconds per second. */
   readonly cpu: Readonly<Record<string, number>>
-  /** Load of the machine before the round. */
+  /** Load average of the machine before the round. */
   readonly load: number
 }
 

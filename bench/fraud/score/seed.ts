@@ -21,8 +21,8 @@ const ID_DIGITS = 16
 const PARTITION = 0
 
 /**
- * Writes the maximum number of active rules in the form of the settings topology. The rules' action is STEP_UP, so that
- * matching payments do not become cases.
+ * Writes the maximum number of active rules, in the same form as the settings topology. The rules' action is STEP_UP,
+ * so that matching payments do not become cases.
  */
 export async function seedRules(transport: Transport, registry: string, random: Random): Promise<void> {
   const rules = benchRules(MAX_ACTIVE_RULES, random).map((rule) => ({ ...rule, action: 'STEP_UP' as const }))

@@ -38,8 +38,8 @@ export async function measureHotTarget({ system, values, say }: PartInput): Prom
   }
 
   /**
-   * Writes the swipes while the workers are stopped, and returns the number of swipes per second that they process
-   * afterwards.
+   * Writes the swipes while the workers are stopped. Returns the rates in swipes/s at which the workers then process
+   * them, without and with the writes to the views.
    */
   async function drain(isHot: boolean): Promise<{ processed: number; shown: number }> {
     const swipes = swipesOf(isHot)

@@ -56,7 +56,7 @@ export async function measureMemory({ system, say }: PartInput): Promise<void> {
 
 interface DiskBytes {
   readonly topics: ReadonlyMap<string, number>
-  /** State of the workers. */
+  /** Size of the workers' state folders in bytes. */
   readonly state: number
 }
 
@@ -82,7 +82,7 @@ async function partitionsOf({ transport }: MatchesSystem): Promise<number> {
   return (await transport.partitionCounts([matchRelations.name])).get(matchRelations.name) as number
 }
 
-/** Returns the mean memory per user, grouped by kind of key. */
+/** Returns the mean Redis memory per user in bytes, grouped by kind of key. */
 async function bytesByKind(system: MatchesSystem, users: readonly string[]): Promise<Map<string, number>> {
   const partitions = await partitionsOf(system)
   const sums = new Map<string, number>()
@@ -101,7 +101,7 @@ async function meanLikes(system: MatchesSystem, users: readonly string[]): Promi
   return counts.reduce((sum, count) => sum + count, 0) / users.length
 }
 
-/** Returns the memory of the candidate index per member, and the memory of its largest cell. */
+/** Returns the Redis memory of the candidate index per member in bytes, and the size of the index's largest cell. */
 async function indexBytes({ redis }: MatchesSystem) {
   let [members, bytes] = [0, 0]
   let largest = { members: 0, bytes: 0 }

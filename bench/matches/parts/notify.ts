@@ -27,7 +27,7 @@ export async function measurePushes({ system, values, say }: PartInput, pushes: 
   const background = await swipeLoad(system, client, SEED)
   await pushes.open(system.transport)
   say(
-    `\n### Mutual swipe to ${to === 'webhook' ? 'the webhook' : 'the record of the push'}, ${MUTUAL_PER_SECOND}/s beside ${BACKGROUND_PER_SECOND} other swipes/s, ${seconds} s a round; target: P95 < 2 s, goal 0.5; 99.99 % within 30 s; ${loadRemark()}\n`,
+    `\n### Mutual swipe to ${to === 'webhook' ? 'the webhook' : 'the record of the push'}, ${MUTUAL_PER_SECOND}/s alongside ${BACKGROUND_PER_SECOND} other swipes/s, ${seconds} s a round; target: P95 < 2 s, goal 0.5; 99.99 % within 30 s; ${loadRemark()}\n`,
   )
   const figures: { p50: number; p95: number; p99: number; max: number; missing: number }[] = []
   try {

@@ -1,5 +1,5 @@
 // A swipe endpoint as one would write it in Go: net/http, and one record per request that all in-sync replicas
-// acknowledge before the answer. It checks no token, no limit and no profile.
+// acknowledge before the response. It checks no token, no limit and no profile.
 package main
 
 import (

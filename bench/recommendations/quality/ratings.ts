@@ -7,7 +7,7 @@ export interface Rating {
   readonly user: number
   readonly item: number
   readonly stars: number
-  /** Epoch seconds. */
+  /** Time of the rating, epoch seconds. */
   readonly at: number
 }
 

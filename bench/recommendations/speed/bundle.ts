@@ -9,7 +9,7 @@ import { writeManifest } from '../../../tools/recommendations/train/bundle.ts'
 import { generatedTrees } from './trees.ts'
 import type { World } from './world.ts'
 
-/** The same regularization as in training. */
+/** Regularization, the same as in training. */
 const REGULARIZATION = 0.5
 const GREATEST_LENGTH = 1
 /**
@@ -68,7 +68,7 @@ function sayProgress(items: number): (added: number) => void {
   }
 }
 
-/** Ids of items are positive. */
+/** Returns the id of an item. Ids must be positive, so they begin at 1. */
 export function itemIdOf(row: number): bigint {
   return BigInt(row + 1)
 }

@@ -31,7 +31,7 @@ export async function measureMemory({ world, say }: PartInput, system: Recommend
   const perUser = await bytesOf(system, usersKeys(world.users))
   const perItem = await bytesOf(system, itemsKeys(world.items))
   const state = bytesIn(system.servers.home.state)
-  say(`\n### Memory at ${world.items} items and ${world.users} users with 12 interactions in the mean\n`)
+  say(`\n### Memory at ${world.items} items and ${world.users} users with 12 interactions on average\n`)
   say(row(['what', 'MiB', 'target']))
   say(row(['---', '--:', '---']))
   say(row(['index, mapped once per host', mappedMib(system.api.pid, 'items.usearch').toFixed(0), '700']))

@@ -16,7 +16,7 @@ export default command({
     batch: integer('Events per request.', { default: 10, min: 1, max: 500 }),
     seconds: integer('Duration of one round at a fixed rate.', { default: 20, min: 1 }),
     rounds: integer('Rounds per contender; the medians and the spread are reported.', { default: 3, min: 1 }),
-    backlog: integer('Interactions of the backlog.', { default: 300_000, min: 1_000 }),
+    backlog: integer('Number of interactions in the backlog.', { default: 300_000, min: 1_000 }),
     history: integer('Interactions of the training, which needs Python.', { default: 5_000_000, min: 1_000 }),
     folder: text('Keeps the generated items, the data of the servers and the index in this folder, and reuses existing files.', {
       placeholder: 'FOLDER',

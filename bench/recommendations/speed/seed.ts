@@ -14,12 +14,12 @@ const SEED = 51
 const PAST_MS = 20 * 24 * 3_600_000
 const EDITORIAL = 50
 
-/** Ids of users are positive. */
+/** Returns the id of a user. Ids must be positive, so they begin at 1. */
 export function userIdOf(user: number): bigint {
   return BigInt(user + 1)
 }
 
-/** Writes all items, and an editors' list. */
+/** Writes all items, and an editorial list. */
 export async function seedItems(target: SeedTarget, world: World): Promise<void> {
   const now = Date.now()
   await sendAll(target, items, numbersBelow(world.items), (row) => [itemIdOf(row), itemOf(world, row, now), now])

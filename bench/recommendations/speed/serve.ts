@@ -10,7 +10,7 @@ import type { PartInput } from './part.ts'
 import type { RecommendationsSystem } from './system.ts'
 
 const SEED = 61
-/** Number of 10 s windows after the start in which V8 still compiles code under load. */
+/** Number of 10 s windows that are measured after the start, because V8 is still compiling code under load. */
 const FIRST_WINDOWS = 6
 const WINDOW_SECONDS = 10
 const STORED_LISTS = 200
@@ -65,7 +65,7 @@ export async function measureServing({ world, values, say }: PartInput, system: 
   // No list may be requested before this point. Otherwise, V8 would already have compiled some of the code.
   await sayFirstMinute()
   const contenders: Contender[] = [{ name: 'lists alone', once: () => atRate(lists, seconds, ask, system.cpu) }]
-  if (events > 0) contenders.push({ name: `lists beside ${events} events/s`, once: besideEvents })
+  if (events > 0) contenders.push({ name: `lists alongside ${events} events/s`, once: besideEvents })
   const peer = values['no-peers']
     ? undefined
     : await startNode('bench/recommendations/speed/stored-list.ts', [], {}, 'peer_started', [system.servers.addresses.redis])

@@ -46,7 +46,7 @@ const GROUPS = [
 const POLL_MS = 500
 /**
  * Number of consecutive polls without lag after which the pipelines count as idle. One poll is not enough, because a
- * stage has no lag for a moment before the previous stage writes to it.
+ * stage also has no lag just before the previous stage writes to it.
  */
 const IDLE_POLLS = 4
 const IDLE_TIMEOUT_MS = 3_000_000
@@ -129,7 +129,7 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
   }
 }
 
-/** Puts the files of a version into a host's folder, as if they had been fetched. */
+/** Puts the files of a version into a host's folder, as if the host had fetched them. */
 function placeBundle(bundle: string, place: string): void {
   mkdirSync(place, { recursive: true })
   for (const name of readdirSync(bundle)) linkSync(join(bundle, name), join(place, name))

@@ -24,7 +24,7 @@ interface Outcome {
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** Measures a training run at the lowest priority, and the latency of lists that are requested meanwhile. */
+/** Measures a training run at the lowest priority, and the latency of lists that are requested during the run. */
 export async function measureTraining({ world, values, folder, say }: PartInput, system: RecommendationsSystem): Promise<void> {
   const place = join(folder, 'training')
   rmSync(place, { recursive: true, force: true })

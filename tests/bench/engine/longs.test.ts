@@ -14,7 +14,7 @@ test('reads back what it writes', () => {
 test.each([
   ['too few', Buffer.from([2, 4])],
   ['too many', Buffer.from([2, 4, 6, 8])],
-  ['an unfinished one', Buffer.from([2, 4, 0x80])],
-])('refuses %s longs', (_what, bytes) => {
+  ['truncated', Buffer.from([2, 4, 0x80])],
+])('rejects %s longs', (_what, bytes) => {
   expect(readLongs(bytes, 0, bytes.length, new Float64Array(3))).toBe(false)
 })

@@ -4,14 +4,14 @@ import { DriverCrash, testDriver } from '../../../pipelines/engine/testing.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
 
 const OUTPUT = 'out'
-/** One record in this many is followed by a commit, on average. */
+/** On average, the job commits after this many records. */
 const COMMIT_ONE_IN = 7
 const CRASH_ONE_IN = 3
 
 /**
- * Runs a job on the test driver. `choices` decides where the job commits, and where it crashes before or after the end
- * of a transaction.
- * @returns 'ok', or the verifier's first complaint
+ * Runs a job on the test driver. `choices` decides after which records the job commits, and which commits crash, either
+ * before or after the end of the transaction.
+ * @returns 'ok', or the verifier's first fault
  */
 export function runJob(declare: (options: JobTopology) => Topology, input: JobInput, choices: Iterator<number>): string {
   const choose = (below: number) => choices.next().value % below

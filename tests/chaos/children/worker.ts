@@ -1,6 +1,6 @@
 /**
- * A worker process of the shop for fault injection: `node worker.ts <json>`. It executes orders that its parent sends
- * as messages, reports its status, and ends when its parent ends.
+ * A worker process of the shop for fault injection: `node worker.ts <json>`. The parent process sends it orders as
+ * messages. The worker carries them out, reports its status, and ends when the parent ends.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -47,7 +47,7 @@ export interface WorkerReport {
 
 const REPORT_EVERY_MS = 100
 const CONNECT_EVERY_MS = 500
-/** Memory of the state's database. It is small, so that the database writes table files within a few seconds. */
+/** Memory budget of the state database. It is small, so that the database writes table files within a few seconds. */
 const STATE_MEMORY_BYTES = 16 * 1_048_576
 
 const given = JSON.parse(process.argv[2]) as WorkerArguments
@@ -73,8 +73,8 @@ const orphaned = () => process.exit(1)
 process.once('disconnect', orphaned)
 
 /**
- * Runs a complete garbage collection, as V8 does when memory runs out. A normal collection would not shrink the young
- * generation from its maximum size so far.
+ * Runs a complete garbage collection, as V8 does when memory runs out. After a normal collection, the young generation
+ * would keep the greatest size that it has had.
  */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
@@ -82,8 +82,8 @@ function collectGarbage(): void {
 }
 
 /**
- * Waits until the broker answers. In production, the process would exit without a broker, and a supervisor would
- * restart it again and again. This loop has the same effect without new processes.
+ * Connects to the broker, and retries until it answers. In production, the process would exit without a broker, and a
+ * supervisor would restart it again and again. This loop has the same effect without new processes.
  */
 async function connected(transport: Transport): Promise<void> {
   for (;;) {
@@ -116,7 +116,7 @@ async function run(backend: StateBackend): Promise<void> {
     })
     const starts = await Promise.allSettled(workers.map((worker) => worker.start()))
     const failed = starts.find((start) => start.status === 'rejected')
-    // A start that waits for its brokers fails when the worker is stopped.
+    // If the worker is stopped while it is still waiting for its brokers, its start fails. This is not an error.
     if (failed !== undefined && !isStopping) throw failed.reason
     void tell(workers, ended.signal)
     await Promise.all(workers.filter((_, at) => starts[at].status === 'fulfilled').map(({ done }) => done))

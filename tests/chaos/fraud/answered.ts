@@ -4,7 +4,10 @@ import type { Trouble } from '../troubles.ts'
 import type { Evidence } from './evidence.ts'
 import type { ScoreCall } from './requests.ts'
 
-/** Checks that every call to a live API got an answer, and that calls with the same id got the same answer. */
+/**
+ * Checks that every call to a live API got a correct status, that calls with the same id got consistent answers, and
+ * that the answers are in the log.
+ */
 export function answered(evidence: Evidence): string[] {
   const { scores } = evidence.calls
   return [
@@ -24,8 +27,8 @@ function wrongStatus(call: ScoreCall, { inflicted, calls }: Evidence): string[] 
 }
 
 /**
- * Checks that a repeated request gets the first answer, and that a different request with the same id gets a 409.
- * Another answer is right only if it is a block, or if Redis was down or had lost its data.
+ * Checks that a repeated request gets the first answer again, and that a different request with the same id gets a 409.
+ * Any other answer is right only if it is a block, or if Redis was down or had lost its data.
  */
 function repetitions(calls: readonly ScoreCall[], { inflicted }: Evidence): string[] {
   const good = calls.filter(({ status, body }) => status === 200 && body.reason !== 'blocklist_hit')

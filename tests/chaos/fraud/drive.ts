@@ -5,8 +5,8 @@ import { APIS, type Plan, type PlannedBlock, type PlannedFeedback, type PlannedP
 import { type Calls, OTHER_AMOUNT, RULE_ID, scoreBody, wasAnswered } from './requests.ts'
 
 /**
- * How often a caller repeats a request that got no answer. All repetitions together outlast a fault, which takes a few
- * seconds.
+ * Maximum number of attempts for a request that gets no answer. All attempts together outlast a fault, which takes a
+ * few seconds.
  */
 const SCORE_ATTEMPTS = 40
 const AGAIN_AFTER_MS = 250
@@ -22,13 +22,13 @@ interface Planned {
 export interface Driving {
   /** Returns whether a load balancer would send requests to the API. */
   isReady(api: number): boolean
-  /** Returns whether the faults have ended. Requests that are planned for later are then skipped. */
+  /** Returns whether the faults have ended. After that, the remaining planned requests are skipped. */
   isOver(): boolean
 }
 
 /**
- * Sends the requests of a plan at their times, and records the calls. If an API is not ready, its requests go to the
- * next API, as with a load balancer. A scoring request that got no answer is repeated.
+ * Sends the requests of a plan at their planned times, and records the calls. If an API is not ready, its requests go
+ * to the next API, as with a load balancer. A scoring request that got no answer is repeated.
  */
 export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver }: Driving): Promise<Calls> {
   const { apis, token } = system

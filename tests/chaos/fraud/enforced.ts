@@ -17,8 +17,8 @@ export function enforced(evidence: Evidence): string[] {
 
 /**
  * Checks that payments of an entity are not approved once it has been on the blocklist for a second. Shortly after
- * Kafka or the API was down, they may be approved if `degraded` names `blocklist`. Also checks that only entities are
- * blocked for which the round sent a block request.
+ * Kafka or the API was down, they may be approved if `degraded` names `blocklist`. Also checks that an entity is
+ * blocked only if the round sent a block request for it.
  */
 function blocks({ calls, inflicted }: Evidence): string[] {
   const blocksOf = Map.groupBy(calls.blocks, ({ type, value }) => `${type} ${value}`)

@@ -9,7 +9,7 @@ import type { FraudFault } from './plan.ts'
 
 /** Time limit for the start of an API. The start takes a second or two and must not require Kafka. */
 const READY = { timeoutMs: 60_000, intervalMs: 20 }
-/** A slowed part is suspended and resumed in turn. These are the durations of the two phases. */
+/** A slowed part is alternately suspended and resumed, each time for this long. */
 const PULSE_MS = 15
 const MODEL_PROCESS = 'fraud/models/process/main.ts'
 

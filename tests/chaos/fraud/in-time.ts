@@ -3,7 +3,7 @@ import type { Evidence } from './evidence.ts'
 import type { Beat } from './pulse.ts'
 import type { ScoreCall } from './requests.ts'
 
-/** How long an API may still answer late after a fault, because it must first answer the requests that were waiting. */
+/** How long after a fault an API may still answer late, because it must first answer the requests that were waiting. */
 const WORKED_OFF_MS = 500
 const P99 = 0.99
 /**
@@ -41,7 +41,7 @@ export function inTime(evidence: Evidence, { p99Ms, mostMs, isWhole }: Limits): 
   ]
 }
 
-/** Returns the durations of all calls to APIs that no fault affected at the time. */
+/** Returns percentiles of the durations, in ms, of all calls to APIs that no fault affected at the time. */
 export function timesOf({ calls, inflicted, beats }: Evidence, isWhole: boolean): Times {
   const isLive = (call: ScoreCall) => !inflicted.apis.some((trouble) => trouble.api === call.api && meets(trouble, call, WORKED_OFF_MS))
   const ofApi = Map.groupBy(beats, ({ api }) => api)
@@ -53,7 +53,7 @@ export function timesOf({ calls, inflicted, beats }: Evidence, isWhole: boolean)
   return { p50: percentile(times, 0.5), p99: percentile(times, P99), most: times.at(-1) ?? 0 }
 }
 
-/** @param beats in chronological order */
+/** Returns the longest time that a trivial request took during the call, in ms. @param beats in chronological order */
 function machineMs(call: ScoreCall, beats: readonly Beat[]): number {
   let most = 0
   for (let index = firstEndingAt(beats, call.from); index < beats.length && beats[index].from <= call.to; index++)

@@ -15,7 +15,7 @@ export const FRAUD_FAULTS = [
   'deciding-stopped',
   'redis-killed',
   'redis-stopped',
-  /** Redis is suspended repeatedly, for a moment each time. */
+  /** Redis is suspended again and again, for a moment each time. */
   'redis-slowed',
   'redis-emptied',
   'kafka-killed',
@@ -48,7 +48,7 @@ export type PaymentKind =
 
 export interface PlannedPayment {
   readonly kind: PaymentKind
-  /** Time after the start of the round. */
+  /** Time after the start of the round, ms. */
   readonly atMs: number
   /** Time from the first to the second request, for kinds with a later second request. */
   readonly againMs: number
@@ -104,7 +104,7 @@ export interface Plan {
 }
 
 export interface PlanOptions {
-  /** Payments per second. */
+  /** Number of payments per second. */
   readonly rate: number
   /** The faults of a round. Each occurs once, in an order that depends on the seed. */
   readonly faults: readonly FraudFaultKind[]
@@ -114,8 +114,8 @@ export interface PlanOptions {
 
 const MS_PER_SECOND = 1_000
 /**
- * Average number of payments per user. It is high enough that some users trigger a rule that asks for a review after
- * many payments within an hour.
+ * Average number of payments per user. It is so high that some users trigger the rule that asks for a review after many
+ * payments within an hour.
  */
 const PAYMENTS_PER_USER = 8
 const MERCHANTS = 12
@@ -143,8 +143,8 @@ const AFTER_BLOCK_MS = 10_000
 const FEEDBACK_PER_SECOND = 2
 const RULES_PER_SECOND = 0.3
 /**
- * How much time to plan per fault for payments and other requests. Requests planned for after the end of the last fault
- * are not sent.
+ * For each fault, the plan contains payments and other requests for this long. Requests planned for a time after the
+ * end of the last fault are not sent.
  */
 const PLANNED_PER_FAULT_MS = 3 * FAULT_TAKES_MS
 const FEEDBACK_AFTER_MS = 300

@@ -12,7 +12,7 @@ interface Call extends CameBack {
 /** A scoring request and its response. */
 export interface ScoreCall extends Call {
   readonly payment: PlannedPayment
-  /** The amount, which distinguishes the two bodies of a payment. */
+  /** Amount of the payment. The two bodies of a payment differ only in it. */
   readonly amount: number
 }
 
@@ -27,7 +27,7 @@ export interface FeedbackCall extends Call {
   readonly reporter: string
 }
 
-/** A request that changes the rule, including its name. */
+/** A request that changes the rule, and the name that the change gives to the rule. */
 export interface RuleCall extends Call {
   readonly name: string
 }
@@ -46,7 +46,7 @@ export interface Calls {
 /** Difference between the amounts in the two bodies of a payment. */
 export const OTHER_AMOUNT = 0.5
 
-/** @param at ISO 8601 */
+/** Returns the body of a scoring request. @param at time of the payment, ISO 8601 */
 export function scoreBody(payment: PlannedPayment, amount: number, at: string) {
   const { id, user, device, ip, card, email, merchant, currency, accountAgeDays } = payment
   return {

@@ -5,7 +5,8 @@ import type { Evidence } from './evidence.ts'
 import { type FeedbackCall, wasAnswered } from './requests.ts'
 
 /**
- * Statuses with which a verdict may fail during a fault. 0: the API was killed. 404: the transaction is not known yet.
+ * Statuses that the request for a verdict may get during a fault. 0: the API was killed. 404: the transaction is not
+ * known yet.
  */
 const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503, 504])
 

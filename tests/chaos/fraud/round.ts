@@ -82,7 +82,7 @@ function summaryOf(evidence: Evidence): string {
     ),
     ...[true, false].map((isWhole) => {
       const { p50, p99, most } = timesOf(evidence, isWhole)
-      return `${isWhole ? 'whole' : 'beyond the machine'}: P50 ${p50} ms, P99 ${p99} ms, most ${most} ms`
+      return `${isWhole ? 'measured' : 'without the time of a trivial request'}: P50 ${p50} ms, P99 ${p99} ms, most ${most} ms`
     }),
     `${logs.scored.length} events, ${logs.feedback.length} verdicts`,
   ].join(', ')

@@ -8,7 +8,7 @@ import type { FraudProfile } from '../../../schemas/fraud/types.ts'
 import { differences } from '../judge.ts'
 import type { Evidence, Logs } from './evidence.ts'
 
-/** Size in bytes of a row in the packed columns whose row order does not matter. */
+/** Size of a row in bytes. All packed columns whose row order does not matter have rows of this size. */
 const SEEN_BYTES = 16
 /** Tolerance for sums of floating-point numbers, which depend on the order of addition. */
 const TOLERANCE = 1e-9

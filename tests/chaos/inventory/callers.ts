@@ -9,7 +9,7 @@ export const VARIANTS_PER_PRODUCT = 2
 const WAREHOUSES = ['east', 'west']
 const STOCK = 6
 const LONGEST_PAUSE_MS = 4_000
-/** Share of repetitions that come late, some of them after the lifetime of the command. */
+/** Share of repeated requests that are sent late, some of them after the lifetime of the command. */
 const LONG_REPEAT_SHARE = 0.1
 
 export interface Answered {

@@ -8,7 +8,7 @@ export interface CartFold {
   readonly faults: readonly string[]
   /** The final status of each cart that was opened. */
   readonly statuses: ReadonlyMap<string, Cart['status']>
-  /** Carts that expired. */
+  /** The expiries of carts that no command ended. */
   readonly expiries: readonly Expiry[]
 }
 
@@ -20,7 +20,7 @@ interface ModelCart {
 }
 
 const OUTCOMES = { CHECKED_OUT: 'DEDUCTED', RELEASED: 'RELEASED', EXPIRED: 'EXPIRED' } as const
-/** Minimum time by which a cart's reservations must outlast the cart when it is opened. */
+/** A cart may be opened only if its reservations outlast it by at least this time. */
 const LEFT_FOR_PARTS_MS = 45_000
 const EXPIRES_AFTER_MS = 1_000
 

@@ -61,7 +61,7 @@ export interface DecidedCommand<C, A> {
 
 /**
  * Returns the commands that were decided, in log order. If a command was sent several times, the decision belongs to
- * the first record whose deadline had not passed at that time.
+ * the first record whose deadline had not passed when the command was decided.
  */
 export function decidedCommands<C, A>(
   commands: readonly Logged<Command<C>>[],

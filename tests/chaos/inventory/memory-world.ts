@@ -12,14 +12,14 @@ import { integer, pick, type Random } from '../../../tools/random/random.ts'
 import type { Logged, StockLog } from './log.ts'
 import type { Outage } from './verdict.ts'
 
-/** Simulated duration of a step. */
+/** Simulated duration of a step, ms. */
 export const STEP_MS = 100
 const COMMIT_STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
 const ANSWER_TIMEOUT_MS = 5_000
 const COMMAND_LIFE_MS = 30_000
 /**
- * Maximum number of steps that a topology is down. This is longer than the lifetime of a command, but shorter than the
- * minute by which a reservation outlasts its cart.
+ * Maximum number of steps for which a topology is down: 35 s. This is longer than the lifetime of a command, but
+ * shorter than the minute by which a reservation outlasts its cart.
  */
 const LONGEST_DOWN_STEPS = 350
 const LONG_DOWN_SHARE = 0.1
@@ -28,7 +28,7 @@ const SHORT_DOWN_STEPS = 30
 /** A deciding topology that may crash. */
 interface Decider {
   readonly driver: TestDriver
-  /** Number of steps until it runs again. */
+  /** Number of steps until the topology runs again; 0 while it is running. */
   down: number
   downSince: number
 }

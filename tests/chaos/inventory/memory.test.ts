@@ -16,7 +16,7 @@ const LOSSES = 0.03
 /** Longest delay of a repetition. It is longer than the lifetime of a command. */
 const LONGEST_REPEAT_MS = 40_000
 /**
- * Time after which all reservations have ended. Reservations of a cart that never opened are the last: they end a
+ * Time after which all reservations have ended. The last to end are those of a cart that never opened: they end a
  * minute after the cart would have ended.
  */
 const ALL_ENDED_MS = HELD_MS + 65_000

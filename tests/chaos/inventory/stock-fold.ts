@@ -12,7 +12,7 @@ import { type ModelAnswer, type ModelMovement, type StockModel, stockModel } fro
 export interface Expiry {
   readonly reservationId: string
   readonly isPart: boolean
-  /** Epoch ms. */
+  /** Time at which the reservation or cart ended, and (`at`) at which the service expired it, epoch ms. */
   readonly endsAt: number
   readonly at: number
 }
@@ -67,7 +67,10 @@ function foldPartition(log: StockLog): StockFold {
     faults.push(...model.broken().map((fault) => `movement ${movements[next - 1]?.offset}: ${fault}`))
   }
 
-  /** Applies the next movement that no command caused, together with the movements that belong to it. */
+  /**
+   * Applies the next movement that no command caused, and the other movements with the same cause: the end of a cart,
+   * or the expiry of a reservation.
+   */
   function takeUncaused(): void {
     const { value } = movements[next]
     const { product_id, reservation_id, at } = value
@@ -97,8 +100,8 @@ function foldPartition(log: StockLog): StockFold {
   }
 
   /**
-   * Checks a command without movements. It changes no stock, so its answer must be right at one of the moments at which
-   * it can have been decided.
+   * Checks a command without movements. Because it changes no stock, the log does not show when it was decided. Its
+   * answer must be right at one of the possible moments.
    */
   function takeRefused({ id, key, body, now, answer }: Decision): void {
     for (;;) {
@@ -128,8 +131,8 @@ function foldPartition(log: StockLog): StockFold {
   for (const left of outcomes.values()) for (const { value } of left) takeLeft(value)
 
   /**
-   * Checks an outcome that moved no stock. A cart's reservation may be missing only because it expired, long after the
-   * cart.
+   * Checks a cart's outcome that moved no stock. This is right only if the cart's reservation had already expired, long
+   * after the cart ended.
    */
   function takeLeft(outcome: CartOutcome): void {
     if (outcome.outcome === 'EXTENDED') return

@@ -18,7 +18,7 @@ interface ModelRow {
   available: number
   reserved: number
   version: number
-  /** Number of units that were received, and number that left permanently. */
+  /** Number of units that were received so far, and number that left permanently. */
   received: number
   sold: number
 }
@@ -254,7 +254,7 @@ export function stockModel(): StockModel {
           ...(row.available < 0 ? [`${where}: ${row.available} available`] : []),
           ...(row.reserved !== open ? [`${where}: ${row.reserved} reserved, but ${open} in open reservations`] : []),
           ...(row.available + row.reserved + row.sold !== row.received
-            ? [`${where}: ${row.received} came in, which is not what is there`]
+            ? [`${where}: available, reserved and sold units do not add up to the ${row.received} received units`]
             : []),
         ]
       })

@@ -2,7 +2,7 @@ import { foldCarts } from './cart-fold.ts'
 import type { StockLog } from './log.ts'
 import { foldStock, type StockFold } from './stock-fold.ts'
 
-/** A period in which a part was down, epoch ms. */
+/** A period in which a part was down. Times are epoch ms. */
 export interface Outage {
   readonly from: number
   readonly to: number
@@ -37,7 +37,7 @@ export function judgeStock(log: StockLog, outages: readonly Outage[]): StockVerd
   for (const [id, status] of carts.statuses) {
     const ends = new Set((kinds.get(id) ?? []).map(({ value }) => value.kind))
     const expected = { CHECKED_OUT: 'DEDUCT', RELEASED: 'RELEASE', EXPIRED: 'EXPIRE', OPEN: undefined }[status]
-    if (ends.size !== 1 || !ends.has(expected as never)) faults.push(`${id} is ${status}, and its stock saw ${[...ends].join()}`)
+    if (ends.size !== 1 || !ends.has(expected as never)) faults.push(`${id} is ${status}, but its stock movements are ${[...ends].join()}`)
   }
   const open = stock.models.reduce((sum, { reservations }) => sum + reservations.length, 0)
   return { ...stock, faults, open }

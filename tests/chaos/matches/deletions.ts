@@ -9,12 +9,12 @@ export function deletionsOf({ logs }: Evidence): ReadonlyMap<string, number> {
 /** The period in which a user has no profile. Times are in epoch ms. */
 export interface Absence {
   readonly user: string
-  /** When the deletion was first sent, and when its response arrived. */
+  /** `from`: when the request for the deletion was first sent. `to`: when its response arrived. */
   readonly from: number
   readonly to: number
   /**
-   * When the creation of a new profile was first sent, and when its response arrived. Infinity if the user did not
-   * return.
+   * `back`: when the request for a new profile was first sent. `backAt`: when its response arrived. Both are Infinity
+   * if the user did not return.
    */
   readonly back: number
   readonly backAt: number

@@ -18,8 +18,8 @@ export interface Place {
 }
 
 /**
- * Sends the requests of a user and the user's partners before and during the deletion of the profile. Some users then
- * create a new profile. Only the deletion and the creation must succeed.
+ * Deletes a user's profile. Before and during the deletion, the user and the user's partners send requests. Some users
+ * then create a new profile. Only the deletion and the creation must succeed.
  */
 export async function depart(departure: Departure, { clients }: Pick<Actors, 'clients'>, { lat, lon }: Place): Promise<void> {
   const { user, partners, apis, pausesMs, returns } = departure

@@ -8,18 +8,18 @@ import { blockOf, type Client, isAccepted, rewindOf, swipeOf, unblockOf, unmatch
 const WATCHED_MS = 2_500
 const LOOK_EVERY_MS = 150
 /**
- * Number of looks at other lists per feed request. Feeds are read less often, because a user may read only 60 per
- * minute.
+ * Number of reads of the other lists for each feed request. Feeds are read less often, because a user may request only
+ * 60 per minute.
  */
 const LOOKS_PER_FEED = 5
-/** How often a request is repeated if it was refused because of a fault. */
+/** Maximum number of attempts for a request that fails because of a fault. */
 const ATTEMPTS = 4
 const AGAIN_AFTER_MS = 500
 const MATCHED_WITHIN_MS = 6_000
 
 export interface Actors {
   readonly clients: readonly Client[]
-  /** A client with permission to report matches. */
+  /** A client that may report matches, as an external detector does. */
   readonly detector: Client
 }
 

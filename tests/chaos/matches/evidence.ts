@@ -25,7 +25,7 @@ export interface Logs {
   readonly matchEvents: readonly Logged<MatchEvent>[]
   readonly matchNotifications: readonly Logged<MatchNotification>[]
   readonly matchDeletions: readonly Logged<MatchDeletion>[]
-  /** Records of each partition. */
+  /** The records by partition. Their offsets are compared with those in `ViewSample`. */
   readonly matchSeen: readonly (readonly Logged<MatchSeen>[])[]
   readonly scored: readonly Logged<DesirabilitySwipe>[]
 }
@@ -33,7 +33,7 @@ export interface Logs {
 /** What a user sees after the system has recovered. */
 export interface Lists {
   readonly matches: readonly { readonly match_id: string; readonly conversation_id: string; readonly user_id: string }[]
-  /** Ids of users. */
+  /** Ids of the users whose likes this user sees. `blocks` and `feed` contain ids of users as well. */
   readonly likes: readonly string[]
   readonly blocks: readonly string[]
   readonly feed: readonly string[]
@@ -46,7 +46,7 @@ export interface TableRows {
 
 /** A push notification that reached the webhook. */
 export interface Delivered {
-  /** The Idempotency-Key. */
+  /** Idempotency-Key of the request to the webhook. */
   readonly key: string
   readonly isGenuine: boolean
 }

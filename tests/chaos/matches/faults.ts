@@ -13,7 +13,7 @@ export interface RedisTrouble {
 }
 
 export interface Inflicted {
-  /** The faults of Redis. */
+  /** The periods in which faults affected Redis. */
   readonly redis: readonly RedisTrouble[]
   /** Number of API processes that were killed. */
   readonly apisKilled: number

@@ -22,7 +22,7 @@ export interface Severance {
  */
 export interface MemoryView {
   apply(partition: number, key: string, value: Value): void
-  /** Stores a note of the API that one user may no longer see another user, or may see them again. */
+  /** Stores a note that the API writes when one user may no longer see another user, or may see them again. */
   note(partition: number, userId: string, severance: Severance): void
   listsOf(userId: string, users: readonly string[], partitionOf: (userId: string) => number): Promise<Lists | undefined>
   /** Returns all keys that are not empty. */

@@ -48,16 +48,16 @@ const LEAVERS = 4
 const ACTIONS = 400
 const WORKERS = 2
 const SETTLED_WITHIN_MS = 60_000
-/** How long to wait for all scores before the test requests the missing scores again. */
+/** How long to wait for all scores before the test makes the pipeline output them again. */
 const LOOK_MS = 1_500
 const DIRECTIONS: readonly SwipeEvent['direction'][] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_LIKE', 'REWIND']
 const COMMAND_LIFE_MS = 60_000
-/** Maximum number of later notes that can overtake a note. */
+/** Maximum number of later notes that can be stored before a note. */
 const NOTED_LATE = 6
 
 const partitionsOf = ({ partitions, productionPartitions }: AnyTopic) => PARTITIONS.get(productionPartitions) ?? partitions
 
-/** All topologies of the match feed on the broker in memory, with several partitions and two workers each. */
+/** Starts all topologies of the match feed on the in-memory broker, with several partitions and two workers each. */
 async function world() {
   const broker = memoryBroker()
   const registry = memoryRegistry()
@@ -91,7 +91,7 @@ async function world() {
     broker.append(topic.name, partitionFor(keyBytes, partitionsOf(topic)), record)
   }
 
-  /** The records by partition. */
+  /** Returns the records of a topic by partition. */
   function read<V>(topic: Topic<string, V>): Logged<V>[][] {
     const logs = Array.from({ length: partitionsOf(topic) }, (): Logged<V>[] => [])
     for (const { key, value, partition, timestamp } of broker.records(topic.name)) {
@@ -125,7 +125,7 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
   const { append, read, scored, hurt, workers } = await world()
   const users = userIds(USERS + LEAVERS)
   const asked: Asked[] = []
-  /** Time of the newest swipe, or of the newest answer to a profile command, whichever is later. */
+  /** The later of two times: that of the newest swipe, and that of the newest answer to a profile command. */
   let last = 0
   const command = <B>(body: B): Command<B> => {
     return { command_id: randomUUID(), reply_to: '', request_hash: '', deadline: Date.now() + COMMAND_LIFE_MS, body }

@@ -4,7 +4,7 @@ import { isLike, isNewer } from './swipe-fold.ts'
 /** A command about two users, with the pipeline's answer. */
 export interface DecidedPairCommand {
   readonly command: PairCommand
-  /** Epoch ms. */
+  /** Time of the decision, epoch ms. */
   readonly decidedAt: number
   readonly outcome: string
 }
@@ -12,14 +12,14 @@ export interface DecidedPairCommand {
 interface Side {
   readonly newest: PairSwipe | undefined
   readonly blocks: boolean
-  /** Time of the decision about the block. */
+  /** Time at which the block was decided. */
   readonly blockedAt: number
 }
 
 /** The deletion of one user's profile. */
 export interface PairDeletion {
   readonly side: 'a' | 'b'
-  /** Epoch ms. */
+  /** Time of the deletion, epoch ms. */
   readonly deletedAt: number
 }
 
@@ -28,7 +28,7 @@ export interface PairState {
   /** The user with the smaller id. */
   readonly a: Side
   readonly b: Side
-  /** Time before which swipes do not count. */
+  /** Swipes from before this time do not count. */
   readonly countsFrom: number
   readonly matchedAt: number | undefined
   readonly hasEnded: boolean
@@ -43,8 +43,8 @@ const STRANGERS: PairState = { a: NOTHING, b: NOTHING, countsFrom: 0, matchedAt:
 
 /**
  * Computes offline all final states to which the swipes, commands and deletions of a pair can lead. Only the order
- * within each of the three topics is known, so the function tries every interleaving. An interleaving is possible if
- * the commands get their recorded answers. The function shares no code with the pipeline.
+ * within each of the three topics is known, so the function tries every interleaving. It rejects those in which a
+ * command would not get its recorded answer. The function shares no code with the pipeline.
  */
 export function foldPair(
   swipes: readonly PairSwipe[],

@@ -34,12 +34,12 @@ export type EpisodeKind =
   /** A match that an external detector reports as well. */
   | 'reported'
 
-/** A sequence of actions of two users. Each pair has one episode. */
+/** A sequence of actions of two users. Each pair of users has one episode. */
 export interface Episode {
   readonly kind: EpisodeKind
-  /** Time after the start of the round. */
+  /** Time after the start of the round, ms. */
   readonly atMs: number
-  /** Indexes of the users. */
+  /** Indexes of the two users in the round. */
   readonly one: number
   readonly other: number
   /** The APIs of successive requests. */
@@ -56,7 +56,7 @@ export type Deed = 'likes' | 'liked' | 'mutual' | 'blocks' | 'blocked'
 
 /** A user who deletes the profile during the round. This user has no episode. */
 export interface Departure {
-  /** Time after the start of the round. */
+  /** Time after the start of the round, ms. */
   readonly atMs: number
   /** Index of the user. The users of the episodes have the lower indexes. */
   readonly user: number

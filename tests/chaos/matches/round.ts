@@ -19,7 +19,10 @@ import { shown } from './shown.ts'
 import { userIds } from './user-ids.ts'
 import { faultsOf } from './verdict.ts'
 
-/** Mean time between two feed requests of a user, well below the limit of 60 a minute. The pauses vary by half. */
+/**
+ * Mean time between two feed requests of a user. The rate is well below the limit of 60 a minute. Each pause is up to
+ * half longer or shorter.
+ */
 const READ_EVERY_MS = 2_500
 /**
  * Number of towns. Each round uses another town, far from the others, so that users of different rounds do not find
@@ -28,7 +31,7 @@ const READ_EVERY_MS = 2_500
 const TOWNS = 300
 const TOWNS_PER_ROW = 20
 const DEGREES_APART = 8
-/** Distance of a move into another geohash-6 cell that does not count as a jump. */
+/** Distance of a move in degrees. It leads into another geohash-6 cell, but is too short to count as a jump. */
 const NEXT_CELL_DEGREES = 0.0056
 
 export interface RoundResult extends Judged<Evidence> {

@@ -2,7 +2,10 @@ import { absencesOf } from './deletions.ts'
 import type { Evidence } from './evidence.ts'
 import { type Asked, isAccepted } from './requests.ts'
 
-/** How long a command without an answer may still be executed: the lifetime of a command plus a margin. */
+/**
+ * How long after a request without a response its command may still be executed: the lifetime of a command plus a
+ * margin.
+ */
 const MAY_FOLLOW_MS = 20_000
 
 export interface Shown {

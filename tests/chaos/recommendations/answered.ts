@@ -1,11 +1,11 @@
 import type { Trouble } from '../troubles.ts'
 import type { Call, Evidence } from './evidence.ts'
 
-/** How soon an API must reconnect to Kafka. */
+/** How soon an API must reconnect to Kafka after an outage. */
 const KAFKA_FOUND_MS = 15_000
 /** How soon sinks must fill the views again after Redis was emptied. */
 const REFILLED_MS = 60_000
-/** Period before the kill of an API whose responses may be missing from the log. */
+/** When an API is killed, its responses from this long before the kill may be missing from the log. */
 const UNDER_WAY_MS = 5_000
 
 const WRITES: ReadonlySet<Call['kind']> = new Set(['events', 'hide', 'preferences', 'user'])

@@ -4,7 +4,7 @@
 
 export interface TimedItem {
   readonly item: string
-  /** Epoch seconds. */
+  /** Time of the item, epoch seconds. */
   readonly seconds: number
 }
 

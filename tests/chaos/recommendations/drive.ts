@@ -4,7 +4,7 @@ import type { Call, CallKind } from './evidence.ts'
 import { APIS, type Plan, type PlannedAction, type PlannedCall, type PlannedEvent } from './plan.ts'
 
 /**
- * How often a caller repeats an event until it is accepted. All repetitions together outlast a fault, which takes a few
+ * Maximum number of attempts until an event is accepted. All attempts together outlast a fault, which takes a few
  * seconds.
  */
 const ATTEMPTS = 60
@@ -16,7 +16,7 @@ export interface Driving {
   urlOf(api: number): string
   /** Returns whether a load balancer would send requests to the API. */
   isReady(api: number): boolean
-  /** Returns whether the faults have ended. Requests that are planned for later are then skipped. */
+  /** Returns whether the faults have ended. After that, the remaining planned requests are skipped. */
   isOver(): boolean
   readonly users: readonly { readonly id: string; readonly token: string }[]
   itemOf(index: number): string
@@ -29,8 +29,8 @@ interface Asking extends Pick<Sent, 'method' | 'body'> {
 }
 
 /**
- * Sends the requests of a plan at their times, and records the calls. If an API is not ready, its requests go to the
- * next API.
+ * Sends the requests of a plan at their planned times, and records the calls. If an API is not ready, its requests go
+ * to the next API.
  */
 export async function drive(plan: Pick<Plan, 'calls'>, { urlOf, isReady, isOver, users, itemOf }: Driving): Promise<Call[]> {
   const calls: Call[] = []

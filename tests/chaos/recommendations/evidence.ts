@@ -28,11 +28,14 @@ export interface Call extends CameBack {
   /** When the request was sent, in epoch ms. All processes of a round share one clock. */
   readonly from: number
   readonly to: number
-  /** Ids of the sent events, as far as the caller chose them. */
+  /** Ids of the sent events, without those that the API derived from the content of an event. */
   readonly eventIds: readonly string[]
 }
 
-/** Records of the topics about the users and items of a round, in log order. Only `trending` includes all rounds. */
+/**
+ * Records of the topics about the users and items of a round, in log order. Only `trending` and `allItemEvents` include
+ * all rounds.
+ */
 export interface Logs {
   readonly interactions: readonly Logged<Interaction>[]
   readonly served: readonly Logged<ServedRecommendations>[]
@@ -70,7 +73,7 @@ export interface Tables {
 /** All calls, logs and stored results of a finished round. */
 export interface Evidence {
   readonly users: readonly string[]
-  /** Items that users did something with. */
+  /** Items with which users interacted. */
   readonly items: readonly string[]
   readonly calls: readonly Call[]
   readonly inflicted: Inflicted

@@ -6,8 +6,8 @@ import type { Evidence, Logs } from './evidence.ts'
 import { countedEvents, type ExpectedUser, expectedUser, newestOf, saysYes, type UserEvent } from './user-fold.ts'
 
 /**
- * The documented limits of watched items (docs/services/recommendations.md): 90 days, and one error in a thousand among
- * 20,000 items.
+ * The documented limits of the set of watched items (docs/services/recommendations.md): items stay in it for 90 days,
+ * and with 20,000 items, at most one in a thousand other items counts as watched by mistake.
  */
 const WATCHED = { capacity: 20_000, errorRate: 0.001, lifetimeMs: 90 * 86_400_000 }
 const MOST_SHOWN = 100

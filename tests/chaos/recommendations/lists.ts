@@ -3,15 +3,18 @@ import type { Call, Evidence } from './evidence.ts'
 import { countedEvents, expectedUser } from './user-fold.ts'
 
 /**
- * Checks that each list is consistent with the features from which it was computed, and that a user's later lists do
- * not use older features.
+ * Checks that each list is consistent with the features from which it was computed, and that a list which is based on
+ * older features than an earlier list says so.
  */
 export function lists(evidence: Evidence): string[] {
   const all = [...evidence.calls, ...evidence.final].filter((call) => isList(call) && call.status === 200)
   return [...seen(all, evidence), ...empty(all), ...goneBack(all), ...behind(evidence)]
 }
 
-/** Checks that no list contains items that are watched or hidden according to the events up to its offset. */
+/**
+ * Checks that no list contains items that the user had watched or hidden in the events up to the list's
+ * `features_offset`.
+ */
 function seen(all: readonly Call[], { logs }: Evidence): string[] {
   const events = countedEvents(logs)
   return all.flatMap((call) => {
@@ -28,7 +31,7 @@ function seen(all: readonly Call[], { logs }: Evidence): string[] {
 
 /**
  * Checks that no first page is empty, because there are always items that the user has not seen. A later page may be
- * empty, if all of its items were watched or hidden in the meantime.
+ * empty if all of its items were watched or hidden in the meantime.
  */
 function empty(all: readonly Call[]): string[] {
   return all

@@ -56,10 +56,10 @@ export type PlannedAction =
   | { readonly kind: 'tier'; readonly tier: 'free' | 'basic' | 'premium' }
 
 export interface PlannedCall {
-  /** Time after the start of the round. */
+  /** Time after the start of the round, ms. */
   readonly atMs: number
   readonly api: number
-  /** Index of the user. */
+  /** Index of the user in the round. */
   readonly user: number
   readonly action: PlannedAction
 }
@@ -81,14 +81,14 @@ export interface Plan {
   readonly items: number
   readonly calls: readonly PlannedCall[]
   readonly products: readonly PlannedProduct[]
-  /** Time at which each category is written; 0 means before everything else. */
+  /** Time at which each category is written, in ms after the start of the round; 0 means before everything else. */
   readonly categories: readonly number[]
   readonly faults: readonly RecommendationFault[]
 }
 
 export interface PlanOptions {
   readonly users: number
-  /** Calls per second. */
+  /** Number of calls per second. */
   readonly rate: number
   /** The faults of a round. Each occurs once, in an order that depends on the seed. */
   readonly faults: readonly RecommendationFaultKind[]

@@ -18,7 +18,7 @@ export interface RoundResult extends Judged<Evidence> {
 
 export interface RoundOptions {
   readonly plan: Plan
-  /** Each round on a system has separate users and items. */
+  /** Number of the round. Each round on a system has separate users and items. */
   readonly number: number
   readonly judgesTrending: boolean
 }

@@ -43,7 +43,10 @@ export function expectedActivities({ logs }: Pick<Evidence, 'logs'>): Map<string
   return found
 }
 
-/** Returns whether the event names a list that was served to its user, and its item was in one of the user's lists. */
+/**
+ * Returns whether the event names a list that was served to its user, and the event's item was in one of the user's
+ * lists.
+ */
 function isFromOwnList({ user, item_id, rec_request_id }: UserEvent, served: Evidence['logs']['served']): boolean {
   const own = served.flatMap(({ key, value }) => (String(key) === user && value !== null ? [value] : []))
   const isOffered = own.some(({ items }) => items.some((item) => item.item_id === item_id))

@@ -8,8 +8,8 @@ const MONTH = 30 * DAY
 const WEEK = 7 * DAY
 const HOURS = 6 * 3_600_000
 /**
- * How far published statistics may lag behind, as a share of the item's weight. The next constant is the same for
- * published neighbours.
+ * How much of an item's weight its published statistics may lack. The next constant is the same limit for published
+ * neighbours.
  */
 const STATS_BEHIND = 0.02
 const NEIGHBOURS_BEHIND = 0.05
@@ -54,8 +54,8 @@ function withoutChoice(event: unknown): unknown {
 }
 
 /**
- * Checks that only events from the user's own lists count as choices. Such an event may also not count: if the pipeline
- * read it before its list, or if an item was already chosen.
+ * Checks that only events from the user's own lists count as choices. Even such an event need not count: the pipeline
+ * may have read it before its list, or an item of the list may already have been chosen.
  */
 function choices(item: string, expected: readonly unknown[], is: readonly unknown[]): string[] {
   const wrong = is.findIndex((event, at) => (event as Choice).is_chosen === true && !(expected[at] as Choice | undefined)?.mayBeChosen)
@@ -76,8 +76,8 @@ function canonical(value: unknown): string {
 }
 
 /**
- * Checks that the published statistics equal those after some record of the item, and that later records changed too
- * little to be published.
+ * Checks that the published statistics are those that the item had after one of its records, and that the later records
+ * changed too little to be published.
  */
 function stats(item: string, records: readonly Logged<ItemActivity>[], { logs }: Evidence): string[] {
   const published = logs.itemStats.findLast(({ key }) => String(key) === item)?.value ?? undefined

@@ -14,7 +14,10 @@ export const SEARCH_FAULTS = [
 ] as const
 export type SearchFaultKind = (typeof SEARCH_FAULTS)[number]
 
-/** How long the index builder is suspended. This exceeds the session time-out, so the builder loses its partition. */
+/**
+ * How long the worker that builds the index is suspended. This exceeds the session time-out, so the worker loses its
+ * partition.
+ */
 const STOPPED_MS = 12_000
 
 /** Applies one fault. Resolves when the affected part is running again. */

@@ -22,7 +22,10 @@ const KEEPER = 'catalog-index-keeper'
 
 export type SearchSystem = Awaited<ReturnType<typeof searchSystem>>
 
-/** A broker, a registry, a search server on a small disk, and two workers that fill and build the index. */
+/**
+ * Starts a broker, a registry, a search server on a small disk, and two workers that build the index and keep it up to
+ * date.
+ */
 export async function searchSystem() {
   const folder = guardedFolder()
   const kafka = await newKafka(folder.path)

@@ -29,7 +29,7 @@ export interface Batch {
   readonly producerEpoch: number
   readonly baseSequence: number
   readonly transactional: boolean
-  /** Undefined for data. */
+  /** Kind of the marker; undefined for a batch of data records. */
   readonly marker: 'commit' | 'abort' | undefined
 }
 
@@ -42,7 +42,7 @@ export function stampAppendTime(bytes: Buffer, time: number): void {
 
 /** A record of an uncompressed batch. */
 interface BatchRecord {
-  /** Undefined if it has none. */
+  /** The key as text; undefined for a record without a key. */
   readonly key: string | undefined
   readonly bytes: Buffer
 }

@@ -9,11 +9,11 @@ import { PartitionLog, type ReadableLog } from './partition-log.ts'
 import { Transactions } from './transactions.ts'
 import { type Knowledge, type Leadership, type Trouble, troubledBrokers } from './troubled-brokers.ts'
 
-/** How long the controller takes to choose another leader for a partition of a crashed broker, ms. */
+/** Range of the times that the controller takes to choose another leader for a partition of a crashed broker, ms. */
 const ELECTION_MS = [20, 400] as const
-/** How long a new coordinator takes to read its log, ms. */
+/** Range of the times that a new coordinator takes to read its log, ms. */
 const LOADING_MS = [0, 150] as const
-/** How long the replicas take to copy a batch, ms. */
+/** Range of the times that the replicas take to copy a batch, ms. */
 const REPLICATION_MS = [0.1, 4] as const
 /**
  * Range of the brokers' clock errors, ms; positive if a clock is ahead. Some topics get their timestamps from these
@@ -60,7 +60,7 @@ export interface Cluster {
    * Returns true if a broker cannot reach any other broker. In that case, it cannot change the state of a coordinator.
    */
   isCutOff(broker: SimulatedBroker): boolean
-  /** Runs the action once the broker knows the current leaders, or at once if it knows them already. */
+  /** Runs the action as soon as the broker knows the current leaders, which may be at once. */
   whenInformed(broker: SimulatedBroker, action: () => void): void
 }
 
@@ -100,7 +100,7 @@ export function simulatedCluster(
   const groups = new Map<string, Group>()
   const up = new Set<number>()
   let generation = 0
-  /** Changes the coordinators of all keys. */
+  /** Part of the hash that assigns keys to coordinators. A new value moves keys to other coordinators. */
   let salt = 0
   let loadedAt = 0
 
@@ -209,7 +209,7 @@ export function simulatedCluster(
     })
   }
 
-  /** Lets the replicas copy the batches that they could not copy while a broker was in trouble. */
+  /** Makes the replicas copy the batches that they could not copy while a broker was in trouble. */
   function replicateRest(): void {
     for (const log of logs()) if (log.highWatermark < log.end) replicate(log)
   }

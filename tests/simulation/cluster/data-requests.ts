@@ -7,7 +7,7 @@ import { type Joining, join } from './join.ts'
 import { type EpochEnd, PartitionLog, type ReadableLog } from './partition-log.ts'
 import type { Identity } from './transactions.ts'
 
-/** From this version of Produce on, the leader adds its partition to the transaction. */
+/** First version of Produce in which the leader adds its partition to the transaction. */
 const ADDING_VERSION = 12
 const PASSING_ERRORS: ReadonlySet<string> = new Set(['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS'])
 const NO_OFFSET = -1n
@@ -110,7 +110,8 @@ function partitionJoining(
 }
 
 /**
- * Some errors are not retriable for clients of this version. Replaces these errors with one that every client retries.
+ * Returns the error to report to a client of this API version. Errors that such a client would not retry are replaced
+ * with one that every client retries.
  */
 function asProduceError(error: string, apiVersion: number): string {
   if (error === 'CONCURRENT_TRANSACTIONS') return apiVersion >= ADDING_VERSION ? error : 'NOT_ENOUGH_REPLICAS'
@@ -148,7 +149,10 @@ interface Wanted {
   readonly maxBytes: number
 }
 
-/** Handles Fetch v17 without sessions. Waits until there is data or the client's maximum wait is over. */
+/**
+ * Handles Fetch v17 without sessions. Waits until there is data or the client's poll timeout (`max_wait_ms`) has
+ * passed.
+ */
 export function fetch({ body, reply, isOpen }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   const maxWaitMs = body.readInt32()
   body.readInt32()
@@ -260,8 +264,8 @@ function divergingEnd(log: ReadableLog, { offset, lastEpoch }: Wanted): EpochEnd
 }
 
 /**
- * Appends the tagged fields of a partition: tag 0 with 13 bytes. The last byte means that there are no nested tagged
- * fields.
+ * Appends the tagged fields of a partition: the diverging epoch, with tag 0 and 13 bytes. The last of these bytes means
+ * that there are no nested tagged fields.
  */
 function appendDiverging(writer: Writer, diverging: EpochEnd | undefined): void {
   if (diverging === undefined) {

@@ -38,7 +38,7 @@ export class ExpectedProducers {
   }
 
   /**
-   * Must be called at the end of a transaction. In version 2, the end already carries the epoch of the next
+   * Must be called at the end of a transaction. In version 2, the marker already carries the epoch of the next
    * transaction, and records of that transaction may be waiting.
    */
   ended({ producerId, epoch }: Identity): void {

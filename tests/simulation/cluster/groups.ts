@@ -23,12 +23,12 @@ export interface Heartbeat {
   readonly memberId: string
   readonly epoch: number
   readonly clientId: string
-  /** Null when unchanged. */
+  /** Rack of the member; null when unchanged. */
   readonly rackId: string | null
   readonly rebalanceTimeoutMs: number
-  /** Null when unchanged. */
+  /** Topics to which the member subscribes; null when unchanged. */
   readonly topics: readonly string[] | null
-  /** Owned partitions as keys; null when unchanged. */
+  /** Keys of the partitions that the member owns; null when unchanged. */
   readonly owned: ReadonlySet<string> | null
 }
 
@@ -41,7 +41,7 @@ export interface GroupMemberState {
   topics: readonly string[]
   seenAt: number
   rebalanceTimeoutMs: number
-  /** Partitions assigned to the member, by key. */
+  /** Keys of the partitions that are assigned to the member. */
   assigned: Set<string>
   /** Partitions that the member was asked to revoke but has not revoked yet. */
   revoking: Set<string>
@@ -156,8 +156,8 @@ export class Group {
   }
 
   /**
-   * Assigns partitions as the range assignor does: members, sorted by id, get consecutive partitions, and the same
-   * partition numbers in every topic.
+   * Assigns partitions as the range assignor does. Members, sorted by id, get ranges of consecutive partitions. A
+   * member's range is the same in every topic.
    */
   #rebalance(): void {
     this.epoch++

@@ -7,7 +7,7 @@ import type { Identity, Transaction } from './transactions.ts'
 const MESSAGE_MS = [0.05, 1.5] as const
 /** Range of the pauses between a leader's retries while the coordinator is ending the previous transaction, ms. */
 const RETRY_MS = [1, 20] as const
-/** How long a leader retries before it gives up, ms. */
+/** How long a leader retries before it reports the error to the producer, ms. */
 const PATIENCE_MS = 100
 
 /**

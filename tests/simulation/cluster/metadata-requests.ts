@@ -9,7 +9,7 @@ const NO_THROTTLE = 0
 const NO_NODE = -1
 const DEFAULT_MAX_MESSAGE_BYTES = '1048588'
 const COORDINATOR_KINDS: readonly CoordinatorKind[] = ['group', 'transaction']
-/** Higher than any version that clients request. */
+/** The maximum version that the brokers report for every API. It is higher than any version that clients request. */
 const NEWEST = 99
 /** The tag of the field with the features that the cluster has enabled. */
 const FINALIZED_FEATURES = 2

@@ -69,9 +69,9 @@ export class PartitionLog implements ReadableLog {
   readonly partition: number
   leader = 0
   leaderEpoch = 0
-  /** All replicas have the records below this offset, so a new leader has them, too. */
+  /** All in-sync replicas have the records below this offset, so a new leader has them, too. */
   highWatermark = 0
-  /** Where the log begins. */
+  /** First offset of the log. Retention advances it. */
   start = 0
   /** The batches that remain after compaction and retention, in offset order. */
   readonly #batches: Batch[] = []
@@ -170,8 +170,8 @@ export class PartitionLog implements ReadableLog {
   }
 
   /**
-   * Writes the end of a transaction to the log and, at the same time, to all replicas. Has no effect for a producer
-   * that was fenced before.
+   * Writes the marker that ends a transaction to the log and, at the same time, to all replicas. Has no effect if the
+   * producer was fenced before.
    */
   mark(producer: Identity, marker: Marker): void {
     const { producerId, epoch: producerEpoch } = producer

@@ -9,7 +9,10 @@ import type { Identity } from './transactions.ts'
 
 const NO_THROTTLE = 0
 const NONE = -1
-/** From these versions on, TxnOffsetCommit adds its group to the transaction, and EndTxn raises the epoch. */
+/**
+ * First version of TxnOffsetCommit that adds its group to the transaction, and first version of EndTxn that raises the
+ * epoch.
+ */
 const ADDING_VERSION = 5
 const RAISING_VERSION = 5
 

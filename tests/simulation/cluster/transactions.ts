@@ -1,7 +1,7 @@
 import type { Actor, Scheduler } from '../scheduler.ts'
 import { Refused } from './errors.ts'
 
-/** How long the coordinator takes to write the markers of a transaction, ms. */
+/** Range of the times that the coordinator takes to write the markers of a transaction, ms. */
 const MARKER_MS = [0.5, 12] as const
 /** Interval at which the coordinator looks for transactions that have timed out, ms. */
 const TIMEOUT_CHECK_MS = 1_000
@@ -54,7 +54,7 @@ export interface Markers {
 export class Transactions {
   /** The version of transactions that is enabled in the cluster. Each request also has its own version. */
   version: TransactionVersion = 2
-  /** The first epoch of each producer. If it is high, a run uses up all epochs of a producer id. */
+  /** The first epoch of each producer id. If it is high, a run uses up the epochs of a producer id. */
   firstEpoch = 0
   readonly #all = new Map<string, Transaction>()
   readonly #scheduler: Scheduler
@@ -260,7 +260,10 @@ function isEnding({ state }: Transaction): boolean {
   return state === 'PrepareCommit' || state === 'PrepareAbort'
 }
 
-/** A producer that has used all of its epochs may retry the request for a new producer id. */
+/**
+ * Returns true if this is the producer's id, or its former id whose epochs are used up. In the second case, the
+ * producer may be retrying its request for a new id.
+ */
 function isIdOf(known: Transaction, { producerId, epoch }: Identity): boolean {
   return producerId === known.producerId || (producerId === known.formerProducerId && epoch >= LAST_EPOCH)
 }

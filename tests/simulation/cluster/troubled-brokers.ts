@@ -45,7 +45,7 @@ export interface TroubledBrokerDeps {
   recovered(wasFenced: boolean): void
 }
 
-/** How long a broker that hung takes to learn the current leaders once it continues, ms. */
+/** Range of the times that a broker which hung takes to learn the current leaders after it continues, ms. */
 const LEARNING_MS = [1, 300] as const
 
 /** Keeps track of the brokers that are running but hang, are isolated, or have outdated information. */
@@ -101,7 +101,7 @@ export function troubledBrokers({ scheduler, controller, know, fenced, recovered
       if (trouble === undefined) action()
       else trouble.waiting.push(action)
     },
-    /** Must be called with the present leader of a log before another broker becomes the leader. */
+    /** Must be called before another broker becomes the leader of a log. `broker` is the current leader. */
     loses(broker: SimulatedBroker, log: PartitionLog): void {
       const trouble = all.get(broker)
       if (trouble !== undefined && !trouble.former.has(log)) trouble.former.set(log, log.formerLog())

@@ -48,7 +48,7 @@ export interface Initialised extends Producer {
   readonly error: string
 }
 
-/** Batches of a producer. Transactions of version 2 use Produce v12, TxnOffsetCommit v5 and EndTxn v5. */
+/** Version of the transaction protocol. Version 2 uses Produce v12, TxnOffsetCommit v5 and EndTxn v5. */
 export type Version = 1 | 2
 
 /** Sends single requests to a cluster of one broker, and returns the names of the errors in the answers. */
@@ -67,7 +67,7 @@ export class Wire {
     return this.#unique(prefix)
   }
 
-  /** Repeats a step until `isWanted` accepts its result. */
+  /** Repeats a step until `isWanted` accepts its result or the time limit is reached. Returns the last result. */
   async until<Result>(step: () => Promise<Result>, isWanted: (result: Result) => boolean): Promise<Result> {
     const deadline = this.#runtime.monotonic() + PATIENCE_MS
     for (;;) {
@@ -119,7 +119,9 @@ export class Wire {
     })
   }
 
-  /** Creates the internal topics. */
+  /**
+   * Asks for the coordinator of a key. The first such request makes the broker create the coordinator's internal topic.
+   */
   async #find(kind: 'group' | 'transaction', key: string): Promise<void> {
     await this.#started(async () => {
       const { coordinators } = await ask(this.#connection, findCoordinatorV4.api, kind === 'group' ? 0 : 1, [key])

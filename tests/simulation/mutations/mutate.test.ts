@@ -6,7 +6,7 @@ import { type MutatedSources, mutatedSources, mutations } from './mutate.ts'
  * enough to reveal a rare mutation.
  */
 const SEEDS = 2_000
-/** The seeds take two minutes of CPU time. */
+/** Time limit. Running all seeds takes about two minutes of CPU time. */
 const TIMEOUT_MS = 400_000
 
 let sources: MutatedSources

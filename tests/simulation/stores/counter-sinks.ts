@@ -22,12 +22,12 @@ import { viewModel } from './view-model.ts'
 
 const VIEW = 'last'
 
-/** What a process passes to its sinks. */
+/** What a simulated process passes to its sinks. */
 export interface SinkPlace {
   readonly process: SimulatedProcess
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  /** A stable identity of a slot in a group. */
+  /** Returns the identity of the slot in a group. It stays the same when the slot's process is replaced. */
   memberOf(groupId: string): Omit<Parameters<typeof sinkGroup>[0], 'groupId'>
 }
 
@@ -60,7 +60,9 @@ const entries: Table<string, string> = {
   partitionOf: (_key, text) => text.length,
 }
 
-/** A view of the last total of each key, and a table of all entries of the ledger. */
+/**
+ * Creates the sinks of the counter: a view with the last total of each key, and a table with all entries of the ledger.
+ */
 export function counterSinks(scheduler: Scheduler, totals: Topic<string, string>, ledger: Topic<string, string>): SimulatedSinks {
   const view = viewModel(scheduler)
   const table = tableModel(scheduler)

@@ -7,7 +7,7 @@ export interface StoredRow extends OffsetRow {
   readonly partition: number
 }
 
-/** A table in a model of ClickHouse. */
+/** A model of ClickHouse that contains a table. */
 export interface TableModel {
   readonly server: StoreServer
   /** Returns the interface of the store for one process. */

@@ -7,16 +7,16 @@ import { StoreServer } from './store-server.ts'
 /** The positions of one partition of a view. */
 interface Positions {
   readonly topics: Map<string, ViewPosition>
-  /** Set when a clearing has begun. */
+  /** The mark of the clearing that has begun; undefined if no clearing is under way. */
   clearing: string | undefined
 }
 
-/** Views in a model of Redis. */
+/** A model of Redis that contains views. */
 export interface ViewModel {
   readonly server: StoreServer
   /** Returns the interface of the store for one process. */
   storeOf(client: Actor): ViewStore
-  /** Returns the string at a key. */
+  /** Returns the string that is stored under a key. */
   get(key: string): string | undefined
   readonly size: number
   /** Deletes all data. */
