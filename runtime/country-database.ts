@@ -13,7 +13,7 @@ const MAPPED_IPV4 = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i
 const COUNTRY_CODE = /^[A-Z]{2}$/
 /**
  * Codes that content delivery networks and databases use for "no country". They mean that the country is unknown, that
- * the address belongs to Tor, or that ISO 3166-1 leaves the code to its users.
+ * the address belongs to Tor, or that ISO 3166-1 leaves the meaning of the code to its users.
  */
 const NO_COUNTRY = new Set(['XX', 'T1', 'ZZ', 'A1', 'A2', 'AP', 'EU'])
 

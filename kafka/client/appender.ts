@@ -4,13 +4,14 @@ import { BatchWriter, NO_STAMP, recordBytesBound } from '../record-batch/writer.
 import { type Compression, partitionKey, type RecordAppender, type RecordHeader, TransportError } from '../transport.ts'
 
 /**
- * Brokers accept 1 MiB (`max.message.bytes`) by default. The margin allows for data that grows when it is compressed. A
- * record above this limit gets a batch to itself, because its topic may accept more.
+ * Maximum size of a batch with more than one record. By default, brokers accept 1 MiB (`max.message.bytes`). The margin
+ * is for data that grows when it is compressed. A record above this limit gets a batch to itself, because its topic may
+ * accept more.
  */
 export const BATCH_LIMIT_BYTES = 900 * 1_024
 /**
- * Largest share of a topic's limit that a batch may fill, for topics whose limit is below the default. The share leaves
- * the same margin as `BATCH_LIMIT_BYTES`.
+ * Share of a topic's limit that a batch may fill if this limit is below the default. It leaves about the same margin as
+ * `BATCH_LIMIT_BYTES`.
  */
 const SMALL_LIMIT_SHARE = 7 / 8
 /**
@@ -33,14 +34,14 @@ export interface ProducerIdentity {
   readonly codec: Compression
 }
 
-/** A batch that was sent. From then on, neither its bytes nor its sequence number may change. */
+/** A batch that has been sent at least once. Every retry must send the same bytes with the same sequence number. */
 export interface SentBatch {
   readonly writer: BatchWriter
   readonly bytes: Buffer
   readonly count: number
 }
 
-/** A pool of buffers of acknowledged batches, for reuse. */
+/** A pool of buffers for batches. The buffer of an acknowledged batch returns to the pool and is used again. */
 export interface BufferPool {
   take(): Buffer | undefined
   give(buffer: Buffer): void
@@ -99,8 +100,8 @@ export interface AppenderOptions {
 }
 
 /**
- * The records of one partition from `append` to their acknowledgement, in order, with one batch in flight at a time.
- * During a commit the appender collects the records of the next transaction without sending them.
+ * Holds the records of one partition, in order, from `append` to their acknowledgement. At most one batch is in flight
+ * at a time. During a commit the appender collects the records of the next transaction without sending them.
  */
 export class PartitionAppender implements RecordAppender {
   readonly topic: string
@@ -221,7 +222,7 @@ export class PartitionAppender implements RecordAppender {
     return this.#sent !== undefined || this.#full.length > 0
   }
 
-  /** Returns the batch to send now: a batch that must be repeated, if there is one, or the next full batch. */
+  /** Returns the batch to send now: the unacknowledged batch, if there is one; otherwise the next full batch. */
   take(identity: ProducerIdentity): SentBatch {
     if (this.#sent !== undefined) return this.#sent
     const writer = this.#full.shift() as BatchWriter
@@ -231,7 +232,10 @@ export class PartitionAppender implements RecordAppender {
     return this.#sent
   }
 
-  /** Returns true if the offset shows that the log has lost acknowledged records. */
+  /**
+   * Returns true if the broker appended a batch below the known end of the log. The log has then lost acknowledged
+   * records.
+   */
   isBelowLogEnd(baseOffset: number): boolean {
     return baseOffset >= 0 && baseOffset < this.#logEnd
   }
@@ -251,7 +255,10 @@ export class PartitionAppender implements RecordAppender {
     this.#calm()
   }
 
-  /** True when the outcome of a sent batch is unknown. The broker may or may not have used up its sequence numbers. */
+  /**
+   * True when a batch was sent but not acknowledged. It is unknown whether the broker has appended it and used up its
+   * sequence numbers.
+   */
   get hasUnacknowledged(): boolean {
     return this.#sent !== undefined
   }

@@ -6,7 +6,7 @@ import type { Connection, ConnectionOptions } from './protocol.ts'
 /** Kafka's default for request.timeout.ms. A broker that has not answered within this time is treated as lost. */
 const REQUEST_TIMEOUT_MS = 30_000
 /**
- * Time limit for opening a connection. A healthy broker nearby accepts connections at once. After a dead host, the
+ * Time limit for opening a connection. A healthy broker nearby accepts connections at once. If a host is dead, the
  * client must soon try the next one.
  */
 const CONNECT_TIMEOUT_MS = 5_000

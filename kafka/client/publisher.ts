@@ -32,7 +32,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
   let isScheduled = false
   let cancelTimer: CancelTimer | undefined
   let timerAt = Number.POSITIVE_INFINITY
-  /** True after the errors of a partition were logged, until publishing works again. */
+  /** True from the first failed request until publishing works again. Only the first failure is logged. */
   let isInterrupted = false
   let isClosed = false
   let onDrained: (() => void) | undefined

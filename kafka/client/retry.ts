@@ -6,8 +6,8 @@ import type { Context } from './options.ts'
  */
 const FIRST_WAIT_MS = 2
 /**
- * With this limit, a failed broker gets about two requests a second. The client soon notices that the broker is back,
- * and the requests cost little during the outage.
+ * Longest wait before a retry. Each request loop then sends about two requests a second to a failed broker. The client
+ * soon notices that the broker is back, and the requests cost little during the outage.
  */
 const LONGEST_WAIT_MS = 500
 

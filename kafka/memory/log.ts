@@ -19,7 +19,7 @@ export interface PartitionLog {
   readonly startOffset: number
   readonly endOffset: number
   append(record: NewRecord): void
-  /** Uses one offset, as a commit or abort marker does. Readers see no record at that offset. */
+  /** Uses up one offset, as a commit or abort marker does. Readers see no record at that offset. */
   appendControl(): void
   /**
    * Returns at most `limit` records from an offset on. The sizes of keys and values count towards `maxBytes`, and the

@@ -17,7 +17,10 @@ export interface GroupOptions {
   readonly memberId: string
   /** Receives the member id that replaces a refused one (Kafka 4.0 and 4.1), so that the caller can store it. */
   readonly onMemberId?: (memberId: string) => void
-  /** Called when `takeEvent` has an event to return. It can wake a loop that would otherwise check only later. */
+  /**
+   * Called when `takeEvent` has an event to return. Use it to wake a loop that would otherwise check for events only
+   * later.
+   */
   readonly onEvent?: () => void
   readonly topics: readonly string[]
   /** The HTTP address of this process (http://host:port), which the other members can see. */
@@ -56,7 +59,7 @@ interface GroupOffsets {
    */
   committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
   /**
-   * Commits offsets outside a transaction, at least once.
+   * Commits offsets outside a transaction (for at-least-once processing).
    * @throws FencedError when the membership is lost, or when a group that should be empty has a member
    */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
@@ -131,8 +134,8 @@ export interface OffsetToCommit extends TopicPartition {
   readonly offset: number
   /**
    * The metadata of the commit. The client reads this property just before it sends the offset. If a leader changes
-   * while a transaction is being committed, the client does both again after all records of the transaction are
-   * acknowledged.
+   * while a transaction is being committed, the client reads the property and sends the offset a second time, after all
+   * records of the transaction are acknowledged.
    */
   readonly metadata?: string | undefined
   /** See `PartitionData.leaderEpoch`. */

@@ -66,8 +66,8 @@ export interface WorkerProducer {
   readonly pendingBytes: number
   /**
    * Sends the batches that are full or large enough for a request. Resolves when they are acknowledged. Call it from
-   * time to time during a long transaction, without awaiting every call. The calls bound the memory, and let the broker
-   * work while the caller processes records.
+   * time to time during a long transaction, without awaiting every call. The calls limit the memory for unsent batches,
+   * and let the broker work while the caller processes records.
    */
   flushFull(): Promise<void>
   /**

@@ -103,7 +103,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
    * none.
    */
   let leaderEpoch: number | undefined
-  /** The end of the log when reading began. The target is complete when it reaches this offset. */
+  /** The end of the log when reading began. The target has caught up when it reaches this offset. */
   let goal: number | undefined
   let highWatermark = 0
   /** Time of the fetch that returned `highWatermark`, epoch ms. */

@@ -84,7 +84,7 @@ const LAST_COMMIT_GRACE_MS = 2_000
 const DEFAULT_STOP_GRACE_MS = 15_000
 /**
  * Time limit for the last commit and for leaving the group. Together with the grace period above, it is less than the
- * 30 s that Kubernetes allows.
+ * 30 s that Kubernetes allows a stopping container.
  */
 const GOODBYE_GRACE_MS = 3_000
 

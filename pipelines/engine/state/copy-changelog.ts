@@ -3,8 +3,8 @@ import type { StateColumn, StateSession } from '../../../state/stores/store.ts'
 import type { Changelog } from '../task/task-place.ts'
 
 /**
- * If more than this share of the keys in a fetch are distinct, searching for repeated keys costs more than the writes
- * that it saves.
+ * If more than this share of the records in a fetch have distinct keys, searching for repeated keys costs more than the
+ * writes that it saves.
  */
 const MOSTLY_DIFFERENT = 0.7
 /** Number of fetches that are copied without a search for repeated keys, after a fetch of mostly distinct keys. */

@@ -12,7 +12,7 @@ import { isFromOtherLog, putLogIdentity } from './log-identity.ts'
  */
 const CLOCK_CORRECTION_MS = 60_000
 
-/** The range of a changelog to read. */
+/** The part of a changelog that must be read. */
 export interface RestoreRange {
   readonly changelog: Changelog
   readonly from: number
@@ -20,7 +20,7 @@ export interface RestoreRange {
   readonly leaderEpoch: number
   /** End of the log (high watermark), requested after the committed offsets were fetched. */
   readonly to: number
-  /** True when the store is restored from the beginning. */
+  /** True when the store is restored from the beginning of its changelog. */
   readonly bulk: boolean
   /** Number of offsets by which the state was ahead of the log. */
   readonly lost: number
@@ -44,8 +44,8 @@ export interface StartOffsets {
 }
 
 /**
- * Returns a lasting name for a task: the name of its first source partition. It stays the same when a new version of
- * the topology renumbers its sub-topologies.
+ * Returns a stable name for a task: the name of its first source partition. It stays the same when a new version of the
+ * topology renumbers its sub-topologies.
  */
 function lastingName({ sources: [first] }: TaskPlace): string {
   return partitionKey(first.topic, first.partition)

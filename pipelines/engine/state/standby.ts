@@ -101,7 +101,7 @@ export interface StandbyDeps {
   readonly group: GroupView
   /** Topics to which active workers subscribe. */
   readonly sources: ReadonlySet<string>
-  /** True when copies are also kept for workers that are about to become active. */
+  /** True if this worker also copies the state of tasks that it will get when the next learner becomes active. */
   readonly warmUps: boolean
   /** Publishes a notice to the other members: whether this worker's copies for the next learner are complete. */
   readonly announce: (notice: string) => void
@@ -113,8 +113,8 @@ export interface StandbyDeps {
   /** Returns true when any task runs on this worker. */
   readonly isBusy: () => boolean
   /**
-   * Returns true while tasks of this worker restore their state. Copies wait in the meantime, because no worker
-   * processes those tasks.
+   * Returns true while tasks of this worker restore their state. Copies wait in the meantime, because restoring is more
+   * urgent: no worker processes those tasks.
    */
   readonly isRestoring: () => boolean
   readonly exactlyOnce: boolean

@@ -16,7 +16,7 @@ export const DEAD_LETTER_HEADERS = {
   topology: 'dead-letter.topology',
   processor: 'dead-letter.processor',
   /**
-   * Header of a record that was too large. It lists the parts that were cut, each with its original size, e.g.
+   * Header of an incomplete dead letter. It lists the parts that were cut, each with its original size in bytes, e.g.
    * `value=5000000`. `batch` stands for all records of a batch that could not be unpacked.
    */
   cut: 'dead-letter.cut',
@@ -44,7 +44,9 @@ const MAX_DEAD_LETTER_BYTES = LARGE_MAX_BATCH_BYTES - 64 * 1_024
  */
 const MAX_CUT_PART_BYTES = 1_048_576
 
-/** The original topic, partition and offset of a record that a sink has moved to another topic. */
+/**
+ * The original topic, partition, offset, timestamp and headers of a record that a sink may have moved to another topic.
+ */
 interface EarlierPlace extends TopicPartition {
   readonly offset: number
   readonly timestamp: number

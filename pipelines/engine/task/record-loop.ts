@@ -128,7 +128,8 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       if (!finishClosing(expired) || loop.commitDue) return 'more'
       if (!refill()) return waitsForSchema === undefined ? 'idle' : { waitsForSchema }
       if (processSlice(expired)) return 'more'
-      // Time handlers may take long, so the worker first commits the part of the transaction that was already sent.
+      // Time handlers may take long. The run therefore ends here, so that the worker can first commit a transaction
+      // that was partly sent.
       if (loop.closingDue) return 'more'
     }
   }

@@ -14,7 +14,8 @@ export const TOMBSTONE = Symbol('tombstone')
 
 /**
  * Number of processed chunks at which the queue removes them. They are removed in groups, because each removal moves
- * all waiting chunks. The number is small compared with that of the waiting chunks.
+ * all waiting chunks. The number is small compared with that of the waiting chunks, so that processed chunks take
+ * little extra memory.
  */
 const MAX_FINISHED_CHUNKS = 16
 

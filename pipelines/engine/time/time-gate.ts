@@ -53,7 +53,7 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
   /** Returns the key of a counter: how many partitions have sent a marker for exactly this time. */
   const sentKey = (stage: string, time: number) => `${SENT_PREFIX}${time}/${stage}`
 
-  /** Raises a stored value. @returns false when the value is already as high */
+  /** Raises a stored value. @returns false when the stored value is already at least as high */
   function raise(key: string, value: number): boolean {
     const known = store.get(key)
     if (known !== undefined && value <= known) return false

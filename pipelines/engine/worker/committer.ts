@@ -74,12 +74,13 @@ export interface Committer {
   /** Returns the time (epoch ms) until which the loop may wait for input. */
   waitUntil(now: number): number
   /**
-   * Returns for how many ms records may collect on the brokers: until shortly before the next commit can begin. A
+   * Returns how long (in ms) records may collect on the brokers: until shortly before the next commit can begin. A
    * record that is fetched at that time is committed no later than a record that is fetched earlier.
    */
   collectMs(now: number): number
   /**
-   * True when the open transaction has reached its limits. In that case, only records that cannot wait should be added.
+   * True when the open transaction has reached its limits. In that case, only time handlers that have already begun
+   * should continue.
    */
   readonly isFull: boolean
   /** Restarts the commit interval, as if a commit had just ended. */

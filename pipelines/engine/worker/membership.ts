@@ -160,7 +160,7 @@ export function membership(deps: MembershipDeps): Membership {
       })
   }
 
-  /** Restarts all tasks when topics have got more partitions, because tasks keep the counts with which they started. */
+  /** Restarts all tasks when topics have gained partitions, because tasks keep the counts with which they started. */
   async function takeCounts(found: ReadonlyMap<string, number>): Promise<void> {
     const grown = counts.grownIn(found)
     if (grown.length === 0) return

@@ -8,7 +8,7 @@ import type { SchemaWaits } from './schema-waits.ts'
  * up the memory.
  */
 const PAUSE_TASK_BYTES = 4 * 1_048_576
-/** Duration of one round over all tasks. Sockets are read and heartbeats sent between rounds. */
+/** Time limit of one round over all tasks. Between rounds, the event loop reads sockets and sends heartbeats. */
 const ROUND_MS = 20
 
 /** The tasks of a worker. Distributes records to the tasks and determines which task runs. */

@@ -208,8 +208,8 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
   function run(restoring: Restoring): void {
     const { task, positions, committed, records, startedAt } = restoring
     tasks.delete(restoring)
-    // State and offsets are committed together. Without the offsets, the task would process records a second time whose
-    // effects the state already contains.
+    // State and offsets are committed together. Without the offsets, the task would process records again although the
+    // state already contains their effects.
     if (deps.exactlyOnce && !committed && records > 0)
       throw new TopologyError(
         `topology ${topology}: task ${task.id} has state of ${records} changelog records, but the input position that belongs to it is unknown (the group's offsets ` +

@@ -114,8 +114,8 @@ export function courier(deps: CourierDeps): Courier {
   }
 
   /**
-   * Repeats a write to Kafka until it succeeds or the partition is given up. If the partition is given up, its next
-   * owner delivers the record again.
+   * Repeats a write to Kafka until it succeeds or the sink gives up the partition. In the second case, the partition's
+   * next owner delivers the record again.
    */
   async function persist(write: () => Promise<void>, closing: AbortSignal): Promise<'done' | 'abandoned'> {
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {

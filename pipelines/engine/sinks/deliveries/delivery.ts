@@ -17,8 +17,8 @@ export interface DeliveryTarget {
    */
   readonly giveUpAfterMs?: number
   /**
-   * Delivers one record. The call must end by itself within a few seconds, because a partition cannot move while it
-   * runs. An error that it throws stops the sink.
+   * Delivers one record. The call must end by itself within a few seconds, because the record's partition cannot move
+   * to another process before the call has ended. If the call throws an error, the sink stops.
    */
   deliver(record: SinkRecord): Promise<DeliveryOutcome>
 }

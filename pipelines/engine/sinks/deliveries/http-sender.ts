@@ -59,8 +59,8 @@ export function httpSender(options: HttpSenderOptions, runtime: Pick<Runtime, 's
 
   async function send(message: HttpMessage): Promise<DeliveryOutcome> {
     const first = await attempt(message)
-    // The receiver closed an idle connection while the request was on its way. Such an error is not a failed delivery,
-    // so the request is repeated once.
+    // If the receiver closed the idle connection just before the request arrived, the receiver has not refused the
+    // message. The request is therefore repeated once.
     return asOutcome(first === 'closed-while-idle' && !isClosed ? await attempt(message) : first)
   }
 
