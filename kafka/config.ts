@@ -2,7 +2,7 @@ import { type Environment, readSettings } from '../settings/read.ts'
 import { type KafkaSecurity, kafkaSettings } from './settings.ts'
 
 /**
- * Returns the TLS and SASL settings for the brokers. It serves processes that do not read the brokers' addresses from
+ * Returns the TLS and SASL settings for the brokers. Use it in processes that do not read the brokers' addresses from
  * the environment.
  * @throws SettingsError
  */

@@ -24,9 +24,9 @@ type CountryRecord = Partial<CountryResponse> & { readonly country_code?: string
 export type CountryOfAddress = (ip: string) => string | undefined
 
 /**
- * Opens a MaxMind DB file with countries.
- *   @param path undefined for the bundled database
- *   @throws Error if the file cannot be read or is not a MaxMind DB
+ * Opens a MaxMind DB file that maps addresses to countries.
+ * @param path undefined for the bundled database
+ * @throws Error if the file cannot be read or is not a MaxMind DB
  */
 export function openCountryDatabase(path: string | undefined): CountryOfAddress {
   const file = path ?? createRequire(import.meta.url).resolve(BUNDLED)

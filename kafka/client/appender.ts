@@ -19,14 +19,14 @@ const SMALL_LIMIT_SHARE = 7 / 8
  * further records.
  */
 const EARLY_BATCH_BYTES = 256 * 1_024
-/** Maximum memory that the pool keeps for reuse after batches are acknowledged. */
+/** Maximum total size of the free buffers that the pool keeps for reuse. */
 const POOL_LIMIT_BYTES = 32 * 1_048_576
 /** Each time this many buffers have been returned, the pool drops the buffers that were not needed in the meantime. */
 const GIVEN_BEFORE_DROP = 256
-/** Number of different sequence numbers, which are unsigned 31-bit integers and wrap around to 0. */
+/** Number of different sequence numbers. They are unsigned 31-bit integers and wrap around to 0. */
 export const SEQUENCE_SPAN = 2 ** 31
 
-/** The producer id and epoch, which are written into batches. */
+/** The properties of the producer that are written into the header of each batch. */
 export interface ProducerIdentity {
   readonly producerId: number
   readonly producerEpoch: number
@@ -50,7 +50,7 @@ export interface BufferPool {
 export function bufferPool(): BufferPool {
   const free: Buffer[] = []
   let bytes = 0
-  /** The smallest number of free buffers since the pool last dropped buffers. */
+  /** The lowest number of free buffers since the pool last dropped buffers: so many buffers were not needed. */
   let unneeded = 0
   let given = 0
 
@@ -123,14 +123,17 @@ export class PartitionAppender implements RecordAppender {
   #pendingRecords = 0
   /** True while a request that contains the batch `#sent` is in flight. */
   inFlight = false
-  /** Earliest clock reading at which the current batch may be sent again. */
+  /** Earliest reading of `Runtime.monotonic` at which the batch `#sent` may be sent again. */
   retryAt = 0
   attempts = 0
-  /** Clock reading at the first failed attempt to send the current batch. */
+  /** Reading of `Runtime.monotonic` at the first failed attempt to send the batch `#sent`. */
   troubledSince: number | undefined
-  /** True when the last answer suggests that a different broker may now lead the partition. */
+  /** True when the last answer suggests that another broker now leads the partition. */
   leaderLost = false
-  /** The offset after the last acknowledged batch of this transaction; -1 when the broker did not return it. */
+  /**
+   * The offset after the last acknowledged batch of this transaction; undefined before the first acknowledgement, and
+   * -1 when the broker did not return the offset.
+   */
   nextOffset: number | undefined
   /** The offset after the last batch that was acknowledged since `init`, in any transaction; -1 when it is unknown. */
   #logEnd = -1

@@ -32,7 +32,7 @@ interface SeenEpochs {
   readonly earlierSince: number[]
 }
 
-/** A request for metadata and the topics for which it asks. */
+/** A metadata request and the topics that it covers. */
 interface Refresh {
   readonly done: Promise<void>
   readonly covers: Set<string>

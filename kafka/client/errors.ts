@@ -1,7 +1,7 @@
 import { FencedError, TransportError } from '../transport.ts'
 import { protocolErrorsCodesById } from './protocol.ts'
 
-/** Names of Kafka's error codes, as the protocol documents them. `NONE` is success. */
+/** The name of a Kafka error code, as in the documentation of the protocol. `NONE` means success. */
 export type ErrorName = string
 
 /**
@@ -93,7 +93,7 @@ const CLASSES = new Map<ErrorName, ErrorClass>(
   Object.entries(REACTIONS).flatMap(([kind, names]) => names.map((name) => [name, kind as ErrorClass])),
 )
 
-/** Returns the class of an error, which determines how a request loop reacts to the error. */
+/** Returns the class of an error. The class determines how a request loop reacts to the error. */
 export function classify(name: ErrorName): ErrorClass {
   return CLASSES.get(name) ?? 'fatal'
 }

@@ -62,7 +62,7 @@ export function openFetchLoop(
   hooks: FetchLoopHooks,
 ) {
   const { runtime } = context
-  /** Connections by slot number. */
+  /** The connections of each slot, indexed by slot number. */
   const slots: Connections[] = Array.from({ length: SLOTS_PER_LEADER }, () => openConnections(context))
   /** The requests in flight, keyed by leader and then by slot number. */
   const underWay = new Map<number, (UnderWay | undefined)[]>()
@@ -154,8 +154,8 @@ export function openFetchLoop(
     const request: UnderWay = { states, idle, endsAt: runtime.monotonic() + waitMs, abandoned: false }
     requests[slot] = request
     for (const state of states) state.inFlight = true
-    // Brokers fill a response in the order in which the request names the partitions, so a different partition is first
-    // each time.
+    // Brokers fill a response up to its size limit in the order in which the request lists the partitions, so a
+    // different partition comes first each time.
     turn = (turn + 1) % states.length || 0
     const rotated = [...states.slice(turn), ...states.slice(0, turn)]
     const fetchedAt = runtime.now()

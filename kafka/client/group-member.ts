@@ -301,7 +301,7 @@ export function openGroupMember(
 
   function subscribe(to: readonly string[]): void {
     topics = to
-    // After this call, the next heartbeat contains all fields.
+    // The next heartbeat must contain all fields, because they include the topics.
     assignment.forgetReported()
     heartbeat.hurry()
   }

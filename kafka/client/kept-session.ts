@@ -1,4 +1,4 @@
-/** The partitions of one topic, as heartbeats name them. */
+/** The partitions of one topic, in the form in which heartbeats list them. */
 export interface OwnedPartitions {
   readonly topicId: string
   readonly partitions: number[]

@@ -18,7 +18,7 @@ const ALL_REPLICAS = -1
 export const REQUEST_LIMIT_BYTES = 8 * 1_048_576
 /** Our message for invalid timestamps. The broker's own message names neither the record nor the limit. */
 const BAD_TIMES =
-  'a record is further ahead of the clock of the broker than message.timestamp.after.max.ms allows (default: one hour). Is the clock of this machine right?'
+  'the timestamp of a record is further ahead of the clock of the broker than message.timestamp.after.max.ms allows (default: one hour). Is the clock of this machine right?'
 
 /**
  * The result of one request for one batch.

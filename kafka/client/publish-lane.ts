@@ -198,7 +198,7 @@ export class PublishLane implements PublishAppender {
   #acknowledgeUpTo(index: number): void {
     for (const { batch, isInFlight, sends } of this.#stamped.splice(0, index + 1)) {
       batch.settle(undefined)
-      // An unanswered request may still read this memory, so it is not reused in that case.
+      // The memory is not reused while an unanswered request may still read it.
       if (!isInFlight && sends === 1) this.#deps.pool.give(batch.writer.release())
     }
     this.#attempts = 0

@@ -38,7 +38,7 @@ export interface PublishRequestOptions {
   readonly requestTimeoutMs: number
 }
 
-/** The requests to one broker. */
+/** The state of the requests to one broker. */
 interface Flow {
   readonly broker: Broker
   requests: number

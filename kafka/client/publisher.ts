@@ -199,11 +199,15 @@ function addTo(waiting: Map<string, { broker: Broker; sendable: PublishLane[] }>
 }
 
 function tooLarge(bytes: number): TransportError {
-  return new TransportError('MESSAGE_TOO_LARGE', `a record of ${bytes} bytes does not fit into a request (${REQUEST_LIMIT_BYTES})`, {
-    fatal: true,
-  })
+  return new TransportError(
+    'MESSAGE_TOO_LARGE',
+    `a record of ${bytes} bytes does not fit into a request of at most ${REQUEST_LIMIT_BYTES} bytes`,
+    {
+      fatal: true,
+    },
+  )
 }
 
 function full({ records, bytes }: Holdings): TransportError {
-  return new TransportError('BUFFER_FULL', `${records} records (${bytes} bytes) already wait for Kafka`, { fatal: false })
+  return new TransportError('BUFFER_FULL', `${records} records (${bytes} bytes) are already waiting for Kafka`, { fatal: false })
 }

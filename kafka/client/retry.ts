@@ -24,8 +24,8 @@ export function markerBackoff(context: Pick<Context, 'runtime'>): Backoff {
 }
 
 /**
- * The waits between the attempts of one request loop. Each wait is twice as long as the previous one, with a jitter of
- * ±10 %.
+ * The waits between the attempts of one request loop. Each wait is twice as long as the previous one, up to a limit,
+ * with a jitter of ±10 %.
  */
 export interface Backoff {
   /** Returns the next wait in milliseconds. */

@@ -58,7 +58,7 @@ export type TransactionLog = ReturnType<typeof openTransactionLog>
  */
 const LEADERS_ADD = 2
 
-/** Exchanges requests with the coordinator of one transactional id. */
+/** Sends the requests of one transactional id to its coordinators. */
 export function openTransactionLog(context: Context, cluster: Cluster, transactionalId: string, timeoutMs: number) {
   const { options, runtime } = context
   const { log } = runtime

@@ -20,7 +20,7 @@ export interface MemoryBrokerOptions {
   readonly runtime?: Runtime
 }
 
-/** Records of one partition that wait for the end of their transaction. */
+/** Records of one partition that a transaction appends when it commits. */
 export interface PartitionAppends extends TopicPartition {
   readonly records: readonly NewRecord[]
 }
@@ -76,6 +76,7 @@ export interface MemoryBroker {
   checkProducer(transactionalId: string, epoch: number): void
   /**
    * Appends all records and commits the offsets, in one atomic step.
+   * @param control true to append a commit marker to each of these partitions
    * @returns for each partition key, the offset after the records of the transaction
    */
   commitTransaction(appends: readonly PartitionAppends[], offsets: TransactionOffsets | undefined, control: boolean): Map<string, number>

@@ -58,7 +58,7 @@ export function readChunks(fetched: FetchedRecords): RecordChunk[] {
 
 /**
  * Decodes the complete batches of a response in portions. Every call may throw a TransportError with code
- * CORRUPT_BATCH; the reader must not be used afterwards.
+ * CORRUPT_BATCH; after an error, the reader must not be used again.
  */
 export class ChunkReader {
   readonly #fetched: FetchedRecords

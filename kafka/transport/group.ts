@@ -13,7 +13,10 @@ export type GroupEvent =
 
 export interface GroupOptions {
   readonly groupId: string
-  /** A UUID that the worker slot keeps. A member that rejoins with this id gets the same partitions back at once. */
+  /**
+   * A UUID that the worker slot keeps across restarts. A member that rejoins with this id gets the same partitions back
+   * at once.
+   */
   readonly memberId: string
   /** Receives the member id that replaces a refused one (Kafka 4.0 and 4.1), so that the caller can store it. */
   readonly onMemberId?: (memberId: string) => void
@@ -23,7 +26,7 @@ export interface GroupOptions {
    */
   readonly onEvent?: () => void
   readonly topics: readonly string[]
-  /** The HTTP address of this process (http://host:port), which the other members can see. */
+  /** The HTTP address of this process (http://host:port). The other members can see it. */
   readonly address?: string
   /**
    * Returns true only if the process that published an address has certainly ended. If this option is given, the
@@ -50,7 +53,7 @@ export interface GroupPeer {
   readonly notice: string | undefined
 }
 
-/** A consumer group with its committed offsets. */
+/** The committed offsets and the members of a consumer group. */
 interface GroupOffsets {
   readonly groupId: string
   /**
@@ -109,8 +112,8 @@ export interface GroupMember extends GroupOffsets {
    */
   subscribe(topics: readonly string[]): void
   /**
-   * Publishes a non-empty short text, which the other members see as `GroupPeer.notice`. It is sent at once if the
-   * member has joined.
+   * Publishes a short, non-empty text. The other members see this text as `GroupPeer.notice`. If the member has joined,
+   * the text is sent at once.
    */
   announce(notice: string): void
   /**

@@ -21,10 +21,7 @@ export interface DeadLetterRecord {
   readonly replays: number
   /** True when the record has already been sent back to its source. */
   readonly replayed: boolean
-  /**
-   * The parts that were cut because the record was too large (see `DEAD_LETTER_HEADERS.cut`); undefined for a complete
-   * record.
-   */
+  /** The parts of the record that were cut (see `DEAD_LETTER_HEADERS.cut`); undefined for a complete record. */
   readonly cut: string | undefined
 }
 

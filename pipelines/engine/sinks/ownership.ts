@@ -20,7 +20,7 @@ export function ownershipCheck(group: MemberlessGroup): (partition: TopicPartiti
     for (const { memberId, partitions } of await members()) {
       if (!partitions.some((owned) => owned.topic === topic && owned.partition === partition)) continue
       throw new OwnedElsewhereError(
-        `member ${memberId} of group ${group.groupId} owns ${topic}-${partition}: an earlier version of the sink`,
+        `member ${memberId} of group ${group.groupId} owns ${topic}-${partition} and runs an earlier version of the sink`,
       )
     }
   }

@@ -157,8 +157,8 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   }
 
   /**
-   * Each turn starts with a different lane, so that every lane gets its share of scarce resources, such as delivery
-   * slots.
+   * Runs one step of every lane. Each turn starts with a different lane, so that every lane gets its share of scarce
+   * resources, such as delivery slots.
    */
   function stepAll(): void {
     const at = runtime.monotonic()

@@ -34,7 +34,7 @@ export function nextMembers({ active, learners }: Makeup, memberId: string): str
   return [...active, ...learners.slice(0, place + 1)].sort()
 }
 
-/** The notice of a worker whose copies for the next learner are not complete. */
+/** The notice of a worker that still lacks copies that it needs before the next learner becomes active. */
 export const NO_COPIES = `${NOTICE}none`
 
 /**

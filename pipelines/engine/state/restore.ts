@@ -79,7 +79,10 @@ function isOtherSource(session: StateSession, source: TopicPartition, topicIds: 
   return isFromOtherLog(session, sourceIdentity(source), topicIds.get(source.topic))
 }
 
-/** Adds the positions of the state to a batch. This is part of step 5 of a commit. */
+/**
+ * Adds the input offsets, the event time and the write time of a task's state to a batch. This is part of step 5 of a
+ * commit.
+ */
 export function putPositions(
   batch: Pick<StateBatch, 'putPosition'>,
   task: StreamTask,
@@ -99,7 +102,7 @@ export interface ChangelogEnds {
   leaderEpoch(topic: string, partition: number): number
 }
 
-/** Adds the positions in the changelogs to a batch. This is part of step 5 of a commit. */
+/** Adds to a batch the changelog offsets up to which a task's state is complete. This is part of step 5 of a commit. */
 export function putChangelogEnds(batch: Pick<StateBatch, 'putPosition'>, task: StreamTask, ends: ChangelogEnds): void {
   for (const changelog of task.changelogs) {
     const { topic, partition } = changelog

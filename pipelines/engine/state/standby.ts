@@ -103,7 +103,10 @@ export interface StandbyDeps {
   readonly sources: ReadonlySet<string>
   /** True if this worker also copies the state of tasks that it will get when the next learner becomes active. */
   readonly warmUps: boolean
-  /** Publishes a notice to the other members: whether this worker's copies for the next learner are complete. */
+  /**
+   * Publishes a notice to the other members: whether this worker has the copies that it needs before the next learner
+   * becomes active.
+   */
   readonly announce: (notice: string) => void
   /** The epoch of this member. The epoch changes when other members join, leave or subscribe. */
   readonly epoch: () => number

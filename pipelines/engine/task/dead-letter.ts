@@ -116,6 +116,7 @@ export function deadLetterParts(
 }
 
 /**
+ * Returns the header that lists the cut parts.
  * @param key original size of the key in bytes, or 0 when the key is complete; the same applies to `headers` and
  * `value`
  */

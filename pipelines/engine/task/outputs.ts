@@ -17,8 +17,8 @@ export interface AppenderSource {
 
 /**
  * Maximum amount of unsent data. A worker commits at 32 MiB of unsent data, so only a single call of an author's code
- * can reach this limit: an endless loop, or a handler that should yield from time to time. The resulting error stops
- * the worker and names the processor. An out-of-memory crash would not name it.
+ * can reach this limit: an endless loop, or a handler that should yield from time to time but does not. The resulting
+ * error stops the worker and names the processor. An out-of-memory crash would not name it.
  */
 const MAX_UNSENT_BYTES = 256 * 1_048_576
 /** Number of bytes that are emitted between two checks of the unsent bytes. */
@@ -77,7 +77,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
    */
   let encodedFor: Output | undefined
   let encodedKey: unknown
-  /** The partition of that key; -1 before it is computed. */
+  /** The partition of `encodedKey`; -1 before it is computed. */
   let keyPartition = -1
   let bytesSinceLook = 0
 

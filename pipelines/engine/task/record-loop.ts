@@ -78,7 +78,7 @@ export interface RecordLoop {
   runHandlers(expired: () => boolean): void
 }
 
-/** Wraps an error from the author's code and adds the processor and the record. */
+/** Wraps an error from the author's code. The message of the new error names the processor and the record. */
 export function processorFailed(topology: string, context: TaskContext, error: unknown): Error {
   const place = context.chunk === undefined ? '' : ` at ${context.chunk.topic}-${context.chunk.partition} offset ${context.offset}`
   const failed = context.node?.name ?? 'engine'

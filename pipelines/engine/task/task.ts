@@ -59,8 +59,8 @@ export interface TaskProgress {
 }
 
 /**
- * One sub-topology in one partition. All methods are synchronous, because the worker and the test driver call them from
- * a single loop.
+ * One sub-topology in one partition. All methods are synchronous, so that the worker and the test driver can call them
+ * from a single loop.
  */
 export interface StreamTask extends TaskPlace {
   readonly state: TaskState

@@ -13,8 +13,8 @@ import type { TaskSet } from './task-set.ts'
  */
 const MAX_TRANSACTION_BYTES = 32 * 1_048_576
 /**
- * Maximum number of changed keys in a transaction. Encoding and writing this many takes a fifth of a second, during
- * which no heartbeat is sent.
+ * Maximum number of changed keys in a transaction. Encoding and writing this many takes a fifth of a second. No
+ * heartbeat is sent during that time.
  */
 const MAX_DIRTY_KEYS = 50_000
 /** From this size of the open transaction, full batches are sent while processing continues. */

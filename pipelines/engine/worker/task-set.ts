@@ -39,7 +39,7 @@ export interface TaskSet {
   readonly atRest: boolean
   /** True when any task is about to start time handlers. */
   readonly closingDue: boolean
-  /** True when any task waits for the next commit. */
+  /** True when any task processes nothing more before the next commit. */
   readonly commitDue: boolean
   /**
    * Finishes the running time handlers. Nothing can be committed before that.

@@ -73,7 +73,9 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
   const claiming = claims({ ...deps, seen: () => inactive.group })
   let phase: Phase = 'active'
   let startedAt = 0
-  /** Since when this worker has been the next learner to become active; undefined while it is not. */
+  /**
+   * Monotonic time (ms) since which this worker has been the next learner to become active; undefined while it is not.
+   */
   let firstSince: number | undefined
 
   async function join(): Promise<void> {

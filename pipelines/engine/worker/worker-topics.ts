@@ -112,8 +112,9 @@ function partitionsOfPart(topology: string, sources: readonly string[], counts: 
 }
 
 /**
- * Returns the erasable stores of topologies. Their database must be rewritten from time to time.
- * @returns undefined if there are none
+ * Returns a function that looks up the erasable stores of a topology. The database of such stores must be rewritten
+ * from time to time.
+ * @returns undefined if no topology has erasable stores
  */
 export function erasableState(topologies: readonly Topology[]): ((topology: string) => ApartStores | undefined) | undefined {
   const found = new Map(

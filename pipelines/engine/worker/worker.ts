@@ -44,7 +44,7 @@ const SHARED_POLL_BYTES = 524_288
  */
 const DEFAULT_STOP_GRACE_MS = 15_000
 
-/** created → running → stopped | failed */
+/** The states of a worker: created → running → stopped | failed */
 export type WorkerState = 'created' | 'running' | 'stopped' | 'failed'
 
 /** The status of a worker. */

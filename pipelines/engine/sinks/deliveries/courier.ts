@@ -49,7 +49,7 @@ export interface Courier {
  * letters.
  */
 const GIVE_UP_AFTER_MS = 24 * 3_600_000
-/** First pause after Kafka has refused a record. Later pauses are longer, up to `LONGEST_PAUSE_MS`. */
+/** First pause after a write to Kafka has failed. Later pauses are longer, up to `LONGEST_PAUSE_MS`. */
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 5_000
 

@@ -23,7 +23,7 @@ export interface DeliveryTarget {
   deliver(record: SinkRecord): Promise<DeliveryOutcome>
 }
 
-/** The outcome of one attempt. Codes are short, because they are labels of metrics. */
+/** The outcome of one attempt. Codes are short, because metrics use them as label values. */
 export type DeliveryOutcome =
   | { readonly outcome: 'delivered' }
   /** The record is no longer needed. */

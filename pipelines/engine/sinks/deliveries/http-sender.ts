@@ -24,7 +24,7 @@ export interface HttpMessage {
 export interface HttpSender {
   /** Never rejects. */
   send(message: HttpMessage): Promise<DeliveryOutcome>
-  /** Ends all requests. */
+  /** Aborts all requests. */
   close(): void
 }
 
@@ -135,7 +135,7 @@ function failed(code: string, message: string): Extract<DeliveryOutcome, { outco
 }
 
 /**
- * Returns the pause in ms.
+ * Returns the pause that a receiver requests, in ms.
  * @param text the value of Retry-After: seconds or a date; any other value, and undefined, request no pause
  */
 function retryAfter(text: string | undefined, now: number): number | undefined {
