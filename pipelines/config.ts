@@ -30,7 +30,7 @@ const MS_PER_MINUTE = 60_000
 const MAX_STATE_KEEP_MINUTES = 24 * 60
 const MAX_WARM_UP_MINUTES = 24 * 60
 /**
- * Maximum commit interval. If the interval were longer than the transaction time-out, the broker would abort
+ * Maximum commit interval. If the interval were longer than the transaction timeout, the broker would abort
  * transactions that wait for their commit.
  */
 const MAX_COMMIT_INTERVAL_MS = 5_000

@@ -299,7 +299,7 @@ export class PartitionAppender implements RecordAppender {
     this.nextOffset = undefined
   }
 
-  /** Must be called after a failed commit. The held-back records join the transaction, which is still open. */
+  /** Must be called after a failed commit. The held-back records join the transaction, because it is still open. */
   stopHolding(): void {
     this.#full.push(...this.#held)
     this.#held = []

@@ -9,8 +9,8 @@ import { backoff } from './retry.ts'
 /** Resource type of a topic in DescribeConfigs requests. */
 const TOPIC = 2 as const
 /**
- * Kafka's setting for the largest batch of a topic. The response contains the broker's default if the topic has no
- * value of its own.
+ * Kafka's setting for the largest batch of a topic. If the topic does not set it, DescribeConfigs returns the broker's
+ * default.
  */
 const MAX_BATCH_SETTING = 'max.message.bytes'
 const RETRY_MS = 50

@@ -102,7 +102,7 @@ export interface Cluster {
    * request.
    */
   refresh(topics: readonly string[]): Promise<void>
-  /** Finds the coordinator, and waits while one is being elected. @throws Disconnected when no broker answers */
+  /** Finds the coordinator, and waits while none is available. @throws Disconnected when no broker answers */
   findCoordinator(kind: CoordinatorKind, key: string, signal?: AbortSignal): Promise<Broker>
   close(): Promise<void>
 }

@@ -171,8 +171,8 @@ export function openFetchLoop(
       release()
     }
     /**
-     * Frees the slot. The next request is sent before the data is reported, so that the broker works while the data is
-     * processed.
+     * Frees the slot. The next request is sent before the fetcher is informed of the data, so that the broker works
+     * while the data is processed.
      */
     function release(): void {
       requests[slot] = undefined

@@ -7,7 +7,7 @@
  * from 0.55 to 0.24 s and that of read-process-write from 1.2 to 0.46 s. Peak memory grows from 300 to 460 MB.
  *
  * The first flag counts buffers against the heap limit like other objects. The second flag (in MB) raises that limit,
- * which is small in a process that has just started.
+ * because it is small in a process that has just started.
  */
 export const BUFFER_HEAP_FLAGS: readonly string[] = ['--external-memory-accounted-in-global-limit', '--initial-heap-size=256']
 

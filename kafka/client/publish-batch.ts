@@ -4,7 +4,7 @@ import { type BatchStamp, BatchWriter, NO_STAMP } from '../record-batch/writer.t
 import type { Receipt, RecordFields, TransportError } from '../transport.ts'
 
 /**
- * Consecutive records that share a receipt and a deadline. A batch keeps one entry per run, which is often a single
+ * Consecutive records that share a receipt and a deadline. A batch keeps one entry per run, so it often needs a single
  * entry for all of its records.
  */
 interface Run {

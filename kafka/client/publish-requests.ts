@@ -7,7 +7,7 @@ import type { PublishLane, StampedBatch } from './publish-lane.ts'
 const NO_TRANSACTION: ProduceTarget = { transactionalId: null, addsPartitions: false }
 /**
  * Maximum number of unanswered requests per broker. More requests would not help, because a broker handles the requests
- * of a connection in order and remembers five batches of a producer.
+ * of a connection in order and remembers only the last five batches of a producer.
  */
 const MAX_REQUESTS_IN_FLIGHT = 5
 /** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT and the batch is sent again. */

@@ -13,7 +13,7 @@ import { openPublishRequests } from './publish-requests.ts'
 import { openIdentities } from './publisher-identity.ts'
 
 const MAX_PENDING_BYTES = 32 * 1_048_576
-/** How long `close` waits for the last records to be sent. This is enough if Kafka is reachable. */
+/** How long `close` waits for the last records to be acknowledged. Two seconds are enough if Kafka is reachable. */
 const CLOSE_TIMEOUT_MS = 2_000
 
 /** See `Publisher`. */

@@ -80,13 +80,16 @@ export interface MemoryBroker {
    * @returns for each partition key, the offset after the records of the transaction
    */
   commitTransaction(appends: readonly PartitionAppends[], offsets: TransactionOffsets | undefined, control: boolean): Map<string, number>
-  /** While this promise is set, commits of workers wait until it resolves, and fail with its reason if it rejects. */
+  /**
+   * While this promise is set, commits of workers wait for it to resolve. If the promise rejects, they fail with the
+   * same reason.
+   */
   commitGate: Promise<void> | undefined
   /** Number of commits that are waiting for `commitGate`. */
   waitingCommits: number
   /**
-   * While this promise is set, acknowledgements of published records wait until it resolves, and fail with its reason
-   * if it rejects.
+   * While this promise is set, published records are appended and acknowledged only when it resolves. If the promise
+   * rejects, they fail with the same reason.
    */
   publishGate: Promise<void> | undefined
   /**

@@ -25,7 +25,7 @@ export interface DeadLetterRecord {
   readonly cut: string | undefined
 }
 
-/** Conditions that a dead letter must meet to be selected. All of them must hold. */
+/** Conditions that a dead letter must all meet to be selected. */
 export interface DeadLetterFilter {
   readonly offsets?: ReadonlySet<number>
   readonly code?: string

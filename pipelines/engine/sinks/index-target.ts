@@ -3,7 +3,7 @@ import type { Index } from '../../../state/indexes/search-index.ts'
 import { type DocumentChange, INDEX_GONE, type IndexWriter, POSITION_MOVED, type PositionStamp } from '../../../state/indexes/writer.ts'
 import { type PartitionFacts, type SinkBatch, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
 
-/** Determines to which concrete index the target writes. */
+/** Determines which index of the search server the target writes to. */
 export interface IndexPlace {
   /**
    * True if searches use the index. Such an index contains a position for every partition, so a missing position means

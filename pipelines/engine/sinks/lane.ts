@@ -105,8 +105,8 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   let committed: number | undefined
   let committedAt = 0
   /**
-   * The latest leader epoch in which the log is known to contain all records before `applied`; undefined when there is
-   * none.
+   * The latest leader epoch in which the log is known to contain all records before `applied`; undefined when no such
+   * epoch is known.
    */
   let leaderEpoch: number | undefined
   /** The end of the log when reading began. The target has caught up when it reaches this offset. */

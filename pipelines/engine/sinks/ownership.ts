@@ -2,9 +2,9 @@ import type { MemberlessGroup, TopicPartition } from '../../../kafka/transport.t
 import { sharedQuestion } from './shared-question.ts'
 
 /**
- * Thrown when a process with an earlier version owns the partition. In that version each sink was a member of the group
- * with the sink's name; in this version that group only stores offsets. During an upgrade or a downgrade, this process
- * waits until the other process has left the group.
+ * Thrown when a process with an earlier version of the sink owns the partition. In that version each sink was a member
+ * of the group with the sink's name; in this version that group only stores offsets. During an upgrade or a downgrade,
+ * this process waits until the other process has left the group.
  */
 export class OwnedElsewhereError extends Error {
   override readonly name = 'OwnedElsewhereError'

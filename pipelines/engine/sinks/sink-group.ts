@@ -48,7 +48,7 @@ export interface SinkGroup {
 /** The methods through which a sink uses the group. Only the sink's loop calls them. */
 export interface SinkSeat {
   /**
-   * Adds the sink's topics to those of the member.
+   * Subscribes the member to the sink's topics as well.
    * @param sink its `wake` ends the wait of the sink's loop, so that the loop calls `assigned`
    */
   take(sink: SeatedSink): void

@@ -16,7 +16,10 @@ const CLOCK_CORRECTION_MS = 60_000
 export interface RestoreRange {
   readonly changelog: Changelog
   readonly from: number
-  /** The latest leader epoch in which the log is known to contain all records before `from`; -1 when there is none. */
+  /**
+   * The latest leader epoch in which the log is known to contain all records before `from`; -1 when no such epoch is
+   * known.
+   */
   readonly leaderEpoch: number
   /** End of the log (high watermark), requested after the committed offsets were fetched. */
   readonly to: number
@@ -113,7 +116,7 @@ export function putChangelogEnds(batch: Pick<StateBatch, 'putPosition'>, task: S
 
 /**
  * Returns queries for `Transport.epochEnds`. Their answers show whether a changelog has lost records that the state
- * contains, for example in an unclean leader election. State without a known epoch gets no query. Neither does state
+ * contains, for example after an unclean leader election. State without a known epoch gets no query. Neither does state
  * from a deleted topic, because its epochs mean nothing in the present log.
  * @param topicIds the ids of the changelog topics, keyed by name
  */
@@ -266,8 +269,8 @@ export function deleteState(session: StateSession, task: TaskPlace): void {
 
 /**
  * Notes in a batch that the state contains all records of a changelog before an offset.
- * @param leaderEpoch the latest leader epoch in which the log is known to contain all of these records; -1 when there
- * is none
+ * @param leaderEpoch the latest leader epoch in which the log is known to contain all of these records; -1 when no such
+ * epoch is known
  */
 export function putRestored(
   batch: Pick<StateBatch, 'putPosition'>,

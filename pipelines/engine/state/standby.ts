@@ -37,11 +37,11 @@ const RETRY_MS = 5_000
 const AGE_REFRESH_MS = 60_000
 const MIB = 1_048_576
 /**
- * Maximum bytes per turn of the worker's loop. Copying this much takes about 9 ms (3 µs per row of 170 bytes), so a new
- * copy does not delay processing.
+ * Maximum bytes of changelog records that copies take in one turn of the worker's loop. Copying this much takes about 9
+ * ms (3 µs per row of 170 bytes), so a new copy does not delay processing.
  */
 const SHARED_POLL_BYTES = MIB / 2
-/** Maximum bytes per turn of the loop on a worker that runs no tasks. */
+/** The same limit on a worker that runs no tasks. */
 const MAX_POLL_BYTES = 2 * MIB
 const MAX_BUFFERED_BYTES = 8 * MIB
 /**

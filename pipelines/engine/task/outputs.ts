@@ -8,7 +8,7 @@ import type { EmitOptions } from '../topology/api.ts'
 import type { Codecs } from '../topology/codecs.ts'
 import { OutputError, reasonOf } from './record-failure.ts'
 
-/** The source of appenders: the worker's producer, or the test driver's. */
+/** Provides the appenders: the producer of the worker or of the test driver. */
 export interface AppenderSource {
   appender(topic: string, partition: number): RecordAppender
   /** Number of bytes that were appended and are not acknowledged yet. */
@@ -31,7 +31,7 @@ const BYTES_PER_LOOK = 1_048_576
 export interface Outputs {
   emit(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
   broadcast(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
-  /** Returns the partition to which records with this text as their `partitionBy` go. */
+  /** Returns the partition of records whose `partitionBy` is this text. */
   partitionBy(topic: AnyTopic, text: string | Readonly<ByteSpan>): number
   /** Emits a record without key and value to every partition. */
   mark(topic: AnyTopic, timestamp: number, headers: readonly RecordHeader[]): void

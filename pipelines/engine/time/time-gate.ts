@@ -65,7 +65,7 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
     return forwarding.every((stage) => store.get(sentKey(stage, time)) === store.get(partitionsKey(stage)))
   }
 
-  /** Returns the time that all partitions of the stage have reached. */
+  /** Returns the latest time that all partitions of the stage have reached. */
   function reached(stage: string): number | undefined {
     const partitions = store.get(partitionsKey(stage))
     if (partitions === undefined) return undefined

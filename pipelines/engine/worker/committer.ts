@@ -17,7 +17,7 @@ const MAX_TRANSACTION_BYTES = 32 * 1_048_576
  * heartbeat is sent during that time.
  */
 const MAX_DIRTY_KEYS = 50_000
-/** From this size of the open transaction, full batches are sent while processing continues. */
+/** When the open transaction has this many unsent bytes, full batches are sent while processing continues. */
 const FLUSH_BYTES = 1_048_576
 /**
  * Commit interval for positions that have moved only past control records. These commits matter only for the lag that
@@ -83,7 +83,7 @@ export interface Committer {
    * should continue.
    */
   readonly isFull: boolean
-  /** Restarts the commit interval, as if a commit had just ended. */
+  /** Restarts the commit interval, as if a commit had just begun. */
   reset(): void
   readonly commits: number
   readonly rollBacks: number

@@ -61,7 +61,7 @@ export interface TaskSetDeps {
 
 export function taskSet({ fetcher, schemas, runtime, onClose, givenUp }: TaskSetDeps): TaskSet {
   const tasks = new Map<string, StreamTask>()
-  /** The task of each source partition. */
+  /** The task of each source partition, keyed by partition key. */
   const owners = new Map<string, StreamTask>()
   const waiting = new Map<StreamTask, number>()
   const paused = new Set<StreamTask>()

@@ -129,8 +129,8 @@ export async function fetchStartOffsets(
     transport.offsets(unknown, 'earliest'),
     transport.offsets(unknown, 'end'),
   ])
-  // State without committed offsets has two causes: the offsets have expired, or another worker has taken over the task
-  // since they were fetched. A heartbeat that succeeds rules out the second cause.
+  // If state exists but no offsets are committed, there are two possible causes: the offsets have expired, or another
+  // worker has taken over the task since they were fetched. A heartbeat that succeeds rules out the second cause.
   const isWritten = ({ topic, partition }: TopicPartition) => (changelogEnds.get(partitionKey(topic, partition)) ?? 0) > 0
   if (exactlyOnce && tasks.some((task) => !isCommitted(task, committed) && task.changelogs.some(isWritten))) await group.heartbeat()
   return {

@@ -35,7 +35,10 @@ export interface WarmUpProgress {
  * partitions that they will get when it becomes active.
  */
 export interface WarmUp {
-  /** Joins the group, as a learner if there is a lot to copy. */
+  /**
+   * Joins the group: as a learner if the worker lacks at least `leastRecords` changelog records, otherwise as an active
+   * member.
+   */
   join(): Promise<void>
   /**
    * Called in every turn of the worker's loop. The learner becomes active when the copies of all workers are complete.

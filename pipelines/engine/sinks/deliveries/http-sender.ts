@@ -41,7 +41,7 @@ const MAX_ANSWER_BYTES = 16_384
 /** Maximum size of the response headers. */
 const MAX_HEADER_BYTES = 16_384
 
-/** Statuses below 500 after which another attempt may succeed: time-out, too early, too many requests. */
+/** Statuses below 500 after which another attempt may succeed: request timeout, too early, too many requests. */
 const RETRIABLE = new Set([408, 425, 429])
 const FIRST_SUCCESS = 200
 const FIRST_REDIRECT = 300

@@ -26,9 +26,7 @@ const STEPS: readonly Step[] = [
 export const RETRY_STEPS = STEPS.length
 /** Longest pause of any record, regardless of what the receiver requests. */
 export const LONGEST_PAUSE_MS = HOUR_MS * 1.2
-/**
- * Maximum share by which pauses are prolonged at random, so that records that failed together are not retried together.
- */
+/** Maximum share of a pause that is added at random, so that records that failed together are not retried together. */
 const JITTER = 0.2
 
 export interface Failure {
