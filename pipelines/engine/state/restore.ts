@@ -284,7 +284,7 @@ export function putRestored(
 
 /**
  * Notes in the session's open batch that all changelogs of a task were read to the ends that they had at the time `at`.
- * Only this note makes the state count as fresh, because a restore that is killed half way has not read the tombstones
+ * Only this note makes the state count as fresh, because a restore that is killed halfway has not read the tombstones
  * at the end of the log. Compaction may remove these tombstones before the restore continues.
  * @param at epoch ms
  */
