@@ -2,8 +2,8 @@ import { type Environment, readSettings } from '../settings/read.ts'
 import { type KafkaSecurity, kafkaSettings } from './settings.ts'
 
 /**
- * Returns the TLS and sign-in settings for the brokers. Processes that do not read the addresses of the brokers from
- * the environment use this function.
+ * Returns the TLS and SASL settings for the brokers. Use it in processes that do not read the brokers' addresses from
+ * the environment.
  * @throws SettingsError
  */
 export function readKafkaSecurity(env: Environment = process.env): KafkaSecurity {

@@ -34,7 +34,7 @@ const variables = {
 
 type KafkaVariables = Values<typeof variables>
 
-/** The TLS and sign-in options of the brokers. */
+/** The TLS and SASL options for connections to the brokers. */
 export type KafkaSecurity = Pick<KafkaOptions, 'tls' | 'sasl'>
 
 export const kafkaSettings = settingsFragment({

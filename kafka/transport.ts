@@ -96,8 +96,8 @@ export interface Transport {
    * timeout. This fences the transactional ids of those producers.
    * @param prefix only transactional ids with this prefix are considered
    * @param abandoned receives the ids that have an open transaction, and returns those whose producers are gone
-   * @returns the ids whose transactions were aborted; the transactions of a broker that does not answer end when they
-   * time out
+   * @returns the ids whose transactions were aborted. If a broker does not answer, the transactions that it coordinates
+   * end when they time out
    */
   endTransactions(prefix: string, abandoned: (ids: readonly string[]) => Promise<readonly string[]>): Promise<string[]>
   close(): Promise<void>

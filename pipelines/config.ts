@@ -30,7 +30,7 @@ const MS_PER_MINUTE = 60_000
 const MAX_STATE_KEEP_MINUTES = 24 * 60
 const MAX_WARM_UP_MINUTES = 24 * 60
 /**
- * Maximum commit interval. If the interval were longer than the transaction time-out, the broker would abort
+ * Maximum commit interval. If the interval were longer than the transaction timeout, the broker would abort
  * transactions that wait for their commit.
  */
 const MAX_COMMIT_INTERVAL_MS = 5_000
@@ -62,21 +62,21 @@ const workerSettings = settingsFragment({
     WORKER_SLOT: documented(wholeNumber(0).prefault('0'), 'number of a worker on its machine; `npm start` sets it'),
     WORKER_NICE: documented(
       wholeNumber(0, LOWEST_PRIORITY).prefault('0'),
-      'how readily a worker yields the CPU to other processes: from 0 (not at all) to 19; `npm start` gives 10 to workers that do not decide, unless it is set',
+      'nice value: how readily a worker yields the CPU to other processes, from 0 (not at all) to 19; unless it is set, `npm start` gives 10 to workers that do not decide',
     ),
-    STATE_DIR: documented(z.string().optional(), 'folder of the state of all workers of a machine', '`state` in `MILLRACE_HOME`'),
-    STATE_MEMORY_MB: documented(wholeNumber(MIN_STATE_MEMORY_MB).prefault('256'), 'memory of a worker for RocksDB'),
+    STATE_DIR: documented(z.string().optional(), 'folder for the state of all workers on a machine', '`state` in `MILLRACE_HOME`'),
+    STATE_MEMORY_MB: documented(wholeNumber(MIN_STATE_MEMORY_MB).prefault('256'), 'memory that RocksDB may use in a worker, in MiB'),
     STATE_KEEP_MINUTES: documented(
       z.coerce.number('is not a number').min(0, 'is less than 0').max(MAX_STATE_KEEP_MINUTES, 'is more than a day').prefault('60'),
       'how long a worker keeps the state of partitions that moved to other workers',
     ),
     KEEP_PLACE_ON_STOP: documented(
       flag.prefault('0'),
-      '1 lets a stopping worker stay in its groups for a moment, so that a restart moves no partitions',
+      '1 lets a stopping worker stay in its groups until its session times out, so that a restart moves no partitions',
     ),
     WARM_UP_MAX_MINUTES: documented(
       z.coerce.number('is not a number').min(0, 'is less than 0').max(MAX_WARM_UP_MINUTES, 'is more than a day').prefault('30'),
-      'maximum time for which a new worker copies state before it takes partitions over; 0 takes them over at once',
+      'how long, at most, a new worker copies state before it takes over partitions; with 0, it takes them over at once',
     ),
     COMMIT_INTERVAL_MS: documented(
       wholeNumber(0, MAX_COMMIT_INTERVAL_MS).prefault('100'),
@@ -96,7 +96,7 @@ const workerSettings = settingsFragment({
       addressOf('http', 'https')
         .transform((url) => url.replace(/\/$/, ''))
         .optional(),
-      'address at which other workers reach this one for queries, and notice that its process has ended',
+      'address at which other workers query this one and check whether its process has ended',
       'from host and port',
     ),
     QUERY_TOKEN: documented(

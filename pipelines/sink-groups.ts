@@ -13,9 +13,9 @@ export interface SinkOwner {
  * services, because each member subscribes only to the topics of its own sinks.
  *
  * However, a partition has only one owner per group. If sinks of two services read the same topic, the owner of a
- * partition may run only one of these services. The sink of the service that is listed later therefore gets a separate
- * group.
- *   @param services all services, not only those of this process, because all processes must get the same result
+ * partition may run only one of these services. The sink of the service that comes later in the list of services
+ * therefore gets a separate group.
+ * @param services all services, not only those of this process, because all processes must get the same result
  */
 export function sinkGroupIds(services: readonly SinkOwner[]): Map<string, string> {
   const firstReaders = new Map<string, string>()

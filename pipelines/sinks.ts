@@ -119,9 +119,9 @@ export function indexSink<K, V>(name: string, index: Index<K, V>, topic: Topic<K
 
 /** The topics through which an index is rebuilt on request. */
 export interface IndexRebuilds<Request, Status> {
-  /** The topic of requests. It has one partition. Its records are keyed by the name of the index. */
+  /** Topic for rebuild requests. It has one partition. Its records are keyed by the name of the index. */
   readonly requests: Topic<string, Request>
-  /** The compacted topic of progress. Its records are keyed by the id of the request. */
+  /** Compacted topic for progress reports. Its records are keyed by the id of the request. */
   readonly progress: Topic<string, Status>
   requestId(request: Request): string
   /** @param at epoch ms */

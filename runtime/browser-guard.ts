@@ -32,7 +32,7 @@ export function browserRefusal(
   if (site !== undefined && !(mayBeOpened && site === OPENED_BY_USER)) {
     return 'Requests with a Sec-Fetch-Site header are refused, because web pages must not use this server'
   }
-  // Only HTTP/1.0 clients send no Host header, and no browser is such a client.
+  // Only HTTP/1.0 clients omit the Host header, and browsers do not use HTTP/1.0.
   if (headers.host === undefined) return undefined
   const name = hostName(headers.host)
   if (LOCAL_NAMES.has(name) || names.some((own) => own.toLowerCase() === name)) return undefined

@@ -13,7 +13,7 @@ const MAPPED_IPV4 = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i
 const COUNTRY_CODE = /^[A-Z]{2}$/
 /**
  * Codes that content delivery networks and databases use for "no country". They mean that the country is unknown, that
- * the address belongs to Tor, or that ISO 3166-1 leaves the code to its users.
+ * the address belongs to Tor, or that ISO 3166-1 leaves the meaning of the code to its users.
  */
 const NO_COUNTRY = new Set(['XX', 'T1', 'ZZ', 'A1', 'A2', 'AP', 'EU'])
 
@@ -24,9 +24,9 @@ type CountryRecord = Partial<CountryResponse> & { readonly country_code?: string
 export type CountryOfAddress = (ip: string) => string | undefined
 
 /**
- * Opens a MaxMind DB file with countries.
- *   @param path undefined for the bundled database
- *   @throws Error if the file cannot be read or is not a MaxMind DB
+ * Opens a MaxMind DB file that maps addresses to countries.
+ * @param path undefined for the bundled database
+ * @throws Error if the file cannot be read or is not a MaxMind DB
  */
 export function openCountryDatabase(path: string | undefined): CountryOfAddress {
   const file = path ?? createRequire(import.meta.url).resolve(BUNDLED)

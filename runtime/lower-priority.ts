@@ -1,19 +1,19 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 
-/** The highest nice value on Linux. */
+/** The highest nice value on Linux. It means the lowest priority. */
 export const LOWEST_PRIORITY = 19
 /** Index of the session id among the fields of /proc/<pid>/stat that follow the name in parentheses, from 0. */
 const SESSION_FIELD = 3
 const AUTOGROUP = '/proc/self/autogroup'
 
 /**
- * Lowers the CPU priority of this process in favour of the other processes of the machine. Threads that start later,
+ * Lowers the CPU priority of this process in favour of the other processes on the machine. Threads that start later,
  * such as those of RocksDB, inherit the value.
  *
- * A desktop kernel first divides the CPU between sessions, so a process's nice value matters only within its session.
- * The leader of a session therefore also sets the value for its session.
- *   @param nice from 0 to 19; a value below the current one changes nothing
+ * With autogrouping, as on desktops, the kernel first divides the CPU between sessions, so a process's nice value
+ * matters only within its session. The leader of a session therefore also sets the value for its session.
+ * @param nice from 0 to 19; a value below the current one changes nothing
  */
 export function lowerPriority(nice: number): void {
   if (nice <= getPriority()) return

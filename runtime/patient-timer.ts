@@ -1,6 +1,6 @@
 import type { CancelTimer } from './runtime.ts'
 
-/** A timer that fires later than this shows that the process was busy. */
+/** If a timer fires more than this late, the process was busy. */
 const LATE_MS = 1
 
 export interface PatientTimers {

@@ -5,7 +5,7 @@ import type { Context } from './options.ts'
 import { describeTransactionsV0, initProducerIdV4, listTransactionsV1 } from './protocol.ts'
 
 const ANY_DURATION = -1n
-/** Filter of the list request. It is empty, because only a later version of the request can filter by a pattern. */
+/** Pattern that selects transactional ids. Version 1 of the list request does not support one. */
 const NO_PATTERN = null
 
 /** An open transaction as its coordinator describes it. */
@@ -18,8 +18,8 @@ interface OpenTransaction {
 }
 
 /**
- * See `Transport.endTransactions`. This function does not retry. A caller that needs a transaction to end calls the
- * function again. All other transactions end when they time out.
+ * See `Transport.endTransactions`. This function does not retry. A caller that waits for a transaction to end must call
+ * it again. A transaction that no caller waits for ends when it times out.
  */
 export async function endAbandonedTransactions(
   { runtime: { log } }: Pick<Context, 'runtime'>,
@@ -46,8 +46,8 @@ export async function endAbandonedTransactions(
   }
 
   /**
-   * Aborts a transaction by initialising its transactional id. If the transaction is still open, the coordinator begins
-   * the abort and answers CONCURRENT_TRANSACTIONS.
+   * Aborts a transaction by sending InitProducerId for its transactional id. If the transaction is still open, the
+   * coordinator begins the abort and answers CONCURRENT_TRANSACTIONS.
    */
   async function end({ coordinator, transactionalId, producerId, producerEpoch, timeoutMs }: OpenTransaction): Promise<string[]> {
     // Another worker may have ended the transaction since it was listed. A second InitProducerId would then only raise
@@ -78,6 +78,7 @@ export async function endAbandonedTransactions(
     )
   }
 
-  // A broker that hangs must not delay the end of transactions that other brokers coordinate.
+  // All brokers are asked at the same time, so that a broker that hangs does not delay ending transactions that other
+  // brokers coordinate.
   return each(cluster.brokers(), endAt)
 }

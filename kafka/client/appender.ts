@@ -4,13 +4,14 @@ import { BatchWriter, NO_STAMP, recordBytesBound } from '../record-batch/writer.
 import { type Compression, partitionKey, type RecordAppender, type RecordHeader, TransportError } from '../transport.ts'
 
 /**
- * Brokers accept 1 MiB (`max.message.bytes`) by default. The margin allows for data that grows when it is compressed. A
- * record above this limit gets a batch to itself, because its topic may accept more.
+ * Maximum size of a batch with more than one record. By default, brokers accept 1 MiB (`max.message.bytes`). The margin
+ * is for data that grows when it is compressed. A record above this limit gets a batch to itself, because its topic may
+ * accept more.
  */
 export const BATCH_LIMIT_BYTES = 900 * 1_024
 /**
- * Largest share of a topic's limit that a batch may fill, for topics whose limit is below the default. The share leaves
- * the same margin as `BATCH_LIMIT_BYTES`.
+ * Share of a topic's limit that a batch may fill if this limit is below the default. It leaves about the same margin as
+ * `BATCH_LIMIT_BYTES`.
  */
 const SMALL_LIMIT_SHARE = 7 / 8
 /**
@@ -18,14 +19,14 @@ const SMALL_LIMIT_SHARE = 7 / 8
  * further records.
  */
 const EARLY_BATCH_BYTES = 256 * 1_024
-/** Maximum memory that the pool keeps for reuse after batches are acknowledged. */
+/** Maximum total size of the free buffers that the pool keeps for reuse. */
 const POOL_LIMIT_BYTES = 32 * 1_048_576
 /** Each time this many buffers have been returned, the pool drops the buffers that were not needed in the meantime. */
 const GIVEN_BEFORE_DROP = 256
-/** Number of different sequence numbers, which are unsigned 31-bit integers and wrap around to 0. */
+/** Number of different sequence numbers. They are unsigned 31-bit integers and wrap around to 0. */
 export const SEQUENCE_SPAN = 2 ** 31
 
-/** The producer id and epoch, which are written into batches. */
+/** The properties of the producer that are written into the header of each batch. */
 export interface ProducerIdentity {
   readonly producerId: number
   readonly producerEpoch: number
@@ -33,14 +34,14 @@ export interface ProducerIdentity {
   readonly codec: Compression
 }
 
-/** A batch that was sent. From then on, neither its bytes nor its sequence number may change. */
+/** A batch that has been sent at least once. Every retry must send the same bytes with the same sequence number. */
 export interface SentBatch {
   readonly writer: BatchWriter
   readonly bytes: Buffer
   readonly count: number
 }
 
-/** A pool of buffers of acknowledged batches, for reuse. */
+/** A pool of buffers for batches. The buffer of an acknowledged batch returns to the pool and is used again. */
 export interface BufferPool {
   take(): Buffer | undefined
   give(buffer: Buffer): void
@@ -49,7 +50,7 @@ export interface BufferPool {
 export function bufferPool(): BufferPool {
   const free: Buffer[] = []
   let bytes = 0
-  /** The smallest number of free buffers since the pool last dropped buffers. */
+  /** The lowest number of free buffers since the pool last dropped buffers: so many buffers were not needed. */
   let unneeded = 0
   let given = 0
 
@@ -99,8 +100,8 @@ export interface AppenderOptions {
 }
 
 /**
- * The records of one partition from `append` to their acknowledgement, in order, with one batch in flight at a time.
- * During a commit the appender collects the records of the next transaction without sending them.
+ * Holds the records of one partition, in order, from `append` to their acknowledgement. At most one batch is in flight
+ * at a time. During a commit the appender collects the records of the next transaction without sending them.
  */
 export class PartitionAppender implements RecordAppender {
   readonly topic: string
@@ -122,14 +123,17 @@ export class PartitionAppender implements RecordAppender {
   #pendingRecords = 0
   /** True while a request that contains the batch `#sent` is in flight. */
   inFlight = false
-  /** Earliest clock reading at which the current batch may be sent again. */
+  /** Earliest reading of `Runtime.monotonic` at which the batch `#sent` may be sent again. */
   retryAt = 0
   attempts = 0
-  /** Clock reading at the first failed attempt to send the current batch. */
+  /** Reading of `Runtime.monotonic` at the first failed attempt to send the batch `#sent`. */
   troubledSince: number | undefined
-  /** True when the last answer suggests that a different broker may now lead the partition. */
+  /** True when the last answer suggests that another broker now leads the partition. */
   leaderLost = false
-  /** The offset after the last acknowledged batch of this transaction; -1 when the broker did not return it. */
+  /**
+   * The offset after the last acknowledged batch of this transaction; undefined before the first acknowledgement, and
+   * -1 when the broker did not return the offset.
+   */
   nextOffset: number | undefined
   /** The offset after the last batch that was acknowledged since `init`, in any transaction; -1 when it is unknown. */
   #logEnd = -1
@@ -221,7 +225,7 @@ export class PartitionAppender implements RecordAppender {
     return this.#sent !== undefined || this.#full.length > 0
   }
 
-  /** Returns the batch to send now: a batch that must be repeated, if there is one, or the next full batch. */
+  /** Returns the batch to send now: the unacknowledged batch, if there is one; otherwise the next full batch. */
   take(identity: ProducerIdentity): SentBatch {
     if (this.#sent !== undefined) return this.#sent
     const writer = this.#full.shift() as BatchWriter
@@ -231,7 +235,10 @@ export class PartitionAppender implements RecordAppender {
     return this.#sent
   }
 
-  /** Returns true if the offset shows that the log has lost acknowledged records. */
+  /**
+   * Returns true if the broker appended a batch below the known end of the log. The log has then lost acknowledged
+   * records.
+   */
   isBelowLogEnd(baseOffset: number): boolean {
     return baseOffset >= 0 && baseOffset < this.#logEnd
   }
@@ -251,7 +258,10 @@ export class PartitionAppender implements RecordAppender {
     this.#calm()
   }
 
-  /** True when the outcome of a sent batch is unknown. The broker may or may not have used up its sequence numbers. */
+  /**
+   * True when a batch was sent but not acknowledged. It is unknown whether the broker has appended it and used up its
+   * sequence numbers.
+   */
   get hasUnacknowledged(): boolean {
     return this.#sent !== undefined
   }
@@ -289,7 +299,7 @@ export class PartitionAppender implements RecordAppender {
     this.nextOffset = undefined
   }
 
-  /** Must be called after a failed commit. The held-back records join the transaction, which is still open. */
+  /** Must be called after a failed commit. The held-back records join the transaction, because it is still open. */
   stopHolding(): void {
     this.#full.push(...this.#held)
     this.#held = []

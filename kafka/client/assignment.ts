@@ -14,7 +14,8 @@ export interface Assignment {
   /**
    * True if the target assignment has changed since it was last taken, and the coordinator has confirmed what the
    * member owns. When the coordinator gets a report, it may take away every partition that the report does not list. A
-   * target from before the report may therefore contain partitions that now belong to another member.
+   * target that was received before the report was answered may therefore contain partitions that now belong to another
+   * member.
    */
   readonly hasChangedTarget: boolean
   /** Returns the target assignment if `hasChangedTarget`; undefined otherwise. */
@@ -23,13 +24,15 @@ export interface Assignment {
   readonly owned: readonly TopicPartition[]
   /**
    * Sets the partitions that the member owns now. The next report contains them even if they have not changed, because
-   * the coordinator may have assigned and revoked a partition in the meantime. It gives such a partition to another
-   * member only after a report without the partition.
+   * the coordinator may have assigned and revoked a partition in the meantime. The coordinator gives such a partition
+   * to another member only after it has received a report that does not list the partition.
    */
   setOwned(partitions: readonly TopicPartition[]): void
   /** Returns the ownership report for the next heartbeat. */
   nextReport(): OwnershipReport
-  /** Makes the next report a full one. Call it when it is unknown which report the coordinator has received. */
+  /**
+   * Makes the next report a full one. Call it when it is unknown whether the coordinator has received the last report.
+   */
   forgetReported(): void
   /** Ends the membership, so that the member owns nothing. */
   clear(): void

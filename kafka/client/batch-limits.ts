@@ -6,18 +6,18 @@ import type { Context } from './options.ts'
 import { describeConfigsV4 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
-/** Number of the resource type "topic" in DescribeConfigs requests. */
+/** Resource type of a topic in DescribeConfigs requests. */
 const TOPIC = 2 as const
 /**
- * Kafka's setting for the largest batch of a topic. The response contains the broker's default if the topic has no
- * value of its own.
+ * Kafka's setting for the largest batch of a topic. If the topic does not set it, DescribeConfigs returns the broker's
+ * default.
  */
 const MAX_BATCH_SETTING = 'max.message.bytes'
 const RETRY_MS = 50
 
 /**
  * Reads the largest record batch that each topic accepts.
- * @returns the limit of each topic in bytes. Topics that the user may not describe are absent.
+ * @returns the limit of each topic in bytes. Topics whose configuration the user has no permission to read are absent.
  */
 export async function maxBatchBytes(context: Context, cluster: Cluster, topics: readonly string[]): Promise<Map<string, number>> {
   const limits = new Map<string, number>()

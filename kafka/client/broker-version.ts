@@ -33,7 +33,7 @@ interface Versions {
 
 /**
  * Checks that the broker supports all requests of the transport.
- * @returns the version of transactions that the cluster has enabled
+ * @returns the transaction version that is enabled in the cluster (the level of its feature `transaction.version`)
  * @throws TransportError with code UNSUPPORTED_BROKER, fatal, for brokers before Kafka 4.0
  */
 export async function checkBrokerVersion(connection: Connection): Promise<number> {

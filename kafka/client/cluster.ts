@@ -26,11 +26,13 @@ interface SeenEpochs {
   /** Undefined until the topic is found for the first time. */
   id: string | undefined
   readonly latest: number[]
-  /** Monotonic time (ms) at which answers began to name only earlier epochs, indexed by partition number. */
+  /**
+   * Monotonic time (ms) since which the metadata responses have named only earlier epochs, indexed by partition number.
+   */
   readonly earlierSince: number[]
 }
 
-/** A request for metadata and the topics for which it asks. */
+/** A metadata request and the topics that it covers. */
 interface Refresh {
   readonly done: Promise<void>
   readonly covers: Set<string>
@@ -38,8 +40,8 @@ interface Refresh {
 
 export type CoordinatorKind = 'group' | 'transaction'
 /**
- * The metadata counts as outdated after this many refusals in succession. An election causes fewer, because it takes
- * less than a second.
+ * Number of refusals in succession after which the metadata counts as outdated. The election of a leader causes fewer
+ * refusals, because it takes less than a second.
  */
 export const REFUSALS_OF_OUTDATED = 6
 const COORDINATOR_KEY_TYPES = { group: 0, transaction: 1 } as const
@@ -61,8 +63,9 @@ const METADATA_MAX_AGE_MS = 300_000
 export interface Cluster {
   connect(): Promise<void>
   /**
-   * Version of transactions that the cluster had enabled at the time of `connect`. A later change of that version does
-   * not matter, because brokers follow the version of each request.
+   * The transaction version (Kafka's feature `transaction.version`) that was enabled in the cluster at the time of
+   * `connect`. A later change does not matter, because a broker handles each request according to the version of the
+   * request.
    */
   transactionVersion(): number
   /**
@@ -90,7 +93,7 @@ export interface Cluster {
   /** Returns the partition count; undefined for a topic that the last refresh did not find. */
   partitionCount(topic: string): number | undefined
   /**
-   * Sends the next requests to other brokers. Call it when the leaders or coordinators named in the last answers keep
+   * Makes `askAny` try the other brokers first. Call it when the leaders or coordinators named in the last answers keep
    * refusing requests. The broker that named them may be cut off from the controller.
    */
   distrust(): void
@@ -99,7 +102,7 @@ export interface Cluster {
    * request.
    */
   refresh(topics: readonly string[]): Promise<void>
-  /** Finds the coordinator, and waits while one is being elected. @throws Disconnected when no broker answers */
+  /** Finds the coordinator, and waits while none is available. @throws Disconnected when no broker answers */
   findCoordinator(kind: CoordinatorKind, key: string, signal?: AbortSignal): Promise<Broker>
   close(): Promise<void>
 }
@@ -199,8 +202,8 @@ export function openCluster(context: Context): Cluster {
             leaders[partitionIndex] = before?.leaders[partitionIndex]
             continue
           }
-          // Every broker has been asked in the meantime, so the epoch must belong to a deleted topic with the same
-          // name.
+          // No broker has named the later epoch for METADATA_MAX_AGE_MS, so that epoch must belong to a deleted topic
+          // with the same name.
           log.error({ topic: name, partition: partitionIndex, epoch: latest[partitionIndex] }, 'kafka_leader_epoch_unknown')
         }
         latest[partitionIndex] = leaderEpoch
@@ -269,7 +272,7 @@ export function openCluster(context: Context): Cluster {
     return found !== undefined && found.epoch >= (seen.get(topic)?.latest[partition] ?? found.epoch) ? found : undefined
   }
 
-  /** Returns the epochs of a topic. A topic that was deleted and created again begins with new epochs. */
+  /** Returns the latest known epochs of a topic. A topic that was deleted and created again begins with new epochs. */
   function seenOf(topic: string, id: string | undefined): SeenEpochs {
     const found = seen.get(topic)
     if (found !== undefined && (id === undefined || found.id === undefined || found.id === id)) {

@@ -18,14 +18,17 @@ export interface Broker {
 }
 
 /**
- * The connections of one user (a fetch slot, a producer or a member), one per broker. A broker answers the requests of
- * a connection in order, so slow requests (fetch, acks=all) must not share a connection with urgent requests.
+ * The connections of one client component (a fetch slot, a producer or a group member), one per broker. A broker
+ * answers the requests of a connection in order, so slow requests (fetch, acks=all) must not share a connection with
+ * urgent requests.
  */
 export interface Connections {
   get(broker: Broker): Promise<Connection>
   /** Returns the connection if it is already open, so that a request can be sent in the same turn of the event loop. */
   established(broker: Broker): Connection | undefined
-  /** Closes the connection to one broker, including unanswered requests. The next `get` opens a new connection. */
+  /**
+   * Closes the connection to one broker, so that its unanswered requests fail. The next `get` opens a new connection.
+   */
   drop(broker: Broker): void
   close(): Promise<void>
 }

@@ -1,7 +1,7 @@
 import { FencedError, TransportError } from '../transport.ts'
 import { protocolErrorsCodesById } from './protocol.ts'
 
-/** Names of Kafka's error codes, as the protocol documents them. `NONE` is success. */
+/** The name of a Kafka error code, as in the documentation of the protocol. `NONE` means success. */
 export type ErrorName = string
 
 /**
@@ -22,20 +22,20 @@ export class Disconnected extends TransportError {
   }
 }
 
-/** Throws if the part of the transport that made the request has been closed. */
+/** Throws TransportError with code CLOSED if the signal has fired because its part of the transport was closed. */
 export function throwIfClosed(closing: AbortSignal | undefined): void {
   if (closing?.aborted) throw new TransportError('CLOSED', 'the transport was closed', { fatal: false })
 }
 
 /**
- * Thrown when the member has lost its place in the group. The producer is not affected, so the transaction can be
+ * Thrown when the member is no longer part of the group. The producer is not affected, so the transaction can be
  * aborted.
  */
 export class MemberFenced extends FencedError {}
 
 /**
- * Classes of errors after which the transport can continue. Each class is named after its cause, which determines the
- * reaction. Every other error is fatal.
+ * Classes of errors after which the transport can continue. Each class is named after the cause of its errors, because
+ * the cause determines the reaction. Every other error is fatal.
  */
 const REACTIONS = {
   /** The leader has moved or is being elected: refresh the metadata and retry. */
@@ -68,8 +68,8 @@ const REACTIONS = {
     'INVALID_FETCH_SESSION_EPOCH',
   ],
   /**
-   * The producer was fenced, or the broker has aborted the transaction because it timed out or its state is gone.
-   * Nothing can be added to the transaction.
+   * The producer was fenced, the broker has aborted the transaction because of a timeout, or the broker has lost the
+   * producer's state. Nothing can be added to the transaction.
    */
   'producer-lost': [
     'PRODUCER_FENCED',
@@ -93,12 +93,12 @@ const CLASSES = new Map<ErrorName, ErrorClass>(
   Object.entries(REACTIONS).flatMap(([kind, names]) => names.map((name) => [name, kind as ErrorClass])),
 )
 
-/** Returns the class of an error, which determines how a request loop reacts to the error. */
+/** Returns the class of an error. The class determines how a request loop reacts to the error. */
 export function classify(name: ErrorName): ErrorClass {
   return CLASSES.get(name) ?? 'fatal'
 }
 
-/** Creates the error for a response that a retry would not change. */
+/** Creates the error for a request that would fail again if it were retried. */
 export function fatal(name: ErrorName, doing: string, detail?: string | null): TransportError {
   return new TransportError(name, `${doing}: the broker answered ${name}${detail ? ` (${detail})` : ''}`, { fatal: true })
 }

@@ -15,10 +15,10 @@ import type { Context } from './options.ts'
 const SLOTS_PER_LEADER = 2
 /** A response of at least this size shows that there is more to read, so the next request follows at once. */
 const FULL_RESPONSE_BYTES = 65_536
-/** Two waits that end less than this time apart count as ending at the same time. */
+/** The waits of two idle requests count as ending at the same time if they end less than this apart. */
 const TOGETHER_MS = 20
 
-/** A request in flight. */
+/** A fetch request in flight. */
 interface UnderWay {
   readonly states: readonly FetchPosition[]
   /**
@@ -62,7 +62,7 @@ export function openFetchLoop(
   hooks: FetchLoopHooks,
 ) {
   const { runtime } = context
-  /** Connections by slot number. */
+  /** The connections of each slot, indexed by slot number. */
   const slots: Connections[] = Array.from({ length: SLOTS_PER_LEADER }, () => openConnections(context))
   /** The requests in flight, keyed by leader and then by slot number. */
   const underWay = new Map<number, (UnderWay | undefined)[]>()
@@ -126,15 +126,16 @@ export function openFetchLoop(
       if (free >= 0) send(leader, free, requests, states)
       else cutWait(leader, requests)
     }
-    // A partition without a known leader needs new metadata. For a new topic, the metadata is requested at once.
+    // A partition without a known leader needs new metadata. If no such partition has been tried before, the metadata
+    // is requested at once.
     if (leaderless) retry.refreshSoon(firstTry ? 0 : undefined)
   }
 
   /**
    * Frees a slot when all slots are in use and other partitions wait for a fetch. To do so, it abandons an idle fetch,
-   * or a fetch of partitions that are no longer assigned. A broker answers the requests of a connection in order, so
-   * the connection is closed as well. The next fetch then covers the waiting partitions and those of the abandoned
-   * fetch that are still assigned.
+   * or a fetch of partitions that are no longer assigned. A broker answers the requests of a connection in order, so a
+   * new request on the same connection would have to wait for the abandoned one. The connection is therefore closed as
+   * well. The next fetch then covers the waiting partitions and those of the abandoned fetch that are still assigned.
    */
   function cutWait(leader: Leader, requests: (UnderWay | undefined)[]): void {
     const slot = requests.findIndex((request) => request !== undefined && (request.idle || request.states.every(isGone)))
@@ -153,8 +154,8 @@ export function openFetchLoop(
     const request: UnderWay = { states, idle, endsAt: runtime.monotonic() + waitMs, abandoned: false }
     requests[slot] = request
     for (const state of states) state.inFlight = true
-    // Brokers fill a response in the order in which the request names the partitions, so a different partition is first
-    // each time.
+    // Brokers fill a response up to its size limit in the order in which the request lists the partitions, so a
+    // different partition comes first each time.
     turn = (turn + 1) % states.length || 0
     const rotated = [...states.slice(turn), ...states.slice(0, turn)]
     const fetchedAt = runtime.now()
@@ -170,8 +171,8 @@ export function openFetchLoop(
       release()
     }
     /**
-     * Frees the slot. The next request is sent before the data is reported, so that the broker works while the data is
-     * processed.
+     * Frees the slot. The next request is sent before the fetcher is informed of the data, so that the broker works
+     * while the data is processed.
      */
     function release(): void {
       requests[slot] = undefined

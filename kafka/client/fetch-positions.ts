@@ -34,12 +34,12 @@ export class FetchPosition implements TopicPartition {
   topicId: string | undefined
   /** Offset of the next record that `poll` returns. */
   position: number
-  /** Offset of the next request. */
+  /** Offset from which the next request reads. */
   fetchOffset: number
   /**
-   * The epoch of the leader that appended the last batch before `fetchOffset`; -1 when it is unknown. A later epoch is
-   * also allowed, an earlier one is not. The broker compares the value with its log to detect that records before
-   * `fetchOffset` are lost.
+   * The epoch of the leader that appended the last batch before `fetchOffset`; -1 when it is unknown. The value may be
+   * a later epoch, but must not be an earlier one. The broker compares the value with its log to detect that records
+   * before `fetchOffset` are lost.
    */
   leaderEpoch: number
   paused = false
@@ -110,7 +110,8 @@ export class FetchPosition implements TopicPartition {
   /**
    * Continues at the offset from which the log differs from the data that was read. Data that `poll` has not returned
    * yet is fetched again.
-   * @param end the first offset at which the log differs from the data that was read, and the epoch before it
+   * @param end the first offset at which the log differs from the data that was read, and the leader epoch before that
+   * offset
    */
   truncateTo(end: EpochEnd): void {
     this.dropQueue()

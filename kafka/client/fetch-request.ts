@@ -54,8 +54,8 @@ export interface FetchedPartition {
   /** The records in one contiguous buffer, which is empty when the response has none. */
   readonly records: Buffer
   /**
-   * Set when the log has no batch of the requested epoch, or when that epoch ends below the requested offset. The value
-   * is the end of the last epoch in the log that is not later than the requested epoch. The response then contains no
+   * Set when the log has no batch of the request's `lastEpoch`, or when that epoch ends below the requested offset. The
+   * value is the end of the last epoch in the log that is not later than `lastEpoch`. The response then contains no
    * data.
    */
   readonly diverging: EpochEnd | undefined
@@ -112,7 +112,7 @@ function writeRequest(request: FetchRequest): Writer {
 }
 
 function readResponse(reader: Reader): FetchResponse {
-  reader.readInt32() // throttle time: the broker has already waited
+  reader.readInt32() // throttle time; ignored, because the broker itself enforces it
   const errorCode = reader.readInt16()
   reader.readInt32() // session id
   const partitions: FetchedPartition[] = []

@@ -39,7 +39,7 @@ export function openFetchResponses(
 
   /**
    * Checks that the topic was not deleted and created again. If the topic was recreated, offsets refer to other
-   * records, so the position fails and the result is false.
+   * records, so the position is marked as failed and the result is false.
    */
   function isSameTopic(state: FetchPosition): boolean {
     const id = cluster.topicId(state.topic)

@@ -26,8 +26,8 @@ const DEFAULTS = {
   maxPartitionBytes: MIB,
   maxBufferedBytes: 64 * MIB,
   /**
-   * Default size of a poll: about 20,000 records of 200 bytes. This number is large enough for efficient multi-gets. It
-   * is small enough to be processed in far less than half a heartbeat interval.
+   * Default size of a poll: about 20,000 records of 200 bytes. They are enough for efficient multi-gets, and few enough
+   * to be processed in far less than half a heartbeat interval.
    */
   maxPollBytes: 4 * MIB,
 } as const satisfies Omit<Required<FetcherOptions>, 'idleWaitMs'>
@@ -125,7 +125,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
     return take(maxBytes)
   }
 
-  /** Decodes up to `maxBytes` of unpacked records, starting with a different partition each time. */
+  /** Decodes up to `maxBytes` of records (uncompressed size), starting with a different partition each time. */
   function take(maxBytes: number): PartitionData[] {
     const taken: PartitionData[] = []
     let budget = Math.min(maxBytes, options.maxPollBytes)

@@ -117,8 +117,8 @@ export function openGroupMember(
   }
 
   /**
-   * Checks the neighbour after a heartbeat, because the process is awake anyway. A member that owns all partitions
-   * does not check any member, because it could not take over anything.
+   * Checks after a heartbeat, while this process is awake anyway, whether the process of the neighbour has ended. A
+   * member that owns all partitions skips the check, because it could not take over anything.
    */
   async function watchNeighbour(): Promise<void> {
     if (watch === undefined || !isMember() || ownsAll()) return
@@ -291,7 +291,8 @@ export function openGroupMember(
   function acknowledge(partitions: readonly TopicPartition[]): void {
     if (state !== 'member') return
     assignment.setOwned(partitions)
-    // If the caller blocks the event loop before the next heartbeat, the stall thread must not report fewer partitions.
+    // If the caller blocks the event loop before the next heartbeat, the stall thread must report exactly these
+    // partitions.
     updateGuard()
     // Other members wait for the revoked partitions, so the coordinator must learn of the revocation now, not at the
     // next interval.
@@ -300,7 +301,7 @@ export function openGroupMember(
 
   function subscribe(to: readonly string[]): void {
     topics = to
-    // After this call, the next heartbeat contains all fields.
+    // The next heartbeat must contain all fields, because they include the topics.
     assignment.forgetReported()
     heartbeat.hurry()
   }

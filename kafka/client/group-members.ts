@@ -11,8 +11,8 @@ const RETRY_MS = 50
 const NO_OPERATIONS = false
 
 /**
- * Adds the member's address to its client id, which other members see when they request the list of members. KIP-848
- * has no field for an address.
+ * Adds the member's address to its client id, because KIP-848 has no field for an address. Other members see the client
+ * id when they request the list of members.
  */
 export function addressedClientId(clientId: string, address: string | undefined): string {
   return address === undefined ? clientId : `${clientId}@${address}`

@@ -17,8 +17,8 @@ import { backoff, markerBackoff } from './retry.ts'
 /** The identity that means "no member" in a commit. Kafka accepts it while the group is empty. */
 export const NO_MEMBER = { memberId: '', epoch: -1 } as const
 /**
- * Interval between attempts while a transaction that includes the offsets is open. It is short because a restart waits
- * for the end of that transaction.
+ * First wait between two attempts while a transaction that includes the offsets is open. It is short because a
+ * restarted worker has to wait for the end of that transaction.
  */
 const UNSTABLE_WAIT_MS = 10
 const NO_OFFSET = -1n

@@ -7,14 +7,14 @@
  * from 0.55 to 0.24 s and that of read-process-write from 1.2 to 0.46 s. Peak memory grows from 300 to 460 MB.
  *
  * The first flag counts buffers against the heap limit like other objects. The second flag (in MB) raises that limit,
- * which is small in a process that has just started.
+ * because it is small in a process that has just started.
  */
 export const BUFFER_HEAP_FLAGS: readonly string[] = ['--external-memory-accounted-in-global-limit', '--initial-heap-size=256']
 
 /**
- * Environment variables that limit the memory of glibc in the same processes. The threads of RocksDB allocate large
- * buffers for a short time. By default, glibc gives threads separate heaps and keeps freed buffers in them. With at
- * most two heaps, and with a separate mapping for each buffer of 1 MiB or more, freed memory returns to the system. For
- * a worker with rows of 4 KiB, the peak memory then falls from 711 to 617 MiB.
+ * Environment variables that limit how much freed memory glibc keeps in the same processes. The threads of RocksDB
+ * allocate large buffers for a short time. By default, glibc gives threads separate heaps and keeps freed buffers in
+ * them. With at most two heaps, and with a separate mapping for each buffer of 1 MiB or more, freed memory returns to
+ * the system. For a worker with rows of 4 KiB, the peak memory then falls from 711 to 617 MiB.
  */
 export const BUFFER_HEAP_ENV: Readonly<Record<string, string>> = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '1048576' }

@@ -48,8 +48,8 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
   }
 
   /**
-   * Returns the time until the next heartbeat. All members in a process get the same moment, so that the process and
-   * the broker wake up once for all heartbeats.
+   * Returns the time until the next heartbeat. All members in a process send their heartbeats at the same moment, so
+   * that the process and the broker wake up once for all of them.
    */
   function untilNext(): number {
     const interval = intervalMs()
@@ -78,6 +78,7 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
   }
 
   /**
+   * Sends one heartbeat.
    * @returns true after an answer or a permanent failure; false when the heartbeat must be repeated (after the
    * back-off)
    */

@@ -24,6 +24,7 @@ export function heartbeatExchange(
   topics: () => readonly string[],
 ) {
   /**
+   * Sends one heartbeat.
    * @param full true to send all fields; false to send only the given ones. All fields are necessary when the member
    * joins, and when the coordinator may not have received them
    * @param owned the owned partitions; undefined when unchanged

@@ -1,4 +1,4 @@
-/** The partitions of one topic, as heartbeats name them. */
+/** The partitions of one topic, in the form in which heartbeats list them. */
 export interface OwnedPartitions {
   readonly topicId: string
   readonly partitions: number[]
@@ -59,8 +59,8 @@ export interface GuardedMembership {
 
 /**
  * Repeats the heartbeats of this process's members in a separate thread while a long computation blocks the event loop.
- * The thread stops when the loop is blocked for longer than `stallToleranceMs`, so that a process that hangs loses its
- * partitions. The thread starts with the first membership.
+ * The thread stops sending heartbeats when the loop is blocked for longer than `stallToleranceMs`, so that a process
+ * that hangs loses its partitions. The thread starts with the first membership.
  */
 export interface StallGuard {
   guard(): GuardedMembership

@@ -8,8 +8,8 @@ import { type Connection, listOffsetsV9 } from './protocol.ts'
 const TIMESTAMPS = { earliest: -2n, end: -1n } as const
 const NOT_A_FOLLOWER = -1
 /**
- * Isolation level at which the broker returns the high watermark. At level 1 it would return the last stable offset,
- * and a restore could miss the last commit.
+ * Isolation level at which the broker returns the high watermark. At level 1 it would return the last stable offset, so
+ * a restore could miss the last commit.
  */
 const READ_UNCOMMITTED = 0
 

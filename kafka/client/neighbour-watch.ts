@@ -2,9 +2,9 @@ import type { Runtime } from '../../runtime/runtime.ts'
 import { groupView } from '../group-view.ts'
 import type { GroupPeer } from '../transport.ts'
 
-/** How long a list of members is used before it is read again. Groups rarely change. */
+/** How long a list of members is used before it is read again. It can be long, because groups rarely change. */
 const MEMBERS_MAX_AGE_MS = 10_000
-/** Pause before a process is checked a second time, so that a single wrong answer removes no member. */
+/** Pause before a process is checked a second time, so that a single wrong answer does not remove a member. */
 const CONFIRM_AFTER_MS = 100
 
 export interface NeighbourWatchOptions {
@@ -24,8 +24,8 @@ export interface NeighbourWatchOptions {
 
 /**
  * Watches the neighbour: the member with the next higher id, or the member with the lowest id if this one has the
- * highest. Exactly one other member thus watches each member, however large the group is. After a member has removed
- * its neighbour, it watches the next one. If several processes ended together, their members are therefore removed one
+ * highest. So exactly one other member watches each member, however large the group is. After a member has removed its
+ * neighbour, it watches the next one. If several processes ended together, their members are therefore removed one
  * after another.
  */
 export interface NeighbourWatch {

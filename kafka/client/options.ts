@@ -6,7 +6,7 @@ import type { Connection, ConnectionOptions } from './protocol.ts'
 /** Kafka's default for request.timeout.ms. A broker that has not answered within this time is treated as lost. */
 const REQUEST_TIMEOUT_MS = 30_000
 /**
- * Time limit for opening a connection. A healthy broker nearby accepts connections at once. After a dead host, the
+ * Time limit for opening a connection. A healthy broker nearby accepts connections at once. If a host is dead, the
  * client must soon try the next one.
  */
 const CONNECT_TIMEOUT_MS = 5_000
@@ -54,7 +54,7 @@ export const kafkaOptions = z
     sasl: sasl.optional(),
     connectTimeoutMs: z.number().int().positive().default(CONNECT_TIMEOUT_MS),
     requestTimeoutMs: z.number().int().positive().default(REQUEST_TIMEOUT_MS),
-    /** Time limit for at-least-once producers and for the steps of a transaction before EndTxn. */
+    /** How long an at-least-once producer, and each step of a transaction before EndTxn, retries before it fails. */
     deliveryTimeoutMs: z.number().int().positive().default(DELIVERY_TIMEOUT_MS),
     /**
      * How long a thread repeats the heartbeats of members while the event loop is blocked. 0 means that there is no

@@ -3,8 +3,8 @@ import { classify, Disconnected, type ErrorName, errorName, fatal } from './erro
 import { type Connection, produceV11, ResponseError, Writer } from './protocol.ts'
 
 /**
- * A Produce request with a custom writer. The writer sends finished batches unchanged. Versions 11 and 12 have the same
- * format.
+ * A Produce request with a custom writer. The writer copies finished batches unchanged. Versions 11 and 12 have the
+ * same format.
  */
 const PRODUCE_KEY = 0
 const PRODUCE_VERSION = 11
@@ -18,7 +18,7 @@ const ALL_REPLICAS = -1
 export const REQUEST_LIMIT_BYTES = 8 * 1_048_576
 /** Our message for invalid timestamps. The broker's own message names neither the record nor the limit. */
 const BAD_TIMES =
-  'a record is further ahead of the clock of the broker than message.timestamp.after.max.ms allows (default: one hour). Is the clock of this machine right?'
+  'the timestamp of a record is further ahead of the clock of the broker than message.timestamp.after.max.ms allows (default: one hour). Is the clock of this machine right?'
 
 /**
  * The result of one request for one batch.
@@ -33,7 +33,7 @@ export type Outcome =
   | { readonly kind: 'refused'; readonly error: TransportError }
   | { readonly kind: 'unknown'; readonly reason: ErrorName; readonly leaderLost: boolean }
 
-/** @param answer undefined when there was none */
+/** Interprets the answer for one batch. @param answer undefined when there was none */
 export function outcomeOf(doing: string, answer: ProducedPartition | undefined): Outcome {
   const reason = answer === undefined ? 'NETWORK_EXCEPTION' : errorName(answer.errorCode)
   switch (classify(reason)) {
@@ -69,7 +69,7 @@ export interface ProducedPartition {
 
 export interface ProduceTarget {
   readonly transactionalId: string | null
-  /** True if the leaders must add their partitions to the transaction. This requires transactions of version 2. */
+  /** True if the leaders must add their partitions to the transaction. This requires transaction version 2. */
   readonly addsPartitions: boolean
 }
 

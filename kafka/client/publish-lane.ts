@@ -7,8 +7,8 @@ import { type Holdings, PublishBatch } from './publish-batch.ts'
 import type { ProducerId } from './transaction.ts'
 
 /**
- * Maximum number of batches with an unknown outcome. A broker recognises only a producer's last five batches when they
- * are repeated.
+ * Maximum number of batches with an unknown outcome. A broker recognises a repeated batch only if it is one of the
+ * producer's last five.
  */
 const MAX_UNRESOLVED_BATCHES = 5
 /**
@@ -116,8 +116,8 @@ export class PublishLane implements PublishAppender {
     this.#current ??= new PublishBatch(this.#deps.holdings, this.#deps.pool.take())
     const deadline = receipt.timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#deps.runtime.monotonic() + receipt.timeoutMs
     this.#current.append(receipt, deadline, timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
-    // If records were already waiting, the publisher has scheduled its next check. The deadline of this record may be
-    // earlier.
+    // If records were already waiting, the publisher has already scheduled its next check. Even then, a record with a
+    // deadline must be announced, because its deadline may be earlier than that check.
     if (!isWaiting || receipt.timeoutMs !== undefined) this.#deps.onWork(this)
   }
 
@@ -198,7 +198,7 @@ export class PublishLane implements PublishAppender {
   #acknowledgeUpTo(index: number): void {
     for (const { batch, isInFlight, sends } of this.#stamped.splice(0, index + 1)) {
       batch.settle(undefined)
-      // An unanswered request may still read this memory, so it is not reused in that case.
+      // The memory is not reused while an unanswered request may still read it.
       if (!isInFlight && sends === 1) this.#deps.pool.give(batch.writer.release())
     }
     this.#attempts = 0
@@ -254,8 +254,8 @@ export class PublishLane implements PublishAppender {
     this.#acknowledgedAt = Number.NEGATIVE_INFINITY
     const { identity } = this
     if (identity === undefined) return
-    // After a batch with the new epoch, the broker refuses late requests from earlier epochs. Brokers track a
-    // producer's epoch per partition, so each lane can raise it on its own.
+    // Once the broker has received a batch with the new epoch, it refuses late requests from earlier epochs. Brokers
+    // track a producer's epoch per partition, so each lane can raise it on its own.
     this.identity = identity.producerEpoch < LAST_EPOCH ? { ...identity, producerEpoch: identity.producerEpoch + 1 } : undefined
   }
 

@@ -7,14 +7,14 @@ import type { PublishLane, StampedBatch } from './publish-lane.ts'
 const NO_TRANSACTION: ProduceTarget = { transactionalId: null, addsPartitions: false }
 /**
  * Maximum number of unanswered requests per broker. More requests would not help, because a broker handles the requests
- * of a connection in order and remembers five batches of a producer.
+ * of a connection in order and remembers only the last five batches of a producer.
  */
 const MAX_REQUESTS_IN_FLIGHT = 5
 /** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT and the batch is sent again. */
 const REPLICATION_TIMEOUT_MS = 10_000
 const NEVER = Number.POSITIVE_INFINITY
 
-/** The pipelined requests of one publisher, on separate connections. */
+/** Sends the batches of one publisher in pipelined requests, on separate connections. */
 export interface PublishRequests {
   /**
    * Sends batches of these partitions to their leader, in as many requests as are currently allowed.
@@ -38,7 +38,7 @@ export interface PublishRequestOptions {
   readonly requestTimeoutMs: number
 }
 
-/** The requests to one broker. */
+/** The state of the requests to one broker. */
 interface Flow {
   readonly broker: Broker
   requests: number

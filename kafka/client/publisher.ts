@@ -13,7 +13,7 @@ import { openPublishRequests } from './publish-requests.ts'
 import { openIdentities } from './publisher-identity.ts'
 
 const MAX_PENDING_BYTES = 32 * 1_048_576
-/** How long `close` waits for the last records to be sent. This is enough if Kafka is reachable. */
+/** How long `close` waits for the last records to be acknowledged. Two seconds are enough if Kafka is reachable. */
 const CLOSE_TIMEOUT_MS = 2_000
 
 /** See `Publisher`. */
@@ -32,7 +32,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
   let isScheduled = false
   let cancelTimer: CancelTimer | undefined
   let timerAt = Number.POSITIVE_INFINITY
-  /** True after the errors of a partition were logged, until publishing works again. */
+  /** True from the first failed request until publishing works again. Only the first failure is logged. */
   let isInterrupted = false
   let isClosed = false
   let onDrained: (() => void) | undefined
@@ -199,11 +199,15 @@ function addTo(waiting: Map<string, { broker: Broker; sendable: PublishLane[] }>
 }
 
 function tooLarge(bytes: number): TransportError {
-  return new TransportError('MESSAGE_TOO_LARGE', `a record of ${bytes} bytes does not fit into a request (${REQUEST_LIMIT_BYTES})`, {
-    fatal: true,
-  })
+  return new TransportError(
+    'MESSAGE_TOO_LARGE',
+    `a record of ${bytes} bytes does not fit into a request of at most ${REQUEST_LIMIT_BYTES} bytes`,
+    {
+      fatal: true,
+    },
+  )
 }
 
 function full({ records, bytes }: Holdings): TransportError {
-  return new TransportError('BUFFER_FULL', `${records} records (${bytes} bytes) already wait for Kafka`, { fatal: false })
+  return new TransportError('BUFFER_FULL', `${records} records (${bytes} bytes) are already waiting for Kafka`, { fatal: false })
 }

@@ -6,8 +6,8 @@ import type { Context } from './options.ts'
  */
 const FIRST_WAIT_MS = 2
 /**
- * With this limit, a failed broker gets about two requests a second. The client soon notices that the broker is back,
- * and the requests cost little during the outage.
+ * Longest wait before a retry. Each request loop then sends about two requests a second to a failed broker. The client
+ * soon notices that the broker is back, and the requests cost little during the outage.
  */
 const LONGEST_WAIT_MS = 500
 
@@ -24,8 +24,8 @@ export function markerBackoff(context: Pick<Context, 'runtime'>): Backoff {
 }
 
 /**
- * The waits between the attempts of one request loop. Each wait is twice as long as the previous one, with a jitter of
- * ±10 %.
+ * The waits between the attempts of one request loop. Each wait is twice as long as the previous one, up to a limit,
+ * with a jitter of ±10 %.
  */
 export interface Backoff {
   /** Returns the next wait in milliseconds. */

@@ -17,7 +17,7 @@ const FIRST_RETRY_MS = 3
 const LONGEST_RETRY_MS = 1_000
 /** The reason for a retry when the metadata names no leader. */
 const NO_LEADER = 'LEADER_NOT_AVAILABLE'
-/** Data and steps that the sender requests from its producer. */
+/** What the sender needs from its producer. */
 export interface SenderHooks {
   identity(): ProducerIdentity
   target(): ProduceTarget
@@ -95,7 +95,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     }
   }
 
-  /** Sends batches to a leader. If they exceed the size limit of a request, they are divided over several requests. */
+  /** Sends batches to a leader. If they exceed the size limit of a request, they are split across several requests. */
   function sendTo(broker: Broker, appenders: readonly PartitionAppender[]): void {
     const identity = hooks.identity()
     let request: Entry[] = []
@@ -162,8 +162,9 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
   }
 
   /**
-   * Handles an acknowledgement. If its offset is too low, an unclean leader election has removed acknowledged records
-   * from the log. The transaction must then not be committed, because the worker's state may be ahead of its changelog.
+   * Handles an acknowledgement. If its offset is below the known end of the log, an unclean leader election has removed
+   * acknowledged records from the log. The transaction must then not be committed, because the worker's state may be
+   * ahead of its changelog.
    */
   function acknowledge(appender: PartitionAppender, baseOffset: number, doing: string): void {
     if (appender.isBelowLogEnd(baseOffset)) {

@@ -3,7 +3,10 @@ import { SharedMoment, sharedMonotonicMs } from '../../runtime/shared-clock.ts'
 import { type GuardedMembership, KeptBeats, type StallGuard, type StallMessage } from './kept-session.ts'
 import type { Context, ResolvedKafkaOptions } from './options.ts'
 
-/** Time between two signs of life of the event loop. The timer fires at the same moments as the heartbeats. */
+/**
+ * Time between two signs of life of the event loop. The timer fires at the same moments as the heartbeats, so that the
+ * process wakes up once for both.
+ */
 const MARK_EVERY_MS = 1_000
 /**
  * Limits of the thread's heap. The thread needs memory only for its copy of the protocol package, which it loads at the

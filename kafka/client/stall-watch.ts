@@ -9,7 +9,9 @@ export const CHECK_EVERY_MS = 1_000
  * shortest session in use is 6 s.
  */
 const STALLED_AFTER_MS = 1_500
-/** A check may come early by this share of the heartbeat interval. */
+/**
+ * Share of the heartbeat interval by which a heartbeat may be early, because the checks do not happen at exact times.
+ */
 const EARLY_BEAT = 0.1
 
 /** The answer to a heartbeat of the thread. */
@@ -20,14 +22,14 @@ export type BeatAnswer =
   /** The group refuses the member. Only the member itself may join again. */
   | { readonly type: 'lost' }
 
-/** Connects to the coordinator of one member. */
+/** Sends heartbeats for one member to its coordinator. */
 export interface KeptMember {
   beat(session: KeptSession): Promise<BeatAnswer>
   close(): Promise<void>
 }
 
 export interface StallWatchDeps {
-  /** Milliseconds of the clock that the main thread and the stall thread share. */
+  /** Reads the clock that the main thread and the stall thread share, in milliseconds. */
   now(): number
   /** Time on the same clock at which the event loop last gave a sign of life. */
   lastTurn(): number

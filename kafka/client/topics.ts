@@ -34,7 +34,7 @@ export async function ensureTopics(context: Context, cluster: Cluster, specs: re
     if (count !== partitions) {
       throw new TransportError(
         'PARTITION_COUNT_MISMATCH',
-        `topic ${name} has ${count} partitions, but ${partitions} are declared; change the declaration or recreate the topic (keys would move between partitions)`,
+        `topic ${name} has ${count} partitions, but ${partitions} are declared; change the declaration, or recreate the topic (its keys then move to other partitions)`,
         { fatal: true },
       )
     }

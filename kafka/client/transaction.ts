@@ -19,8 +19,9 @@ import { backoff, LONGEST_MARKER_WAIT_MS, markerBackoff } from './retry.ts'
 import { type EndTxnResponse, endTxnV5, txnOffsetCommitV5 } from './transactions-v2.ts'
 
 /**
- * Error code of requests that arrive while the coordinator itself is ending a transaction. It ends one in about ten
- * milliseconds. Until then, an IllegalStateException is thrown inside the coordinator and reported with this code.
+ * Error code for requests that arrive while the coordinator is ending a transaction on its own initiative. This takes
+ * about ten milliseconds. In the meantime, the coordinator throws an IllegalStateException internally and reports it
+ * with this code.
  */
 const UNEXPLAINED = 'UNKNOWN_SERVER_ERROR'
 const MAX_UNEXPLAINED = 20
@@ -36,7 +37,8 @@ const UNKNOWN_EPOCH = -1
  */
 const ABORTED: ReadonlySet<string> = new Set(['PrepareEpochFence', 'PrepareAbort', 'CompleteAbort'])
 /**
- * Maximum increase of the epoch when the coordinator aborts a transaction. Only transactions of version 2 can reach it.
+ * Maximum increase of the epoch when the coordinator aborts a transaction. Only transaction version 2 reaches this
+ * maximum.
  */
 const EPOCHS_OF_AN_ABORT = 2
 
@@ -51,12 +53,12 @@ export interface ProducerId {
 export type TransactionLog = ReturnType<typeof openTransactionLog>
 
 /**
- * The first version of transactions with which leaders add their partitions, and group coordinators their groups
- * (KIP-890).
+ * The first transaction version in which the leaders themselves add their partitions to a transaction, and the group
+ * coordinators add their groups (KIP-890).
  */
 const LEADERS_ADD = 2
 
-/** Exchanges requests with the coordinator of one transactional id. */
+/** Sends the requests of one transactional id to its coordinators. */
 export function openTransactionLog(context: Context, cluster: Cluster, transactionalId: string, timeoutMs: number) {
   const { options, runtime } = context
   const { log } = runtime
@@ -64,7 +66,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   const groups = new Map<string, Coordinator>()
   const closing = new AbortController()
   let opened = false
-  /** True if transactions of version 2 are in use. The value changes only in `init`. */
+  /** True if transaction version 2 is in use. The value changes only in `init`. */
   let isVersion2 = false
   /** The previous producer id, which the coordinator replaced because its epochs were used up. */
   let formerProducerId: number | undefined

@@ -1,14 +1,14 @@
 import { createAPI, endTxnV4, type Reader, ResponseError, txnOffsetCommitV4 } from './protocol.ts'
 
 /**
- * The protocol package lacks these requests of transactions of version 2 (KIP-890). The leaders that receive records
- * and offsets report their partitions and groups to the coordinator. The coordinator raises the epoch whenever a
- * transaction ends, so a record that arrives late cannot enter the next transaction.
+ * The protocol package lacks these requests, which belong to transaction version 2 (KIP-890). The leaders that receive
+ * records and offsets report their partitions and groups to the coordinator. The coordinator raises the epoch whenever
+ * a transaction ends, so a record that arrives late cannot enter the next transaction.
  */
 
 const END_TXN_KEY = 26
 const TXN_OFFSET_COMMIT_KEY = 28
-/** The first version of EndTxn and TxnOffsetCommit that uses transactions of version 2. */
+/** The first version of EndTxn and TxnOffsetCommit that uses transaction version 2. */
 const VERSION = 5
 
 export interface EndTxnResponse {
@@ -27,7 +27,7 @@ export const endTxnV5 = createAPI<Parameters<typeof endTxnV4.createRequest>, End
   parseEndTxn,
 )
 
-/** Has the format of version 4. */
+/** TxnOffsetCommit in the same format as version 4. */
 export const txnOffsetCommitV5 = createAPI<Parameters<typeof txnOffsetCommitV4.createRequest>, txnOffsetCommitV4.TxnOffsetCommitResponse>(
   TXN_OFFSET_COMMIT_KEY,
   VERSION,

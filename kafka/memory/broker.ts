@@ -20,7 +20,7 @@ export interface MemoryBrokerOptions {
   readonly runtime?: Runtime
 }
 
-/** Records of one partition that wait for the end of their transaction. */
+/** Records of one partition that a transaction appends when it commits. */
 export interface PartitionAppends extends TopicPartition {
   readonly records: readonly NewRecord[]
 }
@@ -76,16 +76,20 @@ export interface MemoryBroker {
   checkProducer(transactionalId: string, epoch: number): void
   /**
    * Appends all records and commits the offsets, in one atomic step.
+   * @param control true to append a commit marker to each of these partitions
    * @returns for each partition key, the offset after the records of the transaction
    */
   commitTransaction(appends: readonly PartitionAppends[], offsets: TransactionOffsets | undefined, control: boolean): Map<string, number>
-  /** While this promise is set, commits of workers wait until it resolves, and fail with its reason if it rejects. */
+  /**
+   * While this promise is set, commits of workers wait for it to resolve. If the promise rejects, they fail with the
+   * same reason.
+   */
   commitGate: Promise<void> | undefined
   /** Number of commits that are waiting for `commitGate`. */
   waitingCommits: number
   /**
-   * While this promise is set, acknowledgements of published records wait until it resolves, and fail with its reason
-   * if it rejects.
+   * While this promise is set, published records are appended and acknowledged only when it resolves. If the promise
+   * rejects, they fail with the same reason.
    */
   publishGate: Promise<void> | undefined
   /**

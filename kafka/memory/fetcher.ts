@@ -47,6 +47,7 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
   }
 
   /**
+   * Reads the next records of the assigned partitions.
    * @param all true to include partitions without new data, as a broker's empty response does
    */
   function collect(all: boolean, maxBytes: number): PartitionData[] {

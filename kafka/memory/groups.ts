@@ -16,8 +16,8 @@ import {
 export interface MemoryGroups {
   /**
    * Adds a member to the group.
-   * @returns a number that identifies this membership. A member that joins again with the same id gets separate
-   * assignments
+   * @returns the number of this membership. A member that joins again with the same id gets a new number, so the two
+   * memberships have separate assignments
    */
   join(groupId: string, memberId: string, topics: readonly string[], address?: string): number
   leave(groupId: string, memberId: string): void
@@ -27,7 +27,8 @@ export interface MemoryGroups {
   expire(groupId: string, memberId: string): void
   /**
    * Returns the next event of a membership.
-   * @param life the membership; by default, the latest one with this member id
+   * @param life the membership's number, from `join`; by default, the number of the latest membership with this member
+   * id
    */
   takeEvent(groupId: string, memberId: string, life?: number): GroupEvent | undefined
   acknowledge(groupId: string, memberId: string, owned: readonly TopicPartition[], life?: number): void

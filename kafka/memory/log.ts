@@ -19,11 +19,11 @@ export interface PartitionLog {
   readonly startOffset: number
   readonly endOffset: number
   append(record: NewRecord): void
-  /** Uses one offset, as a commit or abort marker does. Readers see no record at that offset. */
+  /** Uses up one offset, as a commit or abort marker does. Readers see no record at that offset. */
   appendControl(): void
   /**
-   * Returns at most `limit` records from an offset on. The sizes of keys and values count towards `maxBytes`, and the
-   * last record may exceed that limit.
+   * Returns at most `limit` records, beginning at an offset. The sizes of keys and values count towards `maxBytes`, and
+   * the last record may exceed that limit.
    */
   read(from: number, limit: number, maxBytes?: number): LogRecord[]
   /** Removes records below an offset, as retention does. */
@@ -32,7 +32,7 @@ export interface PartitionLog {
   compact(): void
 }
 
-/** Returns the size of the key and the value. */
+/** Returns the total size of key and value in bytes. */
 function bytesOf({ key, value }: LogRecord): number {
   return (key?.length ?? 0) + (value?.length ?? 0)
 }

@@ -23,8 +23,8 @@ export interface MemoryProducer extends WorkerProducer {
 }
 
 /**
- * Minimum size of a record in addition to its key and value (format v2). With this minimum, even a record without key
- * and value counts as pending.
+ * Minimum overhead of a record in format v2, in addition to its key and value. Because of this overhead, even a record
+ * without key and value counts towards the pending bytes.
  */
 const RECORD_OVERHEAD_BYTES = 7
 const NO_HEADERS: readonly RecordHeader[] = []

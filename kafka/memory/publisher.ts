@@ -12,8 +12,8 @@ interface Pending {
 }
 
 /**
- * Creates a publisher of the in-memory broker. Records reach the log in the order of their appends, after the turn of
- * the event loop in which they were appended.
+ * Creates a publisher of the in-memory broker. Records reach the log in the order in which they were appended, once the
+ * code that appended them has returned to the event loop.
  */
 export function memoryPublisher(broker: MemoryBroker): Publisher {
   const pending = new Set<Pending>()

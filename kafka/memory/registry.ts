@@ -5,7 +5,7 @@ import { SchemaNotFoundError, type SchemaRegistry } from '../registry-interface.
 export interface MemoryRegistry extends SchemaRegistry {
   /** While this is true, every request is rejected, as if the registry were unreachable. */
   unreachable: boolean
-  /** Number of requests for a schema by its id so far. */
+  /** Number of calls of `schemaById` so far. */
   readonly requests: number
 }
 

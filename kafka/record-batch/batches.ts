@@ -25,8 +25,8 @@ export interface BatchHeader {
   readonly end: number
   readonly baseOffset: number
   /**
-   * Compaction does not change this field when it removes records, so the next batch of the log always begins after
-   * this offset.
+   * Offset of the last record that was written into the batch. Compaction may remove that record but does not change
+   * this field, so the next batch of the log always begins after this offset.
    */
   readonly lastOffset: number
   readonly attributes: number

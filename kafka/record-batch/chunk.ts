@@ -12,14 +12,14 @@ const NO_BYTES = Buffer.alloc(0)
 
 const cursor = new VarintCursor()
 
-/** Returns the size of the columns for this many records. */
+/** Returns the size of the columns for this many records, in bytes. */
 export function columnBytes(records: number): number {
   return records * (FLOAT_COLUMNS * FLOAT_BYTES + INT_COLUMNS * INT_BYTES)
 }
 
 /**
  * Builds a chunk from the records of one or more batches in one buffer. All seven columns share one allocation, because
- * a batch with a single record would otherwise need seven arrays.
+ * even a batch with a single record would otherwise need seven allocations.
  */
 export class ChunkBuilder {
   readonly #topic: string
@@ -81,7 +81,7 @@ export class ChunkBuilder {
       const valueStart = cursor.at
       if (valueBytes > 0) cursor.at += valueBytes
       const headerStart = cursor.at
-      if (headerStart >= next) throw corrupt(baseOffset, `has a record ${i} whose key and value are longer than itself`)
+      if (headerStart >= next) throw corrupt(baseOffset, `has a record ${i} that is shorter than its key and value`)
       this.#offsets[row] = offset
       this.#timestamps[row] = appendTime < 0 ? baseTimestamp + timestampDelta : appendTime
       this.#keyStart[row] = keyBytes < 0 ? -1 : keyStart

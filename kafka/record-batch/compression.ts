@@ -4,7 +4,7 @@ import { COMPRESSIONS, type Compression, TransportError } from '../transport.ts'
 import { lz4UnpackedBytes } from './lz4-size.ts'
 import { snappyUnpackedBytes } from './snappy-size.ts'
 
-/** Maximum compression ratio. LZ4 needs at least one byte for 255 unpacked bytes. */
+/** Maximum compression ratio. LZ4 needs at least one byte for every 255 bytes of unpacked data. */
 const LZ4_MAX_RATIO = 255
 /** The smallest `maxOutputLength` that Node accepts. */
 const LEAST_MAX_OUTPUT = 1

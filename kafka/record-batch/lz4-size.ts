@@ -13,7 +13,7 @@ const BLOCK_CHECKSUM_FLAG = 0x10
 const CONTENT_SIZE_FLAG = 0x08
 const CONTENT_CHECKSUM_FLAG = 0x04
 const DICTIONARY_ID_FLAG = 0x01
-/** Bit in the length of a block that marks the block as stored uncompressed. */
+/** Bit of a block's length field. If it is set, the block is stored uncompressed. */
 const STORED_BIT = 0x80000000
 
 const NIBBLE_MAX = 15

@@ -27,7 +27,10 @@ interface Decoded {
   readonly bytes: number
 }
 
-/** Approximate minimum size of a portion. If portions were smaller, reading a response would take too many calls. */
+/**
+ * Approximate minimum size of the portion that one call of `next` decodes. With smaller portions, reading a response
+ * would take too many calls.
+ */
 const LEAST_BYTES = 32_768
 /**
  * Maximum size of one compressed batch after unpacking, including the columns that describe its records. Brokers limit
@@ -55,16 +58,16 @@ export function readChunks(fetched: FetchedRecords): RecordChunk[] {
 
 /**
  * Decodes the complete batches of a response in portions. Every call may throw a TransportError with code
- * CORRUPT_BATCH; the reader must not be used afterwards.
+ * CORRUPT_BATCH; after an error, the reader must not be used again.
  */
 export class ChunkReader {
   readonly #fetched: FetchedRecords
   readonly #filter: CommittedFilter | undefined
   /** The next visible batch; undefined when there is none. */
   #batch: BatchHeader | undefined
-  /** The end of the scanned bytes. */
+  /** Position in the record bytes after the last batch whose header was read. */
   #at = 0
-  /** The offset after all data before the next visible batch. */
+  /** The offset after the last batch that was decoded or skipped. */
   #passed: number
   /** Decoded records that no call has returned yet. */
   #rest: Decoded | undefined

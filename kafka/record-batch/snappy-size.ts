@@ -24,7 +24,7 @@ export function snappyUnpackedBytes(data: Buffer): number {
   return total
 }
 
-/** Returns the unpacked size of a block, which begins with this size as a varint. */
+/** Returns the unpacked size of a block. The block begins with this size as a varint. */
 function declaredBytes(data: Buffer, start: number): number {
   let bytes = 0
   for (let i = 0; i < MAX_VARINT_BYTES; i++) {

@@ -24,11 +24,11 @@ import {
 import { varintSize, varlongSize, writeVarint, writeVarlong } from './varint.ts'
 
 /**
- * Initial size of the buffer, which is enough for small transactions. The buffer grows by doubling up to the batch
- * limit and is reused afterwards.
+ * Initial size of the buffer: enough for small transactions. The buffer grows by doubling up to the batch limit and is
+ * reused afterwards.
  */
 const INITIAL_BYTES = 4_096
-/** Below this size, a loop copies bytes faster than a call into the runtime. */
+/** Below this size, a loop copies bytes faster than `Buffer.copy`. */
 const SHORT_COPY_BYTES = 64
 /**
  * Overhead of a record in addition to its own bytes: five varints of at most 10 bytes, the attributes and an empty list

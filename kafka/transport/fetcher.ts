@@ -69,7 +69,7 @@ export interface Fetcher {
    */
   assign(partition: TopicPartition, offset: number, reset: ReaderReset, leaderEpoch?: number): void
   unassign(partition: TopicPartition): void
-  /** Excludes the partition from further fetches. `poll` returns data that was already fetched only after `resume`. */
+  /** Stops fetching the partition. Data that was already fetched is returned by `poll` only after `resume`. */
   pause(partition: TopicPartition): void
   resume(partition: TopicPartition): void
   /** Returns the offset of the next record that `poll` will return; undefined for a partition that is not assigned. */

@@ -13,14 +13,20 @@ export type GroupEvent =
 
 export interface GroupOptions {
   readonly groupId: string
-  /** A UUID that the worker slot keeps. A member that rejoins with this id gets the same partitions back at once. */
+  /**
+   * A UUID that the worker slot keeps across restarts. A member that rejoins with this id gets the same partitions back
+   * at once.
+   */
   readonly memberId: string
   /** Receives the member id that replaces a refused one (Kafka 4.0 and 4.1), so that the caller can store it. */
   readonly onMemberId?: (memberId: string) => void
-  /** Called when `takeEvent` has an event to return. It can wake a loop that would otherwise check only later. */
+  /**
+   * Called when `takeEvent` has an event to return. Use it to wake a loop that would otherwise check for events only
+   * later.
+   */
   readonly onEvent?: () => void
   readonly topics: readonly string[]
-  /** The HTTP address of this process (http://host:port), which the other members can see. */
+  /** The HTTP address of this process (http://host:port). The other members can see it. */
   readonly address?: string
   /**
    * Returns true only if the process that published an address has certainly ended. If this option is given, the
@@ -47,7 +53,7 @@ export interface GroupPeer {
   readonly notice: string | undefined
 }
 
-/** A consumer group with its committed offsets. */
+/** The committed offsets and the members of a consumer group. */
 interface GroupOffsets {
   readonly groupId: string
   /**
@@ -56,7 +62,7 @@ interface GroupOffsets {
    */
   committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
   /**
-   * Commits offsets outside a transaction, at least once.
+   * Commits offsets outside a transaction (for at-least-once processing).
    * @throws FencedError when the membership is lost, or when a group that should be empty has a member
    */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
@@ -106,8 +112,8 @@ export interface GroupMember extends GroupOffsets {
    */
   subscribe(topics: readonly string[]): void
   /**
-   * Publishes a non-empty short text, which the other members see as `GroupPeer.notice`. It is sent at once if the
-   * member has joined.
+   * Publishes a short, non-empty text. The other members see this text as `GroupPeer.notice`. If the member has joined,
+   * the text is sent at once.
    */
   announce(notice: string): void
   /**
@@ -131,8 +137,8 @@ export interface OffsetToCommit extends TopicPartition {
   readonly offset: number
   /**
    * The metadata of the commit. The client reads this property just before it sends the offset. If a leader changes
-   * while a transaction is being committed, the client does both again after all records of the transaction are
-   * acknowledged.
+   * while a transaction is being committed, the client reads the property and sends the offset a second time, after all
+   * records of the transaction are acknowledged.
    */
   readonly metadata?: string | undefined
   /** See `PartitionData.leaderEpoch`. */

@@ -18,14 +18,14 @@ export interface RecordAppender extends TopicPartition {
   readonly pendingRecords: number
 }
 
-/** The compression codecs of record batches, in the order of their numbers in the attributes. */
+/** The compression codecs of record batches, in the order of their codes in the batch attributes. */
 export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
 export type Compression = (typeof COMPRESSIONS)[number]
 
 export interface ProducerOptions {
   /**
-   * The transactional id, which is stable per worker slot. Undefined creates an idempotent producer without
-   * transactions (at least once).
+   * The transactional id. It is stable per worker slot. Undefined creates an idempotent producer without transactions
+   * (at least once).
    */
   readonly transactionalId?: string
   /** Kafka's transaction.timeout.ms. Default 10 s. */
@@ -66,8 +66,8 @@ export interface WorkerProducer {
   readonly pendingBytes: number
   /**
    * Sends the batches that are full or large enough for a request. Resolves when they are acknowledged. Call it from
-   * time to time during a long transaction, without awaiting every call. The calls bound the memory, and let the broker
-   * work while the caller processes records.
+   * time to time during a long transaction, without awaiting every call. The calls limit the memory for unsent batches,
+   * and let the broker work while the caller processes records.
    */
   flushFull(): Promise<void>
   /**

@@ -14,7 +14,10 @@ export interface PublisherOptions {
    * request timeout of the transport.
    */
   readonly requestTimeoutMs?: number
-  /** Maximum number of bytes that wait or are in flight. `append` throws above this limit. Default 32 MiB. */
+  /**
+   * Maximum total size, in bytes, of the records that are waiting or in flight. `append` throws above this limit.
+   * Default 32 MiB.
+   */
   readonly maxPendingBytes?: number
 }
 
@@ -28,8 +31,8 @@ export interface Receipt {
    */
   readonly timeoutMs?: number
   /**
-   * Must not throw.
-   * @param count consecutive records that share this receipt
+   * Called with the outcome of one or more records. Must not throw.
+   * @param count number of consecutive records that share this receipt and this outcome
    * @param error undefined when every in-sync replica has the records. If `error.fatal` is true, the broker refused the
    * records and they are not in the log. If it is false, the records timed out or the publisher was closed, and they
    * may be in the log.

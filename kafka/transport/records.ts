@@ -33,10 +33,7 @@ export interface RecordHeader {
   readonly value: Buffer | null
 }
 
-/**
- * All or part of the data that one fetch returned for one partition. It contains only committed data records, in offset
- * order.
- */
+/** The data of one partition that one `poll` returned. It contains only committed data records, in offset order. */
 export interface PartitionData extends TopicPartition {
   readonly chunks: readonly RecordChunk[]
   /** The offset at which the next data begins, after any control records, aborted records and compaction gaps. */
@@ -62,8 +59,7 @@ export interface PartitionData extends TopicPartition {
 export const UNKNOWN_LEADER_EPOCH = -1
 
 /**
- * Asks for the end of a leader epoch in a partition's log, which is the offset at which the batches of this and all
- * earlier epochs end.
+ * Asks where a leader epoch ends in a partition's log: at which offset the batches of this and all earlier epochs end.
  */
 export interface EpochQuery extends TopicPartition {
   readonly leaderEpoch: number

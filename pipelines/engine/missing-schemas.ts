@@ -1,6 +1,6 @@
 /**
- * How long an unknown schema id is cached. After this time the registry is asked again, because the schema may be
- * registered late.
+ * How long an unknown schema id is cached. After this time the registry is asked again, because the schema may have
+ * been registered in the meantime.
  */
 const KEPT_MS = 30_000
 /** How many unknown schema ids are cached. The limit keeps a producer of random ids from filling the memory. */

@@ -121,7 +121,7 @@ const BULK_COMMIT_MS = 100
 export const DECIDING_BESIDE_BULK: TopologyOptions = { ...DECIDING, commitIntervalMs: BULK_COMMIT_MS, commitSoonMs: SHARED_COMMIT_MS }
 
 /**
- * A command that fails must not stop the decisions about all other commands. Its sender gets a time-out and may repeat
+ * A command that fails must not stop the decisions about all other commands. Its sender gets a timeout and may repeat
  * the command after the cause is fixed.
  */
 const BAD_COMMANDS: OnError = { process: 'dead-letter', produce: 'dead-letter' }
@@ -143,7 +143,7 @@ const WALK_EVERY_MS = 3_600_000
 /**
  * Makes the topology the only writer of a kind of entity. The topology decides all commands for a key in order, and
  * writes state, view and result in one transaction. Commands whose deadline has passed are dropped, because their
- * senders have already received a time-out and may have repeated them.
+ * senders have already received a timeout and may have repeated them.
  */
 export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: DecidingOptions<C, S, V, A>): Deciding<C, S> {
   const { flow, store, decide, view, changed, rows } = options

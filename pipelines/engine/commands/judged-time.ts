@@ -24,7 +24,7 @@ export interface JudgedTime {
  */
 const KEY = '\0judged'
 
-/** @param kept the store from which the time is restored after a restart */
+/** Creates the judged time of a partition. @param kept the store from which the time is restored after a restart */
 export function judgedTime(kept: KeyedStore<string, DecidedCommand>): JudgedTime {
   return {
     of({ timestamp }) {

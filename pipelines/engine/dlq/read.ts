@@ -21,14 +21,11 @@ export interface DeadLetterRecord {
   readonly replays: number
   /** True when the record has already been sent back to its source. */
   readonly replayed: boolean
-  /**
-   * The parts that were cut because the record was too large (see `DEAD_LETTER_HEADERS.cut`); undefined for a complete
-   * record.
-   */
+  /** The parts of the record that were cut (see `DEAD_LETTER_HEADERS.cut`); undefined for a complete record. */
   readonly cut: string | undefined
 }
 
-/** Conditions that a dead letter must meet to be selected. All of them must hold. */
+/** Conditions that a dead letter must all meet to be selected. */
 export interface DeadLetterFilter {
   readonly offsets?: ReadonlySet<number>
   readonly code?: string

@@ -19,8 +19,8 @@ export interface ReplayResult {
   /** Number of records that were skipped because they were already replayed. Another replay would duplicate them. */
   readonly skippedReplayed: number
   /**
-   * Number of records that failed again after a replay. The cause of their failure may still exist, so further replays
-   * might fail too.
+   * Number of records that were skipped because they failed again after an earlier replay. The cause of their failure
+   * may still exist, so another replay might fail too.
    */
   readonly skippedReturned: number
   /**

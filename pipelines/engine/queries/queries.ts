@@ -200,7 +200,7 @@ export function stateQueries(deps: QueryDeps): StateQueries {
 
   async function ownerOf({ part }: Known, partition: number, standby: boolean): Promise<Answer<never>> {
     const count = deps.tasksOf(part)
-    if (count === 0) return { outcome: 'not-ready', partition, reason: 'its sources have got more partitions than the state has' }
+    if (count === 0) return { outcome: 'not-ready', partition, reason: 'its sources now have more partitions than the state' }
     const wanted = partitionKey(part.sources[0], partition)
     const owns = ({ topic, partition: number }: TopicPartition) => partitionKey(topic, number) === wanted
     const members = await deps.group.members(OWNERS_KEPT_MS).catch(unlessPassing)

@@ -7,8 +7,8 @@ import { QueryError } from './query-error.ts'
 const PAGE_ENTRIES = 100
 const MAX_PAGE_ENTRIES = 1_000
 /**
- * A page ends after the entry that brings its rows above this size, so that a query neither blocks the event loop for
- * long nor takes much memory.
+ * A page ends after the entry that brings the page's rows above this size, so that a query neither blocks the event
+ * loop for long nor takes much memory.
  */
 const MAX_PAGE_BYTES = 1024 * 1024
 
@@ -41,7 +41,7 @@ export interface StatePage<K, V> {
   readonly next: Buffer | undefined
 }
 
-/** @throws QueryError if the limit is invalid */
+/** Checks the limit of a range. @throws QueryError if the limit is invalid */
 export function checkLimit({ limit = PAGE_ENTRIES }: StateRange): void {
   if (!(Number.isSafeInteger(limit) && limit >= 1 && limit <= MAX_PAGE_ENTRIES))
     throw new QueryError('invalid_range', `the limit must be a whole number from 1 to ${MAX_PAGE_ENTRIES}`)

@@ -6,7 +6,10 @@ import type { SinkKind, SinkParts } from './sink-kind.ts'
 import type { SinkTarget } from './target.ts'
 import { prepareSinkTopics } from './topics.ts'
 
-/** Commits can be rare, because the offsets in Kafka serve only lag monitors and tables whose rows have expired. */
+/**
+ * Interval between commits. It can be long, because the offsets in Kafka are used only by lag monitors and by tables
+ * whose rows have expired.
+ */
 const COMMIT_EVERY_MS = 1_000
 
 /** Describes a sink that copies topics into a store. The store also keeps the offsets. */

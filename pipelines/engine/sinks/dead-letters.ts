@@ -6,7 +6,7 @@ import { deadLetterParts } from '../task/dead-letter.ts'
 import { deadLetterSpec } from '../topology/internal-topics.ts'
 import type { RecordOrigin } from './deliveries/retry-record.ts'
 
-/** A record that a sink sets aside as a dead letter. */
+/** A record that a sink sends to its dead-letter topic, and the reason. */
 export interface SinkDeadLetter {
   readonly chunk: RecordChunk
   readonly row: number
@@ -35,7 +35,7 @@ const NO_OFFSETS = new Map()
 
 /**
  * Creates the writer of a sink's dead letters.
- * @param sink names the dead-letter topic, `<sink>-dead-letters`
+ * @param sink the sink's name; the dead-letter topic is `<sink>-dead-letters`
  * @param sources the topics that the sink reads
  */
 export function kafkaDeadLetters(

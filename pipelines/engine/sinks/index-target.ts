@@ -3,7 +3,7 @@ import type { Index } from '../../../state/indexes/search-index.ts'
 import { type DocumentChange, INDEX_GONE, type IndexWriter, POSITION_MOVED, type PositionStamp } from '../../../state/indexes/writer.ts'
 import { type PartitionFacts, type SinkBatch, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
 
-/** Determines to which concrete index the target writes. */
+/** Determines which index of the search server the target writes to. */
 export interface IndexPlace {
   /**
    * True if searches use the index. Such an index contains a position for every partition, so a missing position means
@@ -54,12 +54,12 @@ export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTa
     if (stored === INDEX_GONE) place.onLost?.()
     if (stored === INDEX_GONE) throw new TargetUnavailableError(`index ${index.name} has just been replaced`)
     if (stored === undefined && place.isSearched) {
-      throw new TargetUnavailableError(`index ${index.name} has lost its data; it waits to be rebuilt`)
+      throw new TargetUnavailableError(`index ${index.name} has lost its data; the sink waits until it is rebuilt`)
     }
     open.set(partitionKey(topic, partition), { writer, topicId, stamp: stored?.stamp })
     if (stored === undefined) return undefined
     if (stored.topicId !== topicId || stored.next > end) {
-      throw new TargetUnavailableError(`index ${index.name} was filled from another log of ${topic}; it waits to be rebuilt`)
+      throw new TargetUnavailableError(`index ${index.name} was filled from another log of ${topic}; the sink waits until it is rebuilt`)
     }
     return stored.next
   }

@@ -14,7 +14,7 @@ export interface LaneToolsDeps {
   readonly serdes: Serdes
 }
 
-/** The parts of a sink that its lanes use. */
+/** The functions of a sink that the lanes of one topic use. */
 export interface LaneTools {
   readonly newQueue: (isMissing: (schemaId: number) => boolean) => PartitionQueue
   readonly factsOf: (partition: TopicPartition) => Promise<PartitionFacts>

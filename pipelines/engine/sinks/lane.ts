@@ -44,7 +44,10 @@ export interface LaneDeps extends LaneTools {
   readonly runtime: Pick<Runtime, 'random' | 'log'>
 }
 
-/** Only the sink's loop calls the methods of a lane. Background work leaves its result for the next `step`. */
+/**
+ * Reads one partition for a sink. Only the sink's loop calls the methods of a lane. Background work leaves its result
+ * for the next `step`.
+ */
 export interface Lane {
   readonly partition: TopicPartition
   readonly state: LaneState
@@ -70,7 +73,10 @@ export interface Lane {
   dueAt(now: number): number
   /** Drops records that are not written yet; the next owner reads them again. */
   close(): void
-  /** Returns the offset to commit, if it has changed since the last call or the last commit is too old. */
+  /**
+   * Returns the offset to commit, if it has changed since the last call or if the last commit is older than
+   * `COMMIT_AGAIN_MS`.
+   */
   takeCommit(now: number): OffsetToCommit | undefined
   /** Must be called when a commit has failed, so that the lane offers its offset again. */
   commitFailed(): void
@@ -99,11 +105,11 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   let committed: number | undefined
   let committedAt = 0
   /**
-   * The latest leader epoch in which the log is known to contain all records before `applied`; undefined when there is
-   * none.
+   * The latest leader epoch in which the log is known to contain all records before `applied`; undefined when no such
+   * epoch is known.
    */
   let leaderEpoch: number | undefined
-  /** The end of the log when reading began. The target is complete when it reaches this offset. */
+  /** The end of the log when reading began. The target has caught up when it reaches this offset. */
   let goal: number | undefined
   let highWatermark = 0
   /** Time of the fetch that returned `highWatermark`, epoch ms. */

@@ -4,7 +4,7 @@ export interface SinkMetrics {
   applied: number
   batches: number
   badRecords: number
-  /** Number of failed attempts that were repeated or will be repeated. */
+  /** Number of failed attempts to open a partition, load a schema or write a batch. They are repeated. */
   retries: number
   /** Number of times that a partition was read again because the target was at a different offset. */
   rewinds: number

@@ -14,7 +14,10 @@ export interface SinkGroupOptions {
   readonly groupId: string
   /** A UUID that stays the same across restarts, so that a restarted process gets its partitions back at once. */
   readonly memberId: string
-  /** Called with a new member id to store when the brokers have refused the previous one. */
+  /**
+   * Called with a new member id when the brokers have refused the previous one. It must store the new id for the next
+   * start.
+   */
   readonly keepMemberId?: (memberId: string) => void
   /** See `GroupOptions`. */
   readonly address?: string
@@ -36,7 +39,7 @@ export interface SinkGroupDeps {
 export interface SinkGroup {
   readonly groupId: string
   /**
-   * Creates the seat of one more sink. Create the seats of all sinks before the first sink starts, because the member
+   * Creates a seat for one more sink. Create the seats for all sinks before the first sink starts, because the member
    * joins as soon as every sink with a seat is ready.
    */
   seat(): SinkSeat
@@ -45,7 +48,7 @@ export interface SinkGroup {
 /** The methods through which a sink uses the group. Only the sink's loop calls them. */
 export interface SinkSeat {
   /**
-   * Adds the sink's topics to those of the member.
+   * Subscribes the member to the sink's topics as well.
    * @param sink its `wake` ends the wait of the sink's loop, so that the loop calls `assigned`
    */
   take(sink: SeatedSink): void

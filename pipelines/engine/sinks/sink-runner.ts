@@ -8,7 +8,8 @@ import { TargetUnavailableError } from './target.ts'
 export interface SinkRunnerOptions {
   readonly name: string
   /**
-   * Connects the target and creates the sink. The runner calls it again as long as it throws TargetUnavailableError.
+   * Connects the target and creates the sink. The runner calls this function again as long as it throws
+   * TargetUnavailableError.
    */
   create(): Promise<Sink>
   /** Closes the connections that `create` opened. */
@@ -72,7 +73,7 @@ export function sinkRunner({ name, create, close }: SinkRunnerOptions, runtime: 
     },
     notReady() {
       if (sink === undefined) return waitsFor
-      return sink.isReady ? undefined : 'it is not caught up'
+      return sink.isReady ? undefined : 'it has not caught up'
     },
     describe: () => undefined,
     report: () => ({

@@ -84,7 +84,7 @@ const LAST_COMMIT_GRACE_MS = 2_000
 const DEFAULT_STOP_GRACE_MS = 15_000
 /**
  * Time limit for the last commit and for leaving the group. Together with the grace period above, it is less than the
- * 30 s that Kubernetes allows.
+ * 30 s that Kubernetes allows a stopping container.
  */
 const GOODBYE_GRACE_MS = 3_000
 
@@ -157,8 +157,8 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   }
 
   /**
-   * Each turn starts with a different lane, so that every lane gets its share of scarce resources, such as delivery
-   * slots.
+   * Runs one step of every lane. Each turn starts with a different lane, so that every lane gets its share of scarce
+   * resources, such as delivery slots.
    */
   function stepAll(): void {
     const at = runtime.monotonic()

@@ -23,8 +23,8 @@ const LIMITS: BatchLimits = { maxRecords: 5_000, maxBytes: 2 * 1024 * 1024, ling
  */
 const COLLECTING_SHARE = 0.1
 /**
- * Maximum number of rows per insert. This many rows are about 20 MB of JSON, which ClickHouse parses within a second
- * and with little memory.
+ * Maximum number of rows per insert. This many rows are about 20 MB of JSON. ClickHouse parses them within a second and
+ * with little memory.
  */
 const MAX_INSERT_ROWS = 50_000
 
@@ -72,7 +72,7 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
   function recreated(topic: string, partition: number, next: number, reason: string): Error {
     return new Error(
       `table ${table.name} holds ${topic}-${partition} up to offset ${next - 1}, but ${reason}: the topic was recreated. ` +
-        `Drop the table (or delete the rows of this topic), then the sink fills it again.`,
+        `Drop the table (or delete the rows of this topic). The sink then fills it again.`,
     )
   }
 
@@ -195,7 +195,7 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
 }
 
 /**
- * Adds records one by one. Returns those with a time that the table cannot store. Any other error is a bug in the
+ * Adds records one by one. Returns the records with a time that the table cannot store. Any other error is a bug in the
  * table's code and stops the sink.
  */
 function refusedOf(records: SinkBatch['records'], add: (record: SinkRecord) => void): RefusedRecord[] {

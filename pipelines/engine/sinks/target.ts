@@ -14,8 +14,8 @@ export interface SinkTarget {
    */
   readonly collectMs?: number
   /**
-   * Interval of empty writes to an idle partition. An empty write shows whether the target has lost data. Undefined
-   * means never.
+   * Interval of empty writes for a partition without new records. An empty write shows whether the target has lost
+   * data. Undefined means never.
    */
   readonly probeEveryMs?: number
   /** Metadata that is stored with the committed offsets and passed back to `open`. */

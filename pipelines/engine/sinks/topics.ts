@@ -20,6 +20,6 @@ export async function prepareSinkTopics(
   if (new Set(counts).size <= 1) return
   const listed = topics.map((topic, index) => `${topic.name} has ${counts[index]}`).join(', ')
   throw new Error(
-    `sink ${sink}: ${target.name} is partitioned like its topics, so they need equal partition counts: ${listed}. Add partitions to the smaller one.`,
+    `sink ${sink}: ${target.name} is partitioned like its topics, so they need equal partition counts: ${listed}. Add partitions to the topics that have fewer.`,
   )
 }

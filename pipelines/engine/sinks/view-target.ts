@@ -31,14 +31,14 @@ const MAX_AHEAD_MS = 3_600_000
 const LIMITS = { maxRecords: 500, maxBytes: 256 * 1024, lingerMs: 0 }
 /** Interval of probes. An emptied Redis is noticed within this time, even if the topic is idle. */
 const PROBE_EVERY_MS = 1_000
-/** How long changes are collected when nobody waits for them, so that they share a fetch and a script call. */
+/** How long changes are collected when no caller waits for them, so that they share a fetch and a script call. */
 const COLLECT_MS = 20
-/** Kafka's default of `delete.retention.ms`. */
+/** Kafka's default for `delete.retention.ms`. */
 const DELETE_RETENTION_MS = 24 * 3_600_000
 
 /**
- * Writes a view. Each batch is one script call. The call either applies the batch and moves the offset, or changes
- * nothing.
+ * Writes records into a view. Each batch is one script call. The call either applies the batch and moves the offset, or
+ * changes nothing.
  */
 export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { store, runtime }: ViewTargetDeps): SinkTarget {
   const viewTopics = topics.map((topic) => topic.name)

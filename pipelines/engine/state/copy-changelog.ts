@@ -3,8 +3,8 @@ import type { StateColumn, StateSession } from '../../../state/stores/store.ts'
 import type { Changelog } from '../task/task-place.ts'
 
 /**
- * If more than this share of the keys in a fetch are distinct, searching for repeated keys costs more than the writes
- * that it saves.
+ * If more than this share of the records in a fetch have distinct keys, searching for repeated keys costs more than the
+ * writes that it saves.
  */
 const MOSTLY_DIFFERENT = 0.7
 /** Number of fetches that are copied without a search for repeated keys, after a fetch of mostly distinct keys. */
@@ -14,8 +14,8 @@ const UNSEEN_FETCHES = 15
 export type ChangelogCopy = (changelog: Changelog, data: PartitionData) => void
 
 /**
- * Creates a copier that writes only the last value of a key that occurs several times in one fetch. Restoring a hot key
- * then costs little more than reading it.
+ * Creates a function that copies changelog records. If a key occurs several times in one fetch, the function writes
+ * only its last value. Restoring a hot key then costs little more than reading its records.
  */
 export function changelogCopy(session: StateSession): ChangelogCopy {
   /** For each store, the number of fetches that are still to be copied without a search for repeated keys. */

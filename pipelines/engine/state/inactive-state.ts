@@ -13,8 +13,8 @@ export interface InactiveState {
   /** Continues the standby copies and deletes outdated state. Called in every turn of the worker's loop. */
   maintain(): Promise<void>
   /**
-   * Ends the standby copy of a task. Must be called before the task runs on this worker, because only one of them may
-   * write to the state.
+   * Ends the standby copy of a task. Must be called before the task runs on this worker, because the copy and the task
+   * must not both write to the state.
    */
   release(taskId: string): void
   copy(taskId: string): StandbyCopy | undefined

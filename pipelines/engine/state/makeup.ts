@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { GroupPeer } from '../../../kafka/transport.ts'
 
 /**
- * Prefix of the notices in which workers announce their copies for learners. Earlier versions of the engine announce
- * nothing.
+ * Prefix of the notices in which workers announce whether they have all copies that they need before the next learner
+ * becomes active. Earlier versions of the engine announce nothing.
  */
 const NOTICE = 'copies='
 const HASH_LETTERS = 16
@@ -34,7 +34,7 @@ export function nextMembers({ active, learners }: Makeup, memberId: string): str
   return [...active, ...learners.slice(0, place + 1)].sort()
 }
 
-/** The notice of a worker whose copies for the next learner are not complete. */
+/** The notice of a worker that still lacks copies that it needs before the next learner becomes active. */
 export const NO_COPIES = `${NOTICE}none`
 
 /**

@@ -12,15 +12,18 @@ import { isFromOtherLog, putLogIdentity } from './log-identity.ts'
  */
 const CLOCK_CORRECTION_MS = 60_000
 
-/** The range of a changelog to read. */
+/** The part of a changelog that must be read. */
 export interface RestoreRange {
   readonly changelog: Changelog
   readonly from: number
-  /** The latest leader epoch in which the log is known to contain all records before `from`; -1 when there is none. */
+  /**
+   * The latest leader epoch in which the log is known to contain all records before `from`; -1 when no such epoch is
+   * known.
+   */
   readonly leaderEpoch: number
   /** End of the log (high watermark), requested after the committed offsets were fetched. */
   readonly to: number
-  /** True when the store is restored from the beginning. */
+  /** True when the store is restored from the beginning of its changelog. */
   readonly bulk: boolean
   /** Number of offsets by which the state was ahead of the log. */
   readonly lost: number
@@ -44,8 +47,8 @@ export interface StartOffsets {
 }
 
 /**
- * Returns a lasting name for a task: the name of its first source partition. It stays the same when a new version of
- * the topology renumbers its sub-topologies.
+ * Returns a stable name for a task: the name of its first source partition. It stays the same when a new version of the
+ * topology renumbers its sub-topologies.
  */
 function lastingName({ sources: [first] }: TaskPlace): string {
   return partitionKey(first.topic, first.partition)
@@ -79,7 +82,10 @@ function isOtherSource(session: StateSession, source: TopicPartition, topicIds: 
   return isFromOtherLog(session, sourceIdentity(source), topicIds.get(source.topic))
 }
 
-/** Adds the positions of the state to a batch. This is part of step 5 of a commit. */
+/**
+ * Adds the input offsets, the event time and the write time of a task's state to a batch. This is part of step 5 of a
+ * commit.
+ */
 export function putPositions(
   batch: Pick<StateBatch, 'putPosition'>,
   task: StreamTask,
@@ -99,7 +105,7 @@ export interface ChangelogEnds {
   leaderEpoch(topic: string, partition: number): number
 }
 
-/** Adds the positions in the changelogs to a batch. This is part of step 5 of a commit. */
+/** Adds to a batch the changelog offsets up to which a task's state is complete. This is part of step 5 of a commit. */
 export function putChangelogEnds(batch: Pick<StateBatch, 'putPosition'>, task: StreamTask, ends: ChangelogEnds): void {
   for (const changelog of task.changelogs) {
     const { topic, partition } = changelog
@@ -110,7 +116,7 @@ export function putChangelogEnds(batch: Pick<StateBatch, 'putPosition'>, task: S
 
 /**
  * Returns queries for `Transport.epochEnds`. Their answers show whether a changelog has lost records that the state
- * contains, for example in an unclean leader election. State without a known epoch gets no query. Neither does state
+ * contains, for example after an unclean leader election. State without a known epoch gets no query. Neither does state
  * from a deleted topic, because its epochs mean nothing in the present log.
  * @param topicIds the ids of the changelog topics, keyed by name
  */
@@ -263,8 +269,8 @@ export function deleteState(session: StateSession, task: TaskPlace): void {
 
 /**
  * Notes in a batch that the state contains all records of a changelog before an offset.
- * @param leaderEpoch the latest leader epoch in which the log is known to contain all of these records; -1 when there
- * is none
+ * @param leaderEpoch the latest leader epoch in which the log is known to contain all of these records; -1 when no such
+ * epoch is known
  */
 export function putRestored(
   batch: Pick<StateBatch, 'putPosition'>,
@@ -278,7 +284,7 @@ export function putRestored(
 
 /**
  * Notes in the session's open batch that all changelogs of a task were read to the ends that they had at the time `at`.
- * Only this note makes the state count as fresh, because a restore that is killed half way has not read the tombstones
+ * Only this note makes the state count as fresh, because a restore that is killed halfway has not read the tombstones
  * at the end of the log. Compaction may remove these tombstones before the restore continues.
  * @param at epoch ms
  */

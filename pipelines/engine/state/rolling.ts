@@ -1,15 +1,18 @@
 /**
- * Interval of the records that make the broker close segments. It is a fraction of the time for which a segment may
- * stay open.
+ * Interval between the records that make the broker close (roll) log segments. It is a fraction of the maximum age of
+ * an open segment.
  */
 export const ROLL_EVERY_MS = 300_000
 /**
- * How long after the last erasure a topology sends records that make the broker close segments. By then, the broker has
- * compacted all erased records.
+ * How long after the last erasure a topology keeps sending these records. By then, compaction has removed all erased
+ * records from the log.
  */
 const ROLL_FOR_MS = 3_600_000
 
-/** Decides when a topology must add records that make the broker compact erased records (see `KeyedStore.roll`). */
+/**
+ * Decides when a topology must add records that make the broker close segments, so that compaction removes erased
+ * records (see `KeyedStore.roll`).
+ */
 export interface Rolling {
   /** Notes that something was erased. */
   erased(now: number): void

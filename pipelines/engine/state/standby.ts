@@ -37,11 +37,11 @@ const RETRY_MS = 5_000
 const AGE_REFRESH_MS = 60_000
 const MIB = 1_048_576
 /**
- * Maximum bytes per turn of the worker's loop. Copying this much takes about 9 ms (3 µs per row of 170 bytes), so a new
- * copy does not delay processing.
+ * Maximum bytes of changelog records that copies take in one turn of the worker's loop. Copying this much takes about 9
+ * ms (3 µs per row of 170 bytes), so a new copy does not delay processing.
  */
 const SHARED_POLL_BYTES = MIB / 2
-/** Maximum bytes per turn of the loop on a worker that runs no tasks. */
+/** The same limit on a worker that runs no tasks. */
 const MAX_POLL_BYTES = 2 * MIB
 const MAX_BUFFERED_BYTES = 8 * MIB
 /**
@@ -101,9 +101,12 @@ export interface StandbyDeps {
   readonly group: GroupView
   /** Topics to which active workers subscribe. */
   readonly sources: ReadonlySet<string>
-  /** True when copies are also kept for workers that are about to become active. */
+  /** True if this worker also copies the state of tasks that it will get when the next learner becomes active. */
   readonly warmUps: boolean
-  /** Publishes a notice to the other members: whether this worker's copies for the next learner are complete. */
+  /**
+   * Publishes a notice to the other members: whether this worker has the copies that it needs before the next learner
+   * becomes active.
+   */
   readonly announce: (notice: string) => void
   /** The epoch of this member. The epoch changes when other members join, leave or subscribe. */
   readonly epoch: () => number
@@ -113,8 +116,8 @@ export interface StandbyDeps {
   /** Returns true when any task runs on this worker. */
   readonly isBusy: () => boolean
   /**
-   * Returns true while tasks of this worker restore their state. Copies wait in the meantime, because no worker
-   * processes those tasks.
+   * Returns true while tasks of this worker restore their state. Copies wait in the meantime, because restoring is more
+   * urgent: no worker processes those tasks.
    */
   readonly isRestoring: () => boolean
   readonly exactlyOnce: boolean

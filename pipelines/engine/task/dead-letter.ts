@@ -16,7 +16,7 @@ export const DEAD_LETTER_HEADERS = {
   topology: 'dead-letter.topology',
   processor: 'dead-letter.processor',
   /**
-   * Header of a record that was too large. It lists the parts that were cut, each with its original size, e.g.
+   * Header of an incomplete dead letter. It lists the parts that were cut, each with its original size in bytes, e.g.
    * `value=5000000`. `batch` stands for all records of a batch that could not be unpacked.
    */
   cut: 'dead-letter.cut',
@@ -44,7 +44,9 @@ const MAX_DEAD_LETTER_BYTES = LARGE_MAX_BATCH_BYTES - 64 * 1_024
  */
 const MAX_CUT_PART_BYTES = 1_048_576
 
-/** The original topic, partition and offset of a record that a sink has moved to another topic. */
+/**
+ * The original topic, partition, offset, timestamp and headers of a record that a sink may have moved to another topic.
+ */
 interface EarlierPlace extends TopicPartition {
   readonly offset: number
   readonly timestamp: number
@@ -74,7 +76,7 @@ export interface DeadLetterParts {
 /**
  * Returns the parts of a record that fit into the dead-letter topic. A record that fitted into its own topic may be too
  * large for the dead-letter topic, because topics limit the size of compressed batches, and a dead letter has more
- * headers. In that case its value is cut, and a header lists the cut parts. If the key or the headers leave no room for
+ * headers. In that case the value is cut, and a header lists the cut parts. If the key or the headers leave no room for
  * the value, they are cut or omitted as well. Values of topics that erase records are always cut.
  * @param place the topic, partition and offset from which the record came; by default those of the chunk
  */
@@ -114,6 +116,7 @@ export function deadLetterParts(
 }
 
 /**
+ * Returns the header that lists the cut parts.
  * @param key original size of the key in bytes, or 0 when the key is complete; the same applies to `headers` and
  * `value`
  */

@@ -6,8 +6,8 @@ import { countSkipped, type TaskMetrics } from './metrics.ts'
 import type { Fault, RecordFailure, RecordPlace } from './record-failure.ts'
 
 /**
- * The records on which a worker has failed. When the worker's tasks process records a second time, they skip these. The
- * list is only in memory: in another process, such a record fails again and is skipped again.
+ * The records that made a task of this worker fail. When the tasks repeat their work since the last commit, they skip
+ * these records. The list is only in memory: in another process, such a record fails again and is skipped again.
  */
 export interface FailedRecords {
   add(failure: RecordFailure): void

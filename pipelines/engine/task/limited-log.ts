@@ -7,8 +7,8 @@ import type { Log, Runtime } from '../../../runtime/runtime.ts'
 const EVERY_MS = 10_000
 
 /**
- * Logs the first event about a subject at once, and further ones at most every 10 s. The field `unlogged` contains the
- * number of events that were not logged in between.
+ * Logs the first event about a subject at once, and then at most one event every 10 s. The field `unlogged` contains
+ * the number of events that were not logged in between.
  * @param subject the limit applies separately to each event and subject
  */
 export type LimitedLog = (level: keyof Log, subject: string, fields: object, event: string) => void

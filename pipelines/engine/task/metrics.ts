@@ -17,10 +17,10 @@ export interface TaskMetrics {
   processed: number
   emitted: number
   deadLetters: number
-  /** Numbers of records that were skipped because of their source's policy. */
+  /** Counts of the records that were skipped because of their source's policy. */
   readonly skipped: SkippedCount[]
   late: number
-  /** Numbers of dropped records, by reason. */
+  /** Counts of dropped records, by reason. */
   readonly dropped: Map<string, number>
   /** Counters that processors increment with `ctx.count`. */
   readonly counts: Map<string, number>

@@ -8,7 +8,7 @@ import type { EmitOptions } from '../topology/api.ts'
 import type { Codecs } from '../topology/codecs.ts'
 import { OutputError, reasonOf } from './record-failure.ts'
 
-/** The source of appenders: the worker's producer, or the test driver's. */
+/** Provides the appenders: the producer of the worker or of the test driver. */
 export interface AppenderSource {
   appender(topic: string, partition: number): RecordAppender
   /** Number of bytes that were appended and are not acknowledged yet. */
@@ -17,8 +17,8 @@ export interface AppenderSource {
 
 /**
  * Maximum amount of unsent data. A worker commits at 32 MiB of unsent data, so only a single call of an author's code
- * can reach this limit: an endless loop, or a handler that should yield from time to time. The resulting error stops
- * the worker and names the processor. An out-of-memory crash would not name it.
+ * can reach this limit: an endless loop, or a handler that should yield from time to time but does not. The resulting
+ * error stops the worker and names the processor. An out-of-memory crash would not name it.
  */
 const MAX_UNSENT_BYTES = 256 * 1_048_576
 /** Number of bytes that are emitted between two checks of the unsent bytes. */
@@ -31,7 +31,7 @@ const BYTES_PER_LOOK = 1_048_576
 export interface Outputs {
   emit(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
   broadcast(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
-  /** Returns the partition to which records with this text as their `partitionBy` go. */
+  /** Returns the partition of records whose `partitionBy` is this text. */
   partitionBy(topic: AnyTopic, text: string | Readonly<ByteSpan>): number
   /** Emits a record without key and value to every partition. */
   mark(topic: AnyTopic, timestamp: number, headers: readonly RecordHeader[]): void
@@ -77,7 +77,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
    */
   let encodedFor: Output | undefined
   let encodedKey: unknown
-  /** The partition of that key; -1 before it is computed. */
+  /** The partition of `encodedKey`; -1 before it is computed. */
   let keyPartition = -1
   let bytesSinceLook = 0
 

@@ -5,7 +5,7 @@ import { ProcessorError } from '../topology/errors.ts'
 
 /** The stage in which a record failed. */
 export type FailureStage = keyof OnError
-/** The policies of a source, with their defaults. */
+/** The policy of a source for each stage in which a record can fail, with the defaults filled in. */
 export type FailurePolicies = Readonly<Record<FailureStage, OnFailure>>
 
 /** Codes of dead letters that the engine writes. Processors use codes of their own. */

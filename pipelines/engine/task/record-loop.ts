@@ -18,9 +18,9 @@ import type { TaskIdling } from './task-idling.ts'
  */
 const SLICE_RECORDS = 4_096
 /**
- * Maximum number of bytes decoded at a time. It matters for large records with many items each. No heartbeat is sent
- * while a slice is decoded and its state is read, so a slice must be small. The limit still allows 512 records of a
- * kilobyte, which make a multi-get worthwhile.
+ * Maximum number of bytes decoded at a time. Large records reach this limit before `SLICE_RECORDS`. No heartbeat is
+ * sent while a slice is decoded and its state is read, so a slice must be small. The limit still allows 512 records of
+ * a kilobyte, which make a multi-get worthwhile.
  */
 const SLICE_BYTES = 512 * 1_024
 /**
@@ -78,7 +78,7 @@ export interface RecordLoop {
   runHandlers(expired: () => boolean): void
 }
 
-/** Wraps an error from the author's code and adds the processor and the record. */
+/** Wraps an error from the author's code. The message of the new error names the processor and the record. */
 export function processorFailed(topology: string, context: TaskContext, error: unknown): Error {
   const place = context.chunk === undefined ? '' : ` at ${context.chunk.topic}-${context.chunk.partition} offset ${context.offset}`
   const failed = context.node?.name ?? 'engine'
@@ -128,7 +128,8 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       if (!finishClosing(expired) || loop.commitDue) return 'more'
       if (!refill()) return waitsForSchema === undefined ? 'idle' : { waitsForSchema }
       if (processSlice(expired)) return 'more'
-      // Time handlers may take long, so the worker first commits the part of the transaction that was already sent.
+      // Time handlers may take long. The run therefore ends here, so that the worker can first commit a transaction
+      // that was partly sent.
       if (loop.closingDue) return 'more'
     }
   }

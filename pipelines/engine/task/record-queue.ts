@@ -14,7 +14,8 @@ export const TOMBSTONE = Symbol('tombstone')
 
 /**
  * Number of processed chunks at which the queue removes them. They are removed in groups, because each removal moves
- * all waiting chunks. The number is small compared with that of the waiting chunks.
+ * all waiting chunks. It is small compared with the usual number of waiting chunks, so that processed chunks take
+ * little extra memory.
  */
 const MAX_FINISHED_CHUNKS = 16
 
@@ -64,8 +65,8 @@ export class RecordQueue {
   /** Next offset to process. */
   position = -1
   /**
-   * The latest leader epoch in which the log is known to contain all records before `position`; undefined when there is
-   * none.
+   * The latest leader epoch in which the log is known to contain all records before `position`; undefined when no such
+   * epoch is known.
    */
   leaderEpoch: number | undefined
   highWatermark = 0

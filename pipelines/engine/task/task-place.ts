@@ -8,7 +8,7 @@ export interface Changelog {
   readonly store: string
   readonly topic: string
   readonly partition: number
-  /** Name of the changelog's position in the state. */
+  /** Name of the position in the state that says up to which changelog offset the state is complete. */
   readonly positionName: string
   /** Name of the position that contains the fingerprint of the topic's id. */
   readonly identityName: string

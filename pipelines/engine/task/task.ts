@@ -36,7 +36,10 @@ export interface TaskDeps {
   readonly runtime: Pick<Runtime, 'now'>
   /** Returns true if the registry does not have this schema id. */
   readonly isMissing: (schemaId: number) => boolean
-  /** The failed records, shared by all tasks of a worker, including earlier tasks of the same partitions. */
+  /**
+   * The records that have failed. All tasks of a worker share this object, including earlier tasks of the same
+   * partitions.
+   */
   readonly failed: FailedRecords
   /** Cache size for decoded objects, in bytes, for each store that does not set its own size. */
   readonly cacheBytes: number
@@ -59,8 +62,8 @@ export interface TaskProgress {
 }
 
 /**
- * One sub-topology in one partition. All methods are synchronous, because the worker and the test driver call them from
- * a single loop.
+ * One sub-topology in one partition. All methods are synchronous, so that the worker and the test driver can call them
+ * from a single loop.
  */
 export interface StreamTask extends TaskPlace {
   readonly state: TaskState

@@ -117,8 +117,8 @@ export class DriverCrash extends Error {
 const DEFAULT_CACHE_BYTES = 256 * 1024
 const MEMBER_ID = 'driver'
 /**
- * Maximum number of rounds. It is far more than the stages of any topology need, and stops a topology that feeds its
- * own input.
+ * Maximum number of rounds in `settle`. It is far more than the stages of any topology need, and stops a topology that
+ * feeds its own input.
  */
 const MAX_ROUNDS = 10_000
 const ALL_RECORDS = Number.MAX_SAFE_INTEGER

@@ -53,7 +53,7 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
   /** Returns the key of a counter: how many partitions have sent a marker for exactly this time. */
   const sentKey = (stage: string, time: number) => `${SENT_PREFIX}${time}/${stage}`
 
-  /** Raises a stored value. @returns false when the value is already as high */
+  /** Raises a stored value. @returns false when the stored value is already at least as high */
   function raise(key: string, value: number): boolean {
     const known = store.get(key)
     if (known !== undefined && value <= known) return false
@@ -65,7 +65,7 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
     return forwarding.every((stage) => store.get(sentKey(stage, time)) === store.get(partitionsKey(stage)))
   }
 
-  /** Returns the time that all partitions of the stage have reached. */
+  /** Returns the latest time that all partitions of the stage have reached. */
   function reached(stage: string): number | undefined {
     const partitions = store.get(partitionsKey(stage))
     if (partitions === undefined) return undefined

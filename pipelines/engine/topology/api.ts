@@ -178,7 +178,7 @@ export interface TickOptions {
   readonly stores?: readonly EngineStore[]
   readonly emits?: readonly AnyTopic[]
 }
-/** @param now epoch ms of the requested clock */
+/** Called at a tick. @param now the time of the tick on the requested clock, epoch ms */
 export type TickHandler = (now: number, ctx: Context) => void
 export type TimeHandler = (time: number, ctx: TimeContext) => void | Generator<void, void, void>
 

@@ -33,7 +33,7 @@ export function deadLetterTopicName(topology: string): string {
   return `${topology}-dead-letters`
 }
 
-/** @param declared the options with which the topology declares the topic */
+/** Describes a repartition topic. @param declared the topology's own options for the topic */
 export function repartitionSpec(name: string, partitions: number, declared: Pick<AnyTopic, 'config' | 'erases'> = {}): TopicSpec {
   const config = { 'cleanup.policy': 'delete', 'retention.ms': String(REPARTITION_RETENTION_MS), ...LARGE_RECORDS, ...declared.config }
   return { name, partitions, config, ...(declared.erases && { erases: true }) }

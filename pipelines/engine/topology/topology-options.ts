@@ -17,9 +17,9 @@ import { TopologyError } from './errors.ts'
  *   may still arrive. With -1, it never waits.
  * - `standby`: number of copies of each task's state on other workers. One of these workers takes over at once when the
  *   task's worker fails. Default 0.
- * - `erasesIds`: true if the stores contain ids of users who may leave. The broker then compacts replaced and deleted
- *   rows in the changelogs within a week. Default false: the broker compacts a changelog when half of it has been
- *   replaced.
+ * - `erasesIds`: true if the stores contain user ids, which must be erased after a user has left. The broker then
+ *   compacts replaced and deleted rows in the changelogs within a week. Default false: the broker compacts a changelog
+ *   when half of it has been replaced.
  */
 export interface TopologyOptions {
   readonly commitIntervalMs?: number

@@ -32,8 +32,8 @@ const DEFAULT_COMMIT_INTERVAL_MS = 100
 const COLLECTING_SHARE = 0.2
 const LONGEST_COLLECTING_MS = 50
 /**
- * Longest time for which the broker may hold a fetch request while it has no data. It limits the age that queries
- * report for their answers: while nothing is appended, this age is the time since the last fetch.
+ * How long, at most, the broker may hold a fetch request while it has no data. It limits the age that queries report
+ * for their answers: while nothing is appended, this age is the time since the last fetch.
  */
 const OLDEST_NEWS_MS = 5_000
 /**
@@ -127,8 +127,8 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     onEvent: fetcher.wake,
     address: deps.address,
     // Ended processes are not removed from the group if there are no copies of their state. Another worker would have
-    // to restore that state, which usually takes longer than the restart of the ended process. Workers that keep their
-    // place are not removed either, because they are expected to return.
+    // to restore that state. This usually takes longer than restarting the ended process. Workers that keep their place
+    // are not removed either, because they are expected to return.
     hasEnded: (copies > 0 || changelogs.length === 0) && !config.keepPlaceOnStop ? deps.hasEnded : undefined,
     topics,
   })
@@ -233,8 +233,8 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     tasks: tasks.all,
     standby: inactive.copy,
     copies,
-    // Queries use a separate view of the group. The standby copies may have fetched their view in the middle of a
-    // change of the group, so that it contains outdated owners.
+    // Queries use a separate view of the group. The view of the standby copies may have been fetched while the group
+    // was changing, so it may contain outdated owners.
     group: groupView(group, runtime),
     sources: new Set(topics),
     memberId,

@@ -22,7 +22,7 @@ const CLAIM_EVERY_MS = 200
 export interface Claims {
   /** Sends an additional heartbeat if one is due. Called in every turn of the worker's loop. */
   maintain(): void
-  /** Starts to ask for missing partitions. This also happens by itself when the member's epoch changes. */
+  /** Starts asking for missing partitions. This also happens automatically when the member's epoch changes. */
   open(): void
   /** True while partitions may be missing. */
   readonly areOpen: boolean

@@ -5,7 +5,7 @@ import { type ChangelogEnds, putChangelogEnds, putPositions } from '../state/res
 import type { StreamTask, TaskProgress } from '../task/task.ts'
 
 /**
- * A commit has five steps. This list shows what each step does, and what remains after a crash at that point:
+ * A commit has five steps. This list shows what each step does, and what remains after a crash just after that step:
  *
  * - 1 encoded: the hooks have run, and every dirty key is encoded once, into the changelog and the state's batch.
  *   Nothing remains.
@@ -25,7 +25,7 @@ export type CommitFaultPoint = 'encoded' | 'produced' | 'offsets-added' | 'commi
 /** Called after each step of a commit. Crash tests kill the process in this callback, or throw. */
 export type CommitFault = (step: CommitFaultPoint) => void
 
-/** The result of step 1, which steps 2 to 5 need. */
+/** The result of step 1. Steps 2 to 5 need it. */
 export interface PreparedCommit {
   /** Source offsets for step 3. */
   readonly offsets: ReadonlyMap<string, OffsetToCommit>

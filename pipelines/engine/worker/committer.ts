@@ -13,11 +13,11 @@ import type { TaskSet } from './task-set.ts'
  */
 const MAX_TRANSACTION_BYTES = 32 * 1_048_576
 /**
- * Maximum number of changed keys in a transaction. Encoding and writing this many takes a fifth of a second, during
- * which no heartbeat is sent.
+ * Maximum number of changed keys in a transaction. Encoding and writing this many takes a fifth of a second. No
+ * heartbeat is sent during that time.
  */
 const MAX_DIRTY_KEYS = 50_000
-/** From this size of the open transaction, full batches are sent while processing continues. */
+/** When the open transaction has this many unsent bytes, full batches are sent while processing continues. */
 const FLUSH_BYTES = 1_048_576
 /**
  * Commit interval for positions that have moved only past control records. These commits matter only for the lag that
@@ -74,15 +74,16 @@ export interface Committer {
   /** Returns the time (epoch ms) until which the loop may wait for input. */
   waitUntil(now: number): number
   /**
-   * Returns for how many ms records may collect on the brokers: until shortly before the next commit can begin. A
+   * Returns how long (in ms) records may collect on the brokers: until shortly before the next commit can begin. A
    * record that is fetched at that time is committed no later than a record that is fetched earlier.
    */
   collectMs(now: number): number
   /**
-   * True when the open transaction has reached its limits. In that case, only records that cannot wait should be added.
+   * True when the open transaction has reached its limits. In that case, only time handlers that have already begun
+   * should continue.
    */
   readonly isFull: boolean
-  /** Restarts the commit interval, as if a commit had just ended. */
+  /** Restarts the commit interval, as if a commit had just begun. */
   reset(): void
   readonly commits: number
   readonly rollBacks: number

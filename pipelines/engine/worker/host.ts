@@ -56,8 +56,8 @@ function queryAccess({ queryToken, healthHost }: HostOptions): QueryAccess {
 }
 
 /**
- * Returns the host names by which local programs reach a loopback port; undefined for other ports, because their host
- * names are unknown.
+ * Returns the host names by which local programs reach the health port on a loopback address; undefined for any other
+ * address, because its host names are unknown.
  */
 function localNames({ healthHost, address = '' }: HostOptions): string[] | undefined {
   if (!LOOPBACK.test(healthHost)) return undefined

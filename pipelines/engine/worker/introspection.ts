@@ -93,7 +93,7 @@ export interface IntrospectionParts {
    * pages, because a page could reach it through a browser on this machine.
    */
   readonly localNames?: readonly string[]
-  /** @default 30 s */
+  /** How long a connection may stay without traffic before it is closed. @default 30 s */
   readonly silentConnectionMs?: number
 }
 

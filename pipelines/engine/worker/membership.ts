@@ -160,7 +160,7 @@ export function membership(deps: MembershipDeps): Membership {
       })
   }
 
-  /** Restarts all tasks when topics have got more partitions, because tasks keep the counts with which they started. */
+  /** Restarts all tasks when topics have gained partitions, because tasks keep the counts with which they started. */
   async function takeCounts(found: ReadonlyMap<string, number>): Promise<void> {
     const grown = counts.grownIn(found)
     if (grown.length === 0) return
@@ -272,8 +272,8 @@ export function membership(deps: MembershipDeps): Membership {
   }
 
   /**
-   * Counts a fence, and throws if there have been too many recently. There is no limit for other failures, such as
-   * unavailable brokers and missing schemas, because they may last long but are temporary.
+   * Counts that the worker was fenced, and throws if this has happened too often recently. There is no limit for other
+   * failures, such as unavailable brokers and missing schemas, because they may last long but are temporary.
    */
   function countFence(reason: Error): void {
     fences++

@@ -14,7 +14,7 @@ export interface PartitionCounts {
   readonly withoutTask: readonly string[]
   /** Returns true if the partition was added after the worker had started. */
   isNew(partition: TopicPartition): boolean
-  /** Returns the topics that have got more partitions. */
+  /** Returns the topics that have gained partitions. */
   grownIn(found: ReadonlyMap<string, number>): string[]
   /** Applies larger counts. The partition counts of topics never decrease, unless a topic is created again. */
   update(found: ReadonlyMap<string, number>): void

@@ -31,7 +31,7 @@ export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'to
   readonly memoryBudgetBytes?: number
   /** Client id, TLS, SASL and timeouts of the Kafka client. */
   readonly kafka?: Omit<Partial<KafkaOptions>, 'brokers'>
-  /** @default JSON lines of level info and above on stdout */
+  /** The log of the worker. @default JSON lines of level info and above on stdout */
   readonly log?: Log
   /** Makes SIGTERM and SIGINT stop the worker gracefully. After that, the process can exit. */
   readonly stopOnSignals?: boolean

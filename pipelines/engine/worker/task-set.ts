@@ -8,7 +8,7 @@ import type { SchemaWaits } from './schema-waits.ts'
  * up the memory.
  */
 const PAUSE_TASK_BYTES = 4 * 1_048_576
-/** Duration of one round over all tasks. Sockets are read and heartbeats sent between rounds. */
+/** Time limit of one round over all tasks. Between rounds, the event loop reads sockets and sends heartbeats. */
 const ROUND_MS = 20
 
 /** The tasks of a worker. Distributes records to the tasks and determines which task runs. */
@@ -39,7 +39,7 @@ export interface TaskSet {
   readonly atRest: boolean
   /** True when any task is about to start time handlers. */
   readonly closingDue: boolean
-  /** True when any task waits for the next commit. */
+  /** True when any task processes nothing more before the next commit. */
   readonly commitDue: boolean
   /**
    * Finishes the running time handlers. Nothing can be committed before that.
@@ -61,7 +61,7 @@ export interface TaskSetDeps {
 
 export function taskSet({ fetcher, schemas, runtime, onClose, givenUp }: TaskSetDeps): TaskSet {
   const tasks = new Map<string, StreamTask>()
-  /** The task of each source partition. */
+  /** The task of each source partition, keyed by partition key. */
   const owners = new Map<string, StreamTask>()
   const waiting = new Map<StreamTask, number>()
   const paused = new Set<StreamTask>()

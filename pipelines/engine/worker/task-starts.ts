@@ -129,8 +129,8 @@ export async function fetchStartOffsets(
     transport.offsets(unknown, 'earliest'),
     transport.offsets(unknown, 'end'),
   ])
-  // State without committed offsets has two causes: the offsets have expired, or another worker has taken over the task
-  // since they were fetched. A heartbeat that succeeds rules out the second cause.
+  // If state exists but no offsets are committed, there are two possible causes: the offsets have expired, or another
+  // worker has taken over the task since they were fetched. A heartbeat that succeeds rules out the second cause.
   const isWritten = ({ topic, partition }: TopicPartition) => (changelogEnds.get(partitionKey(topic, partition)) ?? 0) > 0
   if (exactlyOnce && tasks.some((task) => !isCommitted(task, committed) && task.changelogs.some(isWritten))) await group.heartbeat()
   return {
@@ -208,8 +208,8 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
   function run(restoring: Restoring): void {
     const { task, positions, committed, records, startedAt } = restoring
     tasks.delete(restoring)
-    // State and offsets are committed together. Without the offsets, the task would process records a second time whose
-    // effects the state already contains.
+    // State and offsets are committed together. Without the offsets, the task would process records again although the
+    // state already contains their effects.
     if (deps.exactlyOnce && !committed && records > 0)
       throw new TopologyError(
         `topology ${topology}: task ${task.id} has state of ${records} changelog records, but the input position that belongs to it is unknown (the group's offsets ` +

@@ -35,7 +35,10 @@ export interface WarmUpProgress {
  * partitions that they will get when it becomes active.
  */
 export interface WarmUp {
-  /** Joins the group, as a learner if there is a lot to copy. */
+  /**
+   * Joins the group: as a learner if the worker lacks at least `leastRecords` changelog records, otherwise as an active
+   * member.
+   */
   join(): Promise<void>
   /**
    * Called in every turn of the worker's loop. The learner becomes active when the copies of all workers are complete.
@@ -73,7 +76,9 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
   const claiming = claims({ ...deps, seen: () => inactive.group })
   let phase: Phase = 'active'
   let startedAt = 0
-  /** Since when this worker has been the next learner to become active; undefined while it is not. */
+  /**
+   * Monotonic time (ms) since which this worker has been the next learner to become active; undefined while it is not.
+   */
   let firstSince: number | undefined
 
   async function join(): Promise<void> {

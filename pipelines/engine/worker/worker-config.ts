@@ -50,7 +50,10 @@ export interface MemberIdentity {
   readonly memberId: string
   /** The transactional id. It fences earlier producers of this worker. */
   readonly transactionalId: string
-  /** Called with a new member id to store when the brokers have refused the previous one. */
+  /**
+   * Called with a new member id when the brokers have refused the previous one. It must store the new id for the next
+   * start.
+   */
   readonly keepMemberId?: (memberId: string) => void
 }
 

@@ -11,9 +11,9 @@ import type { PreparedTopics } from './partition-counts.ts'
 
 /**
  * Makes sure that all topics of a topology exist. Missing topics are created as declared. Existing topics, including
- * repartition topics, keep their partition counts, because production has more partitions than the declarations. New
- * changelogs get the actual counts of their sources. If a source later gets more partitions than the changelogs of its
- * sub-topology, the changelogs stay as they are.
+ * repartition topics, keep their partition counts, because production may use more partitions than the topology
+ * declares. New changelogs get the actual counts of their sources. If a source later gets more partitions than the
+ * changelogs of its sub-topology, the changelogs stay as they are.
  * @throws TopologyError when sources that are processed together have different counts; TransportError when a changelog
  * has a different count
  */
@@ -112,8 +112,9 @@ function partitionsOfPart(topology: string, sources: readonly string[], counts: 
 }
 
 /**
- * Returns the erasable stores of topologies. Their database must be rewritten from time to time.
- * @returns undefined if there are none
+ * Returns a function that looks up the erasable stores of a topology. The database of such stores must be rewritten
+ * from time to time.
+ * @returns undefined if no topology has erasable stores
  */
 export function erasableState(topologies: readonly Topology[]): ((topology: string) => ApartStores | undefined) | undefined {
   const found = new Map(

@@ -44,7 +44,7 @@ const SHARED_POLL_BYTES = 524_288
  */
 const DEFAULT_STOP_GRACE_MS = 15_000
 
-/** created → running → stopped | failed */
+/** The states of a worker: created → running → stopped | failed */
 export type WorkerState = 'created' | 'running' | 'stopped' | 'failed'
 
 /** The status of a worker. */
@@ -52,7 +52,7 @@ export interface WorkerStatus {
   readonly state: WorkerState
   /** True when partitions are assigned and all of their tasks are running. */
   readonly ready: boolean
-  /** Explains which partitions have no task because their topics have got more partitions. */
+  /** Explains which partitions have no task because their topics have gained partitions. */
   readonly withoutTask: readonly string[]
   readonly tasks: readonly StreamTask[]
   readonly restoring: readonly RestoreProgress[]
@@ -64,8 +64,8 @@ export interface WorkerStatus {
   /** Number of times that the worker was fenced. */
   readonly fences: number
   /**
-   * Number of stalls of the event loop that would have cost the membership if another thread had not sent the
-   * heartbeats.
+   * Number of stalls of the event loop in which the worker would have lost its membership if another thread had not
+   * sent the heartbeats.
    */
   readonly stalls: number
   /** Number of times that the worker restarted from the last commit, for any reason. */

@@ -1,7 +1,7 @@
-/** The counters of a delivering sink. The reasons are the codes of delivery outcomes. */
+/** The counters of a sink that delivers records. A reason is the code of a delivery outcome. */
 export interface DeliveryCounts {
   delivered: number
-  /** Number of records that were dropped because nobody needed them any more, by reason. */
+  /** Number of records that were dropped because they were no longer needed, by reason. */
   readonly dropped: Map<string, number>
   /**
    * Number of failed attempts, by reason. After a failure the record waits in the retry topic or becomes a dead letter.

@@ -49,7 +49,7 @@ export interface Courier {
  * letters.
  */
 const GIVE_UP_AFTER_MS = 24 * 3_600_000
-/** First pause after Kafka has refused a record. Later pauses are longer, up to `LONGEST_PAUSE_MS`. */
+/** First pause after a write to Kafka has failed. Later pauses are longer, up to `LONGEST_PAUSE_MS`. */
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 5_000
 
@@ -114,8 +114,8 @@ export function courier(deps: CourierDeps): Courier {
   }
 
   /**
-   * Repeats a write to Kafka until it succeeds or the partition is given up. If the partition is given up, its next
-   * owner delivers the record again.
+   * Repeats a write to Kafka until it succeeds or the sink gives up the partition. In the second case, the partition's
+   * next owner delivers the record again.
    */
   async function persist(write: () => Promise<void>, closing: AbortSignal): Promise<'done' | 'abandoned'> {
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {

@@ -20,7 +20,10 @@ const COMMIT_EVERY_MS = 20
  * this number limits how many processes can share the retries with the same pause.
  */
 const PRODUCTION_PARTITIONS_PER_STEP = 4
-/** Retention of the retry topic. It is longer than any retry, so that a stopped sink can be repaired without loss. */
+/**
+ * Retention of the retry topic. By default, records are retried for only a day. The rest of the week leaves time to
+ * repair a stopped sink without losing records.
+ */
 const RETRIES_KEPT_MS = 7 * DAY_MS
 
 export interface DeliveryStatus extends Readonly<DeliveryCounts> {

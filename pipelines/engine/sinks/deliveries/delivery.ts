@@ -17,13 +17,13 @@ export interface DeliveryTarget {
    */
   readonly giveUpAfterMs?: number
   /**
-   * Delivers one record. The call must end by itself within a few seconds, because a partition cannot move while it
-   * runs. An error that it throws stops the sink.
+   * Delivers one record. The call must end by itself within a few seconds, because the record's partition cannot move
+   * to another process before the call has ended. If the call throws an error, the sink stops.
    */
   deliver(record: SinkRecord): Promise<DeliveryOutcome>
 }
 
-/** The outcome of one attempt. Codes are short, because they are labels of metrics. */
+/** The outcome of one attempt. Codes are short, because metrics use them as label values. */
 export type DeliveryOutcome =
   | { readonly outcome: 'delivered' }
   /** The record is no longer needed. */

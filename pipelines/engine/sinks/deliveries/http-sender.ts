@@ -24,7 +24,7 @@ export interface HttpMessage {
 export interface HttpSender {
   /** Never rejects. */
   send(message: HttpMessage): Promise<DeliveryOutcome>
-  /** Ends all requests. */
+  /** Aborts all requests. */
   close(): void
 }
 
@@ -41,7 +41,7 @@ const MAX_ANSWER_BYTES = 16_384
 /** Maximum size of the response headers. */
 const MAX_HEADER_BYTES = 16_384
 
-/** Statuses below 500 after which another attempt may succeed: time-out, too early, too many requests. */
+/** Statuses below 500 after which another attempt may succeed: request timeout, too early, too many requests. */
 const RETRIABLE = new Set([408, 425, 429])
 const FIRST_SUCCESS = 200
 const FIRST_REDIRECT = 300
@@ -59,8 +59,8 @@ export function httpSender(options: HttpSenderOptions, runtime: Pick<Runtime, 's
 
   async function send(message: HttpMessage): Promise<DeliveryOutcome> {
     const first = await attempt(message)
-    // The receiver closed an idle connection while the request was on its way. Such an error is not a failed delivery,
-    // so the request is repeated once.
+    // If the receiver closed the idle connection just before the request arrived, the receiver has not refused the
+    // message. The request is therefore repeated once.
     return asOutcome(first === 'closed-while-idle' && !isClosed ? await attempt(message) : first)
   }
 
@@ -135,7 +135,7 @@ function failed(code: string, message: string): Extract<DeliveryOutcome, { outco
 }
 
 /**
- * Returns the pause in ms.
+ * Returns the pause that a receiver requests, in ms.
  * @param text the value of Retry-After: seconds or a date; any other value, and undefined, request no pause
  */
 function retryAfter(text: string | undefined, now: number): number | undefined {

@@ -75,8 +75,8 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   let committedAt = 0
   let highWatermark = 0
   /**
-   * The latest leader epoch in which the log is known to contain all records in the window; undefined when there is
-   * none.
+   * The latest leader epoch in which the log is known to contain all records in the window; undefined when no such
+   * epoch is known.
    */
   let leaderEpoch: number | undefined
   let clock = 0

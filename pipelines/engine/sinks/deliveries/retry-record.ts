@@ -23,7 +23,7 @@ const RETRY_HEADERS = {
 
 const NAMES: ReadonlySet<string> = new Set(Object.values(RETRY_HEADERS))
 
-/** Where a record was before it was moved to a retry topic, and its timestamp and headers there. */
+/** The topic, partition, offset, timestamp and headers that a record had before it was moved to a retry topic. */
 export interface RecordOrigin extends TopicPartition {
   readonly offset: number
   /** Epoch ms. */
@@ -40,8 +40,8 @@ export interface RetryState {
 }
 
 /**
- * Returns the origin of a record that was read from its own topic. Ignores the headers of an earlier retry, because
- * they have no meaning in that topic.
+ * Returns the origin of a record that was read from its original topic. Ignores the headers of an earlier retry,
+ * because they have no meaning in that topic.
  */
 export function originOf(chunk: RecordChunk, row: number): RecordOrigin {
   const headers = headersOf(chunk, row).filter(({ key }) => !NAMES.has(key))
@@ -49,8 +49,8 @@ export function originOf(chunk: RecordChunk, row: number): RecordOrigin {
 }
 
 /**
- * Reads the retry headers of a record. A record that lacks one of these headers was written by hand, and is due at
- * once.
+ * Reads the retry headers of a record. Headers that are missing, as in a record that was written by hand, get defaults.
+ * Such a record is due at once.
  */
 export function retryStateOf(chunk: RecordChunk, row: number): RetryState {
   const texts = new Map(headersOf(chunk, row).map(({ key, value }) => [key, String(value ?? '')]))

@@ -9,10 +9,10 @@ interface Step {
 }
 
 /**
- * The schedule of all pauses. The first repetitions come soon, because most faults are over within seconds. The pauses
- * grow to an hour, so that a receiver that is down for a day gets about forty requests per record. Each pause has its
- * own partitions in the retry topic. The records of a partition are therefore roughly in the order in which they are
- * due, and records with short pauses never wait behind those with long pauses.
+ * The schedule of all pauses. The first retries come soon, because most faults are over within seconds. The pauses grow
+ * to an hour, so that a receiver that is down for a day gets about forty requests per record. Each pause has its own
+ * partitions in the retry topic. The records of a partition are therefore roughly in the order in which they are due,
+ * and records with short pauses never wait behind those with long pauses.
  */
 const STEPS: readonly Step[] = [
   { pauseMs: SECOND_MS, attempts: 2 },
@@ -26,9 +26,7 @@ const STEPS: readonly Step[] = [
 export const RETRY_STEPS = STEPS.length
 /** Longest pause of any record, regardless of what the receiver requests. */
 export const LONGEST_PAUSE_MS = HOUR_MS * 1.2
-/**
- * Maximum share by which pauses are prolonged at random, so that records that failed together do not return together.
- */
+/** Maximum share of a pause that is added at random, so that records that failed together are not retried together. */
 const JITTER = 0.2
 
 export interface Failure {
@@ -58,7 +56,7 @@ export function planRetry(failure: Failure, giveUpAfterMs: number, random: () =>
   const pauseMs = STEPS[own].pauseMs * (1 + JITTER * random())
   const wanted = Math.min(Math.max(pauseMs, retryAfterMs), LONGEST_PAUSE_MS)
   const asked = STEPS.findLastIndex((step) => step.pauseMs <= retryAfterMs)
-  // The last attempt is made at the end of the period, even if the pause would be longer.
+  // The last attempt is made when `giveUpAfterMs` ends, even if the pause would be longer.
   return { step: Math.max(own, asked), notBefore: Math.min(Math.ceil(now + wanted), lastAt) }
 }
 
