@@ -56,6 +56,6 @@ function goneBack(all: readonly Call[]): string[] {
 function behind({ final, logs }: Evidence): string[] {
   const events = countedEvents(logs)
   return final
-    .filter(({ user, body }) => body.features_offset > (events.get(user)?.at(-1)?.offset ?? -1) || body.degraded.length > 0)
+    .filter(({ user, body }) => body.features_offset !== (events.get(user)?.at(-1)?.offset ?? -1) || body.degraded.length > 0)
     .map((call) => `the last list: ${described(call)}`)
 }
