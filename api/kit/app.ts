@@ -86,7 +86,7 @@ interface Exchange {
   readonly session: ShownSession | undefined
 }
 
-/** Produces the answer. */
+/** Produces the answer to a request. */
 type Answering = (exchange: Exchange) => Answer | Promise<Answer>
 
 function arrivingBody(call: Call, streamed: StreamedBody | undefined, maxBytes: number): ArrivingBody | undefined {
@@ -194,8 +194,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const limited = isExempt ? undefined : await limit(call, authorizing, isUserId, added, countsAs)
       if (definition.params !== undefined && paths.isTakenBefore(call.method, call.path)) return answerUnmatched(call)
       const caller = await authorizing
-      // The log must not contain a user's name. The name of a certificate or the address of a gateway identifies only a
-      // machine.
+      // The log must not contain a user's name, so the subjects of tokens are left out. The name of a certificate or
+      // the address of a gateway identifies only a machine.
       if (caller !== undefined && caller.kind !== 'token') noted[caller.kind] = caller.subject
       const query = check(definition.query, queryOf(call.url), 'query')
       const params = check(definition.params, call.params, 'path')
@@ -262,7 +262,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     if (authorization === null && session === undefined && mayBeAnonymous(auth)) return NOBODY
     const shown = { authorization, session, certificate: () => certificateOf(call), remote: call.socket?.remoteAddress }
     const authorizing = authorize(auth, shown, { verifier: options.verifier, isUserId, gateways })
-    // If the request is answered before its token is checked, nothing awaits this promise. A rejection of the promise
+    // If the request is answered before its token is checked, nothing awaits this promise. In that case, a rejection
     // must not crash the process.
     authorizing.catch(() => undefined)
     return authorizing

@@ -19,7 +19,7 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': ':80', 'https
 /** Matches the root's final dot in `example.com.` and `example.com.:8080`. */
 const ROOT_DOT = /\.(?=$|:)/
 
-/** @param bases `https://sho.rt`, at least one */
+/** @param bases base URLs such as `https://sho.rt`, at least one */
 export function shortDomains(bases: readonly string[]): ShortDomains {
   const urls = bases.map((base) => new URL(base))
   const domains = urls.map(({ host, origin }) => ({ host, base: origin }))

@@ -12,7 +12,7 @@ import type { Logger } from '../../kit/logging.ts'
 import type { ReplayProgress } from './process/messages.ts'
 import { ReplayError, type RunningReplay } from './process/start.ts'
 
-/** Functions that start the replay of a job and turn its result into the job's report. */
+/** Functions that start the replay of a job, and turn the replay's result into the job's report. */
 export interface ReplayStart {
   run(onProgress: (progress: ReplayProgress) => void): RunningReplay
   report(found: Awaited<RunningReplay['done']>): unknown
@@ -32,7 +32,7 @@ export interface BacktestJobs {
   start(job: BacktestJob, replay: ReplayStart): Promise<Started>
   /** Returns the state of a job; undefined if there is no such job or its state has expired. */
   read(jobId: string): Promise<BacktestState | undefined>
-  /** Cancels the jobs of this process. */
+  /** Cancels the jobs of this process and waits until they have ended. */
   close(): Promise<void>
 }
 
@@ -44,8 +44,8 @@ export interface BacktestJobsDeps {
 }
 
 /**
- * Maximum number of jobs that run at once. Each job has its own process of about 200 MB, and all jobs share the CPU
- * time that scoring does not use.
+ * Maximum number of jobs that a process runs at once. Each job has its own process of about 200 MB, and all jobs share
+ * the CPU time that scoring does not use.
  */
 const MAX_RUNNING = 2
 /**

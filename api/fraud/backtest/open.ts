@@ -23,13 +23,13 @@ export interface BacktestDeps extends Pick<ServiceKit, 'scripts' | 'views' | 'co
 
 const DAY_MS = 86_400_000
 /**
- * Maximum age of the beginning of a period. Features are kept for 30 days. One more day is allowed, because a request
- * takes time.
+ * Maximum age of the beginning of a period. Features are kept for 30 days. One more day is allowed, so that a period
+ * that began exactly 30 days ago is not refused because the request took time to arrive.
  */
 const MAX_AGE_MS = 31 * DAY_MS
 const RETRY_AFTER_SECONDS = 30
 
-/** Notes for readers of the report about the limits of the comparison. */
+/** Notes that every report contains: what limits the comparison. */
 const NOTES = [
   'Lists, snoozes and the policy are as of now, not as they were when the transactions were scored.',
   'Features, model scores and the effect of the blocklist are those that were logged; nothing was computed again.',

@@ -65,7 +65,7 @@ export interface ReplayResult {
   readonly logged: DecisionCounts
   readonly confusion: readonly (CountedCell & { readonly decision: Decision; readonly label: Label })[]
   readonly quality: { readonly review_or_block: Quality; readonly block: Quality }
-  /** Decisions that would change. */
+  /** Transactions whose decision would change, grouped by the logged and the new decision. */
   readonly changes: readonly (CountedCell & { readonly logged: Decision; readonly would_be: Decision })[]
   readonly changed: number
   /** Transactions for which only `requires_3ds` would change. */
@@ -90,7 +90,7 @@ interface Labelled {
 }
 
 /**
- * Judges logged transactions again, one by one, and counts the results. Its memory use does not depend on the number of
+ * Judges logged transactions again, one by one, and counts the results. The memory use does not depend on the number of
  * transactions.
  */
 export class Replay {
@@ -111,7 +111,7 @@ export class Replay {
     for (const { rule } of basis.ruleSet.rules) this.#byRule.set(rule.rule_id, { matched_fraud: 0, matched_legitimate: 0, decided: 0 })
   }
 
-  /** Returns the decision about one transaction. Only tests use the return value. */
+  /** Judges one transaction again and counts the result. Only tests use the return value. */
   add(transaction: LoggedTransaction): Replayed {
     const replayed = replay(this.#basis, transaction, this.#tallies)
     const { outcome, verdict } = replayed

@@ -47,7 +47,7 @@ export function casesPart(deps: CasesDeps): FraudPart {
   }
 
   return {
-    // Scoring needs no cases.
+    // Optional, because scoring needs no cases.
     probes: [{ ...viewProbe(views, facts, FRAUD_CASES_VIEW, fraudCases), optional: true }],
     routes: [
       bind(listCasesRoute, async ({ query }) => {

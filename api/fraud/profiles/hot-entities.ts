@@ -41,8 +41,8 @@ export class HotEntities {
   readonly #folded = new Map<string, Folded>()
 
   /**
-   * Reads an answer of Redis, like `heldEntity`. The returned profile of a hot entity already includes the transactions
-   * in flight.
+   * Reads an answer from Redis, like `heldEntity`. The returned profile of a hot entity already includes the
+   * transactions in flight.
    * @param entity the key of the profile
    * @param id hash of the transaction that is being scored, which is not counted
    * @returns undefined if a different version wrote the profile
@@ -56,8 +56,8 @@ export class HotEntities {
     if (folded === undefined) return undefined
     addRows(folded, flight)
     this.#remember(entity, folded)
-    // In this case, the kept result includes the transaction that is being scored, or an expired transaction. A fold
-    // cannot remove transactions, so the others are folded again.
+    // If the kept result includes the transaction that is being scored or an expired transaction, it is not used. A
+    // fold cannot remove transactions, so the others are folded again.
     if (folded.ids.has(id) || !isInFlight(folded.earliest, now)) return heldEntity(held, now)
     return { profile: folded.fold.current, inFlight: [], inFlightSeconds: heldSeconds(counted) }
   }
@@ -78,8 +78,8 @@ export class HotEntities {
  * @returns undefined if a different version wrote the profile
  */
 function begun(kind: EntityKind, bytes: Buffer | null): Folded | undefined {
-  // The profile is copied, because a view would keep the whole buffer in memory, and the buffer contains several
-  // answers of Redis.
+  // The profile is copied, because a subarray would keep its whole buffer in memory, and the buffer contains several
+  // answers from Redis.
   const profile = bytes === null ? null : Buffer.from(bytes)
   const start = profile === null ? NEW_PROFILE : profileFromBytes(profile)
   if (start === undefined) return undefined
@@ -88,7 +88,7 @@ function begun(kind: EntityKind, bytes: Buffer | null): Folded | undefined {
   return { profile, rows, end: 0, fold, ids: new Set(), earliest: Number.POSITIVE_INFINITY }
 }
 
-/** Folds the rows that were not folded yet. */
+/** Folds the rows that have not been folded yet. */
 function addRows(folded: Folded, flight: Buffer): void {
   const events: FraudEvent[] = []
   for (let at = folded.end; at < flight.length; at += FLIGHT_BYTES) {

@@ -115,7 +115,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
         recent = await addBlocks(scripts, now(), take())
         await judge()
       } catch (error) {
-        // This loses the counts since the last tick. That hardly changes the share.
+        // The failure loses the counts since the last tick, but a few lost seconds hardly change the share.
         log.debug({ reason: (error as Error).message }, 'fraud_guard_waits')
       }
     },
@@ -141,7 +141,7 @@ function nameOf(cause: string): string {
   return cause.replace(/^rule:\d+:/, 'rule ')
 }
 
-/** Returns the causes with most blocks. */
+/** Returns the causes with the most blocks, strongest first. */
 function strongest({ blocked }: BlockCounts): [name: string, count: number][] {
   const byName = new Map<string, number>()
   for (const [cause, count] of blocked) byName.set(nameOf(cause), (byName.get(nameOf(cause)) ?? 0) + count)

@@ -46,7 +46,8 @@ function assertNoCardNumber(body: unknown): void {
 }
 
 /**
- * Returns a fault if the timestamp is outside the range. The range depends on the clock, so the schema cannot check it.
+ * Returns a fault if the timestamp is outside the accepted range. The range depends on the clock, so the schema cannot
+ * check it.
  */
 function timeFaults(timestamp: number | undefined, now: number): ErrorDetail[] {
   if (timestamp === undefined || isTimely(timestamp, now)) return []

@@ -66,7 +66,9 @@ export function isUnavailable(error: unknown): error is ApiError {
   return error instanceof ApiError && error.definition.status === errors.unavailable.status
 }
 
-/** Adds the id for repeating the request to an `unavailable` error. */
+/**
+ * Does the work. If it fails with `unavailable`, adds the id with which the caller can repeat the request to the error.
+ */
 export async function answering<T>(shownId: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -6,7 +6,8 @@ const GREATEST_SLICE = 0.01
 /**
  * Maximum share of a limit that all instances together may have taken but not spent. In the worst case, every instance
  * has an unspent slice when the limit is reached. The limiter then refuses requests although this share of the limit is
- * unused. A deviation of 5 % is acceptable. The slice of each instance is proportional to its share of the requests.
+ * unused. A deviation of up to 5 % is acceptable. The slice of each instance is proportional to its share of the
+ * requests.
  */
 const ALL_SLICES = 0.04
 /**

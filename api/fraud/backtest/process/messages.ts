@@ -27,7 +27,7 @@ export type FromReplayProcess =
   | { readonly kind: 'failed'; readonly reason: string }
 
 export interface ReplayProgress {
-  /** Number of transactions that were judged so far. */
+  /** Number of transactions judged so far. */
   readonly transactions: number
   /** Approximate number of transactions in the whole sample. */
   readonly expected: number

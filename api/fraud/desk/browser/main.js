@@ -59,7 +59,7 @@ function enter() {
   rules.show(shown === 'rules', kind === 'rule' ? id : undefined)
   models.show(shown === 'models')
   if (!isSignedIn) input('token').focus()
-  else if (open.length === 0) complain('This token opens no part of the desk. It needs the scope fraud:analyst or fraud:ops.')
+  else if (open.length === 0) complain('This token gives access to no part of the desk. It needs the scope fraud:analyst or fraud:ops.')
 }
 
 /** @param {string} text */

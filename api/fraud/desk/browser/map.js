@@ -5,8 +5,8 @@ import { CITIES } from './cities.js'
 
 /** @typedef {{ lat: number, lng: number, at: number, isOwn: boolean }} Visit */
 /**
- * The part of the plane that is drawn. Drawings use pixels as their unit, because browsers limit font sizes in the
- * units of the drawing.
+ * The part of the plane that is drawn. Drawings use pixels as their unit, because browsers apply their limits on font
+ * sizes to the size in the drawing's own unit.
  * @typedef {object} Frame
  * @property {number} width in pixels
  * @property {number} height
@@ -18,7 +18,7 @@ import { CITIES } from './cities.js'
 /** Minimum width and height of the drawn area, in degrees. Places that are closer together belong to the same town. */
 const LEAST_DEGREES = 0.4
 const MARGIN = 0.18
-/** Limits of the ratio of width to height: the minimum, the maximum, and the maximum on a narrow screen. */
+/** Limits of the aspect ratio (width / height): the minimum, the maximum, and the maximum on a narrow screen. */
 const TALLEST = 1.2
 const FLATTEST = 2.4
 const FLATTEST_NARROW = 1.5

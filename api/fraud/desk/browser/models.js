@@ -11,7 +11,7 @@ import { count, dateTime, number, percent, words } from './text.js'
 const DRIFT_WARNING = 0.2
 const MOST_DRIFTS = 12
 const DAY_MS = 86_400_000
-/** The API refuses to promote a challenger whose trial is shorter. */
+/** Minimum length of a trial, in days. The API promotes a challenger earlier only if an administrator forces it to. */
 const TRIAL_DAYS = 7
 
 /**
@@ -119,7 +119,7 @@ function drawReport(report) {
     ...(model.frauds > 0 ? [] : [make('p', 'soft', 'No fraud has been confirmed yet, so there is nothing to compare scores with.')]),
     make('div', 'plots', ...plotsOf(model)),
   ])
-  if (parts.length === 0) parts.push(make('p', 'soft', 'There are no verdicts yet with which the models could be judged.'))
+  if (parts.length === 0) parts.push(make('p', 'soft', 'There are no verdicts yet, so the models cannot be judged.'))
   part('model-report').replaceChildren(...parts)
 }
 

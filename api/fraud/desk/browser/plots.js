@@ -17,7 +17,7 @@ const TICKS = [0, 0.25, 0.5, 0.75, 1]
  * Draws curves between 0 and 1 in a square.
  * @param {object} plot
  * @param {string} plot.title
- * @param {string} plot.x the name of the axis
+ * @param {string} plot.x the name of the horizontal axis
  * @param {string} plot.y
  * @param {readonly Series[]} plot.series
  * @param {boolean} [plot.diagonal] whether to draw the diagonal, for example as the curve of a random guess

@@ -12,7 +12,7 @@ export interface LoadedModel {
   readonly slots: readonly number[]
   /**
    * Scores rows of transactions.
-   * @param rows rows of all inputs, or of the model's own inputs if `isOwn`
+   * @param rows one row per transaction, with all inputs, or only the model's own inputs if `isOwn`
    * @returns one probability per row
    */
   score(rows: Float32Array, count: number, isOwn?: boolean): Promise<Float32Array>
