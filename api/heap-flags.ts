@@ -6,7 +6,7 @@ export const API_HEAP_FLAGS: readonly string[] = ['--max-semi-space-size=8']
 
 /**
  * Environment of API processes.
- * - Glibc may use only two heaps. By default, it keeps up to eight heaps per core for the threads of a process. The
+ * - Glibc may use only two arenas. By default, it creates up to eight arenas per core for the threads of a process. The
  *   limit reduces the peak memory of an API that scores 600 payments/s from 418 to 364 MiB.
  * - Allocations of at least `MALLOC_MMAP_THRESHOLD_` bytes get pages of their own. These pages are returned to the
  *   operating system when the allocation is freed. By default, glibc raises this threshold up to 32 MB as soon as a

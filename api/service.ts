@@ -41,7 +41,7 @@ export interface ServiceKit {
   /** Reads topics into the service's own structures, such as columns. The service must close the feeds. */
   readonly topicFeeds: OpenTopicFeed
   readonly trusted: TrustedProxies
-  /** Base of absolute URLs. */
+  /** Base of the absolute URLs in answers. */
   readonly publicUrl: string
   readonly state: StateSettings
   readonly surroundings: Surroundings

@@ -10,7 +10,7 @@ import type { ReadinessProbe } from '../kit/readiness.ts'
 /** This process's current copy of the settings that analysts and operators change. */
 export interface SettingsInForce {
   readonly ruleSet: RuleSet
-  /** The counters of `ruleSet`. Both change together. */
+  /** The counters of the rules in `ruleSet`. Every new rule set has new counters. */
   readonly tallies: RuleTallies
   readonly lists: Lists
   readonly snoozes: Snoozes

@@ -66,7 +66,7 @@ export async function openSettingsInForce({ smallTables, log }: Pick<ServiceKit,
   const table = await smallTables(fraudRulesets, settingsHolding(changed))
 
   function changed(): void {
-    // The first settings are applied without delay, because the process is ready from now on.
+    // The first settings are applied without delay, because the process becomes ready as soon as they are read.
     if (derived === undefined) queueMicrotask(derive)
     else deriving ??= setTimeout(derive, DERIVE_AFTER_MS)
   }

@@ -223,7 +223,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
         method: call.method,
         ifNoneMatch: header('if-none-match'),
         expectedVersion: definition.versioned === true ? expectedVersionFrom(header('if-match')) : undefined,
-        // These fields are functions, because few routes use them. Getters would cost every request 1.5 µs.
+        // These fields are functions, so that only the few routes that use them pay for them. Getters would cost every
+        // request 1.5 µs.
         isSpeculative: () => isSpeculative(header),
         isNavigation: () => isNavigation(header),
         isForeignPage: () => isForeignPage({ header, url: call.url }, options.publicUrl),
@@ -318,7 +319,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return { status: 204, headers: optionsHeaders(allow, isPreflight), body: null }
   }
 
-  /** A path without a route belongs to no service, so it accepts the user ids of every service. */
+  /** A path without a route belongs to no service, so its rate limits accept the user ids of every service. */
   const isAnyUserId: UserIdForm = (subject) => options.services.some((service) => service.isUserId(subject))
 
   const operations = operationsService(options.readiness)

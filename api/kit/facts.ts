@@ -68,8 +68,8 @@ const PUBLISH_TIMEOUT_MS = 5_000
 /** Time after which the Kafka client abandons a request and closes its connection. */
 const REQUEST_TIMEOUT_MS = 4_000
 /**
- * Maximum amount of unacknowledged data. When this amount is reached, callers get a 503 immediately instead of waiting
- * for a long time.
+ * Maximum amount of unacknowledged data for facts that callers wait for. When this amount is reached, callers get a 503
+ * immediately instead of waiting for a long time.
  */
 const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
 /**

@@ -23,11 +23,11 @@ export type Started =
   | { readonly outcome: 'caller_busy'; readonly jobId: string }
   | { readonly outcome: 'full' }
 
-/** The back-tests of this process. Any process can read their states. */
+/** Runs back-tests for this process. Every API process can read their states. */
 export interface BacktestJobs {
   /**
    * Starts a job, unless its caller already has a running job or this process already runs the maximum number of jobs.
-   * A job that already exists continues unchanged.
+   * If the job already exists, because its request was repeated, the job continues unchanged.
    */
   start(job: BacktestJob, replay: ReplayStart): Promise<Started>
   /** Returns the state of a job; undefined if there is no such job or its state has expired. */
@@ -53,7 +53,7 @@ const MAX_RUNNING = 2
  * harm.
  */
 const RENEW_EVERY_MS = 2_000
-/** Maximum number of times that the process tries to store a result in Redis. */
+/** Maximum number of attempts to store a job's result in Redis. */
 const END_ATTEMPTS = 30
 const STOPPED = 'The API process that ran the back-test was stopped. Start it again.'
 

@@ -67,7 +67,7 @@ export async function testedRules(request: BacktestRequest, known: KnownRules, a
       drafts.push(await ruleOf(draft, rules === undefined ? 'body.rule' : `body.rules[${index}]`))
     }
     const ids = new Set(drafts.map(({ rule_id }) => rule_id))
-    if (ids.size < drafts.length) throw invalidRequest('body.rules', 'Each rule_id may occur once.')
+    if (ids.size < drafts.length) throw invalidRequest('body.rules', 'Each rule_id may occur only once.')
     const tested = rules === undefined ? [...current.rules.filter(({ rule_id }) => !ids.has(rule_id)), ...drafts] : drafts
     const limit = exceededRuleLimit(rules === undefined ? current.rules : [], tested, now)
     if (limit !== undefined) throw new ApiError(fraudErrors.settings_limit_reached, { message: limit })

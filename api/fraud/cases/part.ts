@@ -31,7 +31,7 @@ const NOTHING_ASKED: FraudCaseCommand = {
   archived: null,
 }
 
-/** Creates the routes of cases and feedback. */
+/** Creates the routes for cases and feedback. */
 export function casesPart(deps: CasesDeps): FraudPart {
   const { views, tables, commands, facts } = deps
 

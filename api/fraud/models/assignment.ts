@@ -30,7 +30,7 @@ export interface ModelAssignments {
    * request.
    */
   setChallenger(from: CommandRequest, models: ModelsWithPolicy, asked: ModelVersions): Promise<FraudModels>
-  /** Throws `no_challenger`. */
+  /** Ends the trial of the challenger. Throws `no_challenger`. */
   endChallenger(from: CommandRequest): Promise<FraudModels>
   /**
    * Makes the challenger the champion. Throws `no_challenger`, `challenger_too_young` in the first 7 days, and

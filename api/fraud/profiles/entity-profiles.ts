@@ -81,7 +81,7 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
   }
 
   function orFailed(held: HeldEntity | undefined): HeldEntity | 'failed' {
-    if (held === undefined) onFailure('a different version wrote a profile')
+    if (held === undefined) onFailure('a different version of the software wrote a profile')
     return held ?? 'failed'
   }
 

@@ -18,7 +18,7 @@ const HOT_FROM = 8
  */
 const MOST_HOT = 128
 
-/** The remembered fold of an entity. */
+/** The remembered result of folding an entity's transactions in flight. */
 interface Folded {
   readonly profile: Buffer | null
   /** The rows that were folded. */
@@ -33,15 +33,15 @@ interface Folded {
 /**
  * Folds the transactions in flight of hot entities. In a burst, each payment finds the same transactions in flight as
  * the previous payment, plus a few more. The result of the last fold is therefore kept, and only the new transactions
- * are added to it. The kept result is valid if Redis returns the same profile, and if its list of transactions in
- * flight begins with the folded transactions. This check needs no messages from other processes.
+ * are added to it. The kept result is valid if Redis returns the same profile and a list of transactions in flight that
+ * begins with the folded transactions. This check needs no messages from other processes.
  */
 export class HotEntities {
   /** Remembered entities, keyed by the key of their profile. The most recently used entity comes last. */
   readonly #folded = new Map<string, Folded>()
 
   /**
-   * Reads an answer from Redis, like `heldEntity`. The returned profile of a hot entity already includes the
+   * Reads an answer from Redis, like `heldEntity`. For a hot entity, the returned profile already includes the
    * transactions in flight.
    * @param entity the key of the profile
    * @param id hash of the transaction that is being scored, which is not counted

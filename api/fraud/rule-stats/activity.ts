@@ -4,7 +4,7 @@ import type { RuleTallies } from '../../../schemas/fraud/rules/tallies.ts'
 
 /** What scoring reports about one new transaction. */
 export interface ScoredActivity {
-  /** The counters that the evaluation of the rules has increased. */
+  /** The counters that evaluating the rules for this transaction has increased. */
   readonly tallies: RuleTallies
   /** The rule that had precedence; undefined if no rule matched, or if the blocklist decided. */
   readonly winner: Rule | undefined

@@ -49,13 +49,13 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
   let blocked = new Map<string, number>()
   let recent: BlockCounts = { scored: 0, blocked: new Map() }
   let alert: string | undefined
-  gauge(registry, 'fraud_blocked_ratio', 'Share of transactions of all API processes that were blocked in five minutes', () =>
+  gauge(registry, 'fraud_blocked_ratio', 'Share of blocked transactions in the last five minutes, over all API processes', () =>
     shareOf(recent),
   )
   gauge(registry, 'fraud_blocks_alert', '1 while so many transactions are blocked that a rule must be wrong', () =>
     Number(alert !== undefined),
   )
-  const moved = counter(registry, 'fraud_guard_moves_total', 'Rules that the guard of this process has put into shadow')
+  const moved = counter(registry, 'fraud_guard_moves_total', 'Rules that the guard of this process has put into shadow mode')
 
   /** Returns what this process has counted since the last call. */
   function take(): BlockCounts {
@@ -136,7 +136,7 @@ function causeOf({ rule_id, updated_at }: Rule): string {
   return `rule:${updated_at}:${rule_id}`
 }
 
-/** Returns a readable name of a cause: `rule <rule_id>` for a rule. */
+/** Returns a readable name for a cause, such as `rule <rule_id>`. */
 function nameOf(cause: string): string {
   return cause.replace(/^rule:\d+:/, 'rule ')
 }

@@ -11,7 +11,7 @@ const MAX_AUTHOR = 200
 const MAX_INT32 = 2 ** 31 - 1
 /**
  * Maximum length of a condition in a request body. It exceeds the compiler's limit of 4,000 characters, so that the
- * compiler refuses most conditions that are too long. Its error also reports the position.
+ * compiler refuses most conditions that are too long. The compiler's error also reports the position.
  */
 const MAX_CONDITION = 20_000
 

@@ -19,7 +19,7 @@ export const ANSWER_MS = 10
 
 const NOTHING = ''
 
-/** Result of looking for a kept answer by the id of a transaction. */
+/** Result of looking for a kept answer by transaction id. */
 export type Claimed =
   /**
    * No answer is kept, so the transaction must be scored. Another process may be scoring the same request at the same

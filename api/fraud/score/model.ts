@@ -4,7 +4,7 @@ import { isCurrency } from '../../../schemas/fraud/money.ts'
 
 /** How far the clock of a caller may be ahead. */
 const MAX_AHEAD_MS = 5 * 60_000
-/** Maximum age of a transaction. The longest window of the velocities is equally long. */
+/** Maximum age of a transaction. It equals the longest window of the velocity features. */
 const MAX_BEHIND_MS = 7 * 86_400_000
 
 /** Maximum length of a transaction id. Cases have the same limit. */

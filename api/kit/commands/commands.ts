@@ -99,8 +99,8 @@ export function createCommands(deps: CommandsDeps): Commands {
   const timeoutMs = deps.timeoutMs ?? ANSWER_TIMEOUT_MS
   const registers = deps.registry === undefined ? [] : [deps.registry]
   const seconds = (name: string, help: string) => new Histogram({ name, help, buckets: LATENCY_BUCKETS_SECONDS, registers })
-  const acknowledged = seconds('command_acknowledged_seconds', 'From sending a command until every in-sync replica has it')
-  const answered = seconds('command_answered_seconds', 'From sending a command until its result arrives')
+  const acknowledged = seconds('command_acknowledged_seconds', 'Time from sending a command until every in-sync replica has it')
+  const answered = seconds('command_answered_seconds', 'Time from sending a command until its result arrives')
   const room = waitingRoom({ channel, reader: deps.reader, monotonic })
 
   async function open(from: CommandRequest, request: readonly unknown[]): Promise<OpenCommand> {

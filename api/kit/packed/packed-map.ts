@@ -42,7 +42,7 @@ const INSTEAD_OF_EMPTY = 1
  */
 export class PackedMap {
   readonly layout: PackedLayout
-  /** Every segment has at least one entry, because a snapshot ends at its first block without entries. */
+  /** Every segment that exists has at least one entry, because a snapshot ends at its first block without entries. */
   readonly #segments: (Segment | undefined)[] = Array.from({ length: SEGMENTS }, () => undefined)
 
   constructor(layout: PackedLayout) {

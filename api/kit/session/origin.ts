@@ -18,7 +18,8 @@ export function isForeignPage({ header, url }: RequestOrigin, publicUrl: string)
   if (origin === undefined) return false
   if (!URL.canParse(origin)) return true
   const { host } = new URL(origin)
-  // A program may send an invalid Host header, such as `1.2.3.4.5`. The URL is then invalid as well.
+  // A program may send an invalid Host header, such as `1.2.3.4.5`. The URL is then invalid as well, and `URL.parse`
+  // returns null.
   return host !== URL.parse(url)?.host && host !== new URL(publicUrl).host
 }
 

@@ -142,7 +142,7 @@ export async function readCheckedFile<T>(
   try {
     const found = Buffer.alloc(magic.length)
     if ((await file.read(found, 0)) < magic.length || !found.equals(magic))
-      throw new SnapshotError('the file does not begin like a snapshot')
+      throw new SnapshotError('the file does not begin with the magic bytes of this kind of snapshot')
     const size = await file.size()
     const first = await readFrame(file, magic.length, size)
     return await read({ header: JSON.parse(first.body.toString()), blocks: readBlocks(file, first.next, size) })

@@ -114,7 +114,7 @@ export class Journal {
   }
 
   async #writeAll(): Promise<void> {
-    // All records of one turn of the event loop share a write.
+    // This pause lets all records of one turn of the event loop share a write.
     await Promise.resolve()
     while (this.#queue.length > 0) {
       let segment: Segment

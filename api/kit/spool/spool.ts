@@ -9,8 +9,8 @@ import type { Segment } from './segment.ts'
 /** Interval at which failed sends and deletions are tried again. */
 const RETRY_MS = 1_000
 /**
- * How long outcomes are collected before they are written. If the process is killed during this time, the records are
- * sent again.
+ * How long outcomes are collected before they are written to the file of marks. If the process is killed during this
+ * time, the records are sent again.
  */
 const MARK_EVERY_MS = 50
 /** Maximum number of bytes from the spool that wait in the publisher. This also limits the publisher's own queue. */

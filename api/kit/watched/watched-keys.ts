@@ -29,7 +29,7 @@ export interface WatchedKeysOptions {
   now(): number
 }
 
-/** Something that a read depends on. */
+/** Something that a read depends on: a key, or the period in which changes are reported. */
 interface Watched {
   hasChanged: boolean
 }

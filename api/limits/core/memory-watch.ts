@@ -13,7 +13,7 @@ export interface MemoryWatch {
 }
 
 export interface MemoryWatchOptions {
-  /** Returns the share of the memory that is in use. */
+  /** Returns the share of Redis's memory that is in use. */
   read(): Promise<number>
   /** Monotonic ms. */
   monotonic(): number

@@ -62,8 +62,8 @@ export function startReplay(
       resolve({ result: message.result, available: message.available })
     }
   })
-  child.on('error', (error) => end(`The process of the back-test failed: ${error.message}`))
-  child.on('exit', () => end('The process of the back-test ended.'))
+  child.on('error', (error) => end(`The back-test process failed: ${error.message}`))
+  child.on('exit', () => end('The back-test process ended unexpectedly.'))
   // If the process ends early, sending also fails, but the handler of `exit` has already reported the reason.
   sendRequest(child, request).catch(() => undefined)
   return { done, cancel: end }

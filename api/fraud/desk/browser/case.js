@@ -120,7 +120,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   })
 
   return {
-    /** @param {{ kind: string, id: string } | undefined} wanted undefined closes the case */
+    /** @param {{ kind: string, id: string } | undefined} wanted what to show; undefined closes the open case */
     show(wanted) {
       const name = wanted === undefined ? '' : `${wanted.kind}/${wanted.id}`
       if (name === shownAs) return

@@ -12,7 +12,7 @@ import { CITIES } from './cities.js'
  * @property {number} height
  * @property {(place: { lat: number, lng: number }) => { x: number, y: number }} at returns the position of a place in
  * the drawing
- * @property {{ width: number, height: number }} degree the size of a degree
+ * @property {{ width: number, height: number }} degree the size of a degree in pixels
  */
 
 /** Minimum width and height of the drawn area, in degrees. Places that are closer together belong to the same town. */

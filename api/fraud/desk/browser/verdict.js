@@ -23,7 +23,7 @@ const BY_KEY = {
 export function verdicts({ onFailure, onGiven }) {
   /** @type {{ transactionId: string, verdict: Verdict | null } | undefined} */
   let target
-  /** The verdict that waits for confirmation. */
+  /** The verdict that the analyst has chosen but not confirmed yet. */
   /** @type {Verdict | undefined} */
   let asked
   /** The last verdict that this page has sent. */

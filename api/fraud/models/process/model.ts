@@ -47,7 +47,7 @@ export async function loadModel(manifestPath: string, sha256?: string): Promise<
   const bytes = await readFile(join(dirname(manifestPath), manifest.file))
   const hash = createHash('sha256').update(bytes).digest('hex')
   if (hash !== manifest.sha256 || hash !== (sha256 ?? hash)) {
-    throw new ModelRefused(`the file ${manifest.file} has the hash ${hash}, not ${sha256 ?? manifest.sha256}`)
+    throw new ModelRefused(`the file ${manifest.file} has the hash ${hash} instead of ${sha256 ?? manifest.sha256}`)
   }
   const session = await InferenceSession.create(bytes, SESSION).catch((error: Error) => {
     throw new ModelRefused(`the runtime does not accept ${manifest.file}: ${error.message}`)
@@ -78,7 +78,7 @@ async function repeatVectors({ manifest, score }: LoadedModel): Promise<void> {
   })
   for (const [index, expected] of scores.entries()) {
     if (!(Math.abs(found[index] - expected) <= tolerance)) {
-      throw new ModelRefused(`${manifest.file} gives ${found[index]} for its test vector ${index}, not ${expected}`)
+      throw new ModelRefused(`${manifest.file} gives ${found[index]} instead of ${expected} for its test vector ${index}`)
     }
   }
 }
