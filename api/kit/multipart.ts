@@ -56,7 +56,10 @@ export async function readMultipart(
   let place: Place = 'preamble'
   let parts = 0
 
-  /** @returns false if more bytes are needed */
+  /**
+   * Parses the next piece of the buffer.
+   * @returns false if more bytes are needed
+   */
   async function step(): Promise<boolean> {
     switch (place) {
       case 'preamble':

@@ -21,12 +21,12 @@ const MOST_HOT = 128
 /** The remembered result of folding an entity's transactions in flight. */
 interface Folded {
   readonly profile: Buffer | null
-  /** The rows that were folded. */
+  /** The encoded transactions in flight that were folded. */
   readonly rows: Buffer
   end: number
   readonly fold: RunningFold
   readonly ids: Set<number>
-  /** The earliest time at which one of the transactions was added, epoch ms. */
+  /** When the first of the folded transactions was added to the transactions in flight, epoch ms. */
   earliest: number
 }
 

@@ -16,8 +16,8 @@ const MAX_INT32 = 2 ** 31 - 1
 const MAX_CONDITION = 20_000
 
 /**
- * Ids that rules must not have: path segments of other routes below `/api/v1/rules/`, and segments that a client would
- * remove from a path.
+ * Ids that rules must not have: path segments of other routes below `/api/v1/rules/`, and the segments `.` and `..`,
+ * which clients remove from a path.
  */
 export const RESERVED_RULE_IDS: ReadonlySet<string> = new Set([
   'fields',

@@ -13,7 +13,7 @@ export type Result =
   | { readonly outcome: 'decided'; readonly answer: string; readonly requestHash?: string }
   | { readonly outcome: 'conflict' }
 
-/** The requests that wait for results of commands. */
+/** The requests that wait for the results of their commands. */
 export interface WaitingRoom {
   /** Resolves with the result, or with undefined after the time limit. Must be called before the command is sent. */
   wait(place: ResultPlace, timeoutMs: number): Wait

@@ -34,7 +34,7 @@ export class Journal {
   readonly #folder: string
   readonly #files: SpoolFiles
   readonly #onSegment: (segment: Segment) => void
-  /** Numbers of topics, by name and schema. */
+  /** The numbers by which records refer to topics, keyed by the topic's name and schema. */
   readonly #topics = new Map<string, number>()
   /**
    * The same numbers, keyed by topic object. Publishers use one object for all records of a topic. Looking up this

@@ -10,9 +10,7 @@ const GREATEST_SLICE = 0.01
  * requests.
  */
 const ALL_SLICES = 0.04
-/**
- * The assumed share of an instance in a counter's requests. It applies until the instance has measured its real share.
- */
+/** The share of a counter's requests that an instance assumes to be its own, until it has measured its real share. */
 const FIRST_SHARE = GREATEST_SLICE / ALL_SLICES
 /**
  * Minimum interval for measuring the share. The interval is longer if the instance asks the store less often, as it
@@ -30,7 +28,7 @@ const MS_PER_SECOND = 1_000
 /** What one instance knows about a counter. */
 export interface LeaseEntry {
   counter: Counter
-  /** Requests since `intervalAt`. */
+  /** Number of requests since `intervalAt`, which is in monotonic ms. */
   requests: number
   intervalAt: number
   /** Requests per ms. */

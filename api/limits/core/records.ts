@@ -39,7 +39,8 @@ const MAX_KINDS = 5_000
  */
 const MAX_TRAFFIC_BYTES = 768 * 1_024
 /**
- * Maximum number of bytes that the lengths, the counters and the union branch of the method take in an encoded entry.
+ * Maximum number of bytes of an encoded entry apart from its strings: the lengths, the counters, and the union branch
+ * of the method.
  */
 const ENTRY_OVERHEAD_BYTES = 32
 /** Maximum length of a recorded path. No pattern of a rule is longer. */

@@ -36,10 +36,10 @@ const GAP = 4
 const DOT = 6
 const OWN_DOT = 8
 const CITY_DOT = 2
-/** Minimum distances between the names of towns. */
+/** Minimum horizontal and vertical distance between the names of two towns, in pixels. */
 const CLEAR_X = 90
 const CLEAR_Y = 26
-/** Distance between a place of the user and the name of a town at the same place. */
+/** Distance in pixels between a place of the user and the name of a town at the same place. */
 const TAKEN = 16
 
 /**

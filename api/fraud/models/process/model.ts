@@ -18,7 +18,7 @@ export interface LoadedModel {
   score(rows: Float32Array, count: number, isOwn?: boolean): Promise<Float32Array>
 }
 
-/** Error for a model that must not be used. Its message is the reason. */
+/** Error for a model that must not be used. Its message says why. */
 class ModelRefused extends Error {
   override readonly name = 'ModelRefused'
 }
