@@ -24,7 +24,7 @@ const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 /** The first six groups of an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2). The last two are the IPv4 address. */
 const MAPPED_GROUPS = [0, 0, 0, 0, 0, 0xffff]
 
-/** The addresses of this machine. */
+/** The loopback networks. Only this machine can reach their addresses. */
 export const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128']
 
 const thisMachine = addressRanges(LOOPBACK)
