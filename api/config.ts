@@ -50,7 +50,7 @@ const developmentKeyRule = settingsFragment({
     if (isDevelopment && !isLoopbackHost(env.API_HOST)) {
       report(
         'AUTH_JWKS_URL',
-        'is missing: the development key works only on this machine, and API_HOST is not loopback; set it or AUTH_JWKS_FILE',
+        'is missing: the development key must not be used, because API_HOST is not loopback; set AUTH_JWKS_URL or AUTH_JWKS_FILE',
       )
     }
   },

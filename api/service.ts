@@ -29,7 +29,7 @@ export interface ServiceKit {
   readonly sharedViews: SharedReader
   /** Reads values and learns from the store when they change. While nothing changes, results need not be read again. */
   readonly watchedViews: WatchedViews
-  /** Runs scripts that change the data that the API keeps in addition to the views. */
+  /** Runs scripts in Redis, on data of the views and on data that the API itself keeps. */
   readonly scripts: ViewScripts
   readonly tables: TableReader
   readonly facts: KafkaFacts
@@ -41,7 +41,7 @@ export interface ServiceKit {
   /** Reads topics into the service's own structures, such as columns. The service must close the feeds. */
   readonly topicFeeds: OpenTopicFeed
   readonly trusted: TrustedProxies
-  /** Base of absolute URLs. */
+  /** Base of the absolute URLs in answers. */
   readonly publicUrl: string
   readonly state: StateSettings
   readonly surroundings: Surroundings
@@ -87,8 +87,8 @@ export interface OpenService extends ServiceRoutes {
   readonly front?: FrontHandler
   readonly listeners?: readonly ExtraListener[]
   /**
-   * Names of the process probes that may fail while the process stays ready, because the service works without them. If
-   * the process were not ready, its callers would have no service at all.
+   * Names of the process's probes that report dependencies which this service can do without. The process stays ready
+   * while these probes fail, because its callers would otherwise have no service at all.
    */
   readonly worksWithout?: readonly string[]
   /**

@@ -97,7 +97,7 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
     worksWithout: ['redis'],
     errors: Object.values(fraudErrors),
     probes: [
-      // Scoring continues without profiles.
+      // Optional, because scoring continues without profiles.
       { ...viewProbe(views, facts, FRAUD_PROFILES_VIEW, fraudProfiles), optional: true },
       ...inForce.flatMap(({ probes }) => probes),
       ...parts.flatMap(({ probes = [] }) => probes),

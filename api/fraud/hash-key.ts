@@ -5,8 +5,8 @@ import type { Surroundings } from '../../settings/fragment.ts'
 import type { FraudSettings } from './settings.ts'
 
 /**
- * Creates the functions that hash e-mail addresses and phone numbers with a key. All API instances that have the same
- * key compute the same hashes.
+ * Creates the functions that hash e-mail addresses and phone numbers with a key. API instances with the same key
+ * compute the same hashes. If no key is configured, one is created and kept in a file.
  */
 export function openPersonalHashes({ hashKey }: Pick<FraudSettings, 'hashKey'>, { home }: Pick<Surroundings, 'home'>): PersonalHashes {
   return personalHashes(hashKey ?? keptSecret(join(home, 'auth', 'fraud-hash-key')))

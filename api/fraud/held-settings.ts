@@ -14,7 +14,7 @@ export interface HeldSetting extends Readonly<Omit<FraudSetting, 'list'>> {
   readonly list: HeldList | null
 }
 
-/** Version of the snapshots. Increase it when snapshots of an earlier version can no longer be read. */
+/** Version of the snapshot format. Increase this number when the code can no longer read earlier snapshots. */
 const VERSION = 1
 
 /**

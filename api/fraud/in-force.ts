@@ -7,10 +7,10 @@ import type { RuleTallies } from '../../schemas/fraud/rules/tallies.ts'
 import type { FraudBlocklistType, FraudRequest, FraudRiskFactor } from '../../schemas/fraud/types.ts'
 import type { ReadinessProbe } from '../kit/readiness.ts'
 
-/** This process's current copy of the settings of analysts and operators. */
+/** This process's current copy of the settings that analysts and operators change. */
 export interface SettingsInForce {
   readonly ruleSet: RuleSet
-  /** The counters of `ruleSet`. Both change together. */
+  /** The counters of the rules in `ruleSet`. Every new rule set has new counters. */
   readonly tallies: RuleTallies
   readonly lists: Lists
   readonly snoozes: Snoozes
@@ -25,7 +25,7 @@ export interface SettingsInForce {
   close(): Promise<unknown>
 }
 
-/** The versions of the models by name. */
+/** Versions of models, keyed by the name of the model. */
 export type ModelVersions = Readonly<Partial<Record<ModelName, string>>>
 
 /** The versions of the models that score. For a model that is not listed, the shipped version is used. */
@@ -59,7 +59,7 @@ export interface ModelOutcome {
    * for its models to load.
    */
   readonly policy: Policy
-  /** Scores of the challenger; undefined if the transaction is not in the challenger's share. */
+  /** Scores of the challenger; undefined if the challenger did not score this transaction. */
   readonly challenger: ModelScores | undefined
   /** The factors that raised the scores most, strongest first; at most five. */
   readonly factors: readonly FraudRiskFactor[]

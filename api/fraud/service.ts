@@ -13,7 +13,7 @@ import {
 import type { ApiService } from '../service.ts'
 import { type FraudSettings, fraudSettings } from './settings.ts'
 
-/** Scores payments for the risk of fraud. */
+/** Scores the fraud risk of payments. */
 export const fraudService: ApiService<FraudSettings> = {
   name: 'fraud',
   settings: fraudSettings,

@@ -26,7 +26,7 @@ export interface SettingsChange<O extends Outcome> {
    * refused.
    */
   readonly asked: readonly unknown[]
-  /** Error if the setting already exists. `missing` is the error if it does not exist. */
+  /** The error if the setting already exists. `missing` is the error if the setting does not exist. */
   readonly exists?: ErrorDefinition
   readonly missing?: ErrorDefinition
   /** Name of the author of the change. Default: the subject of the caller's token. */

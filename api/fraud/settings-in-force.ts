@@ -13,8 +13,8 @@ import { type HeldList, type HeldSetting, settingsHolding } from './held-setting
 import type { ModelAssignment, SettingsInForce } from './in-force.ts'
 
 /**
- * The settings in force, and the data that their routes show. All members throw ApiError `not_ready` until the settings
- * are read.
+ * The settings in force, and what the routes about them show. All members throw ApiError `not_ready` until the settings
+ * have been read.
  */
 export interface FraudSettingsInForce extends SettingsInForce {
   /** All rules with their history, including disabled rules. */
@@ -24,8 +24,8 @@ export interface FraudSettingsInForce extends SettingsInForce {
   readonly allSnoozes: readonly FraudSnooze[]
   readonly assignedModels: FraudModels
   /**
-   * Waits until a change is in force in this process, but only for a limited time. A caller can then read its own
-   * change.
+   * Waits until a change is in force in this process, so that the caller can then read its own change. Gives up after
+   * SEEN_WITHIN_MS.
    */
   untilSeen(revision: number): Promise<void>
 }
@@ -66,7 +66,7 @@ export async function openSettingsInForce({ smallTables, log }: Pick<ServiceKit,
   const table = await smallTables(fraudRulesets, settingsHolding(changed))
 
   function changed(): void {
-    // The first settings are applied without delay, because the process is ready from now on.
+    // The first settings are applied without delay, because the process becomes ready as soon as they are read.
     if (derived === undefined) queueMicrotask(derive)
     else deriving ??= setTimeout(derive, DERIVE_AFTER_MS)
   }

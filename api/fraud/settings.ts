@@ -47,8 +47,8 @@ export const fraudSettings = settingsFragment({
   },
   value: (env) => ({
     /**
-     * Key for hashing e-mail addresses and phone numbers. A change of the key makes all earlier hashes worthless,
-     * including the hashes on the blocklist. If undefined, a key is created in the home folder at the first start.
+     * Key for hashing e-mail addresses and phone numbers. Changing the key makes all earlier hashes useless, including
+     * the hashes on the blocklist. If undefined, a key is created in the home folder at the first start.
      */
     hashKey: env.FRAUD_HASH_KEY,
     /** Gateways that need no token; if undefined, every caller needs a token or a certificate. */

@@ -13,7 +13,7 @@ const MAX_TARGET_CHARACTERS = 256
 
 export interface KeptAnswer {
   readonly answer: Answer
-  /** Route template. It is the route's label in metrics. */
+  /** The template of the route. Metrics use it as the route's label. */
   readonly route: string
   readonly until: number
 }

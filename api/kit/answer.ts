@@ -43,7 +43,7 @@ export function noContent(): Answer {
 const gzipped = promisify(gzip)
 
 /**
- * Compression level of large bodies. The client waits while its body is compressed. At this level, compressing a
+ * Compression level of large bodies. The client waits while the body is compressed. At this level, compressing a
  * history of 410 KB takes 1.3 to 2.2 ms. The default level 6 takes 2.4 to 4.7 ms, and its result is at most 8 %
  * smaller.
  */

@@ -86,7 +86,7 @@ interface Exchange {
   readonly session: ShownSession | undefined
 }
 
-/** Produces the answer. */
+/** Produces the answer to a request. */
 type Answering = (exchange: Exchange) => Answer | Promise<Answer>
 
 function arrivingBody(call: Call, streamed: StreamedBody | undefined, maxBytes: number): ArrivingBody | undefined {
@@ -194,8 +194,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const limited = isExempt ? undefined : await limit(call, authorizing, isUserId, added, countsAs)
       if (definition.params !== undefined && paths.isTakenBefore(call.method, call.path)) return answerUnmatched(call)
       const caller = await authorizing
-      // The log must not contain a user's name. The name of a certificate or the address of a gateway identifies only a
-      // machine.
+      // The log must not contain a user's name, so the subjects of tokens are left out. The name of a certificate or
+      // the address of a gateway identifies only a machine.
       if (caller !== undefined && caller.kind !== 'token') noted[caller.kind] = caller.subject
       const query = check(definition.query, queryOf(call.url), 'query')
       const params = check(definition.params, call.params, 'path')
@@ -223,7 +223,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
         method: call.method,
         ifNoneMatch: header('if-none-match'),
         expectedVersion: definition.versioned === true ? expectedVersionFrom(header('if-match')) : undefined,
-        // These fields are functions, because few routes use them. Getters would cost every request 1.5 µs.
+        // These fields are functions, so that only the few routes that use them pay for them. Getters would cost every
+        // request 1.5 µs.
         isSpeculative: () => isSpeculative(header),
         isNavigation: () => isNavigation(header),
         isForeignPage: () => isForeignPage({ header, url: call.url }, options.publicUrl),
@@ -262,7 +263,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     if (authorization === null && session === undefined && mayBeAnonymous(auth)) return NOBODY
     const shown = { authorization, session, certificate: () => certificateOf(call), remote: call.socket?.remoteAddress }
     const authorizing = authorize(auth, shown, { verifier: options.verifier, isUserId, gateways })
-    // If the request is answered before its token is checked, nothing awaits this promise. A rejection of the promise
+    // If the request is answered before its token is checked, nothing awaits this promise. In that case, a rejection
     // must not crash the process.
     authorizing.catch(() => undefined)
     return authorizing
@@ -318,7 +319,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return { status: 204, headers: optionsHeaders(allow, isPreflight), body: null }
   }
 
-  /** A path without a route belongs to no service, so it accepts the user ids of every service. */
+  /** A path without a route belongs to no service, so its rate limits accept the user ids of every service. */
   const isAnyUserId: UserIdForm = (subject) => options.services.some((service) => service.isUserId(subject))
 
   const operations = operationsService(options.readiness)

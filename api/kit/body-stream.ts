@@ -57,7 +57,7 @@ export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGe
 
 /**
  * Reads a body that fits into memory. Throws the same errors as `bodyPieces`. A body with a Content-Length is read in
- * one call. Streaming it would double the cost of a small request.
+ * one call, because streaming would double the cost of a small request.
  */
 export async function wholeBody(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   const announced = request.headers.get('content-length')

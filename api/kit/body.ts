@@ -38,7 +38,7 @@ function parsed(bytes: Uint8Array): unknown {
 }
 
 /**
- * Returns the position of a syntax error. V8's messages quote the body, and the body may contain secrets. Only the
+ * Returns the position of a syntax error. V8's messages quote the body, and the body may contain secrets, so only the
  * position is safe to repeat.
  */
 function positionIn(message: string): string {

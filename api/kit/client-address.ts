@@ -21,10 +21,10 @@ const IPV6_GROUPS = 8
 /** Maximum number of entries of X-Forwarded-For that are read. No real chain of proxies is longer. */
 const MAX_HOPS = 20
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
-/** The first groups of an IPv4 address in IPv6 form (RFC 4291, 2.5.5.2). The last two groups are the IPv4 address. */
+/** The first six groups of an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2). The last two are the IPv4 address. */
 const MAPPED_GROUPS = [0, 0, 0, 0, 0, 0xffff]
 
-/** The addresses of this machine. */
+/** The loopback networks. Only this machine can reach their addresses. */
 export const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128']
 
 const thisMachine = addressRanges(LOOPBACK)
@@ -117,9 +117,9 @@ function plainAddress(text: string): string | undefined {
 
 /**
  * Returns the address that rate limits count a caller under: IPv4 unchanged, and IPv6 as its /64 in the shortest form.
- * An IPv4 address in IPv6 form is treated as IPv4, because all IPv4 addresses in this form share one /64.
- * @param isWide whether to count IPv6 by /48. Otherwise, a customer with many networks could fill the memory of the
- * counters.
+ * An IPv4-mapped IPv6 address is treated as IPv4, because all such addresses share one /64.
+ * @param isWide whether to count IPv6 callers by /48. Counted by /64, a customer with many networks could fill the
+ * memory of the counters.
  */
 export function limitedAddress(address: string, isWide = false): string {
   if (!address.includes(':')) return address
@@ -139,7 +139,7 @@ function expanded(address: string): number[] {
   return [...head, ...Array.from({ length: IPV6_GROUPS - head.length - tail.length }, () => 0), ...tail]
 }
 
-/** Formats the last two groups of an IPv4 address in IPv6 form. */
+/** Formats the last two groups of an IPv4-mapped IPv6 address as an IPv4 address. */
 function dotted(high: number, low: number): string {
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.')
 }

@@ -17,7 +17,7 @@ export interface ConnectionLimits {
 export interface ConnectionGate {
   /**
    * Counts a connection until it closes. If a limit is reached, destroys the connection without sending anything,
-   * because a refusal must cost nothing.
+   * because refusals must be as cheap as possible.
    */
   admit(socket: Socket): void
 }

@@ -81,7 +81,7 @@ export function directRoutes(): DirectRoutes {
 
   function addEntity(routes: Entities, path: string, serve: ServeCall, maxBytes: number): void {
     const [, prefix, parameter] = /^([^{}]+\/)\{([^{}]+)\}$/.exec(path) ?? []
-    if (prefix === undefined) throw new Error(`the last segment of ${path} must be its only parameter`)
+    if (prefix === undefined) throw new Error(`${path} cannot be a direct route: its last segment must be its only parameter`)
     routes.set(prefix, { parameter, serve, maxBytes })
   }
 
@@ -96,7 +96,7 @@ export function directRoutes(): DirectRoutes {
     addGet: (path, serve) => addEntity(gets, path, serve, 0),
     addPatch: (path, serve, maxBytes) => addEntity(patches, path, serve, maxBytes),
     addPost(path, serve, maxBytes) {
-      if (path.includes('{')) throw new Error(`${path} must not have parameters`)
+      if (path.includes('{')) throw new Error(`${path} cannot be a direct POST route: it has parameters`)
       posts.set(path, { serve, maxBytes })
     },
     start(request, response) {

@@ -14,7 +14,7 @@ export interface FactLog<K, V> {
   /**
    * Appends a fact to the log. If the call throws, the receipt is not used.
    * @param receipt reports whether the fact was written
-   * @throws CodecError; TransportError if the publisher accepts no facts now
+   * @throws CodecError; TransportError if the publisher cannot accept facts at the moment
    */
   append(key: K, value: V | null, receipt: Receipt): void
 }

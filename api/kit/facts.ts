@@ -68,8 +68,8 @@ const PUBLISH_TIMEOUT_MS = 5_000
 /** Time after which the Kafka client abandons a request and closes its connection. */
 const REQUEST_TIMEOUT_MS = 4_000
 /**
- * Maximum amount of unacknowledged data. When this amount is reached, callers get a 503 immediately instead of waiting
- * for a long time.
+ * Maximum amount of unacknowledged data for facts that callers wait for. When this amount is reached, callers get a 503
+ * immediately instead of waiting for a long time.
  */
 const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
 /**
@@ -87,12 +87,12 @@ const SPOOLED_SPACING_MS = 100
 /**
  * Minimum time between two produce requests for facts that are spooled only if Kafka is late. The time is short,
  * because callers wait for these facts. Without this time, 1,000 facts a second would cause 1,000 requests. These
- * requests would take a fifth of a core of the broker, and all callers would wait longer.
+ * requests would take a fifth of a core on the broker, and all callers would wait longer.
  */
 const SPOOLABLE_SPACING_MS = 4
 /**
- * Maximum amount of unacknowledged data in the publishers of spooled facts. A quarter of this amount may come from the
- * spool itself.
+ * Maximum amount of unacknowledged data in each of the two publishers for facts that can be spooled. A quarter of this
+ * amount may come from the spool itself.
  */
 const MAX_SPOOLABLE_BYTES = 16 * 1_048_576
 /** How long a stopping process continues to send spooled records. The next process sends the remaining records. */
@@ -193,8 +193,8 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   }
 
   /**
-   * Stores the partition counts beside those that other processes stored. A count does not change while views are
-   * served: if a topic gains partitions, its views must be rebuilt. The probe reports such a topic.
+   * Adds the partition counts to those that other processes stored. A count does not change while views are served: if
+   * a topic gains partitions, its views must be rebuilt. The probe reports such a topic.
    */
   async function remember(counts: ReadonlyMap<string, number>): Promise<void> {
     const known = JSON.parse((await options.memory?.load().catch(() => null)) ?? '{}') as Record<string, number>

@@ -13,14 +13,14 @@ export interface ApiTransportOptions {
 
 const CONNECT_TIMEOUT_MS = 2_000
 /**
- * Time limit of a request. A fetch that finds no records waits at the broker for up to half of this time. A waiting
- * fetch costs little.
+ * Time limit of a request. A fetch that finds no records waits at the broker for up to half of this time. The limit is
+ * generous, because a waiting fetch costs little.
  */
 const REQUEST_TIMEOUT_MS = 10_000
 
 /**
- * Creates the Kafka client that facts, global tables and limits of an API process share. Kafka need not be running at
- * the start, because the client connects at the first call that needs a connection.
+ * Creates the Kafka client that the facts, the global tables and the rate limits of an API process share. Kafka need
+ * not be running at the start, because the client connects at the first call that needs a connection.
  */
 export function apiTransport({ brokers, security, log }: ApiTransportOptions): Transport {
   const transport = kafkaTransport(

@@ -23,7 +23,7 @@ export interface MultipartOptions {
 
 type Place = 'preamble' | 'mark' | 'headers' | 'body' | 'end'
 
-/** Maximum size of the headers of a part. They contain only its name and media type. */
+/** Maximum size of the headers of a part. Legitimate headers contain only the part's name and media type. */
 const MAX_HEADER_BYTES = 8_192
 /** Matches a boundary (RFC 2046, 5.1.1). */
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
@@ -56,7 +56,10 @@ export async function readMultipart(
   let place: Place = 'preamble'
   let parts = 0
 
-  /** @returns false if more bytes are needed */
+  /**
+   * Parses the next piece of the buffer.
+   * @returns false if more bytes are needed
+   */
   async function step(): Promise<boolean> {
     switch (place) {
       case 'preamble':

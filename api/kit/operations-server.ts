@@ -63,8 +63,8 @@ export async function startOperationsServer({
   }
 
   /**
-   * Returns the refusal of a request. A server on a loopback port refuses requests from web pages, because a browser on
-   * this machine may send them.
+   * Returns the answer that refuses a request; undefined if the request is accepted. A server on a loopback port
+   * refuses requests from web pages, because any page that is open in a browser on this machine could send them.
    */
   function refusal({ method, headers }: IncomingMessage): OperationsAnswer | undefined {
     const message = isLoopbackHost(host) ? browserRefusal(headers, { names: [host], mayBeOpened: true }) : undefined

@@ -40,7 +40,7 @@ export interface Readiness {
 const PROBE_TIMEOUT_MS = 2_000
 /**
  * How long a report is reused, so that requests for the public health check cannot overload the process. Orchestrators
- * ask less often than this.
+ * ask less often, so each of their checks gets a fresh report.
  */
 const MAX_AGE_MS = 1_000
 

@@ -51,8 +51,8 @@ export interface StreamedBody {
 export interface ArrivingBody {
   readonly contentType: string | undefined
   /**
-   * The chunks of the body. They can be iterated once. Throws ApiError: `content_too_large` above the route's
-   * `maxBodyBytes`, `request_timeout`, `invalid_request`.
+   * The chunks of the body. The chunks can be iterated only once. Throws ApiError: `content_too_large` above the
+   * route's `maxBodyBytes`, `request_timeout`, `invalid_request`.
    */
   readonly pieces: AsyncIterable<Uint8Array>
   /**
@@ -110,7 +110,7 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   readonly isExemptFromLimits?: boolean
   /**
    * Whether the HTTP server calls the route without the framework. Use it for a route that is called very often and has
-   * no query. Nothing else changes. The route must be a GET, a PATCH or a POST:
+   * no query. In all other respects, the route behaves the same. The route must be a GET, a PATCH or a POST:
    * - The only parameter of a GET or PATCH is the last segment of its path. The call is direct if the parameter is a
    *   number.
    * - A POST has no parameters.

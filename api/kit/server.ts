@@ -76,7 +76,7 @@ const DEFAULT_LIMITS: ServerLimits = {
   checkIntervalMs: 5_000,
   lingerMs: 1_000,
 }
-/** Host of a request without a Host header. HTTP/1.0 clients need not send this header. */
+/** Host that is assumed for a request without a Host header. HTTP/1.0 clients need not send this header. */
 const DEFAULT_HOST = 'localhost'
 const MAX_HEADER_BYTES = 16_384
 /** Interval at which connections that have become idle are closed during draining. */

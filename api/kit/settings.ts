@@ -58,7 +58,7 @@ export const apiSettings = settingsFragment({
     port: env.API_PORT,
     /** The address that serves metrics and the reasons why parts are missing. */
     operations: { host: env.OPERATIONS_HOST, port: env.OPERATIONS_PORT },
-    /** Base of absolute URLs. */
+    /** Base of the absolute URLs in answers. */
     publicUrl: env.PUBLIC_URL,
     /** Proxies whose X-Forwarded-For the API trusts, as addresses and CIDR ranges. */
     trustedProxies: env.TRUSTED_PROXIES,

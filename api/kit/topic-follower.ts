@@ -89,7 +89,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
   const heard = new Map<number, number>()
   const stopping = new AbortController()
   let fetcher: Fetcher | undefined
-  let missing: string | undefined = `topic ${topic} is not read yet`
+  let missing: string | undefined = `topic ${topic} has not been read yet`
   let failure: TopicFollower['failure']
   let mustStartOver: string | undefined
   /** The partition count when the fetcher was opened; 0 before the first fetcher is opened. */

@@ -37,7 +37,7 @@ export async function checkFor(input: CheckInput, limiter: Limiter, clients: Api
 }
 
 /**
- * Returns the reason in the response. If only this instance's own counts decided, `within_limits` would promise too
+ * Returns the `reason` of the response. If only this instance's own counts decided, `within_limits` would promise too
  * much.
  */
 function reasonOf(verdict: Verdict) {

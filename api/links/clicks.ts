@@ -32,7 +32,7 @@ export interface ClicksDeps {
 }
 
 const DAY_MS = 86_400_000
-/** Number of days that can be exported. The table keeps clicks for the same time. */
+/** Number of days that can be exported. The table keeps clicks for this long. */
 const EXPORTED_DAYS = 90
 /** Retry-After while the table is being filled. */
 const RETRY_AFTER_SECONDS = 10

@@ -9,17 +9,17 @@ export interface ShortDomain {
 export interface ShortDomains {
   readonly first: ShortDomain
   readonly all: readonly ShortDomain[]
-  /** @param host a Host header in any form: in upper case, with the default port, or with the root's final dot */
+  /** @param host a Host header in any form: in upper case, with the default port, or with a trailing dot */
   byHost(host: string): ShortDomain | undefined
   /** Returns whether a URL points to one of the short domains. */
   leadsBack(url: URL): boolean
 }
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': ':80', 'https:': ':443' }
-/** Matches the root's final dot in `example.com.` and `example.com.:8080`. */
+/** Matches the trailing dot of the host name in `example.com.` and `example.com.:8080`. */
 const ROOT_DOT = /\.(?=$|:)/
 
-/** @param bases `https://sho.rt`, at least one */
+/** @param bases base URLs such as `https://sho.rt`, at least one */
 export function shortDomains(bases: readonly string[]): ShortDomains {
   const urls = bases.map((base) => new URL(base))
   const domains = urls.map(({ host, origin }) => ({ host, base: origin }))
@@ -39,7 +39,7 @@ export function shortDomains(bases: readonly string[]): ShortDomains {
   }
 }
 
-/** Removes the final dot of `example.com.`. */
+/** Removes the trailing dot of a host name such as `example.com.`. */
 export function withoutRootDot(hostname: string): string {
   return hostname.endsWith('.') ? hostname.slice(0, -1) : hostname
 }

@@ -38,7 +38,7 @@ export interface LinksDeps {
   now(): number
 }
 
-/** Headers that let caches keep a QR code. The short URL in the code never changes. */
+/** Headers that let caches keep a QR code, because the short URL in the code never changes. */
 const QR_HEADERS = { 'Cache-Control': 'public, max-age=86400' }
 const MEDIA_TYPES: Readonly<Record<QrFormat, string>> = { svg: 'image/svg+xml', png: 'image/png' }
 const NO_CHANGE: LinkCommand = {

@@ -63,7 +63,10 @@ const COUNTRY = /^[A-Za-z0-9]{2}$/
  * almost no part of the app.
  */
 export function redirects({ views, facts, clicks, domains, trusted, countryHeader, metrics, log, now }: RedirectDeps): Redirects {
-  /** The last ISO timestamp. It is cached, because many clicks share a millisecond. */
+  /**
+   * The time of the last click, epoch ms, and the same time in ISO 8601. Both are cached, because many clicks share a
+   * millisecond.
+   */
   let stampedAt = -1
   let stamp = ''
 

@@ -5,8 +5,8 @@ import { documented, list, port } from '../../settings/variables.ts'
 /** Minimum length of the secret. 22 characters in base64 hold 128 bits. */
 const MIN_SECRET_CHARACTERS = 22
 /**
- * Maximum length of a short domain with its port. A longer domain would not fit into a QR code of the minimum size
- * either.
+ * Maximum length of a short domain with its port. With a longer domain, short URLs would not fit into a QR code of the
+ * minimum size.
  */
 const MAX_DOMAIN_CHARACTERS = 100
 

@@ -6,12 +6,12 @@ import { hash48 } from '../../../schemas/fraud/hash.ts'
  */
 export const MAX_EXAMPLES = 5
 
-/** Counts the transactions of one cell of a report, and keeps a few of their ids as examples. */
+/** Counts the transactions in one cell of a report's table, and keeps a few of their ids as examples. */
 export class Cell {
   count = 0
   /**
-   * Ids of the examples: the transactions whose ids have the smallest hashes. The hash spreads the examples over the
-   * whole period, and the same input always gives the same examples.
+   * The examples: the transactions whose ids have the smallest hashes. They are thus spread over the whole period, and
+   * the same input always gives the same examples.
    */
   #kept: { readonly hash: number; readonly id: string }[] = []
 

@@ -12,7 +12,7 @@ import type { Logger } from '../../kit/logging.ts'
 import type { ReplayProgress } from './process/messages.ts'
 import { ReplayError, type RunningReplay } from './process/start.ts'
 
-/** Functions that start the replay of a job and turn its result into the job's report. */
+/** Functions that start the replay of a job, and turn the replay's result into the job's report. */
 export interface ReplayStart {
   run(onProgress: (progress: ReplayProgress) => void): RunningReplay
   report(found: Awaited<RunningReplay['done']>): unknown
@@ -23,16 +23,16 @@ export type Started =
   | { readonly outcome: 'caller_busy'; readonly jobId: string }
   | { readonly outcome: 'full' }
 
-/** The back-tests of this process. Any process can read their states. */
+/** Runs back-tests for this process. Every API process can read their states. */
 export interface BacktestJobs {
   /**
    * Starts a job, unless its caller already has a running job or this process already runs the maximum number of jobs.
-   * A job that already exists continues unchanged.
+   * If the job already exists, because its request was repeated, the job continues unchanged.
    */
   start(job: BacktestJob, replay: ReplayStart): Promise<Started>
   /** Returns the state of a job; undefined if there is no such job or its state has expired. */
   read(jobId: string): Promise<BacktestState | undefined>
-  /** Cancels the jobs of this process. */
+  /** Cancels the jobs of this process and waits until they have ended. */
   close(): Promise<void>
 }
 
@@ -44,8 +44,8 @@ export interface BacktestJobsDeps {
 }
 
 /**
- * Maximum number of jobs that run at once. Each job has its own process of about 200 MB, and all jobs share the CPU
- * time that scoring does not use.
+ * Maximum number of jobs that a process runs at once. Each job has its own process of about 200 MB, and all jobs share
+ * the CPU time that scoring does not use.
  */
 const MAX_RUNNING = 2
 /**
@@ -53,7 +53,7 @@ const MAX_RUNNING = 2
  * harm.
  */
 const RENEW_EVERY_MS = 2_000
-/** Maximum number of times that the process tries to store a result in Redis. */
+/** Maximum number of attempts to store a job's result in Redis. */
 const END_ATTEMPTS = 30
 const STOPPED = 'The API process that ran the back-test was stopped. Start it again.'
 

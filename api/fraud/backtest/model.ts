@@ -31,12 +31,12 @@ export const BacktestBody = z
       .openapi({ description: 'Maximum number of transactions on which the rules are tested.' }),
   })
   .refine(({ rule, rules, ruleset_version }) => [rule, rules, ruleset_version].filter((given) => given !== undefined).length <= 1, {
-    error: 'At most one of rule, rules and ruleset_version may be given; without any, the rules in force are tested.',
+    error: 'At most one of rule, rules and ruleset_version may be given; if none is given, the rules in force are tested.',
     path: ['rule'],
   })
   .openapi('FraudBacktestRequest')
 
-/** A draft of a rule. It has the same form as a rule that the API creates. */
+/** A draft of a rule, in the form in which the API accepts new rules. */
 export type RuleDraft = z.output<typeof NewRuleBody>
 
 export type BacktestRequest = z.output<typeof BacktestBody>
@@ -68,15 +68,15 @@ const QualitySchema = z
     recall: z
       .number()
       .nullable()
-      .openapi({ description: 'Share of the known fraud for which these decisions were made; null if no fraud is known.' }),
+      .openapi({ description: 'Share of the known fraud that got one of these decisions; null if no fraud is known.' }),
     precision: z
       .number()
       .nullable()
-      .openapi({ description: 'Share of fraud among the labelled transactions for which these decisions were made.' }),
+      .openapi({ description: 'Share of fraud among the labelled transactions that got one of these decisions.' }),
     false_positive_rate: z
       .number()
       .nullable()
-      .openapi({ description: 'Share of the legitimate transactions for which these decisions were made.' }),
+      .openapi({ description: 'Share of the legitimate transactions that got one of these decisions.' }),
   })
   .openapi('FraudBacktestQuality')
 
@@ -112,7 +112,7 @@ const BacktestReportSchema = z
     blocklisted: z
       .int()
       .openapi({ description: 'Number of transactions that the blocklist blocked. They stay blocked, whatever the rules are.' }),
-    other_policy: z.int().openapi({ description: 'Number of transactions that were decided under another version of the policy.' }),
+    other_policy: z.int().openapi({ description: 'Number of transactions that were decided under a different version of the policy.' }),
     would_be: DecisionCountsSchema.openapi({ description: 'Decisions of the tested rules.' }),
     logged: DecisionCountsSchema.openapi({ description: 'Decisions that were made at the time of the transactions.' }),
     confusion: z
@@ -121,7 +121,7 @@ const BacktestReportSchema = z
     quality: z.object({ review_or_block: QualitySchema, block: QualitySchema }),
     changes: z
       .array(z.object({ logged: decision, would_be: decision, ...cell }).openapi('FraudBacktestChange'))
-      .openapi({ description: 'Transactions for which the tested rules would make another decision.' }),
+      .openapi({ description: 'Transactions for which the tested rules would make a different decision.' }),
     changed: z.int(),
     changed_3ds: z.object(cell).openapi({ description: 'Transactions for which only `requires_3ds` would change.' }),
     rules: z.array(RuleResultSchema),

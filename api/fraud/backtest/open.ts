@@ -23,13 +23,13 @@ export interface BacktestDeps extends Pick<ServiceKit, 'scripts' | 'views' | 'co
 
 const DAY_MS = 86_400_000
 /**
- * Maximum age of the beginning of a period. Features are kept for 30 days. One more day is allowed, because a request
- * takes time.
+ * Maximum age of the beginning of a period. Features are kept for 30 days. One more day is allowed, so that a period
+ * that begins exactly 30 days ago is accepted even if the request takes a while to arrive.
  */
 const MAX_AGE_MS = 31 * DAY_MS
 const RETRY_AFTER_SECONDS = 30
 
-/** Notes for readers of the report about the limits of the comparison. */
+/** Notes that every report contains, about the limits of the comparison. */
 const NOTES = [
   'Lists, snoozes and the policy are as of now, not as they were when the transactions were scored.',
   'Features, model scores and the effect of the blocklist are those that were logged; nothing was computed again.',
@@ -91,5 +91,6 @@ export function openBacktest({ scripts, views, commands, state, log, now, settin
 
 function checkPeriod({ from, to }: BacktestRequest, now: number): void {
   if (Date.parse(from) >= Date.parse(to)) throw invalidRequest('body.to', 'must be later than from')
-  if (Date.parse(from) < now - MAX_AGE_MS) throw invalidRequest('body.from', 'must be within the last 30 days, for which features are kept')
+  if (Date.parse(from) < now - MAX_AGE_MS)
+    throw invalidRequest('body.from', 'must be within the last 30 days, because features are not kept for longer')
 }

@@ -23,15 +23,15 @@ export interface Replayed {
 }
 
 /**
- * A clock that stands still. Live scoring skips shadow rules when they take too long. A back-test has time to evaluate
- * all of them, so it must never see time pass.
+ * A clock that never advances, so that no shadow rule is skipped. Live scoring skips shadow rules when they take too
+ * long, but a back-test has time to evaluate all of them.
  */
 const TIMELESS = () => 0
 
 /**
  * Judges a logged transaction again. The log provides every value that was measured when the transaction was scored:
- * features, facts about the address, model scores, and whether the blocklist decided. Expiry and snoozes are judged at
- * the logged time.
+ * features, facts about the address, model scores, and whether the blocklist decided. Whether a rule has expired or is
+ * snoozed is determined for the time when the transaction was scored.
  */
 export function replay({ ruleSet, lists, snoozes, policy }: ReplayBasis, transaction: LoggedTransaction, tallies: RuleTallies): Replayed {
   const { features, ml_scores, reason, scored_at } = transaction
@@ -43,7 +43,7 @@ export function replay({ ruleSet, lists, snoozes, policy }: ReplayBasis, transac
     isBlocklisted,
     action: outcome?.winner?.action,
     scores: ml_scores.evaluated ? ml_scores : undefined,
-    // For a user without history, the number of transactions is 0. The number is missing only if the look-up failed.
+    // A missing count means that the look-up of the user's profile failed. For a user without history, the count is 0.
     isDefaultProfile: features.user_txn_count === null,
     amountUsd: features.amount_usd,
   })

@@ -16,13 +16,13 @@ export interface CountedCell {
   readonly examples: readonly string[]
 }
 
-/** How well a kind of decision matches the labels. A value is null if its denominator is 0. */
+/** How well decisions of one kind agree with the labels. A value is null if its denominator is 0. */
 export interface Quality {
-  /** Share of the fraudulent transactions for which the decision was made. */
+  /** Share of the fraudulent transactions that got such a decision. */
   readonly recall: number | null
-  /** Share of fraud among the labelled transactions for which the decision was made. */
+  /** Share of fraud among the labelled transactions that got such a decision. */
   readonly precision: number | null
-  /** Share of the legitimate transactions for which the decision was made. */
+  /** Share of the legitimate transactions that got such a decision. */
   readonly false_positive_rate: number | null
 }
 
@@ -31,7 +31,7 @@ export interface DecisionCounts {
   readonly review: number
   readonly block: number
   readonly requires_3ds: number
-  /** Shares of all transactions, 0 to 1. */
+  /** Share of REVIEW among all decisions, 0 to 1. `block_rate` is the share of BLOCK. */
   readonly review_rate: number
   readonly block_rate: number
 }
@@ -44,7 +44,7 @@ export interface RuleResult {
   readonly matched: number
   /** Number of matches in which the rule had precedence, so that its action was applied. */
   readonly decided: number
-  /** Number of matches among the transactions with this label. */
+  /** Number of matches among the transactions with the label `fraud`. The next count is the same for `legitimate`. */
   readonly matched_fraud: number
   readonly matched_legitimate: number
   readonly snoozed: number
@@ -65,7 +65,7 @@ export interface ReplayResult {
   readonly logged: DecisionCounts
   readonly confusion: readonly (CountedCell & { readonly decision: Decision; readonly label: Label })[]
   readonly quality: { readonly review_or_block: Quality; readonly block: Quality }
-  /** Decisions that would change. */
+  /** Transactions whose decision would change, grouped by the logged and the new decision. */
   readonly changes: readonly (CountedCell & { readonly logged: Decision; readonly would_be: Decision })[]
   readonly changed: number
   /** Transactions for which only `requires_3ds` would change. */
@@ -90,7 +90,7 @@ interface Labelled {
 }
 
 /**
- * Judges logged transactions again, one by one, and counts the results. Its memory use does not depend on the number of
+ * Judges logged transactions again, one by one, and counts the results. The memory use does not depend on the number of
  * transactions.
  */
 export class Replay {
@@ -111,7 +111,7 @@ export class Replay {
     for (const { rule } of basis.ruleSet.rules) this.#byRule.set(rule.rule_id, { matched_fraud: 0, matched_legitimate: 0, decided: 0 })
   }
 
-  /** Returns the decision about one transaction. Only tests use the return value. */
+  /** Judges one transaction again and counts the result. Only tests use the return value. */
   add(transaction: LoggedTransaction): Replayed {
     const replayed = replay(this.#basis, transaction, this.#tallies)
     const { outcome, verdict } = replayed

@@ -22,7 +22,7 @@ export interface KnownRules {
   /** The current version of the rule set, and all of its rules, including disabled rules. */
   readonly current: { readonly version: number; readonly rules: readonly Rule[] }
   readonly ruleSet: RuleSet
-  /** Returns the rules of a version that can be restored. */
+  /** Returns the rules of a version; undefined if the version cannot be restored. */
   ofVersion(version: number): Promise<readonly Rule[] | undefined>
 }
 
@@ -67,7 +67,7 @@ export async function testedRules(request: BacktestRequest, known: KnownRules, a
       drafts.push(await ruleOf(draft, rules === undefined ? 'body.rule' : `body.rules[${index}]`))
     }
     const ids = new Set(drafts.map(({ rule_id }) => rule_id))
-    if (ids.size < drafts.length) throw invalidRequest('body.rules', 'Each rule_id may occur once.')
+    if (ids.size < drafts.length) throw invalidRequest('body.rules', 'Each rule_id may occur only once.')
     const tested = rules === undefined ? [...current.rules.filter(({ rule_id }) => !ids.has(rule_id)), ...drafts] : drafts
     const limit = exceededRuleLimit(rules === undefined ? current.rules : [], tested, now)
     if (limit !== undefined) throw new ApiError(fraudErrors.settings_limit_reached, { message: limit })
@@ -87,8 +87,8 @@ export async function testedRules(request: BacktestRequest, known: KnownRules, a
 }
 
 /**
- * Returns a function that compiles conditions, with pauses so that other requests are not delayed. It reuses the
- * compiled conditions of the rules in force.
+ * Returns a function that compiles conditions, with pauses so that other requests are not delayed. The function reuses
+ * the compiled conditions of the rules in force.
  */
 function compiler(ruleSet: RuleSet): (text: string) => Promise<Compiled> {
   const known = new Map<string, Compiled>(ruleSet.rules.map(({ rule, condition }) => [rule.condition, { ok: true, condition }]))

@@ -37,7 +37,7 @@ const VALUE_OF: Readonly<Record<FraudBlocklistType, (request: FraudRequest) => s
   EMAIL: ({ payer }) => payer.email_hash,
 }
 
-/** Reads the blocklist into memory and follows it until it is closed. */
+/** Reads the blocklist into memory, and keeps the copy up to date until `close` is called. */
 export async function openBlocklist({ packedTables }: Pick<ServiceKit, 'packedTables'>): Promise<OpenBlocklist> {
   const table = await packedTables(presences, PRESENCE)
 

@@ -8,7 +8,7 @@ import { pageLimitParameter } from '../../kit/parameters.ts'
 const MAX_VALUE = 320
 const MAX_REASON = 500
 const MAX_NAME = 200
-/** Maximum lifetime of an entry, ten years. An entry that must last longer can be permanent. */
+/** Maximum lifetime of an entry: ten years. An entry that must last longer can be permanent. */
 const MAX_TTL_HOURS = 87_600
 export const MAX_BULK_ENTRIES = 1_000
 

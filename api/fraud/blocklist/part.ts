@@ -28,8 +28,8 @@ export interface BlocklistDeps extends Pick<ServiceKit, 'views' | 'commands' | '
 }
 
 /**
- * Maximum time to wait until this instance has read a change. Normally, an instance reads a change a few milliseconds
- * after the commit.
+ * Maximum time to wait until this instance has read a change into memory. Normally, an instance reads a change a few
+ * milliseconds after the commit.
  */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
@@ -42,7 +42,10 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
     return (await open.run(blocklistFlow, entryIdOf(entity), command, step)) as Blocked
   }
 
-  /** Waits until this instance has read the changes, so that the caller can read them from this instance. */
+  /**
+   * Waits until the blocklist in this instance's memory reflects the changes, so that a payment that the caller scores
+   * next is judged by the new blocklist. Gives up after READABLE_WITHIN_MS.
+   */
   async function untilSeen(changed: readonly FraudBlocklistEntry[], isBlocked: boolean): Promise<void> {
     const until = monotonic() + READABLE_WITHIN_MS
     while (!changed.every((entry) => isSeen(entry, isBlocked)) && monotonic() < until) await delay(LOOK_EVERY_MS)
@@ -78,7 +81,8 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
   }
 
   return {
-    // Scoring reads the blocklist in memory. Only the route that lists entries needs the view.
+    // Optional, because scoring reads the blocklist in memory. Only the routes that list, read and change entries need
+    // the view.
     probes: [{ ...viewProbe(views, facts, FRAUD_BLOCKLIST_VIEW, fraudBlocklistDecisions), optional: true }],
     routes: [
       bind(blockRoute, async (input) => {

@@ -31,7 +31,7 @@ const NOTHING_ASKED: FraudCaseCommand = {
   archived: null,
 }
 
-/** Creates the routes of cases and feedback. */
+/** Creates the routes for cases and feedback. */
 export function casesPart(deps: CasesDeps): FraudPart {
   const { views, tables, commands, facts } = deps
 
@@ -47,7 +47,7 @@ export function casesPart(deps: CasesDeps): FraudPart {
   }
 
   return {
-    // Scoring needs no cases.
+    // Optional, because scoring needs no cases.
     probes: [{ ...viewProbe(views, facts, FRAUD_CASES_VIEW, fraudCases), optional: true }],
     routes: [
       bind(listCasesRoute, async ({ query }) => {

@@ -8,8 +8,8 @@ import { type BoundRoute, bind, defineRoute } from '../../kit/route.ts'
 
 const DAY_MS = 86_400_000
 /**
- * Maximum number of days. Analysts compare a payment with the payments of the days around it. For longer periods, they
- * query ClickHouse directly.
+ * Maximum length of the period, in days. Analysts compare a payment with the payments of the days around it. For longer
+ * periods, they query ClickHouse directly.
  */
 const MAX_DAYS = 7
 const MAX_LISTED = 100

@@ -27,7 +27,7 @@ export function readNetworkList(file: string): NetworkList {
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    throw new Error(`the list of networks ${file} cannot be read (${(error as Error).message})`)
+    throw new Error(`the network list ${file} cannot be read (${(error as Error).message})`)
   }
   const ranges = text.split('\n').flatMap((line, index) => {
     const network = line.split(COMMENT, 1)[0].trim()

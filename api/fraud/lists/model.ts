@@ -6,8 +6,8 @@ import type { HeldList } from '../held-settings.ts'
 import { isoTime } from '../rules/model.ts'
 
 /**
- * Maximum number of values in a request. It exceeds the limit for a list, so that a list that is too long gets an error
- * that names the limit.
+ * Maximum number of values in a request. It exceeds the limit for a list, so that a list that is somewhat too long
+ * reaches the check whose error names that limit.
  */
 const MAX_GIVEN_VALUES = 50_000
 

@@ -21,15 +21,16 @@ export interface ModelsWithPolicy {
  * assignment. Throws ApiError if the change is refused.
  */
 export interface ModelAssignments {
-  /** Makes models the champion, together with their policy. The challenger does not change. */
+  /** Makes the given models the champion, together with their policy. The challenger does not change. */
   assign(from: CommandRequest, models: ModelsWithPolicy): Promise<FraudModels>
   /**
-   * Makes models the challenger, in place of the current challenger.
-   * @param asked the versions that the request names. Only these versions identify a repeated request. The other
-   * versions and the policy depend on the champion, which may have changed since the first request.
+   * Makes the given models the challenger, in place of the current challenger.
+   * @param asked the versions that the request names. A repeated request is recognized by these versions alone, because
+   * the other versions and the policy depend on the champion, and the champion may have changed since the first
+   * request.
    */
   setChallenger(from: CommandRequest, models: ModelsWithPolicy, asked: ModelVersions): Promise<FraudModels>
-  /** Throws `no_challenger`. */
+  /** Ends the trial of the challenger. Throws `no_challenger`. */
   endChallenger(from: CommandRequest): Promise<FraudModels>
   /**
    * Makes the challenger the champion. Throws `no_challenger`, `challenger_too_young` in the first 7 days, and

@@ -14,11 +14,11 @@ import { type ActiveModels, CannotLoad, modelLoading } from './loading.ts'
 import { modelTelemetry, NO_TELEMETRY } from './telemetry.ts'
 import { KIND } from './wire.ts'
 
-/** The models in force, and the data that their routes show. */
+/** The models in force, and what the routes about models show. */
 export interface OpenModels extends ModelScorer {
   /** The models that score in this process; undefined before the first models are loaded. */
   readonly active: ActiveModels | undefined
-  /** Scores like `score`, but without measurements. Late answers do not open the circuit. */
+  /** Scores like `score`, but records no metrics. Late answers do not open the circuit. */
   rehearse(input: ModelInput): Promise<ModelOutcome | undefined>
   /** Reads the folders again. */
   folders(): Promise<ModelFolders>
@@ -110,7 +110,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
     ping: () => (supervised.ready === undefined ? Promise.reject(new Error('away')) : ping(supervised.ready)),
   })
 
-  /** Returns undefined until the settings are known. */
+  /** Returns the models and the policy in the settings; undefined until the settings are known. */
   function wantedSettings(): WantedModels | undefined {
     try {
       return { models: settings.models, policy: settings.policy }

@@ -25,8 +25,8 @@ const LATENCY_BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.0
 
 export function modelTelemetry(registry: Registry, isUp: () => boolean): ModelTelemetry {
   const registers = [registry]
-  const restarts = new Counter({ name: 'fraud_model_restarts_total', help: 'Unexpected ends of the model process', registers })
-  const refusals = new Counter({ name: 'fraud_model_refusals_total', help: 'Model files that failed their hash or vectors', registers })
+  const restarts = new Counter({ name: 'fraud_model_restarts_total', help: 'Times that the model process ended unexpectedly', registers })
+  const refusals = new Counter({ name: 'fraud_model_refusals_total', help: 'Models that could not be loaded', registers })
   const unscored = new Counter({
     name: 'fraud_model_unscored_total',
     help: 'Transactions that models did not score, by reason',
@@ -36,7 +36,7 @@ export function modelTelemetry(registry: Registry, isUp: () => boolean): ModelTe
   const sizes = new Histogram({ name: 'fraud_model_batch_rows', help: 'Transactions per batch', buckets: BATCH_BUCKETS, registers })
   const latency = new Histogram({
     name: 'fraud_model_batch_seconds',
-    help: 'Time from sending a batch to the model process until its answer, even if it is late',
+    help: 'Time from sending a batch to the model process until its answer arrives, including late answers',
     buckets: LATENCY_BUCKETS_SECONDS,
     registers,
   })

@@ -19,10 +19,10 @@ import type { ViewScripts } from '../../../state/views/view.ts'
 import { BUSY_MS } from '../busy.ts'
 import { HotEntities } from './hot-entities.ts'
 
-/** Time limit for all look-ups of a transaction together. They run at the same time. */
+/** Time limit for looking up all entities of a transaction. The look-ups run at the same time. */
 export const ENRICHMENT_MS = 15
 
-/** Looks up the profiles of entities, and their transactions in flight. */
+/** Looks up the profiles of entities, and their transactions in flight: those that the profiles do not include yet. */
 export interface EntityProfiles {
   /**
    * Looks up all entities of a transaction at once, and marks the transaction as in flight. An entity is `failed` if
@@ -64,7 +64,10 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
 
   const hot = new HotEntities()
 
-  /** Looks up entities of one partition with a single script. Returns undefined if the script failed. */
+  /**
+   * Looks up entities of one partition with a single script. Returns undefined if the script fails or the view is still
+   * being built.
+   */
   async function look(partition: number, entities: readonly EnrichedEntity[], at: number): Promise<HeldBytes[] | undefined> {
     try {
       const answer = await scripts.run(ENRICH, enrichKeys(partition, entities), enrichArguments(entities, at, inFlightMs), limit)
@@ -78,7 +81,7 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
   }
 
   function orFailed(held: HeldEntity | undefined): HeldEntity | 'failed' {
-    if (held === undefined) onFailure('a different version wrote a profile')
+    if (held === undefined) onFailure('a different version of the software wrote a profile')
     return held ?? 'failed'
   }
 
@@ -93,8 +96,8 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
         unknown.push(kind)
         continue
       }
-      // Transactions in flight are not recorded for a merchant, because they would be most of the merchant's recent
-      // transactions.
+      // Transactions in flight are not recorded for merchants, because a busy merchant would have too many of them at
+      // any time.
       const asked = { kind, entity, id: event.id, event: kind === 'merchant' ? undefined : event }
       const others = byPartition.get(partition)
       if (others === undefined) byPartition.set(partition, [asked])

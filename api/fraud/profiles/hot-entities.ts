@@ -18,31 +18,31 @@ const HOT_FROM = 8
  */
 const MOST_HOT = 128
 
-/** The remembered fold of an entity. */
+/** The remembered result of folding an entity's transactions in flight. */
 interface Folded {
   readonly profile: Buffer | null
-  /** The rows that were folded. */
+  /** The encoded transactions in flight that were folded. */
   readonly rows: Buffer
   end: number
   readonly fold: RunningFold
   readonly ids: Set<number>
-  /** The earliest time at which one of the transactions was added, epoch ms. */
+  /** When the first of the folded transactions was added to the transactions in flight, epoch ms. */
   earliest: number
 }
 
 /**
  * Folds the transactions in flight of hot entities. In a burst, each payment finds the same transactions in flight as
  * the previous payment, plus a few more. The result of the last fold is therefore kept, and only the new transactions
- * are added to it. The kept result is valid if Redis returns the same profile, and if its list of transactions in
- * flight begins with the folded transactions. This check needs no messages from other processes.
+ * are added to it. The kept result is valid if Redis returns the same profile and a list of transactions in flight that
+ * begins with the folded transactions. This check needs no messages from other processes.
  */
 export class HotEntities {
   /** Remembered entities, keyed by the key of their profile. The most recently used entity comes last. */
   readonly #folded = new Map<string, Folded>()
 
   /**
-   * Reads an answer of Redis, like `heldEntity`. The returned profile of a hot entity already includes the transactions
-   * in flight.
+   * Reads an answer from Redis, like `heldEntity`. For a hot entity, the returned profile already includes the
+   * transactions in flight.
    * @param entity the key of the profile
    * @param id hash of the transaction that is being scored, which is not counted
    * @returns undefined if a different version wrote the profile
@@ -56,8 +56,8 @@ export class HotEntities {
     if (folded === undefined) return undefined
     addRows(folded, flight)
     this.#remember(entity, folded)
-    // In this case, the kept result includes the transaction that is being scored, or an expired transaction. A fold
-    // cannot remove transactions, so the others are folded again.
+    // If the kept result includes the transaction that is being scored or an expired transaction, it is not used. A
+    // fold cannot remove transactions, so the others are folded again.
     if (folded.ids.has(id) || !isInFlight(folded.earliest, now)) return heldEntity(held, now)
     return { profile: folded.fold.current, inFlight: [], inFlightSeconds: heldSeconds(counted) }
   }
@@ -78,8 +78,8 @@ export class HotEntities {
  * @returns undefined if a different version wrote the profile
  */
 function begun(kind: EntityKind, bytes: Buffer | null): Folded | undefined {
-  // The profile is copied, because a view would keep the whole buffer in memory, and the buffer contains several
-  // answers of Redis.
+  // The profile is copied, because a subarray would keep its whole buffer in memory, and the buffer contains several
+  // answers from Redis.
   const profile = bytes === null ? null : Buffer.from(bytes)
   const start = profile === null ? NEW_PROFILE : profileFromBytes(profile)
   if (start === undefined) return undefined
@@ -88,7 +88,7 @@ function begun(kind: EntityKind, bytes: Buffer | null): Folded | undefined {
   return { profile, rows, end: 0, fold, ids: new Set(), earliest: Number.POSITIVE_INFINITY }
 }
 
-/** Folds the rows that were not folded yet. */
+/** Folds the rows that have not been folded yet. */
 function addRows(folded: Folded, flight: Buffer): void {
   const events: FraudEvent[] = []
   for (let at = folded.end; at < flight.length; at += FLIGHT_BYTES) {

@@ -2,16 +2,16 @@ import type { Decision } from '../../../schemas/fraud/decision/policy.ts'
 import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
 import type { RuleTallies } from '../../../schemas/fraud/rules/tallies.ts'
 
-/** The report of scoring about one new transaction. */
+/** What scoring reports about one new transaction. */
 export interface ScoredActivity {
-  /** The counters that the evaluation of the rules has increased. */
+  /** The counters that evaluating the rules for this transaction has increased. */
   readonly tallies: RuleTallies
   /** The rule that had precedence; undefined if no rule matched, or if the blocklist decided. */
   readonly winner: Rule | undefined
   readonly verdict: { readonly decision: Decision; readonly reason: string | null }
 }
 
-/** Observes the decisions of scoring. An observer must be fast and must not throw, because scoring waits for it. */
+/** Observes scoring decisions. An observer must be fast and must not throw, because scoring waits for it. */
 export interface ScoringObserver {
   scored(activity: ScoredActivity): void
 }

@@ -49,13 +49,13 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
   let blocked = new Map<string, number>()
   let recent: BlockCounts = { scored: 0, blocked: new Map() }
   let alert: string | undefined
-  gauge(registry, 'fraud_blocked_ratio', 'Share of transactions of all API processes that were blocked in five minutes', () =>
+  gauge(registry, 'fraud_blocked_ratio', 'Share of blocked transactions in the last five minutes, over all API processes', () =>
     shareOf(recent),
   )
   gauge(registry, 'fraud_blocks_alert', '1 while so many transactions are blocked that a rule must be wrong', () =>
     Number(alert !== undefined),
   )
-  const moved = counter(registry, 'fraud_guard_moves_total', 'Rules that the guard of this process has put into shadow')
+  const moved = counter(registry, 'fraud_guard_moves_total', 'Rules that the guard of this process has put into shadow mode')
 
   /** Returns what this process has counted since the last call. */
   function take(): BlockCounts {
@@ -115,7 +115,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
         recent = await addBlocks(scripts, now(), take())
         await judge()
       } catch (error) {
-        // This loses the counts since the last tick. That hardly changes the share.
+        // The failure loses the counts since the last tick, but a few lost seconds hardly change the share.
         log.debug({ reason: (error as Error).message }, 'fraud_guard_waits')
       }
     },
@@ -136,12 +136,12 @@ function causeOf({ rule_id, updated_at }: Rule): string {
   return `rule:${updated_at}:${rule_id}`
 }
 
-/** Returns a readable name of a cause: `rule <rule_id>` for a rule. */
+/** Returns a readable name for a cause, such as `rule <rule_id>`. */
 function nameOf(cause: string): string {
   return cause.replace(/^rule:\d+:/, 'rule ')
 }
 
-/** Returns the causes with most blocks. */
+/** Returns the causes with the most blocks, strongest first. */
 function strongest({ blocked }: BlockCounts): [name: string, count: number][] {
   const byName = new Map<string, number>()
   for (const [cause, count] of blocked) byName.set(nameOf(cause), (byName.get(nameOf(cause)) ?? 0) + count)

@@ -4,7 +4,7 @@ import type { FraudRuleTallies, FraudRuleTally } from '../../../schemas/fraud/ty
 const HOUR_MS = 3_600_000
 /**
  * Maximum number of rules per record. Even if the conditions of all these rules have a hundred fields, the record stays
- * far below Kafka's limit.
+ * far below Kafka's size limit.
  */
 const RULES_PER_RECORD = 100
 
@@ -23,8 +23,8 @@ interface Known {
 }
 
 /**
- * Counts the evaluations of rules in a process since the beginning of the hour. A record replaces the earlier records
- * of the same hour, so lost or repeated records do no harm.
+ * Counts the evaluations of rules in a process since the beginning of the hour. Each record contains the counts since
+ * then and replaces the earlier records of the hour, so lost or repeated records do no harm.
  */
 export class HourCounts {
   readonly #node: string
@@ -47,7 +47,7 @@ export class HourCounts {
     this.#known = { tallies, before: new Map() }
   }
 
-  /** Counts that a rule had precedence. */
+  /** Counts a match in which the rule had precedence. */
   decided(ruleId: string): void {
     const { counts } = this.#entry(ruleId, 'live')
     counts.decided++

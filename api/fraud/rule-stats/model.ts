@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import type { RuleHour } from '../../../state/tables/fraud/rule-tallies.ts'
 
 const DAY_MS = 86_400_000
-/** How far the series goes back. */
+/** How far back the hourly statistics go. */
 export const STATS_MS = 7 * DAY_MS
 
 const count = (what: string) => z.int().openapi({ description: what })

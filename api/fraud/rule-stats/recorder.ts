@@ -24,7 +24,7 @@ export interface RuleRecorderDeps {
   now(): number
 }
 
-/** Maximum number of buffered records. It is more than a process buffers during a day in which Kafka is unreachable. */
+/** Maximum number of buffered records. A process buffers fewer even if Kafka is unreachable for a day. */
 const CAPACITY = 500
 
 export function ruleRecorder({ facts, registry, log, now }: RuleRecorderDeps): RuleRecorder {

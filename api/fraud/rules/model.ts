@@ -10,14 +10,14 @@ const MAX_NAME = 200
 const MAX_AUTHOR = 200
 const MAX_INT32 = 2 ** 31 - 1
 /**
- * Maximum length of the input. It exceeds the compiler's limit of 4,000 characters, so that the compiler refuses
- * conditions that are too long. The compiler's error also reports the position.
+ * Maximum length of a condition in a request body. It exceeds the compiler's limit of 4,000 characters, so that the
+ * compiler refuses most conditions that are too long. The compiler's error also reports the position.
  */
 const MAX_CONDITION = 20_000
 
 /**
- * Ids that rules must not have: path segments of other routes below `/api/v1/rules/`, and segments that a client would
- * remove from a path.
+ * Ids that rules must not have: path segments of other routes below `/api/v1/rules/`, and the segments `.` and `..`,
+ * which clients remove from a path.
  */
 export const RESERVED_RULE_IDS: ReadonlySet<string> = new Set([
   'fields',
@@ -194,7 +194,7 @@ export const AuditSchema = z
   .openapi('FraudAudit')
 
 /**
- * Creates a rule from its JSON. Its times are zero until the topology sets them.
+ * Creates a rule from its JSON. The times are zero until the topology sets them.
  * @param author author of a new rule; empty to keep the existing author
  */
 export function ruleFrom(

@@ -4,7 +4,7 @@ import type { ChangeSettings } from '../settings-commands.ts'
 
 /** Actor in the audit log when the guard of a process has put a rule into shadow mode. */
 const GUARD = 'fraud-guard'
-/** A request in the name of the guard. It has no caller. */
+/** A request on behalf of the guard. It has no caller. */
 const OWN_REQUEST = { caller: undefined, address: GUARD, idempotencyKey: undefined, requestId: GUARD }
 
 /**

@@ -107,7 +107,7 @@ export function rulesPart({ settings, changeSettings, views, tables, now }: Rule
       }),
       bind(replaceRuleRoute, async (input) => {
         const { rule_id } = input.params
-        if ((input.body.rule_id ?? rule_id) !== rule_id) throw invalidRequest('body.rule_id', 'must be that of the path')
+        if ((input.body.rule_id ?? rule_id) !== rule_id) throw invalidRequest('body.rule_id', 'must equal the rule_id in the path')
         const rule = ruleFrom(rule_id, input.body, '')
         const asked = ['replaceFraudRule', rule_id, input.body]
         const answer = await changeSettings(input, {

@@ -1,6 +1,9 @@
 import type { FraudBlocklistType, FraudSettingsChange, TxnScored } from '../../../schemas/fraud/types.ts'
 
-/** The actor in the audit record. No person replaces the answer. The replacement follows from the blocklist. */
+/**
+ * The actor in the audit record. Scoring itself is named, because the blocklist, and not a person, caused the new
+ * answer.
+ */
 const SCORING = 'fraud-scoring'
 
 /**

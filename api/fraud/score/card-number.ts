@@ -1,4 +1,4 @@
-/** Number of digits in a card number, according to ISO/IEC 7812-1. */
+/** Minimum and maximum number of digits in a card number, according to ISO/IEC 7812-1. */
 const MIN_DIGITS = 13
 const MAX_DIGITS = 19
 /** Characters that people write between groups of digits. */

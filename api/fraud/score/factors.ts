@@ -15,7 +15,7 @@ export function riskFactors(policy: Policy, matched: readonly Rule[], byModels: 
   const byRules = matched
     .map((rule) => ({ factor: `rule:${rule.rule_id}`, contribution: contributionOf(policy, rule) }))
     .filter(({ contribution }) => contribution > 0)
-  // The sort is stable, so equal factors stay in order of precedence.
+  // The sort is stable, so rules with equal contributions stay in order of precedence.
   return [...byRules, ...byModels].sort((one, other) => other.contribution - one.contribution).slice(0, MOST_FACTORS)
 }
 

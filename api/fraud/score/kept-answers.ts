@@ -14,12 +14,12 @@ import {
 import type { ViewScripts } from '../../../state/views/view.ts'
 import { BUSY_MS } from '../busy.ts'
 
-/** Time limit of a Redis command for kept answers. It is the whole budget for recording and sending an answer. */
+/** Time limit of a Redis command for kept answers. It equals the whole budget for recording and sending an answer. */
 export const ANSWER_MS = 10
 
 const NOTHING = ''
 
-/** Result of looking for a kept answer by the id of a transaction. */
+/** Result of looking for a kept answer by transaction id. */
 export type Claimed =
   /**
    * No answer is kept, so the transaction must be scored. Another process may be scoring the same request at the same
@@ -32,13 +32,13 @@ export type Claimed =
   /** Redis does not respond. */
   | { readonly state: 'away' }
 
-/** Keeps the answers to transactions, for repeated requests. Only `find` throws. */
+/** Keeps the answers to scoring requests, so that a repeated request gets the same answer. Only `find` throws. */
 export interface KeptAnswers {
   /** Binds the request's transaction id to the request, or returns the answer that is already kept. */
   claim(request: FraudRequest): Promise<Claimed>
   /**
-   * Keeps an answer, unless an answer is already kept. In that case, the result contains the earlier answer. An
-   * exception is a block by the blocklist: it replaces any other answer to the same request.
+   * Keeps an answer, unless an answer is already kept. In that case, the earlier answer stays and is the result, with
+   * one exception: a block by the blocklist replaces any other answer to the same request.
    * @param beforeBlock is awaited before a block replaces the given earlier answer. If the process is killed before the
    * replacement, the next repetition calls the function again.
    */
@@ -89,7 +89,7 @@ export function keptAnswers({ scripts, keptMs, onFailure }: KeptAnswersDeps): Ke
     const held = (await scripts.run(KEEP_ANSWER, [key], args, limit)) as Buffer | null
     if (held === null) return { state: 'new' }
     const found = claimed(held, request)
-    // If another call has replaced the answer first, its answer stays.
+    // If another call has replaced the answer first, the other call's answer stays.
     if (replaced !== undefined) return found
     const isBlockedSince = found.state === 'answered' && isBlocklisted(scored) && !isBlocklisted(found.scored)
     if (isBlockedSince) await beforeBlock(found.scored)

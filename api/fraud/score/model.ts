@@ -2,9 +2,9 @@ import { z } from '@hono/zod-openapi'
 import { canonicalIp } from '../../../schemas/fraud/canonical.ts'
 import { isCurrency } from '../../../schemas/fraud/money.ts'
 
-/** How far the clock of a caller may be ahead. */
+/** How far a timestamp may be in the future, because the caller's clock may be ahead. */
 const MAX_AHEAD_MS = 5 * 60_000
-/** Maximum age of a transaction. No feature has a longer window. */
+/** Maximum age of a transaction. It equals the longest window of the velocity features. */
 const MAX_BEHIND_MS = 7 * 86_400_000
 
 /** Maximum length of a transaction id. Cases have the same limit. */

@@ -46,11 +46,12 @@ function assertNoCardNumber(body: unknown): void {
 }
 
 /**
- * Returns a fault if the timestamp is outside the range. The range depends on the clock, so the schema cannot check it.
+ * Returns a fault if the timestamp is outside the accepted range. The range depends on the clock, so the schema cannot
+ * check it.
  */
 function timeFaults(timestamp: number | undefined, now: number): ErrorDetail[] {
   if (timestamp === undefined || isTimely(timestamp, now)) return []
-  return [{ path: 'body.timestamp', message: 'must be at most 7 days ago and 5 minutes ahead' }]
+  return [{ path: 'body.timestamp', message: 'must be at most 7 days in the past and at most 5 minutes in the future' }]
 }
 
 /** Reads the timestamp of a body that has other invalid fields; undefined if the timestamp is invalid as well. */

@@ -26,7 +26,7 @@ export interface RehearsalDeps extends Pick<ScorerDeps, 'ipFactsOf' | 'now' | 'm
   readonly scripts: ViewScripts
   readonly settings: SettingsInForce
   readonly blocklist: BlocklistInForce
-  /** Scores without measurements. */
+  /** Scores without recording metrics. */
   readonly rehearse: ModelScorer['score']
   partitionOf(entity: string): number
 }

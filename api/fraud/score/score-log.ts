@@ -30,7 +30,7 @@ export interface ScoreLogDeps {
 export function scoreLog({ facts, onLoss, setTimer }: ScoreLogDeps): ScoreLog {
   function publish<V>(topic: Topic<string, V>, key: string, value: V): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    const cancel = setTimer(LOG_MS, () => lost(`the spool did not take an event within ${LOG_MS} ms`))
+    const cancel = setTimer(LOG_MS, () => lost(`the spool did not accept an event within ${LOG_MS} ms`))
     let isSettled = false
 
     function settle(isKept: boolean): void {

@@ -38,7 +38,7 @@ export const MODELS_MS = 30
  */
 const LOGGED_AGAIN_FOR_MS = 12 * 3_600_000
 
-/** Parts that may be unavailable, in the order of `degraded`. */
+/** Parts that may be unavailable, in the order in which `degraded` lists them. */
 const PARTS = ['profiles', 'answers', 'models', 'log', 'blocklist', 'rules'] as const
 export type DegradedPart = (typeof PARTS)[number]
 
@@ -92,7 +92,7 @@ export type Scorer = (request: FraudRequest, requestId: string) => Promise<Score
 export function scorer(deps: ScorerDeps): Scorer {
   const { settings, blocklist, models, profiles, answers, log, ipFactsOf, observe, observer, now, monotonic, setTimer } = deps
 
-  /** Measures a stage. */
+  /** Runs a stage and measures how long it takes. */
   async function timed<T>(stage: Stage, work: () => T | Promise<T>): Promise<T> {
     const start = monotonic()
     const result = await work()
@@ -137,7 +137,7 @@ export function scorer(deps: ScorerDeps): Scorer {
   }
 
   async function evaluate(request: FraudRequest, requestId: string, enrichments: Enrichments, away: Set<DegradedPart>) {
-    // All settings are read in one step, because they may change between two steps.
+    // All settings are read before the first pause, because they may change during a pause.
     const { ruleSet, tallies, lists, snoozes } = settings
     const ip = ipFactsOf(request.device.ip_address)
     const { features, failed } = featuresOf(request, ip, enrichments)

@@ -48,7 +48,7 @@ function publicSet(key: JWK): JSONWebKeySet {
 
 export interface TokenRequest {
   readonly subject: string
-  /** Space-separated. */
+  /** Scopes, separated by spaces. */
   readonly scope?: string
   readonly username?: string
   readonly issuer: string

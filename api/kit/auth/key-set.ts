@@ -27,8 +27,8 @@ export interface KeySetOptions {
   /** Epoch ms. */
   now(): number
   /**
-   * Minimum time between a load and a reload for a token with an unknown key id. Without this pause, forged key ids
-   * would flood the identity provider.
+   * Minimum time between a load and a reload for a token with an unknown key id. Without this pause, tokens with forged
+   * key ids would make the API flood the identity provider with requests.
    */
   readonly cooldownMs?: number
   /** Age at which the key set is reloaded, so that tokens signed with a removed key are rejected. */
@@ -39,7 +39,7 @@ export interface KeySetOptions {
    * to keep the provider unreachable.
    */
   readonly expiryMs?: number
-  /** Called after every failed load. */
+  /** Called after every failed load. `ageMs` is the age of the loaded keys; undefined if none have been loaded. */
   onFailure?(error: Error, ageMs: number | undefined): void
 }
 

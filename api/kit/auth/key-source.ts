@@ -60,7 +60,8 @@ function jwksFromUrl(url: string): () => Promise<JSONWebKeySet> {
       headers: { Accept: 'application/json' },
       redirect: 'manual',
     })
-    if (isRedirect(response.status)) throw new Error('the JWKS address answered with a redirect: set AUTH_JWKS_URL to its target')
+    if (isRedirect(response.status))
+      throw new Error('the JWKS address answered with a redirect: set AUTH_JWKS_URL to the target of the redirect')
     if (!response.ok) throw new Error(`the JWKS address answered ${response.status}`)
     return (await response.json()) as JSONWebKeySet
   }

@@ -30,8 +30,8 @@ export interface ChildOptions {
 }
 
 /**
- * Starts a child process with a pipe of frames. The environment of this process contains secrets, so the child gets an
- * empty environment. The child ends by itself when this process ends.
+ * Starts a child process that exchanges frames with this process through a pipe. The environment of this process
+ * contains secrets, so the child gets an empty environment. The child ends by itself when this process ends.
  */
 export function startChild({ file, onLine }: ChildOptions): ChildLink {
   const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], env: {} })

@@ -25,7 +25,7 @@ export interface CommandRequest {
   readonly requestId: string
 }
 
-/** Sends commands to topologies that decide them, and waits for the decisions. */
+/** Sends commands to the topologies that decide them, and waits for the decisions. */
 export interface Commands {
   /**
    * Opens a command. Gives it an id and binds the caller's Idempotency-Key to this request for 24 hours.
@@ -99,8 +99,8 @@ export function createCommands(deps: CommandsDeps): Commands {
   const timeoutMs = deps.timeoutMs ?? ANSWER_TIMEOUT_MS
   const registers = deps.registry === undefined ? [] : [deps.registry]
   const seconds = (name: string, help: string) => new Histogram({ name, help, buckets: LATENCY_BUCKETS_SECONDS, registers })
-  const acknowledged = seconds('command_acknowledged_seconds', 'From sending a command until every in-sync replica has it')
-  const answered = seconds('command_answered_seconds', 'From sending a command until its result arrives')
+  const acknowledged = seconds('command_acknowledged_seconds', 'Time from sending a command until every in-sync replica has it')
+  const answered = seconds('command_answered_seconds', 'Time from sending a command until its result arrives')
   const room = waitingRoom({ channel, reader: deps.reader, monotonic })
 
   async function open(from: CommandRequest, request: readonly unknown[]): Promise<OpenCommand> {
@@ -109,8 +109,8 @@ export function createCommands(deps: CommandsDeps): Commands {
     const id = commandIdOf(from.caller, from.keyScope ?? from.address, shownId)
     const requestHash = hashOf(request)
     const until = monotonic() + timeoutMs
-    // A key that was created here need not be bound yet. The caller learns it only from a 503, so it cannot reuse the
-    // key before that.
+    // A key that was created here need not be bound yet. The caller learns the key only from a 503, so the caller
+    // cannot reuse the key before that.
     const before = from.idempotencyKey === undefined ? undefined : await answering(shownId, () => bindings.bind(id, requestHash))
     if (before !== undefined && before !== requestHash) throw idempotencyConflict()
 
@@ -167,8 +167,8 @@ export function createCommands(deps: CommandsDeps): Commands {
     const wait = room.wait(place, Math.max(0, until - monotonic()))
     try {
       const command = { command_id: commandId, reply_to: channel.name, request_hash: requestHash, deadline: now() + COMMAND_LIFE_MS, body }
-      // The result may arrive before the acknowledgement, so waiting for the result does not start with waiting for the
-      // acknowledgement.
+      // The result may arrive before Kafka acknowledges the command, so the acknowledgement is not awaited first. If
+      // Kafka does not accept the command, the wait ends with that error.
       const sentAt = monotonic()
       const sent = facts.publish(flow.commands, key, command).then(() => acknowledged.observe((monotonic() - sentAt) / MS_PER_SECOND))
       const result = await Promise.race([wait.result, sent.then(() => wait.result)])
@@ -184,7 +184,9 @@ export function createCommands(deps: CommandsDeps): Commands {
   function partitionOf<C, V, A>(flow: CommandFlow<C, V, A>, key: string): number {
     const counts = [flow.commands, flow.decisions].map((topic) => facts.partitionsOf(topic))
     if (counts[0] !== counts[1])
-      throw new Error(`${flow.commands.name} has ${counts[0]} partitions and ${flow.decisions.name} ${counts[1]}; they must be equal`)
+      throw new Error(
+        `${flow.commands.name} has ${counts[0]} partitions and ${flow.decisions.name} has ${counts[1]}; the numbers must be equal`,
+      )
     return facts.partitionOf(flow.commands as { name: string; key: typeof flow.commands.key }, key)
   }
 

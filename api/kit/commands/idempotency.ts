@@ -15,7 +15,7 @@ export interface Bindings {
   bind(commandId: string, value: string): Promise<string | undefined>
 }
 
-/** Redis' SET with NX and GET. */
+/** The Redis command SET with the options NX and GET. */
 export interface SetIfAbsent {
   /**
    * Sets a value if the key has no value yet.
@@ -66,7 +66,10 @@ export function isUnavailable(error: unknown): error is ApiError {
   return error instanceof ApiError && error.definition.status === errors.unavailable.status
 }
 
-/** Adds the id for repeating the request to an `unavailable` error. */
+/**
+ * Does the work. If the work fails with `unavailable`, adds the id with which the caller can repeat the request to the
+ * error.
+ */
 export async function answering<T>(shownId: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

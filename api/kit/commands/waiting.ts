@@ -13,7 +13,7 @@ export type Result =
   | { readonly outcome: 'decided'; readonly answer: string; readonly requestHash?: string }
   | { readonly outcome: 'conflict' }
 
-/** The requests that wait for results of commands. */
+/** The requests that wait for the results of their commands. */
 export interface WaitingRoom {
   /** Resolves with the result, or with undefined after the time limit. Must be called before the command is sent. */
   wait(place: ResultPlace, timeoutMs: number): Wait
@@ -62,7 +62,7 @@ export function waitingRoom({ channel, reader, monotonic }: WaitingRoomDeps): Wa
   }
 
   async function look(place: ResultPlace): Promise<Result | undefined> {
-    // If the store is unreachable, there is no result yet. The time limit of the request still applies.
+    // If the store is unreachable, the request continues to wait, until its time limit at most.
     const found: StoredResult | undefined = await readResult(reader, place.view, place.partition, place.commandId).catch(() => undefined)
     return found === undefined ? undefined : { outcome: 'decided', answer: found.answer, requestHash: found.requestHash }
   }

@@ -38,11 +38,11 @@ const INSTEAD_OF_EMPTY = 1
 /**
  * A hash table for millions of small entries. Keys are hashes of 128 bits, and there is no object per entry. The table
  * uses open addressing with linear probing. Deleting an entry leaves no tombstone: the entries behind it in its chain
- * move up. Neither lookup time nor memory therefore grows with the number of changes.
+ * move up. The number of changes therefore affects neither lookup time nor memory.
  */
 export class PackedMap {
   readonly layout: PackedLayout
-  /** Every segment has at least one entry, because a snapshot ends at its first block without entries. */
+  /** Every segment that exists has at least one entry, because a snapshot ends at its first block without entries. */
   readonly #segments: (Segment | undefined)[] = Array.from({ length: SEGMENTS }, () => undefined)
 
   constructor(layout: PackedLayout) {

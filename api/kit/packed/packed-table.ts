@@ -8,7 +8,10 @@ import { readSnapshot, type SnapshotForm, writeSnapshot } from './snapshot.ts'
 
 /** Describes how a topic's values are packed into a few bytes. */
 export interface Packing<V, P> {
-  /** Version of the packed bytes. Increase it when their meaning changes, so that older snapshots are ignored. */
+  /**
+   * Version of the packed bytes. Increase the version when the meaning of the bytes changes, so that older snapshots
+   * are ignored.
+   */
   readonly version: number
   /** Number of bytes of a packed value; 0 if only the presence of an entry matters. */
   readonly bytes: number

@@ -1,4 +1,4 @@
-/** The words of a hash. The next call of the hash function reuses the array. */
+/** The four 32-bit words of a hash. The next call of the hash function overwrites the array. */
 export type Hash128 = Int32Array
 
 /** Length of the secret key. */

@@ -6,14 +6,14 @@ import { SIP_KEY_BYTES } from './sip-hash.ts'
 /** Properties of a table. A snapshot is used only if it has the same properties. */
 export interface SnapshotForm extends PackedLayout {
   readonly topic: string
-  /** The packing's version. */
+  /** `version` of the table's `Packing`. */
   readonly version: number
 }
 
 /** The contents of a table at a point in time. */
 export interface Snapshot {
   readonly map: PackedMap
-  /** The secret key of the hashes. */
+  /** The secret key that the keys of the map are hashed with. */
   readonly key: Buffer
   /** The offset of the next record to read in each partition. The entries may already include later changes. */
   readonly positions: ReadonlyMap<number, number>

@@ -1,5 +1,5 @@
 /**
- * Name of the cookie that contains a signed-in page's token. Over TLS the name has a prefix, so browsers accept the
+ * Name of the cookie that contains a signed-in page's token. Over TLS, the name has a prefix, so browsers accept the
  * cookie only from this exact host over TLS. Without the prefix, a neighbouring host could set the cookie.
  */
 const NAME = 'millrace-session'
@@ -16,7 +16,7 @@ export const MAX_COOKIE_TOKEN = 4_000
 const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Strict'
 const LONG_AGO = new Date(0).toUTCString()
 
-/** Writes and reads the cookie of sessions. */
+/** Writes and reads the session cookie. */
 export interface SessionCookie {
   /** Returns the token in a Cookie header; undefined if the header has no token. */
   read(header: string | undefined): string | undefined

@@ -6,10 +6,9 @@ export interface RequestOrigin {
 }
 
 /**
- * Returns whether a page of another origin made the request. Browsers state this in Sec-Fetch-Site. Scripts cannot
- * change this header. Over plain HTTP, browsers omit this header except for requests to the same machine, and Origin
- * shows the origin of the page. Requests with neither header come from programs or older browsers, or they only read
- * data.
+ * Returns whether a page of another origin made the request. Browsers state this in Sec-Fetch-Site, which scripts
+ * cannot change. Over plain HTTP, browsers send Sec-Fetch-Site only to the same machine, so Origin shows the origin of
+ * the page instead. Requests with neither header come from programs or older browsers, or they only read data.
  * @param publicUrl the URL that browsers use. It may have a different host if a proxy forwards the requests.
  */
 export function isForeignPage({ header, url }: RequestOrigin, publicUrl: string): boolean {
@@ -19,7 +18,8 @@ export function isForeignPage({ header, url }: RequestOrigin, publicUrl: string)
   if (origin === undefined) return false
   if (!URL.canParse(origin)) return true
   const { host } = new URL(origin)
-  // A program may send an invalid Host header, such as `1.2.3.4.5`. The URL is then invalid as well.
+  // A program may send an invalid Host header, such as `1.2.3.4.5`. The URL is then invalid as well, and `URL.parse`
+  // returns null.
   return host !== URL.parse(url)?.host && host !== new URL(publicUrl).host
 }
 

@@ -12,7 +12,7 @@ import { csrfTokenOf } from './csrf.ts'
 
 const PATH = '/api/v1/session'
 const MS_PER_SECOND = 1_000
-/** Enough for the token and the JSON around it. */
+/** Maximum size of a body. It has room for the longest token and the JSON around it. */
 const MAX_BODY_BYTES = 8_192
 
 const Session = z

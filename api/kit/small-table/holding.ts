@@ -1,6 +1,9 @@
 /** Describes how a table keeps the values of a topic. */
 export interface Holding<V, H> {
-  /** Version of the JSON. Increase it when the meaning of the JSON changes, so that older snapshots are ignored. */
+  /**
+   * Version of the JSON. Increase the version when the meaning of the JSON changes, so that older snapshots are
+   * ignored.
+   */
   readonly version: number
   /** Returns the value in its in-memory form. Throws CodecError for a value that must be skipped. */
   hold(value: V): H

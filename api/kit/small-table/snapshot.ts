@@ -7,7 +7,7 @@ export type Entries<H> = Map<string, H>
 
 interface Header {
   readonly topic: string
-  /** The holding's version. */
+  /** `version` of the table's `Holding`. */
   readonly version: number
   readonly positions: readonly (readonly [partition: number, offset: number])[]
   readonly topicId?: string | undefined

@@ -13,7 +13,10 @@ const PREFIX_BYTES = 8
 /** Approximate size of one write. Small blocks are collected until they reach this size. */
 const WRITE_BYTES = 1_048_576
 const DRAFT_SUFFIX = '.draft'
-/** A draft that has not been written for this long has no writer, because a writer writes several times a second. */
+/**
+ * How long ago a draft must have been written to count as abandoned. A process that is still writing a draft writes
+ * several times a second.
+ */
 const ABANDONED_MS = 3_600_000
 
 /**
@@ -67,8 +70,8 @@ export async function writeCheckedFile(
 }
 
 /**
- * Removes drafts of this file that killed processes have left behind. Drafts are recognised by age and not by name,
- * because a new container has a different host name.
+ * Removes drafts of this file that killed processes have left behind. Such drafts are recognised by their age and not
+ * by the process in their name, because a new container has a different host name.
  */
 async function removeAbandoned(files: SpoolFiles, folder: string, path: string, before: number): Promise<void> {
   const start = `${basename(path)}.`
@@ -139,7 +142,7 @@ export async function readCheckedFile<T>(
   try {
     const found = Buffer.alloc(magic.length)
     if ((await file.read(found, 0)) < magic.length || !found.equals(magic))
-      throw new SnapshotError('the file does not begin like a snapshot')
+      throw new SnapshotError('the file does not begin with the magic bytes of this kind of snapshot')
     const size = await file.size()
     const first = await readFrame(file, magic.length, size)
     return await read({ header: JSON.parse(first.body.toString()), blocks: readBlocks(file, first.next, size) })

@@ -6,7 +6,7 @@ import { NO_SCHEMA_ID } from '../../../schemas/avro/value.ts'
 import type { Topic } from '../../../schemas/topic.ts'
 import type { Logger } from '../logging.ts'
 
-/** What the tables of a process share. */
+/** The options that all tables with snapshots in a process share. */
 export interface SnapshotTablesOptions {
   /** The transport of the process. Kafka need not be reachable yet. */
   readonly transport: Transport

@@ -115,11 +115,11 @@ const STALE_AFTER_MS = 5_000
 const CHECK_INTERVAL_MS = 250
 /**
  * Interval between snapshots of an unchanged table. Without these snapshots, the existing one would become too old to
- * continue reading from it.
+ * continue from its offsets.
  */
 const UNCHANGED_INTERVAL_MS = 3_600_000
 /**
- * Age at which a snapshot becomes too old to continue reading from it. Kafka removes tombstones after
+ * Age at which a snapshot becomes too old to continue from its offsets. Kafka removes tombstones after
  * `delete.retention.ms` (24 hours by default), so a reader that continued later would keep deleted entries forever.
  */
 const MAX_CONTINUED_MS = 12 * 3_600_000

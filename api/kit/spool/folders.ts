@@ -31,7 +31,7 @@ interface Adopted {
   readonly folder: Folder
   /** The files with records that must be sent, in order. */
   readonly segments: Segment[]
-  /** For each record that must be sent, the counter of its key. */
+  /** For each record that must be sent, the index of the counter that counts its key. */
   readonly counters: readonly number[]
 }
 

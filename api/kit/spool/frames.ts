@@ -31,7 +31,10 @@ export interface SpooledRecord {
   /** Epoch ms. */
   readonly timestamp: number
   readonly key: Buffer
-  /** The value in the wire format of the topic; null for a tombstone. The schema id in an Avro value is meaningless. */
+  /**
+   * The value in the wire format of the topic; null for a tombstone. The schema id in an Avro value is meaningless,
+   * because it is set when the record is sent.
+   */
   readonly value: Buffer | null
 }
 

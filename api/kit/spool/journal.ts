@@ -34,7 +34,7 @@ export class Journal {
   readonly #folder: string
   readonly #files: SpoolFiles
   readonly #onSegment: (segment: Segment) => void
-  /** Numbers of topics, by name and schema. */
+  /** The numbers by which records refer to topics, keyed by the topic's name and schema. */
   readonly #topics = new Map<string, number>()
   /**
    * The same numbers, keyed by topic object. Publishers use one object for all records of a topic. Looking up this
@@ -114,7 +114,7 @@ export class Journal {
   }
 
   async #writeAll(): Promise<void> {
-    // All records of one turn of the event loop share a write.
+    // This pause lets all records of one turn of the event loop share a write.
     await Promise.resolve()
     while (this.#queue.length > 0) {
       let segment: Segment

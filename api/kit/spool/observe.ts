@@ -22,7 +22,7 @@ export function measureSpool(spool: Observed, registry: Registry, now: () => num
   gauge(
     registry,
     'spool_oldest_seconds',
-    'Age of the oldest file with waiting records, or 0',
+    'Age of the first record in the oldest file with waiting records; 0 if no records wait',
     () => ageMs(spool.state, now()) / MS_PER_SECOND,
   )
   gauge(registry, 'spool_damaged_files', 'Damaged files that are kept for an operator', () => spool.state.damagedFiles)

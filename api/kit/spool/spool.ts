@@ -6,11 +6,11 @@ import type { FrameReader, SpooledRecord } from './frames.ts'
 import { Journal, type Placed } from './journal.ts'
 import type { Segment } from './segment.ts'
 
-/** How often failed sends and deletions are tried again. */
+/** Interval at which failed sends and deletions are tried again. */
 const RETRY_MS = 1_000
 /**
- * How long outcomes are collected before they are written. If the process is killed during this time, the records are
- * sent again.
+ * How long outcomes are collected before they are written to the file of marks. If the process is killed during this
+ * time, the records are sent again.
  */
 const MARK_EVERY_MS = 50
 /** Maximum number of bytes from the spool that wait in the publisher. This also limits the publisher's own queue. */
@@ -79,7 +79,7 @@ export interface SpoolState {
   readonly dropped: number
   /** Number of damaged files that are kept for the operator. */
   readonly damagedFiles: number
-  /** Names of the folders of dead processes that cannot be read. Their records wait until they can be read. */
+  /** Names of the folders of dead processes that cannot be read. The records wait until the folders can be read. */
   readonly unreadableFolders: readonly string[]
 }
 

@@ -10,7 +10,7 @@ import type { SpooledRecord, SpooledTopic } from './frames.ts'
 import type { Outcome, Spool, Spooled } from './spool.ts'
 
 export interface SpoolingOptions {
-  /** How long to wait for Kafka, in ms; 0 if the request has already used up its time. */
+  /** How long to wait for Kafka before the record is spooled, in ms; 0 if the request has already used up its time. */
   readonly withinMs: number
   /**
    * Whether the record is spooled at once, without waiting for Kafka first. If true, a slow Kafka does not count as

@@ -39,7 +39,7 @@ interface Connection {
   readonly refused: string | undefined
   /** Epoch ms. */
   readonly expiresAt: number
-  /** The material whose authorities were compared last, and the result of this comparison. */
+  /** The TLS material that the certificate was last checked against, and whether the certificate was still trusted. */
   compared: { readonly material: TlsMaterial; readonly isTrusted: boolean }
 }
 

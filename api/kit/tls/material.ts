@@ -59,7 +59,7 @@ export function checkedMaterial(contents: TlsContents): TlsMaterial {
   return { contents, authorities, expiresAt: own.validToDate.getTime() }
 }
 
-/** Returns the options of a TLS server that come from the files. */
+/** Returns those options of a TLS server that come from the files. */
 export function secureContext({ certificate, key, clientAuthorities }: TlsContents) {
   return { cert: certificate, key, ca: clientAuthorities }
 }

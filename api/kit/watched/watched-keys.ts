@@ -29,7 +29,7 @@ export interface WatchedKeysOptions {
   now(): number
 }
 
-/** Something that a read depends on. */
+/** Something that a read depends on: a key, or the period in which changes are reported. */
 interface Watched {
   hasChanged: boolean
 }
@@ -39,7 +39,7 @@ interface Watched {
  * every result must be read once more.
  */
 const MAX_KEYS = 250_000
-/** Age at which a confirmation is renewed. */
+/** Age at which a confirmation is renewed. A confirmation means that all earlier changes have been reported. */
 const CONFIRM_AFTER_MS = 300
 
 /**

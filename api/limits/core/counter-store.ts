@@ -22,7 +22,7 @@ export const TIMEOUT_MS = 5
 
 /**
  * Counts in Redis with a short time limit. All decisions of one event loop turn that concern the same shard share one
- * script.
+ * script call.
  */
 export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, onFailure }: CounterStoreOptions): CounterStore {
   const batches = scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onReadings })
@@ -41,8 +41,8 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
   /** Decides with counters on one shard, in a single atomic step. */
   function decideOnShard(group: string, asks: readonly Ask[]): Promise<Outcome> | Undecided {
     const node = scripts.nodeOf(group)
-    // No request waits for units to be returned, and a failed return does no harm: a store that hangs accepts the
-    // units later, and a store that is down has lost the counter or will lose it.
+    // No request waits until units are returned, and a failed return does no harm: a store that hangs still accepts the
+    // units later, and a store that is down loses the counter anyway.
     if (asks.every(({ mode }) => mode === 'give-back')) return batches.add(group, node, 'background', asks)
     const admission = batches.circuitOf(node).admit()
     if (admission === 'skip') return CIRCUIT_OPEN

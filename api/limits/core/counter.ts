@@ -9,7 +9,7 @@ export interface Counter {
 }
 
 /**
- * The units to take from a counter.
+ * One ask: how many units to take from a counter, and how.
  * - `hard` takes all units. If there are too few units, the whole request takes nothing.
  * - `soft` takes all units or none. If there are too few units, the other asks of the request are not affected.
  * - `up-to` takes as many of the units as are left.
@@ -23,8 +23,8 @@ export type Ask =
       readonly counter: Counter
       readonly units: number
       /**
-       * Called if the connection broke before the answer. The number of taken units is then unknown, and no units are
-       * returned.
+       * Called if the connection breaks before the answer arrives. The number of taken units is then unknown, and no
+       * units are returned.
        */
       onUnknownOutcome?(): void
     }

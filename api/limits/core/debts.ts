@@ -2,7 +2,7 @@ import type { Ask } from './counter.ts'
 
 type Charge = Extract<Ask, { mode: 'give-back' | 'charge' }>
 
-/** Units of requests that this instance allowed without the store, and that the store has not counted yet. */
+/** Units that this instance granted to requests without the store, and that the store has not counted yet. */
 export interface Debts {
   /** Adds the charges to the debts. */
   owe(charges: readonly Ask[]): void

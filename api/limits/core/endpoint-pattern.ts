@@ -34,7 +34,8 @@ export function sharesPaths(one: EndpointPattern, other: EndpointPattern): boole
 }
 
 /**
- * Returns the method that a request counts as. A HEAD counts as a GET, because only the body of the answer is missing.
+ * Returns the method that a request counts as. A HEAD counts as a GET, because the two differ only in the body of the
+ * answer.
  */
 export function limitedMethod(method: string): string {
   return method === 'HEAD' ? 'GET' : method

@@ -9,7 +9,7 @@ export interface Limit {
   readonly burst: number
 }
 
-/** Numbers of requests in a window and in the previous window. */
+/** Numbers of requests in the current window and in the previous window. */
 export interface WindowCounts {
   readonly current: number
   readonly previous: number
@@ -28,7 +28,7 @@ export interface LimitStatus {
   readonly resetAt: number
   /** Whole seconds from now until `resetAt`. */
   readonly resetAfterSeconds: number
-  /** When to try again, in whole seconds, at least 1. */
+  /** Whole seconds from now until the caller may try again, at least 1. */
   readonly retryAfterSeconds: number
 }
 

@@ -6,12 +6,11 @@ const GREATEST_SLICE = 0.01
 /**
  * Maximum share of a limit that all instances together may have taken but not spent. In the worst case, every instance
  * has an unspent slice when the limit is reached. The limiter then refuses requests although this share of the limit is
- * unused. A deviation of 5 % is acceptable. The slice of each instance is proportional to its share of the requests.
+ * unused. A deviation of up to 5 % is acceptable. The slice of each instance is proportional to its share of the
+ * requests.
  */
 const ALL_SLICES = 0.04
-/**
- * The assumed share of an instance in a counter's requests. It applies until the instance has measured its real share.
- */
+/** The share of a counter's requests that an instance assumes to be its own, until it has measured its real share. */
 const FIRST_SHARE = GREATEST_SLICE / ALL_SLICES
 /**
  * Minimum interval for measuring the share. The interval is longer if the instance asks the store less often, as it
@@ -29,7 +28,7 @@ const MS_PER_SECOND = 1_000
 /** What one instance knows about a counter. */
 export interface LeaseEntry {
   counter: Counter
-  /** Requests since `intervalAt`. */
+  /** Number of requests since `intervalAt`, which is in monotonic ms. */
   requests: number
   intervalAt: number
   /** Requests per ms. */

@@ -28,8 +28,8 @@ export interface LeaseRenewalOptions {
 }
 
 /**
- * A counter is leased from this rate, in requests per ms. At a lower rate, a slice would not save enough requests to
- * the store.
+ * Minimum rate at which a counter is leased, in requests per ms. At a lower rate, a slice would not save enough
+ * requests to the store.
  */
 export const HOT_PER_MS = 0.2
 /** How long a slice should last at the current rate. */

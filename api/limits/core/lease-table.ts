@@ -24,7 +24,7 @@ const RATE_INTERVAL_MS = 20
 /** Maximum number of tracked counters. The store decides for all other counters. */
 const MAX_ENTRIES = 50_000
 /**
- * A counter is tracked from this number of requests between two sweeps. Most callers send only one request, and a
+ * A counter is tracked once it gets this many requests between two sweeps. Most callers send only one request, and a
  * single request must cost almost nothing.
  */
 const TRACKED_FROM = 3

@@ -8,7 +8,7 @@ import { withTimeout } from './with-timeout.ts'
 /** A counter store that decides requests for hot counters in this process. */
 export interface LeasedCounters extends CounterStore {
   /**
-   * Gives unspent units back to the store. Must be called every SWEEP_MS.
+   * Gives unspent units back to the store, and forgets idle counters. Must be called every SWEEP_MS.
    * @returns false when there is nothing to sweep until the next decision
    */
   sweep(): boolean
@@ -124,7 +124,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     const outcomes = await Promise.all(hot.map((entry) => renewal.renew(entry)))
     const undecided = outcomes.find((outcome) => outcome !== undefined)
     if (undecided !== undefined) return { ...undecided, isUncounted: true }
-    // The store limits the first wait. Later queries share the remaining time.
+    // The store's own time limit bounds the first wait. Later queries share the rest of `timeoutMs`.
     const outcome = decide(asks, { since, attempts: attempts + 1 })
     return outcome instanceof Promise && attempts === 0 ? withTimeout(outcome, since + timeoutMs - monotonic()) : outcome
   }

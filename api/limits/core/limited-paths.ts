@@ -10,7 +10,7 @@ export interface LimitedPaths {
 
 /**
  * Creates the set of limited paths.
- * @param declared patterns in the form of rule patterns, without methods: `/api/v1/*`, `/exact/path`
+ * @param declared patterns as in rules, but without methods: `/api/v1/*`, `/exact/path`
  * @throws Error that names an invalid pattern
  */
 export function limitedPaths(declared: Iterable<string>): LimitedPaths {

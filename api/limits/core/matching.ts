@@ -18,7 +18,7 @@ interface PlacedRule {
   readonly method: string | undefined
 }
 
-/** The rules of one pattern, with the rules that apply for each tier and method. */
+/** The rules with one pattern, and a cache of which of them apply for each tier and method. */
 interface Place {
   readonly rules: PlacedRule[]
   readonly tiers: Set<string>

@@ -13,7 +13,7 @@ export interface MemoryWatch {
 }
 
 export interface MemoryWatchOptions {
-  /** Returns the share of the memory that is in use. */
+  /** Returns the share of Redis's memory that is in use. */
   read(): Promise<number>
   /** Monotonic ms. */
   monotonic(): number
@@ -24,12 +24,12 @@ export interface MemoryWatchOptions {
 /** Interval between queries. With 100,000 new counters a second, 50 MB are filled in this time. */
 const ASK_EVERY_MS = 5_000
 /**
- * The memory becomes short when this share of it is in use. The share is above the threshold of the alert
+ * Memory counts as short when this share of it is in use. The share is above the threshold of the alert
  * (docs/operations.md#rate-limits), and low enough to react before writes fail.
  */
 const SHORT_FROM = 0.9
 /**
- * The memory is no longer short when less than this share of it is in use. The share is lower than `SHORT_FROM`, so
+ * Memory no longer counts as short when less than this share of it is in use. The share is lower than `SHORT_FROM`, so
  * that the state does not keep changing.
  */
 const SHORT_UNTIL = 0.8

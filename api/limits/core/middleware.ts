@@ -38,8 +38,8 @@ export interface RateLimitOptions {
    */
   readonly keyPrefix?: string
   /**
-   * Whether hot counters are decided in memory, within 5 % of the limit. If false, the limiter asks Redis for every
-   * request.
+   * Whether requests that use hot counters are decided in memory, which enforces a limit to within 5 %. If false, the
+   * limiter asks Redis for every request.
    * @default true
    */
   readonly leases?: boolean

@@ -8,7 +8,10 @@ import { recentCounters } from './recent-counters.ts'
  * returned, and keep every caller within its limit on this instance.
  */
 export interface OwnCounts extends Debts {
-  /** Updates the counts from an answer of the store. A late answer may be older than the known state. */
+  /**
+   * Updates the counts from an answer of the store. A late answer may be older than the known counts, so the larger
+   * count of the two is kept.
+   */
   learn(asks: readonly Ask[], readings: readonly Reading[], isLate: boolean): void
   /** Decides the asks of one request in the same way as the store. */
   decide(asks: readonly Ask[], undecided: Undecided): readonly Reading[]

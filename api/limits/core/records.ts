@@ -32,14 +32,15 @@ export const TICK_MS = 1_000
 const VIOLATIONS_CAPACITY = 20_000
 /** Maximum number of seconds whose traffic is buffered while Kafka is unreachable. */
 const TRAFFIC_CAPACITY = 120
-/** Maximum number of distinct kinds of requests that are recorded per second. */
+/** Maximum number of kinds of requests that are recorded per second. A kind is a caller, a method and a path. */
 const MAX_KINDS = 5_000
 /**
  * Maximum size of a traffic record. Kafka refuses records above one megabyte. Entries that do not fit are only counted.
  */
 const MAX_TRAFFIC_BYTES = 768 * 1_024
 /**
- * Maximum number of bytes that the lengths, the counters and the union branch of the method take in an encoded entry.
+ * Maximum number of bytes of an encoded entry apart from its strings: the lengths, the counters, and the union branch
+ * of the method.
  */
 const ENTRY_OVERHEAD_BYTES = 32
 /** Maximum length of a recorded path. No pattern of a rule is longer. */

@@ -18,7 +18,7 @@ export interface RulesInForce {
 }
 
 export interface RulesInForceOptions {
-  /** Throws if the rules have not been read yet. */
+  /** Returns all rules. Throws if they have not been read yet. */
   allRules(): Iterable<LimitRule>
   /**
    * Calls `run` after `ms`.

@@ -158,8 +158,8 @@ function newBatch(node: string, kind: BatchKind): Batch {
 }
 
 /**
- * Recognises errors of Redis by their name. Error classes cannot be compared, because the caller may use a different
- * copy of ioredis.
+ * Recognises error replies from Redis by the name of the error. Error classes cannot be compared, because the caller
+ * may use a different copy of ioredis.
  */
 function isErrorReply(error: Error): boolean {
   return error.name === 'ReplyError'

@@ -55,7 +55,7 @@ export function argumentsOf({ kinds, calls }: ScriptCall): number[] {
 }
 
 /**
- * Reads the readings of one request.
+ * Decodes the readings of one request.
  * @param numbers the script's answer
  * @param from position at which the readings of the request begin
  */

@@ -25,8 +25,8 @@
  * A window counter has 12 bytes: window index, current and previous count (u32 big-endian). A bucket has 16 bytes:
  * tokens and time in µs (doubles). A window counter expires twice the window's length after its first request. A bucket
  * expires twice its window's length after its last request, or when it is full if that is later, because an expired
- * bucket counts as full. A counter never goes back in time. After a failover to a slower clock, it stays at the start
- * of its last window.
+ * bucket counts as full. A counter never goes back in time. After a failover to a server whose clock is behind, it
+ * stays at the start of its last window.
  */
 export const DECIDE_SCRIPT = `
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max

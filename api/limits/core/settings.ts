@@ -17,7 +17,7 @@ import { rulesInForce } from './rules-in-force.ts'
 export interface LimitSettings {
   /** Returns the rules. Until all rules have been read, only the seeded rules apply. */
   rules(): RuleTable
-  /** Returns whether the rules in force already include every change that `rule` shows. */
+  /** Returns whether the rules in force already include every change that `rule` and `allRules` return. */
   areRulesInForce(): boolean
   /** Returns all rules, including seeded and inactive rules. Throws ApiError `not_ready`. */
   allRules(): LimitRule[]

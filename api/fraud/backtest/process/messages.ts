@@ -4,7 +4,7 @@ import type { ClickhouseSettings } from '../../../../state/settings.ts'
 import type { LoggedQuery } from '../../../../state/tables/fraud/logged.ts'
 import type { ReplayResult } from '../report.ts'
 
-/** Settings of the replay. Lists and snoozes follow in separate messages. */
+/** Settings of the replay. Lists and snoozes follow in separate messages, because they can be large. */
 export interface ReplayOrder {
   readonly version: number
   readonly rules: readonly Rule[]
@@ -27,7 +27,7 @@ export type FromReplayProcess =
   | { readonly kind: 'failed'; readonly reason: string }
 
 export interface ReplayProgress {
-  /** Number of transactions that were judged so far. */
+  /** Number of transactions judged so far. */
   readonly transactions: number
   /** Approximate number of transactions in the whole sample. */
   readonly expected: number

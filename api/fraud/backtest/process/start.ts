@@ -6,9 +6,9 @@ import type { FromReplayProcess, ReplayOrder, ReplayProgress, ToReplayProcess } 
 
 /** A replay that runs in a separate process. */
 export interface RunningReplay {
-  /** The result of the replay. Rejects with a ReplayError. Callers of the API see its message. */
+  /** The result of the replay. Rejects with a ReplayError. The API shows the error's message to its callers. */
   readonly done: Promise<{ readonly result: ReplayResult; readonly available: number }>
-  /** Ends the process. `done` then rejects with the reason, unless it has already settled. */
+  /** Ends the process. `done` then rejects with the reason, unless `done` has already settled. */
   cancel(reason: string): void
 }
 
@@ -17,7 +17,7 @@ export interface ReplayRequest extends Pick<ReplayBasis, 'lists' | 'snoozes'> {
   readonly order: ReplayOrder
 }
 
-/** Error of a failed back-test. Its message is the reason. */
+/** Error of a failed back-test. Its message says why the back-test failed. */
 export class ReplayError extends Error {
   override readonly name = 'ReplayError'
 }
@@ -27,7 +27,7 @@ export class ReplayError extends Error {
  * times as long while scoring, which has priority, needs the CPU.
  */
 const DEADLINE_MS = 20 * 60_000
-/** Maximum heap of the process. It contains the lists, a batch of transactions and the counters. */
+/** Maximum heap size of the process. The heap contains the lists, one batch of transactions and the counters. */
 const MAX_HEAP_MIB = 384
 const MODULE = new URL('./main.ts', import.meta.url)
 
@@ -62,14 +62,17 @@ export function startReplay(
       resolve({ result: message.result, available: message.available })
     }
   })
-  child.on('error', (error) => end(`The process of the back-test failed: ${error.message}`))
-  child.on('exit', () => end('The process of the back-test ended.'))
+  child.on('error', (error) => end(`The back-test process failed: ${error.message}`))
+  child.on('exit', () => end('The back-test process ended unexpectedly.'))
   // If the process ends early, sending also fails, but the handler of `exit` has already reported the reason.
   sendRequest(child, request).catch(() => undefined)
   return { done, cancel: end }
 }
 
-/** Sends the order, then the lists one at a time, so that copying large lists does not delay requests. */
+/**
+ * Sends the order, the lists, the snoozes and the start. Pauses after each list, so that copying large lists does not
+ * delay requests to the API.
+ */
 async function sendRequest(child: ChildProcess, { order, lists, snoozes }: ReplayRequest): Promise<void> {
   const send = (message: ToReplayProcess) =>
     new Promise<void>((resolve, reject) => child.send(message, (error) => (error === null ? resolve() : reject(error))))

@@ -26,7 +26,7 @@ export function drawReport(where, report) {
 
 /** @param {any} found */
 function summaryOf({ transactions = 0, changed, would_be: wouldBe }) {
-  const changes = changed === undefined ? '' : `, of which ${count(changed)} would be decided otherwise`
+  const changes = changed === undefined ? '' : `, of which ${count(changed)} would be decided differently`
   const rate = wouldBe?.block_rate === undefined ? '' : ` ${percent(wouldBe.block_rate)} would be blocked.`
   return `${count(transactions)} transactions were judged again${changes}.${rate}`
 }
@@ -61,7 +61,7 @@ function confusionTable(cells) {
       }),
     ),
   )
-  return table('Decisions with the rule, by what is known', ['', 'Fraud', 'Legitimate', 'No verdict'], body)
+  return table('Decisions with the rule, by verdict', ['', 'Fraud', 'Legitimate', 'No verdict'], body)
 }
 
 /** @param {any} quality */

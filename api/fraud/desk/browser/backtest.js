@@ -27,7 +27,7 @@ export function backtestForm({ onFailure, onSuccess, rule, onFaults }) {
       const { job_id } = await ask('POST', '/api/v1/rules/backtest', body)
       onSuccess()
       progress.hidden = false
-      say('The back-test runs.')
+      say('The back-test is running.')
       await follow(job_id, turn)
     } catch (error) {
       if (turn !== runs || onFaults(error)) return
@@ -51,7 +51,7 @@ export function backtestForm({ onFailure, onSuccess, rule, onFaults }) {
         say('The back-test is done.')
         return drawReport(part('backtest-report'), job.report)
       }
-      if (job.status === 'failed') return say(`The back-test has failed. ${job.reason ?? ''}`)
+      if (job.status === 'failed') return say(`The back-test failed. ${job.reason ?? ''}`)
       await new Promise((resolve) => setTimeout(resolve, POLL_MS))
     }
   }
@@ -64,7 +64,7 @@ export function backtestForm({ onFailure, onSuccess, rule, onFaults }) {
   onSubmit('backtest', run, onFailure)
 
   return {
-    /** Removes the report of the previous rule. */
+    /** Prepares the form for another rule: removes the previous report, and selects the last week as the period. */
     reset() {
       runs++
       progress.hidden = true

@@ -65,7 +65,7 @@ function away(what) {
   return make('div', 'soft', `The ${what} is not available at the moment.`)
 }
 
-/** Leaves out lists of objects. They have their own parts on the page, and would fill this part. */
+/** Returns the profile without its lists of objects. The page shows these long lists in parts of their own. */
 /** @param {Record<string, unknown>} profile */
 function flat(profile) {
   return Object.fromEntries(Object.entries(profile).filter(([, value]) => !(Array.isArray(value) && typeof value[0] === 'object')))

@@ -28,7 +28,7 @@ const DAY_MS = 86_400_000
  * @param {(error: unknown) => void} wiring.onFailure
  * @param {() => void} wiring.onSuccess
  * @param {() => void} wiring.onChanged called after the server has accepted a change
- * @param {(by: number) => void} wiring.onStep opens a neighbour in the queue
+ * @param {(by: number) => void} wiring.onStep opens the next case in the queue (1) or the previous one (-1)
  */
 export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   /** @type {Dossier | undefined} */
@@ -120,7 +120,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   })
 
   return {
-    /** @param {{ kind: string, id: string } | undefined} wanted undefined closes the case */
+    /** @param {{ kind: string, id: string } | undefined} wanted what to show; undefined closes the open case */
     show(wanted) {
       const name = wanted === undefined ? '' : `${wanted.kind}/${wanted.id}`
       if (name === shownAs) return
@@ -144,7 +144,7 @@ async function read(kind, id) {
   const found = kind === 'case' ? await ask('GET', casePath(id)) : undefined
   const transactionId = found?.transaction_id ?? id
   const request = ask('GET', `/api/v1/transactions/${encodeURIComponent(transactionId)}`)
-  // A case outlives its transaction, and can be judged without it.
+  // A case is kept longer than its transaction, and analysts can judge the case without the transaction.
   const transaction = found === undefined ? await request : await request.catch(ignoreMissing)
   const userId = found?.user_id ?? transaction.request.payer.user_id
   const to = new Date(new Date(transaction?.request.timestamp ?? found.created_at).getTime() + DAY_MS)

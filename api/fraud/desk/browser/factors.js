@@ -5,7 +5,7 @@ import { session } from '../../../kit/page/browser/session.js'
 import { number, percent, words } from './text.js'
 
 const PERCENT = 100
-/** Prefix of factors that are rules. */
+/** Prefix of the names of factors that are rules. */
 const RULE = 'rule:'
 /** Explanations of the decision, keyed by `reason`. */
 /** @type {Readonly<Record<string, string>>} */
@@ -26,7 +26,7 @@ const MODELS = [
 /**
  * Shows why the score is high: rules, factors and models.
  * @param {HTMLElement} where
- * @param {any} answer the answer of scoring; undefined if the transaction could not be loaded
+ * @param {any} answer the answer to the scoring request; undefined if the transaction could not be loaded
  * @param {Case | undefined} found
  */
 export function drawReasons(where, answer, found) {

@@ -8,7 +8,7 @@ import { modelsView } from './models.js'
 import { caseQueue } from './queue.js'
 import { rulesView } from './rules.js'
 
-/** The parts of the desk, with the scopes that open each part. */
+/** The parts of the desk, each with the scopes that give access to it. */
 /** @type {Readonly<Record<string, string[]>>} */
 const PARTS = { cases: ['fraud:analyst'], rules: ['fraud:ops'], models: ['fraud:ops'] }
 /** @type {Readonly<Record<string, string>>} */
@@ -35,7 +35,7 @@ function report(error) {
   complain(problemOf(failure))
 }
 
-/** Shows the part that the address names, or the sign-in form. */
+/** Shows the part of the desk that the URL's fragment names, or the sign-in form. */
 function enter() {
   const isSignedIn = session.current !== undefined
   part('sign-in').hidden = isSignedIn
@@ -59,7 +59,7 @@ function enter() {
   rules.show(shown === 'rules', kind === 'rule' ? id : undefined)
   models.show(shown === 'models')
   if (!isSignedIn) input('token').focus()
-  else if (open.length === 0) complain('This token opens no part of the desk. It needs the scope fraud:analyst or fraud:ops.')
+  else if (open.length === 0) complain('This token gives access to no part of the desk. It needs the scope fraud:analyst or fraud:ops.')
 }
 
 /** @param {string} text */

@@ -5,20 +5,20 @@ import { CITIES } from './cities.js'
 
 /** @typedef {{ lat: number, lng: number, at: number, isOwn: boolean }} Visit */
 /**
- * The part of the plane that is drawn. Drawings use pixels as their unit, because browsers limit font sizes in the
- * units of the drawing.
+ * The part of the plane that is drawn. Drawings use pixels as their unit, because browsers apply their limits on font
+ * sizes to the size in the drawing's own unit.
  * @typedef {object} Frame
  * @property {number} width in pixels
  * @property {number} height
  * @property {(place: { lat: number, lng: number }) => { x: number, y: number }} at returns the position of a place in
  * the drawing
- * @property {{ width: number, height: number }} degree the size of a degree
+ * @property {{ width: number, height: number }} degree the size of a degree in pixels
  */
 
 /** Minimum width and height of the drawn area, in degrees. Places that are closer together belong to the same town. */
 const LEAST_DEGREES = 0.4
 const MARGIN = 0.18
-/** Limits of the ratio of width to height: the minimum, the maximum, and the maximum on a narrow screen. */
+/** Limits of the aspect ratio (width / height): the minimum, the maximum, and the maximum on a narrow screen. */
 const TALLEST = 1.2
 const FLATTEST = 2.4
 const FLATTEST_NARROW = 1.5
@@ -36,10 +36,10 @@ const GAP = 4
 const DOT = 6
 const OWN_DOT = 8
 const CITY_DOT = 2
-/** Minimum distances between the names of towns. */
+/** Minimum horizontal and vertical distance between the names of two towns, in pixels. */
 const CLEAR_X = 90
 const CLEAR_Y = 26
-/** Distance between a place of the user and the name of a town at the same place. */
+/** Distance in pixels between a place of the user and the name of a town at the same place. */
 const TAKEN = 16
 
 /**

@@ -7,11 +7,11 @@ import { barPlot, squarePlot } from './plots.js'
 import { row, table } from './table.js'
 import { count, dateTime, number, percent, words } from './text.js'
 
-/** A population stability index of at least this value means a clear change of the distribution. */
+/** A population stability index of at least this value means a clear change in the distribution. */
 const DRIFT_WARNING = 0.2
 const MOST_DRIFTS = 12
 const DAY_MS = 86_400_000
-/** The API refuses to promote a challenger whose trial is shorter. */
+/** Minimum length of a trial, in days. The API promotes a challenger earlier only if an administrator forces it to. */
 const TRIAL_DAYS = 7
 
 /**
@@ -119,7 +119,7 @@ function drawReport(report) {
     ...(model.frauds > 0 ? [] : [make('p', 'soft', 'No fraud has been confirmed yet, so there is nothing to compare scores with.')]),
     make('div', 'plots', ...plotsOf(model)),
   ])
-  if (parts.length === 0) parts.push(make('p', 'soft', 'There are no verdicts yet with which the models could be judged.'))
+  if (parts.length === 0) parts.push(make('p', 'soft', 'There are no verdicts yet, so the models cannot be judged.'))
   part('model-report').replaceChildren(...parts)
 }
 
@@ -172,7 +172,7 @@ function plotsOf(model) {
   }
   const drift = driftOf(model.drift)
   if (drift.length > 0) {
-    const note = `Population stability index of the last day against the 29 days before. From ${DRIFT_WARNING} on, the distribution has clearly changed.`
+    const note = `Population stability index of the last day, compared with the 29 days before it. From ${DRIFT_WARNING} on, the distribution has clearly changed.`
     plots.push(barPlot({ title: 'Drift', bars: drift, format: number, warnFrom: DRIFT_WARNING, note }))
   }
   return plots

@@ -14,10 +14,10 @@ const TICKS = [0, 0.25, 0.5, 0.75, 1]
 /** @typedef {{ name: string, points: readonly { x: number, y: number }[] }} Series */
 
 /**
- * Draws curves between 0 and 1 in a square.
+ * Draws curves in a square whose axes both go from 0 to 1.
  * @param {object} plot
  * @param {string} plot.title
- * @param {string} plot.x the name of the axis
+ * @param {string} plot.x the name of the horizontal axis
  * @param {string} plot.y
  * @param {readonly Series[]} plot.series
  * @param {boolean} [plot.diagonal] whether to draw the diagonal, for example as the curve of a random guess

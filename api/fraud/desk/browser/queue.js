@@ -145,7 +145,7 @@ export function caseQueue({ onFailure, onSuccess }) {
      */
     step(by) {
       const at = cases.findIndex(({ case_id }) => case_id === chosen)
-      // If the open case has left the list, the first case is the next.
+      // If the open case is no longer in the list, the first case of the list counts as the next one.
       const next = cases[at === -1 ? 0 : at + by]
       if (next !== undefined) location.hash = `#case/${encodeURIComponent(next.case_id)}`
     },

@@ -16,7 +16,7 @@ import { localTime } from './text.js'
 const NEW_RULE = { rule_id: '', name: '', condition: '', action: 'REVIEW', priority: 100, enabled: true, mode: 'shadow', expires_at: null }
 
 /**
- * The form of one rule.
+ * The form in which one rule is edited.
  * @param {Wiring & { onSaved: () => void }} wiring
  */
 export function ruleEditor({ onFailure, onSuccess, onSaved }) {
@@ -54,7 +54,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
     }
     onSuccess()
     condition.show([])
-    say('Saved. All API processes use it within seconds.')
+    say('Saved. All API processes will use the rule within seconds.')
     const wasNew = shows === undefined
     shows = rule.rule_id
     input('rule-id').readOnly = true

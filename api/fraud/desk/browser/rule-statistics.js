@@ -28,7 +28,7 @@ const ROWS = [
 ]
 
 /**
- * Shows what a rule did in the last days, such as how often it matched.
+ * Shows what a rule did in recent days, such as how often it matched.
  * @param {{ onFailure: (error: unknown) => void }} wiring
  */
 export function ruleStatistics({ onFailure }) {

@@ -138,7 +138,7 @@ export function rulesView({ onFailure, onSuccess }) {
   }
 }
 
-/** Returns the fields of a rule that its author sets. */
+/** Returns the fields of a rule that its author sets, as the body of a request. The request enables the rule. */
 /** @param {Rule} rule */
 export function bodyOf({ rule_id, name, condition, action, priority, mode, expires_at }) {
   return { rule_id, name, condition, action, priority, enabled: true, mode, expires_at }

@@ -16,7 +16,7 @@ import { dateTime, words } from './text.js'
  * @property {string} created_by
  */
 
-/** Nobody reads more snoozes at once. The API lists the snoozes that end first. */
+/** Maximum number of snoozes in the list, since nobody reads more at once. The API returns those that end first. */
 const MOST_LISTED = 100
 
 /**

@@ -23,7 +23,7 @@ const BY_KEY = {
 export function verdicts({ onFailure, onGiven }) {
   /** @type {{ transactionId: string, verdict: Verdict | null } | undefined} */
   let target
-  /** The verdict that waits for confirmation. */
+  /** The verdict that the analyst has chosen but not confirmed yet. */
   /** @type {Verdict | undefined} */
   let asked
   /** The last verdict that this page has sent. */
@@ -147,7 +147,7 @@ export function verdicts({ onFailure, onGiven }) {
       if (isOther) this.reset()
       if (asked === undefined) cancel()
     },
-    /** Called when no transaction is open any more. */
+    /** Forgets the transaction. Called when no transaction is open any more. */
     close() {
       target = undefined
       this.reset()

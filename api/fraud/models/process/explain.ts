@@ -3,7 +3,9 @@ import type { FraudRiskFactor } from '../../../../schemas/fraud/types.ts'
 import type { LoadedModel } from './model.ts'
 
 export const MOST_FACTORS = 5
-/** Smaller contributions are not meaningful. */
+/**
+ * Minimum contribution of a reported input, as a difference of probabilities. Smaller contributions are not meaningful.
+ */
 const LEAST_CONTRIBUTION = 0.005
 const DECIMALS = 1e4
 

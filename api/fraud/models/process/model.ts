@@ -12,13 +12,13 @@ export interface LoadedModel {
   readonly slots: readonly number[]
   /**
    * Scores rows of transactions.
-   * @param rows rows of all inputs, or of the model's own inputs if `isOwn`
+   * @param rows one row per transaction, with all inputs, or only the model's own inputs if `isOwn`
    * @returns one probability per row
    */
   score(rows: Float32Array, count: number, isOwn?: boolean): Promise<Float32Array>
 }
 
-/** Error for a model that must not be used. Its message is the reason. */
+/** Error for a model that must not be used. Its message says why. */
 class ModelRefused extends Error {
   override readonly name = 'ModelRefused'
 }
@@ -47,7 +47,7 @@ export async function loadModel(manifestPath: string, sha256?: string): Promise<
   const bytes = await readFile(join(dirname(manifestPath), manifest.file))
   const hash = createHash('sha256').update(bytes).digest('hex')
   if (hash !== manifest.sha256 || hash !== (sha256 ?? hash)) {
-    throw new ModelRefused(`the file ${manifest.file} has the hash ${hash}, not ${sha256 ?? manifest.sha256}`)
+    throw new ModelRefused(`the file ${manifest.file} has the hash ${hash} instead of ${sha256 ?? manifest.sha256}`)
   }
   const session = await InferenceSession.create(bytes, SESSION).catch((error: Error) => {
     throw new ModelRefused(`the runtime does not accept ${manifest.file}: ${error.message}`)
@@ -78,7 +78,7 @@ async function repeatVectors({ manifest, score }: LoadedModel): Promise<void> {
   })
   for (const [index, expected] of scores.entries()) {
     if (!(Math.abs(found[index] - expected) <= tolerance)) {
-      throw new ModelRefused(`${manifest.file} gives ${found[index]} for its test vector ${index}, not ${expected}`)
+      throw new ModelRefused(`${manifest.file} gives ${found[index]} instead of ${expected} for its test vector ${index}`)
     }
   }
 }

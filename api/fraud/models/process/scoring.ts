@@ -59,7 +59,7 @@ function explainedFrom({ manifest }: LoadedModel): number {
 }
 
 /**
- * Explains the models with high scores. If an input contributes to the scores of several models, its greatest
+ * Explains the high scores of one transaction. If an input contributes to the scores of several models, the greatest
  * contribution is reported.
  */
 async function factorsOf(

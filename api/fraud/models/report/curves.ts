@@ -1,4 +1,7 @@
-/** Number of transactions per bin of scores. All bins have the same width, and lower scores come first. */
+/**
+ * A bin of a histogram of scores, with its numbers of transactions. All bins have the same width, and bins with lower
+ * scores come first.
+ */
 export interface ScoreBin {
   /** Mean score. */
   readonly score: number

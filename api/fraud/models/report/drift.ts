@@ -1,9 +1,10 @@
-/** Value that replaces a share of 0, because the index uses logarithms. */
+/** Minimum share in the formula, because the logarithm of 0 is not finite. */
 const LEAST_SHARE = 1e-4
 
 /**
- * Returns the population stability index of two histograms with the same bins: the sum of (p − q) ln(p / q) over their
- * shares. A value below 0.1 means no change, and a value of 0.2 or more means a clear change of the distribution.
+ * Returns the population stability index of two histograms with the same bins: the sum of (p − q) ln(p / q) over all
+ * bins, where q is a bin's share before and p is its share now. A value below 0.1 means no change, and a value of 0.2
+ * or more means a clear change in the distribution.
  * @returns null if one of the histograms is empty
  */
 export function stabilityIndex(before: readonly number[], now: readonly number[]): number | null {
