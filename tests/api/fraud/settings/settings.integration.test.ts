@@ -64,21 +64,27 @@ async function settingsSystem() {
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
   }
 
-  /** Scores a transaction. @returns the rules that matched, and the unavailable parts */
-  async function score(api: ApiProcess, id: string): Promise<{ rules: string[]; degraded: string[] }> {
+  function sendPayment(api: ApiProcess, id: string) {
     const given = { amount: 20, currency: 'USD', transaction_type: 'PURCHASE', payer: { user_id: 'u1' } }
-    const payment = { transaction_id: id, timestamp: new Date().toISOString(), ...given }
-    const { status, body } = await send(api, 'POST', 'transactions/score', payment)
+    return send(api, 'POST', 'transactions/score', { transaction_id: id, timestamp: new Date().toISOString(), ...given })
+  }
+
+  /**
+   * Scores a transaction.
+   * @returns the rules that matched, and the unavailable parts
+   */
+  async function score(api: ApiProcess, id: string): Promise<{ rules: string[]; degraded: string[] }> {
+    const { status, body } = await sendPayment(api, id)
     expect(status, JSON.stringify(body)).toBe(200)
     return { rules: body.triggered_rules, degraded: body.degraded }
   }
 
   for (const api of apis) await expect.poll(async () => (await send(api, 'GET', 'rules')).status, SOON).toBe(200)
-  return { folder, kafka, apis, env, send, score, snapshot: join(folder.path, 'data', 'tables', 'fraud-rulesets.snapshot') }
+  return { folder, kafka, apis, env, send, sendPayment, score, snapshot: join(folder.path, 'data', 'tables', 'fraud-rulesets.snapshot') }
 }
 
 test('a change reaches every API within 10 seconds, and an API that starts without Kafka scores with the last rules', async () => {
-  const { folder, kafka, apis, env, send, score, snapshot } = await settingsSystem()
+  const { folder, kafka, apis, env, send, sendPayment, score, snapshot } = await settingsSystem()
   const [one, other] = apis
   expect(
     (await send(one, 'POST', 'lists', { name: 'big', values: Array.from({ length: 10_000 }, (_, index) => `${index}`.padEnd(100, 'x')) }))
@@ -116,6 +122,8 @@ test('a change reaches every API within 10 seconds, and an API that starts witho
   await expect.poll(async () => (await send(third, 'GET', 'rules')).status, SOON).toBe(200)
   expect((await send(third, 'GET', 'rules')).body.ruleset_version).toBe(3)
   expect((await send(third, 'GET', 'lists')).body.lists).toMatchObject([{ name: 'big', count: 10_000 }])
+  // The API uses the snapshot of the rules before it uses the snapshot of the blocklist, and scoring needs both.
+  await expect.poll(async () => (await sendPayment(third, `t5-${performance.now()}`)).status, SOON).toBe(200)
   const scored = await score(third, 't5')
   expect([scored.rules.includes('v'), scored.degraded.includes('rules')]).toEqual([true, true])
   expect((await send(third, 'POST', 'rules', { ...RULE, rule_id: 'w' })).status).toBe(503)
