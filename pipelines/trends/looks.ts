@@ -8,7 +8,7 @@ export interface Look {
   readonly count: number
   /** The greatest count that the term can have from now on without further contributions. */
   readonly greatest: number
-  /** The evaluation is valid up to the window with this newest bucket, if no contribution arrives. */
+  /** Newest bucket of the last window for which the evaluation is valid, if no contribution arrives. */
   readonly through: number
   readonly tracked: boolean
   /** The usual counts of the term; undefined if it has no baseline. */
@@ -111,7 +111,7 @@ export class Looks {
     this.#size = terms.length
   }
 
-  /** Updates a term's baseline, which changes from minute to minute. The score changes with the baseline. */
+  /** Updates a term's baseline, and thereby its score. The baseline changes from minute to minute. */
   renew(term: number, lastMinute: number): void {
     if (!this.isKnown(term)) return
     const at = term * USUALS
@@ -169,7 +169,7 @@ export class Looks {
     return this.#numbers[term * NUMBERS + SENT_IN]
   }
 
-  /** Returns the position of the details in this report. */
+  /** Returns the position of the details in the report of that renewal. */
   sentAt(term: number): number {
     return this.#numbers[term * NUMBERS + SENT_AT]
   }
@@ -191,7 +191,10 @@ export class Looks {
     this.#numbers[at + SENT_UNTIL] = sent.until
   }
 
-  /** Renumbers the terms. @param numbers the new number of each term; all evaluated terms have one */
+  /**
+   * Renumbers the terms.
+   * @param numbers the new number of each term; all evaluated terms have one
+   */
   renumber(numbers: Int32Array): void {
     const old = { numbers: this.#numbers, usuals: this.#usuals }
     const terms = old.numbers.length / NUMBERS

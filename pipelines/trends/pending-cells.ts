@@ -19,9 +19,9 @@ interface TogetherCells {
 export type TakeCells = (key: Readonly<ByteSpan>, cells: Readonly<ByteSpan>) => void
 
 /**
- * Contributions since the last commit, combined by term and place, so that repeated terms of a burst are sent once.
- * Most terms get only one contribution between two commits. Such a contribution is packed at once and not touched again
- * before it is sent.
+ * Contributions since the last commit, combined by term and place, so that a term that is repeated in a burst is sent
+ * only once. Most terms get only one contribution between two commits. Such a contribution is packed at once and not
+ * touched again before it is sent.
  */
 export function pendingCells() {
   const rows = new PackedRows()

@@ -30,7 +30,10 @@ export class RegionContenders {
     this.known = new Contenders(known.keep, this.table, known.listener)
   }
 
-  /** Offers a term whose contributions have changed. May replace the table and thus change the numbers of all terms. */
+  /**
+   * Offers a term whose contributions have changed to the contenders. May replace the table and thus change the numbers
+   * of all terms.
+   */
   offer(kind: Kind, term: TermBytes, bound: number): void {
     const number = this.table.find(term)
     if (number >= 0) this.looks.forget(number)

@@ -19,7 +19,7 @@ const TRACKED = 1
 export interface ReportHead {
   readonly woeid: number
   readonly windowEnd: number
-  /** The partition of the terms. */
+  /** The partition of the second stage that sends the report. */
   readonly partition: number
   /** Number of partitions of the first stage whose contributions are not complete. */
   readonly missing: number
@@ -172,7 +172,8 @@ export function reportWriter() {
 
   return {
     /**
-     * Number of bytes of details so far. The next details begin at this position. Later reports refer to the position.
+     * Number of bytes of details so far. This is the position at which the next details begin, and by which later
+     * reports refer to them.
      */
     get detailsBytes(): number {
       return details.length

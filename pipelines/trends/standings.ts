@@ -176,7 +176,8 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
   }
 
   /**
-   * Offers a term that had no state. Such a term is no contender yet, so it is only compared with the region's floor.
+   * Offers a term that had no state. Such a term is not a contender yet, so it is only compared with the region's
+   * floor.
    */
   function offerFirst(term: TermBytes, counts: CellCounts): void {
     const first = lastMinute - WINDOW_MINUTES + 1
@@ -189,7 +190,8 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
   }
 
   /**
-   * Must be called before `rank`, with the same minute. Yields at intervals.
+   * Brings the standings up to date for a minute. Must be called before `rank`, with the same minute. Yields at
+   * intervals.
    * @param becomesKnown called for each term before it is first offered with a baseline
    */
   function* prepare(minute: number, becomesKnown: (term: string) => void): Generator<void, void, void> {

@@ -3,8 +3,8 @@ import { eachBucket } from '../../state/stores/buckets.ts'
 import type { KeyedStore } from '../engine/index.ts'
 
 /**
- * Maximum number of minutes that wait to be published. The limit is reached only if time markers are delayed, for
- * example by a backlog.
+ * Number of keys with waiting volumes at which the volumes are published early. It is reached only if time markers are
+ * delayed, for example by a backlog.
  */
 const MAX_WAITING = 50_000
 const ROUND_KEY = 'round'

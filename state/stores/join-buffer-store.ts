@@ -17,7 +17,9 @@ export interface JoinBufferOptions<K> {
   readonly spanMs: number
   /** Default true. */
   readonly logged?: boolean
-  /** Memory for decoded objects per task, estimated from their encoded sizes. The default is the worker's setting. */
+  /**
+   * Memory for cached objects per task, in bytes, estimated from their encoded sizes. Default: the worker's setting.
+   */
   readonly cacheBytes?: number
 }
 
@@ -147,8 +149,8 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   }
 
   /**
-   * Returns the number of the part that receives the next value once the first part is full. An exponential search
-   * reads few parts, because reading a part may require decoding it.
+   * Returns the number of the part that receives the next value once the first part is full. Uses an exponential
+   * search, which reads few parts, because a part may have to be decoded to be read.
    */
   function openPart(key: string): number {
     return firstAfter(0, (part) => {
@@ -178,7 +180,10 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
     return isFree(from) ? from : firstAfter(from, isFree)
   }
 
-  /** Removes the values of a key in a segment. @returns the removed values, oldest first */
+  /**
+   * Removes the values of a key in a segment.
+   * @returns the removed values, oldest first
+   */
   function removeSegment(key: string, segment: number): Buffered<V>[] {
     const isIn = ({ time }: Buffered<V>) => segmentOf(time) === segment
     const parts = partsOf(key)

@@ -73,8 +73,8 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   const readable = new Set<number>()
 
   /**
-   * @returns `row` if the key has a row (`found` then refers to it); `none` if it has no row; `unknown` if the cache
-   * does not show this
+   * @returns `row` if the key has a row (`found` then refers to it); `none` if the key is known to have no row;
+   * `unknown` if the database must be read
    */
   function locate(key: Uint8Array, start: number, end: number, hash: number): 'row' | 'none' | 'unknown' {
     let row = changed.count === 0 ? -1 : changed.find(key, start, end, hash)
@@ -179,7 +179,10 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
     return find(keyBytes.buffer, 0, keyBytes.length, hash)
   }
 
-  /** Encodes the key into `keyBytes`. @returns its hash */
+  /**
+   * Encodes the key into `keyBytes`.
+   * @returns its hash
+   */
   function encoded(key: K): number {
     if (key === lastKey) return lastHash
     lastKey = undefined

@@ -9,7 +9,9 @@ export interface TimerStoreOptions<K> {
   readonly key: Codec<K>
   /** Default true. */
   readonly logged?: boolean
-  /** Memory for decoded objects per task, estimated from their encoded sizes. The default is the worker's setting. */
+  /**
+   * Memory for cached objects per task, in bytes, estimated from their encoded sizes. Default: the worker's setting.
+   */
   readonly cacheBytes?: number
 }
 

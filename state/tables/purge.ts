@@ -32,7 +32,7 @@ const MAX_ROWS_PER_RUN = 100_000
 export function tablePurger(client: ClickHouseClient, { table, key, erases }: Purge, cluster: ClusterOptions): Purger {
   /**
    * Maps each Kafka partition to the offset up to which its rows have been checked. The map is empty at first, so the
-   * whole table is checked.
+   * first run checks the whole table.
    */
   let seen = new Map<number, number>()
 

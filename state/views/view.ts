@@ -184,7 +184,7 @@ export interface BinaryReader {
 /** A Lua script that changes keys with the same hash tag. Its source must not depend on input. */
 export type ViewScript = RedisScript
 
-/** Runs scripts of readers on data that the API itself stores in addition to a view. */
+/** Runs the readers' scripts on data that the API itself stores in addition to a view. */
 export type ViewScripts = BoundedScripts
 
 /**

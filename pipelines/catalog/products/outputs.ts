@@ -22,8 +22,8 @@ export interface Cause {
 }
 
 /**
- * The causes of the price changes of individual variants, by the index of the variant. Variants with the same cause
- * refer to the same object and share a record.
+ * Why the prices of individual variants changed, keyed by the index of the variant. Variants with the same cause refer
+ * to the same object, so that their changes share a record.
  */
 export type VariantCauses = ReadonlyMap<number, Cause>
 

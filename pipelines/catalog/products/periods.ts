@@ -16,7 +16,10 @@ export interface RunPeriods {
   readonly causes: VariantCauses
 }
 
-/** Ends and begins the periods that are due. A period that is already over at the first check is only removed. */
+/**
+ * Ends and begins the periods that are due. A period that is already over when it is first checked is removed without
+ * effect on the price.
+ */
 export function runPeriods(state: CatalogProductState, now: number): RunPeriods {
   const causes = new Map<number, Cause>()
   const variants = [...state.product.variants]

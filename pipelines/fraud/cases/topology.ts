@@ -63,7 +63,7 @@ export const fraudCasesTopology = topology(
     })
     const { stores, emits } = deciding
 
-    /** Emits a last record and then forgets the case. The record marks the case as archived in the table. */
+    /** Emits a last record, which marks the case as archived in the table, and removes the case from the state. */
     function archive(now: number, ctx: Context): void {
       for (const { key } of closing.takeDue(now, ARCHIVED_PER_TICK)) {
         const found = cases.get(key)

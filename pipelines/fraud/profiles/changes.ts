@@ -21,7 +21,7 @@ export interface EntityChanges {
   emitAll(ctx: Context): void
 }
 
-/** A record under construction for one partition, and the changes in it. */
+/** The record that is being filled for one partition. */
 interface OpenRecord {
   readonly partition: number
   readonly rows: ByteWriter

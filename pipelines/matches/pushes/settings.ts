@@ -55,7 +55,7 @@ export const pushSettings = settingsFragment({
         ? undefined
         : {
             url: new URL(env.MATCH_WEBHOOK_URL),
-            /** Keys of the signatures. */
+            /** The keys that sign the pushes, decoded from base64. */
             secrets: (env.MATCH_WEBHOOK_SECRET ?? []).map((text) => Buffer.from(text.slice(SECRET_PREFIX.length), 'base64')),
           },
   }),

@@ -5,8 +5,8 @@ import { matchesTable } from './matches.ts'
 import { matchSwipesTable } from './swipes.ts'
 
 /**
- * Columns that contain user ids, each with the column of the row's time. Rows that are newer than the deletion are
- * kept, because a user may create a new profile with the same id.
+ * For each table, the columns that contain user ids, and the column with the time of the row. Rows that are newer than
+ * the deletion are kept, because a user may create a new profile with the same id.
  */
 const ERASED = [
   { table: matchSwipesTable.name, users: ['swiper_id', 'target_id'], time: 'ts' },

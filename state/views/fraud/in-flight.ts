@@ -52,11 +52,14 @@ const HAS_PLACE = 1 << 5
 /** A transaction in flight. It lacks the user's id, which only the pipeline needs. */
 export interface InFlight {
   readonly event: FraudEvent
-  /** Epoch ms, in whole seconds. */
+  /** Epoch ms, always a multiple of 1,000. */
   readonly addedAt: number
 }
 
-/** Returns the first bytes of a transaction's row. @param id hash of the transaction's id */
+/**
+ * Returns the first bytes of a transaction's row.
+ * @param id hash of the transaction's id
+ */
 export function flightId(id: number): Buffer {
   const bytes = Buffer.allocUnsafe(ID_BYTES)
   writeUint48(bytes, id, 0)

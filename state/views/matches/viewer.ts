@@ -241,7 +241,7 @@ export async function readPair(reader: ViewReader & ListReader, partition: numbe
   }
 }
 
-/** Returns the newest place that the user has reported. */
+/** Returns the newest location that the user has reported. */
 export function placeOf({
   self,
   recent,
