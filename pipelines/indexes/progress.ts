@@ -3,7 +3,7 @@ export interface Build {
   readonly index: string
   /** The id of the request for the build; undefined if nobody requested it. */
   readonly requestId: string | undefined
-  /** The value of the request. */
+  /** The request itself; undefined if nobody requested the build. */
   readonly request?: unknown
   /** Epoch ms. */
   readonly startedAt: number

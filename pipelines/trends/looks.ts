@@ -17,7 +17,7 @@ export interface Look {
   readonly hasDrawn: boolean
 }
 
-/** Number of integers per term, and the position of each. */
+/** Number of integers that are stored per term. The constants below are their positions. */
 const NUMBERS = 8
 const FLAGS = 0
 const COUNT = 1
@@ -32,7 +32,7 @@ const PRESENT = 1
 const TRACKED = 2
 const DRAWN = 4
 const KNOWN = 8
-/** Number of usual counts per term, and the position of each. */
+/** Number of usual counts that are stored per term. The constants below are their positions. */
 const USUALS = 4
 const BASELINE = 0
 const BEFORE = 1

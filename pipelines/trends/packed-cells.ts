@@ -137,7 +137,7 @@ export function writeTextBytes({ buffer, start, end }: Readonly<ByteSpan>, out: 
   out.length += end - start
 }
 
-/** The caller must have reserved enough bytes. */
+/** Writes a number as LEB128. The caller must have reserved enough bytes. */
 export function writeNumber(number: number, out: ByteWriter): void {
   const { buffer } = out
   let rest = number
@@ -240,7 +240,7 @@ export class CellReader {
   }
 }
 
-/** Returns the cells, one per place. */
+/** Decodes packed cells, and combines the cells of each place. */
 export function unpackCells(bytes: Buffer, start: number, end: number): TermCell[] {
   const reader = new CellReader(bytes, start, end)
   const cells: TermCell[] = []

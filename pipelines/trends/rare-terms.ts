@@ -144,8 +144,8 @@ export function compacted(cells: PackedCells): PackedCells {
 }
 
 /**
- * Returns true if a term is rare: its contributions are few and lie within a day. A rare term keeps all its
- * contributions, and contributions older than a day must not be counted.
+ * Returns true if a term is rare: its contributions are few and lie within a day. The limit of a day is necessary
+ * because a rare term keeps all its contributions, but contributions older than a day must not be counted.
  */
 export function isRare({ length, minutes, counts }: CellCounts): boolean {
   let contributions = 0

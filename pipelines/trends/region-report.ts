@@ -12,7 +12,10 @@ import { RENEWAL_MS } from './time.ts'
 const MAX_NUMBER_BYTES = 5
 const TIME_BYTES = 6
 const DOUBLE_BYTES = 8
-/** The lowest bit of an entry's first number. The remaining bits say which report has the details; 0 is this report. */
+/**
+ * Flag in the lowest bit of an entry's first number: the term is tracked. The remaining bits say which report has the
+ * details; 0 is this report.
+ */
 const TRACKED = 1
 
 /** The part of a report that applies to all its candidates. */

@@ -321,7 +321,10 @@ function listedAt(keys: string, at: number): string {
   return keys.slice(start, start + keys.charCodeAt(at) * LENGTH_BASE + keys.charCodeAt(at + 1))
 }
 
-/** @returns the index of the inserted value */
+/**
+ * Inserts a value by its time.
+ * @returns the index of the inserted value
+ */
 function insert<V>(values: Buffered<V>[], buffered: Buffered<V>): number {
   let at = values.length
   while (at > 0 && values[at - 1].time > buffered.time) at--

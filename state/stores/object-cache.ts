@@ -11,7 +11,9 @@ export interface ObjectCache<K, E> {
   set(key: K, entry: E): void
   /** The number of the young generation. An entry that was set in this generation need not be set again. */
   readonly generation: number
-  /** Must be called when the weight of an entry changes after it was set, with the difference. */
+  /**
+   * Adds to the total weight. Must be called with the difference when the weight of an entry changes after it was set.
+   */
   grew(weight: number): void
   clear(): void
 }

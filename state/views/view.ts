@@ -76,8 +76,8 @@ export const VERSION_FIELD = 'version'
 export const VALUE_FIELD = 'value'
 
 /**
- * Defines how a topic's records change a view. The sink writes the view, the API reads it, and only the view's own file
- * contains its formats.
+ * Defines how a topic's records change a view. The sink writes the view and the API reads it. The formats are defined
+ * only in the view's own file.
  */
 export interface View<K, V> {
   /**

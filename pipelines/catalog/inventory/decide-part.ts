@@ -25,8 +25,8 @@ export function decidePart(command: InventoryCommand, facts: InventoryFacts, rea
 }
 
 /**
- * Only a caller that could not reserve all parts of a cart sends this command. That cart was never opened and never
- * will be.
+ * Releases a part of a cart. Only a caller that could not reserve all parts of the cart sends this command, so the cart
+ * was never opened and never will be.
  */
 function releasePart(reservationId: string, read: StockReader, ledger: StockLedger): InventoryAnswer {
   const part = read.reservation(reservationId)

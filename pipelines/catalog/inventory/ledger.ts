@@ -37,7 +37,7 @@ export interface StockLedger {
   row(key: StockKey): StockRow
   /** The existing rows of a variant, including the changes so far. */
   rowsOf(variantId: number): StockRow[]
-  /** Adds units that can be reserved, or removes them. */
+  /** Adds or removes available units, which can be reserved. */
   stock(kind: 'RECEIVE' | 'ADJUST', line: StockLine): void
   /** Opens a reservation. */
   reserve(reservation: StockReservation): void

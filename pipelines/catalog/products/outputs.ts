@@ -65,7 +65,10 @@ function priceChanges(earlier: CatalogProduct | undefined, product: CatalogProdu
   })
 }
 
-/** A product uses the skus of all its variants, even inactive variants, until the product is deleted. */
+/**
+ * Returns a record for each sku whose use begins or ends. A product uses the skus of all its variants, even inactive
+ * variants, until the product is deleted.
+ */
 function usesOf(earlier: CatalogProduct | undefined, { product_id, status, variants }: CatalogProduct): Emission[] {
   const isDeleted = status === 'DELETED'
   const changed = isDeleted ? variants : variants.slice(earlier?.variants.length ?? 0)

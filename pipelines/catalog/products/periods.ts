@@ -45,8 +45,8 @@ export function runPeriods(state: CatalogProductState, now: number): RunPeriods 
   return { state: { product: { ...state.product, variants }, pricing }, causes }
 
   /**
-   * If a period begins at the moment when another one ends, the price changes only once, and the new period is the
-   * cause.
+   * Records the cause of a price change. If a period begins at the moment when another one ends, the price changes only
+   * once, and the new period is the cause.
    */
   function because(index: number, cause: Cause): void {
     const same = [...causes.values()].find(

@@ -22,8 +22,8 @@ export const reservations = topology(
     const timers = timerStore('timers', { key: utf8 })
 
     /**
-     * The timer of an open cart is due when the cart ends. The timer of an ended cart is due when the cart is to be
-     * deleted.
+     * Returns the rows and records that a change of a cart produces. The timer of an open cart is due when the cart
+     * ends. The timer of an ended cart is due when the cart is to be deleted.
      */
     function changesOf(before: Cart | undefined, after: Cart, at: number) {
       const { reservation_id, ended_at, ends_at } = after

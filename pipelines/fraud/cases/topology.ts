@@ -34,8 +34,8 @@ export const fraudCasesTopology = topology(
     const closing = timerStore('closing', { key: utf8 })
 
     /**
-     * The new id is stored with the case, in the same commit. A repeated decision therefore gets either the same id or
-     * an unused one.
+     * Returns the facts for a decision. A new id is stored with its case, in the same commit. A repeated decision
+     * therefore gets either the same id or an unused one.
      */
     function factsOf({ now, partition }: { readonly now: number; readonly partition: number }): CaseFacts {
       function newId(): string {

@@ -36,6 +36,7 @@ const WALK_EVERY_MS = 6 * 3_600_000
 
 /**
  * How long an idle profile of each kind is kept. A profile is forgotten after this time if it contains no known fraud.
+ * Profiles of other kinds are kept forever.
  */
 const IDLE_MS: Readonly<Partial<Record<EntityKind, number>>> = { device: 90 * DAY_MS, ip: 90 * DAY_MS, card: 90 * DAY_MS }
 const PROFILES_PER_TICK = 200

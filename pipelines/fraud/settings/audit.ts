@@ -61,7 +61,10 @@ function modelsAction(action: string, { challenger }: NonNullable<FraudSetting['
   return action === 'promote_challenger' && now < challenger!.since + TRIAL_MS ? 'force_promote_challenger' : action
 }
 
-/** Earlier champions are left out, because their changes are in separate audit records. */
+/**
+ * Returns the models for an audit record. Leaves out earlier champions, because their changes have audit records of
+ * their own.
+ */
 function shownModels({ champion, challenger }: NonNullable<FraudSetting['models']>): unknown {
   return { champion, challenger }
 }

@@ -101,7 +101,10 @@ export function trainingProgram({ folder, tools, python, program = PROGRAM, limi
   }
 }
 
-/** The program ends when its standard input closes, so it does not outlive a worker that was killed. */
+/**
+ * Runs the training program. The program ends when its standard input closes, so it does not outlive a worker that was
+ * killed.
+ */
 function runProgram([command, ...args]: readonly string[], signal: AbortSignal, limitMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ['pipe', 'ignore', 'pipe'] })

@@ -39,7 +39,7 @@ const FORGOTTEN_PER_TICK = 200
 const COUNT = 'parked'
 
 /**
- * Follows the topic of items.
+ * Consumes the topic of items, and declares the stores of known items and of parked activity.
  * @param onKnown receives the parked activity of an item that has become known
  */
 export function declareKnownItems(t: TopologyBuilder, onKnown: (itemId: bigint, activity: ItemActivity) => void): KnownItems {

@@ -212,7 +212,10 @@ export function heldBytes(answer: unknown, entities: number): HeldBytes[] | unde
   return counters.map((counted, index) => ({ profile: found[1 + 2 * index], flight: found[2 + 2 * index], counted }))
 }
 
-/** @returns undefined if a different version wrote the profile */
+/**
+ * Decodes the data about an entity.
+ * @returns undefined if a different version of the program wrote the profile
+ */
 export function heldEntity({ profile: bytes, flight, counted }: HeldBytes, now: number): HeldEntity | undefined {
   const profile = bytes === null ? undefined : profileFromBytes(bytes)
   if (bytes !== null && profile === undefined) return undefined

@@ -136,7 +136,10 @@ export function severedArguments(field: string, at: number, isSevered: boolean):
   return [RECENT_KEPT_MS, field, at, isSevered ? '1' : '0']
 }
 
-/** @param value the value of a field from `severedField`; null if there is no such field */
+/**
+ * Returns whether a note hides the two users from each other.
+ * @param value the value of a field from `severedField`; null if there is no such field
+ */
 export function isSeveredNote(value: string | null): boolean {
   return value !== null && !value.endsWith(LIFTED)
 }
@@ -205,7 +208,7 @@ function noted(key: string, field: string, number: number, value: string, now: n
   ]
 }
 
-/** Returns all fields that hide a user. */
+/** Returns the names of all fields that can hide another user. */
 export function severedFields(otherId: string): string[] {
   return CAUSES.map((cause) => severedField(otherId, cause))
 }
