@@ -75,8 +75,8 @@ export const trends = topology(
       )
     t.source(tracked, INTERNAL).process('track-term', { stores, reads: term.prefetchTracked, emits: [trendVolumes] }, term.track)
 
-    // Reports are kept in memory, so rows of the store are read only after a start. A keyed store writes the reports
-    // that are in memory, and needs no copies of their bytes.
+    // Reports are kept in memory, so rows of the store are read only after a start. The store is a keyed store, because
+    // a keyed store writes the reports from memory and needs no copies of their bytes.
     const arrived = keyedStore('reports', { key: utf8, value: regionReport, cacheBytes: 0 })
     const history = keyedStore('history', { key: decimalInt, value: avro('trends/RegionHistory') })
     const since = keyedStore('since', { key: decimalInt, value: avro('trends/TrendingSince') })

@@ -302,8 +302,8 @@ function firstAfter(from: number, holds: (number: number) => boolean): number {
 }
 
 /**
- * Number of characters that encode the length of a key. Both are below `LENGTH_BASE`, so neither is a surrogate, which
- * could not be stored.
+ * Number of characters that encode the length of a key. Both characters are below `LENGTH_BASE`, so neither is a
+ * surrogate. A lone surrogate could not be stored.
  */
 const LENGTH_CHARACTERS = 2
 const LENGTH_BASE = 0x8000

@@ -162,7 +162,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
       if (timers.length >= limit) break
       const key = keys.decode(row, KEY_AT, row.length)
       const entry = entries.peek(key)
-      // A changed timer is either in `changes` with its new time, or was cancelled.
+      // The row of a changed timer is skipped: the timer is either in `changes` with its new time, or was cancelled.
       if (entry === undefined || !pending.has(entry)) timers.push({ key, due: time })
     }
     if (someRows) firstRow = Math.min(firstSeen ?? nextAfter(now), firstWritten(pending))

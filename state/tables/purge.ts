@@ -25,7 +25,7 @@ export interface Purged {
   readonly hasErased: boolean
 }
 
-/** Number of rows per mutation. The limit keeps the statement short. */
+/** Maximum number of rows per mutation. The limit keeps the statement short. */
 const ROWS_PER_MUTATION = 2_000
 const MAX_ROWS_PER_RUN = 100_000
 

@@ -47,7 +47,8 @@ const MOST_INCLUDED = 50_000
 /**
  * Commit interval. It lets several transactions of one entity share a commit, because each commit has a fixed cost for
  * worker and broker. Until the commit, the transactions remain in flight, so no score misses one of them. Each of the
- * two stages waits for one interval, so a profile is in Redis after about half a second. Five seconds are allowed.
+ * two stages waits for one interval, so a profile is in Redis after about half a second, well within the required five
+ * seconds.
  */
 const COMMIT_INTERVAL_MS = 250
 

@@ -15,7 +15,7 @@ export interface Activities {
 }
 
 /**
- * Factor by which the weight of a pair is multiplied for each item between its two items:
+ * Factor by which the weight of a pair is multiplied for each item that the user viewed between its two items:
  * docs/services/recommendations.md#neighbours
  */
 const CLOSENESS_PER_PLACE = 0.8

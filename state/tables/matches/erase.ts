@@ -12,7 +12,7 @@ const ERASED = [
   { table: matchSwipesTable.name, users: ['swiper_id', 'target_id'], time: 'ts' },
   { table: matchesTable.name, users: ['user_a', 'user_b'], time: 'matched_at' },
 ]
-/** Number of users per statement. The limit keeps the parameters short. */
+/** Maximum number of users per statement. The limit keeps the parameters short. */
 const USERS_AT_ONCE = 1_000
 /** How long each deletion is repeated. Rows may arrive late when their sink is behind. */
 const LATE_MS = 24 * 3_600_000
@@ -31,7 +31,7 @@ export interface UserEraser {
 export interface ErasedUsers {
   /** Number of removed rows. */
   readonly removed: number
-  /** Time of the newest deletion of a user that the run has found, epoch ms; 0 if it has found none. */
+  /** Time of the newest user deletion that the run has found, epoch ms; 0 if it has found none. */
   readonly deletedAt: number
 }
 
