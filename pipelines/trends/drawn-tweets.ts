@@ -141,8 +141,8 @@ function eachDrawn(drawn: DrawnTweets, visit: (low: number, high: number, minute
 }
 
 /**
- * Draws the tweets of a window. These are the drawn tweets of its periods with the lowest hashes, or none if the window
- * has fewer than `LEAST_DRAWN` tweets.
+ * Draws the tweets of a window: of all tweets that were drawn in its periods, the ones with the lowest hashes. Draws
+ * none if the window has fewer than `LEAST_DRAWN` tweets.
  *   @param samples further tweets of the term
  *   @param firstMinute the first minute of the window
  */

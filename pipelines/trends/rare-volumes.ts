@@ -91,7 +91,7 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>
     writeArray(volumes)
   }
 
-  /** Writes one block and the end of the array. */
+  /** Writes an array as a single Avro block, followed by the end of the array. */
   function writeArray(numbers: readonly number[]): void {
     writeZigzag(regions)
     for (let i = 0; i < regions; i++) writeZigzag(numbers[i])

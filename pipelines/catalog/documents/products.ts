@@ -154,8 +154,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
     touch(key)
     if (kind === 'SELLER') counters.put(key, { ...known, seller_rating })
     else if (leads) counters.put(key, { ...known, leads: category_id })
-    // Otherwise, the product already leads a different category, and losing the lead of its old category changes
-    // nothing.
+    // If the product already leads a different category, losing the lead of its old category changes nothing.
     else if (known.leads === category_id) counters.put(key, { ...known, leads: null })
   }
 

@@ -24,7 +24,7 @@ const FIRST_AFTER_MS = 15 * MINUTE_MS
 const WAIT_WHILE_TRAINING_MS = 500
 const LONGEST_WAIT_MS = 60_000
 
-/** If a run does not end in time, all runs are urgent for this long. */
+/** After a run that did not end in time, all runs are urgent for this long. */
 const URGENT_FOR_MS = DAY_MS
 
 type Turn = JobTurn<string, ModelRequest>

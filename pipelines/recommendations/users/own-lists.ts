@@ -11,7 +11,7 @@ const ENTRY_BYTES = 8
 const MAX_LISTS = 20
 
 /**
- * Adds a list.
+ * Adds the id of a list to the user's last lists.
  * @returns undefined if the list is already known; all pages of a list have the same id
  */
 export function withList(known: Uint8Array | undefined, requestId: string): Buffer | undefined {

@@ -17,7 +17,7 @@ const MS_PER_SECOND = 1_000
 const MAX_EVENTS = 4_096
 
 /**
- * Adds an event.
+ * Adds an event to the user's recent events.
  * @returns undefined if the event is already known
  */
 export function withEvent(known: Uint8Array | undefined, eventId: string, arrivedAt: number): Buffer | undefined {
