@@ -279,8 +279,8 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
-   * Reads all states in one batch, and then the baselines of terms without a state, because single reads cost ten times
-   * as much.
+   * Adds contributions to frequent terms. Reads all states in one batch, and then the baselines of terms without a
+   * state, because single reads cost ten times as much.
    */
   function countFrequent(terms: readonly CellsOfTerm[], ctx: Context, added: Added): void {
     const counted = terms.map(({ term, record, start, end }) => ({ term, cells: unpackCells(record, start, end) }))

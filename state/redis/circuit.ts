@@ -12,9 +12,9 @@ export interface Circuit {
   /** Decides what to do with the next batch: `send` it and wait, send it as a `probe` without waiting, or `skip` it. */
   admit(): 'send' | 'probe' | 'skip'
   /**
-   * Closes the circuit. Must be called for the answer to a probe and, while the circuit is closed, for every answer in
-   * time. While the circuit is open, answers to earlier batches must be ignored, because they do not show the store's
-   * current state.
+   * Closes the circuit. Must be called for the answer to a probe and, while the circuit is closed, for every answer
+   * that arrives in time. While the circuit is open, answers to earlier batches must be ignored, because they do not
+   * show the store's current state.
    */
   answered(): void
   /** Opens the circuit. Must be called when the store refuses a batch or cannot be reached. */

@@ -120,7 +120,7 @@ export interface ChangelogWriter {
 /** Keys in one buffer: key i occupies `bytes` from `starts[i]` to `ends[i]`. */
 export interface PackedKeys {
   readonly bytes: Buffer
-  /** Undefined if the first key begins at 0, and each other key begins where the previous one ends. */
+  /** Undefined if the keys follow one another without gaps, beginning at position 0. */
   readonly starts?: readonly number[]
   readonly ends: readonly number[]
 }

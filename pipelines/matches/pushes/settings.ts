@@ -45,7 +45,7 @@ export const pushSettings = settingsFragment({
     }
     if (username !== '' || password !== '') report('MATCH_WEBHOOK_URL', 'contains a user name or password: the signature replaces them')
     if (MATCH_WEBHOOK_SECRET === undefined) {
-      report('MATCH_WEBHOOK_SECRET', `is missing: receivers verify the signatures of pushes with it; set ${SECRET_PREFIX}$(openssl rand -base64 32)`)
+      report('MATCH_WEBHOOK_SECRET', `is missing: receivers verify pushes with it; set ${SECRET_PREFIX}$(openssl rand -base64 32)`)
     }
   },
   value: (env) => ({
