@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
-/** Unit tests take milliseconds, and few take seconds, but servers of other tests may keep the machine busy. */
+/** Most unit tests take milliseconds, and a few take seconds, but servers of other tests may keep the machine busy. */
 const UNIT_TIMEOUT_MS = 120_000
 /** A real broker answers in milliseconds, but starting one takes seconds, and many seconds on a busy machine. */
 const STACK_TEST_TIMEOUT_MS = 120_000
@@ -27,8 +27,8 @@ const readsPublicData = 'tests/**/*.data.test.ts'
 const NO_DATA = 'no-public-data'
 
 /**
- * Tests start about a hundred processes. The shared compile cache saves each of them 0.4 s of CPU. It is the one that
- * `npm start` uses.
+ * Tests start about a hundred processes. They share the compile cache of `npm start`, which saves each of them 0.4 s of
+ * CPU time.
  */
 process.env.NODE_COMPILE_CACHE ??= `${process.env.MILLRACE_HOME ?? fileURLToPath(new URL('.millrace', import.meta.url))}/compile-cache`
 
@@ -37,10 +37,10 @@ export default defineConfig({
     pool: 'forks',
     setupFiles: 'tests/property-limit.ts',
     expect: { poll: { timeout: POLL_TIMEOUT_MS } },
-    // Test files share a process, and `performance` stays real. Otherwise a loop that another file has left behind, and
-    // that ends after a time, would block the process forever.
+    // `performance` stays real. Test files share a process, so a loop that another file has left behind may still be
+    // running. If the loop waits for a time to pass on a faked `performance`, it would block the process forever.
     fakeTimers: { toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate', 'clearImmediate', 'Date'] },
-    // `groupOrder`: from the lowest number up; 0 would come last.
+    // Projects run in ascending order of `groupOrder`, except that 0 would come last.
     projects: [
       {
         extends: true,

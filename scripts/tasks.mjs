@@ -24,7 +24,7 @@ export const TASKS = {
     programs: ['python'],
   },
   'fraud:evaluate': {
-    does: 'trains on recorded payments and reports what it finds in later ones',
+    does: 'trains on recorded payments and reports how many frauds it finds in later ones',
     file: 'tools/fraud/evaluate/evaluate.ts',
     programs: ['python'],
   },

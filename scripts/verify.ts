@@ -72,7 +72,7 @@ function tellSlowest({ durations }: TestTotals, count: number): void {
   for (const { name, ms } of slowest) process.stdout.write(`  ${seconds(ms).padStart(8)}  ${name}\n`)
 }
 
-/** The end of the output repeats the errors of failed tests, because a CI may keep only the end. */
+/** Repeats the errors of a failed test at the end of the output, because a CI system may keep only the end. */
 function tellErrors(what: string, { name, errors }: Failure): void {
   process.stdout.write(`${what}: ${name}\n${errors.map((error) => `  ${error}\n`).join('')}`)
 }

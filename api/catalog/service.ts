@@ -3,7 +3,7 @@ import { itemNeighbours, items } from '../../schemas/recommendations/topics.ts'
 import type { ApiService } from '../service.ts'
 import { type CatalogSettings, catalogSettings } from './settings.ts'
 
-/** Products, prices, stock and search. */
+/** Serves the product catalogue: products, prices, stock and search. */
 export const catalogService: ApiService<CatalogSettings> = {
   name: 'catalog',
   settings: catalogSettings,

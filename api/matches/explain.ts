@@ -51,8 +51,8 @@ export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDe
   }
 
   /**
-   * Repeats the user's search. Counts each user that the search finds in one cell only, and under the first reason for
-   * exclusion only.
+   * Repeats the user's search. Each user whom the search finds is counted once, in a single cell. A user who is
+   * excluded is counted under the first reason for the exclusion.
    */
   async function explainSearch(user: string) {
     const state = await people.own(user)

@@ -36,8 +36,8 @@ const MAX_BUILDS = 32
 /** Interval at which a waiting feed request checks whether another search for the same user has ended. */
 const LOOK_EVERY_MS = 20
 /**
- * How long a feed request waits for another search for the same user. A search that takes longer has lost its lock. The
- * request then runs a search itself.
+ * How long a feed request waits for another search for the same user. By then, the lock of that search has expired, so
+ * the request runs a search itself.
  */
 const WAIT_MS = BUILD_LOCK_MS + 500
 const RETRY_AFTER_SECONDS = 1
@@ -63,8 +63,8 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
   }
 
   /**
-   * Puts a candidate whom the user has just rewound first, even if the search ranked this candidate low or did not find
-   * it.
+   * If the user has just taken back a swipe, puts the candidate of that swipe first, even if the search ranked this
+   * candidate low or did not find it.
    */
   async function withRewound(state: UserState, place: Place, { stack, left }: Served, interestsOf: InterestReader): Promise<Served> {
     const last = lastSwipeOf(state)

@@ -34,7 +34,7 @@ export interface SwipeNotesDeps {
   readonly scripts: ViewScripts
   readonly facts: Pick<SpoolingFacts, 'spooled'>
   readonly log: Logger
-  /** Returns the keys of a user. Throws before the number of partitions is known. */
+  /** Returns the keys of a user. Throws if the number of partitions is not known yet. */
   keysOf(userId: string): UserKeys
 }
 

@@ -120,7 +120,7 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
     return Math.max(now(), (last?.at ?? 0) + 1)
   }
 
-  /** Returns the id of a swipe or rewind. A repeated request gets the same id. */
+  /** Returns the id of a swipe or rewind. A request that is repeated with its Idempotency-Key gets the same id. */
   function idOf(userId: string, idempotencyKey: string | undefined, idOfKey: typeof swipeIdOf): string {
     return idempotencyKey === undefined ? randomUUID() : idOfKey(userId, idempotencyKey)
   }

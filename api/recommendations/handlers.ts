@@ -28,7 +28,7 @@ import { usersPart } from './users/part.ts'
 
 const MS_PER_SECOND = 1_000
 
-/** Creates the handlers of recommendations: docs/services/recommendations.md */
+/** Creates the handlers of the recommendations service: docs/services/recommendations.md */
 export async function recommendationsHandlers(kit: ServiceKit, settings: RecommendationsSettings, open = openModel): Promise<OpenService> {
   const { now, monotonic, surroundings } = kit
   const models = await followModels({

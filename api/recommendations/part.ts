@@ -5,6 +5,6 @@ import type { BoundRoute } from '../kit/route.ts'
 export interface RecommendationsPart {
   readonly routes: readonly BoundRoute[]
   readonly probes?: readonly ReadinessProbe[]
-  /** Called after the last request has ended. */
+  /** Called when the service shuts down, after the last request has ended. */
   close?(): Promise<unknown>
 }

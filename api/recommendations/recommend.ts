@@ -13,7 +13,7 @@ export interface RecommendRequest {
   readonly user: RequestUser
   readonly recType: RecType
   readonly context: RecommendationContext
-  /** The item that the list is about. */
+  /** The item on which the list is based. */
   readonly anchor: bigint | undefined
   /** Neighbours, keyed by item: those of the anchor, or those of the user's last ten items if there is no anchor. */
   readonly neighbours: ReadonlyMap<bigint, readonly Neighbour[]>

@@ -49,7 +49,10 @@ export interface Predecessor {
 export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }: CreationDeps) {
   const partitionOf = (id: string) => facts.partitionOf(snippetFlow.commands, id)
 
-  /** @param predecessor set for a new version */
+  /**
+   * Creates a snippet or a new version of a snippet.
+   * @param predecessor set for a new version
+   */
   async function create(request: CreationRequest, predecessor?: Predecessor): Promise<ReturnType<typeof createdJson>> {
     // Throws `not_ready` if Kafka was never available. In that case no command can be decided, so nothing should be
     // stored.

@@ -46,7 +46,7 @@ export interface SnippetsDeps {
   readonly counted: ReadDeps['counted']
   readonly highlighter: Highlighter
   readonly comparer: Comparer
-  /** Base of absolute URLs. */
+  /** Base URL of all absolute URLs in answers. */
   readonly publicUrl: string
   /** Epoch ms. */
   now(): number

@@ -55,7 +55,7 @@ const streamed: StreamedBody = {
 }
 const creationErrors = [snippetErrors.invalid_content, snippetErrors.invalid_language, errors.not_ready]
 const readErrors = [snippetErrors.paste_not_found, snippetErrors.private_paste, errors.not_ready]
-/** Answer that uses no read. */
+/** The answer to a request that should not use a read yet. */
 const ASKS_FIRST = {
   description:
     'Redirects to the page of the snippet, which asks the reader before it uses a read. A snippet with limited reads gives this answer to prefetches, to link previews, and to browsers without a token or an Idempotency-Key.',

@@ -10,7 +10,7 @@ import type { Facts } from '../kit/facts.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { caughtUp } from '../kit/readiness.ts'
 
-/** Maximum number of topics in a profile. A profile is for the preferences of a person and not for a data set. */
+/** Maximum number of topics in a profile. A profile describes what one person prefers, so it needs no more. */
 const MAX_TOPICS = 1_000
 const MAX_WEIGHT = 1_000
 /**
@@ -108,7 +108,10 @@ function profileBody(userId: bigint, profile: InterestProfile) {
   }
 }
 
-/** @returns null for 0 and for an invalid time. Other services may write invalid times. */
+/**
+ * Formats a time as ISO 8601.
+ * @returns null for 0 and for an invalid time. Other services may write invalid times.
+ */
 function timeText(epochMs: number): string | null {
   const time = new Date(epochMs)
   return epochMs === 0 || Number.isNaN(time.getTime()) ? null : time.toISOString()

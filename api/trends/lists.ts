@@ -73,7 +73,7 @@ interface Rendering {
   readonly byLimit: Map<number, Answer>
 }
 
-/** A list, with the position of its partition when the list was read. Failed reads are not cached. */
+/** A list, with the position of its partition in the view when the list was read. Failed reads are not cached. */
 interface Reading<T> {
   readonly version: ViewVersion
   readonly list: Promise<T>

@@ -35,7 +35,8 @@ const KEPT_MS = 5_000
 const MAX_KEPT_SNAPSHOTS = 256
 const RETRY_AFTER_SECONDS = 5
 /**
- * Headers of past lists. Caches must not keep a past list for longer, because some of its terms may be blocked later.
+ * Headers of past lists. Caches may keep a past list only for a short time, because some of its terms may be blocked
+ * later.
  */
 const HEADERS = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=30' }
 

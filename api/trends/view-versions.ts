@@ -5,8 +5,8 @@ import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 import { isWithin } from '../kit/age.ts'
 
 /**
- * The position of a partition of the view. If it is undefined, the position is unknown, and cached lists must not be
- * reused.
+ * The position of a partition of the view: the offsets up to which the sinks have applied their topics. If undefined,
+ * the position is unknown, and cached lists must not be reused.
  */
 export type ViewVersion = string | undefined
 

@@ -146,7 +146,10 @@ function portsOf(env: Settings): [setting: string, port: number][] {
   return ports
 }
 
-/** Reads the settings of the local stack. @throws SettingsError */
+/**
+ * Reads the settings of the local stack.
+ * @throws SettingsError
+ */
 export function localConfig(env: Environment = process.env): LocalConfig {
   return readSettings(env, ({ read, surroundings }) => {
     const local = read(localSettings)

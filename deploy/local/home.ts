@@ -27,7 +27,10 @@ export class HomeError extends Error {
  */
 const MARKER = 'millrace-home'
 const LOCK = 'lock'
-/** Name of a file in the folder `run`. A process holds a file lock on it while it takes the lock of the data folder. */
+/**
+ * Name of a file in the folder `run`. A process holds a file lock on this file while it takes the lock of the data
+ * folder.
+ */
 const GUARD = 'lock-guard'
 /** How long to wait while another process is taking the lock. Taking it needs only a few milliseconds. */
 const GUARD_WAIT_MS = 5_000

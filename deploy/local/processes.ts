@@ -96,7 +96,7 @@ function operationsPort(index: number, config: LocalConfig): number {
   return config.apiOperationsPort + index
 }
 
-/** Returns the base URL at which an API process serves its metrics, and the reasons why it is not ready. */
+/** Returns the base URL at which an API process serves its metrics and reports why it is not ready. */
 export function apiOperationsUrl(index: number, config: LocalConfig): string {
   return `http://${LOOPBACK}:${operationsPort(index, config)}`
 }

@@ -5,7 +5,7 @@ import { isRedisHealthy } from './health.ts'
 import { LOOPBACK } from './ports.ts'
 import { type ServerPlace, serverComponent } from './server.ts'
 
-/** Time limit of a start. Loading a large append-only file takes seconds; an empty file takes 50 ms. */
+/** Time limit for starting. Loading a large append-only file takes seconds; an empty file takes 50 ms. */
 const START_TIMEOUT_MS = 60_000
 const STOP_GRACE_MS = 10_000
 
@@ -38,8 +38,8 @@ export function redisServer(options: RedisOptions): Component {
       appendfsync: 'everysec',
       'auto-aof-rewrite-min-size': REWRITE_FROM,
       save: '""',
-      // After kill -9, Redis drops a truncated end of the file and starts. A refusal to start would not restore the
-      // lost end.
+      // After kill -9, the last command in the file may be incomplete. Redis drops this command and starts, because a
+      // refusal to start would not restore the command.
       'aof-load-truncated': 'yes',
       // The default of ten timer ticks per second costs 1 % of a core on an idle machine.
       hz: 2,

@@ -26,7 +26,10 @@ export type Encode<T> = (value: T, out: ByteWriter) => void
  */
 type RawEncode = (value: unknown, out: ByteWriter, p: number, d: number) => number
 
-/** @throws SchemaError */
+/**
+ * Compiles an encoder for the values of a schema.
+ * @throws SchemaError
+ */
 export function compileEncoder<T>(schema: AvroSchema): Encode<T> {
   const type = parseSchema(schema)
   const raw = generateEncoder(type)

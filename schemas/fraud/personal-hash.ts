@@ -6,9 +6,15 @@ import { canonicalEmail, canonicalPhone } from './canonical.ts'
  * values.
  */
 export interface PersonalHashes {
-  /** @returns 32 hexadecimal digits, equal for equal canonical addresses */
+  /**
+   * Hashes an e-mail address.
+   * @returns 32 hexadecimal digits, equal for equal canonical addresses
+   */
   email(address: string): string
-  /** @returns 32 hexadecimal digits, equal for equal canonical numbers */
+  /**
+   * Hashes a phone number.
+   * @returns 32 hexadecimal digits, equal for equal canonical numbers
+   */
   phone(number: string): string
 }
 

@@ -30,7 +30,10 @@ export function scoredBytes(scored: TxnScored): Buffer {
   return bytes
 }
 
-/** @returns undefined for bytes of another version */
+/**
+ * Decodes a scored transaction.
+ * @returns undefined for bytes of another version
+ */
 export function scoredFromBytes(bytes: Buffer): TxnScored | undefined {
   if (bytes.length < VERSION_BYTES || bytes.readUInt16BE() !== VERSION) return undefined
   const value = Buffer.alloc(HEADER_BYTES + bytes.length - VERSION_BYTES)

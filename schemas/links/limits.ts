@@ -1,7 +1,7 @@
 import type { LimitRule } from '../limit-rule.ts'
 import { perMinute } from '../seeded-limit.ts'
 
-/** Limits on creations. In a bulk request, every link counts as one creation. */
+/** Rate limits of the link service. In a bulk request, every link counts as one creation. */
 export const LINKS_LIMITS: readonly LimitRule[] = [
   perMinute('links-create', 'POST /api/v1/urls', 1_200),
   perMinute('links-change', '/api/v1/urls/{short_code}', 1_200),

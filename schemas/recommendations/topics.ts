@@ -74,7 +74,7 @@ export const userFeatures: Topic<string, UserFeatures> = {
   config: compacted,
 }
 
-/** What happened to items; key: item_id. */
+/** Events about items; key: item_id. */
 export const itemEvents: Topic<bigint, ItemActivity> = {
   name: 'item-events',
   key: decimalId,

@@ -46,7 +46,7 @@ export const trendOutput: Topic<number, TrendOutput> = {
   config: listsKept,
 }
 
-/** Lists of the half minutes. They refresh the view, but are not part of the history. */
+/** Lists that are published at the half minutes. They refresh the view, but are not part of the history. */
 export const trendRenewals: Topic<number, TrendOutput> = {
   name: 'trend-renewals',
   key: decimalInt,

@@ -52,7 +52,10 @@ export class TrendListBytes {
     if (rest !== length) throw new CodecError(`TrendOutput: ${length - rest} bytes are left after the value`)
   }
 
-  /** @returns the offset at which the array of entries ends */
+  /**
+   * Finds where each entry begins and ends.
+   * @returns the offset at which the array of entries ends
+   */
   #findEntries(start: number): number {
     const { body } = this
     let at = start
@@ -155,7 +158,10 @@ function skipOptional(body: Buffer, at: number, field: string, skip: Skip): numb
   throw malformed(field, `branch ${branch} of a union of 2`)
 }
 
-/** @returns the offset at which the array ends */
+/**
+ * Skips an array.
+ * @returns the offset at which the array ends
+ */
 function skipArray(body: Buffer, start: number, field: string, skip: Skip): number {
   let at = start
   // Most arrays are empty.

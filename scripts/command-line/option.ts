@@ -28,7 +28,7 @@ interface Described<Default> {
 }
 
 interface Bounds extends Described<number> {
-  /** Default 0. */
+  /** Minimum value; 0 by default. */
   readonly min?: number
   readonly max?: number
 }
@@ -98,7 +98,7 @@ export function integers(description: string, bounds: Omit<Bounds, 'default'> & 
   return single(description, bounds, 'N,N', (value) => value.split(',').filter(Boolean).map(parse))
 }
 
-/** Allows an option several times. A repeated positional argument takes all remaining words. */
+/** Allows an option to be given several times. A repeated positional argument takes all remaining words. */
 export function repeated<T>(option: Option<T | undefined>): Option<readonly T[]> {
   return { ...option, isRepeated: true, read: (given) => given.map((value) => option.read([value]) as T) }
 }
@@ -108,7 +108,7 @@ export function required<T>(option: Option<T | undefined>): Option<T> {
   return { ...option, isRequired: true, read: (given) => option.read(given) as T }
 }
 
-/** If an option is given twice, the last value applies, as in most programs. */
+/** Declares an option with one value. If the option is given twice, the last value applies, as in most programs. */
 function single<T, D extends Described<unknown>>(
   description: string,
   described: D | undefined,

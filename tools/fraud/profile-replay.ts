@@ -14,7 +14,10 @@ export interface ProfileReplay {
    * passed in chronological order.
    */
   next(request: FraudRequest, ip: FraudIpFacts): ModelInput
-  /** Applies an analyst's verdict that a transaction is a fraud. @param at epoch ms */
+  /**
+   * Applies an analyst's verdict that a transaction is a fraud.
+   * @param at epoch ms
+   */
   confirmFraud(request: FraudRequest, at: number): void
 }
 

@@ -27,7 +27,10 @@ const KINDS = [
   ['m', 'bisexual', 771],
 ] as const
 
-/** The quantiles of the ages in the public data set, in steps of 5 %. The last one is the greatest plausible age. */
+/**
+ * The quantiles of the ages in the public data set, in steps of 5 %. The last one is the greatest age in the data set
+ * that is plausible.
+ */
 const AGES = [18, 21, 23, 24, 25, 26, 26, 27, 28, 29, 30, 31, 32, 33, 35, 37, 39, 42, 46, 52, 70]
 
 /** Reads the public profiles in the order of the file. */

@@ -1,7 +1,7 @@
 import { command } from '../../scripts/command-line/command.ts'
 import { number, required, text } from '../../scripts/command-line/option.ts'
 
-/** A shorter lifetime rounds to zero seconds. */
+/** Minimum lifetime: one second. A shorter lifetime could be rounded to zero seconds. */
 const LEAST_HOURS = 1 / 3_600
 
 export default command({

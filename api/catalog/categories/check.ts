@@ -2,7 +2,9 @@ import { MOST_CATEGORIES } from '../../../schemas/catalog/documents/limits.ts'
 import type { Category } from '../../../schemas/catalog/types.ts'
 import type { CategoryTree } from './tree.ts'
 
-/** Maximum depth of the tree: the number of categories on the path from a root to a category. */
+/**
+ * Maximum depth of the tree: how many categories a path from a root down to a category may have, both ends included.
+ */
 export const MOST_LEVELS = 16
 
 export type CategoryFault = 'unknown_parent' | 'cycle' | 'too_deep' | 'slug_taken' | 'too_many'

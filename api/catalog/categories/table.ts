@@ -13,7 +13,8 @@ export interface CategoryTable {
    */
   readonly tree: CategoryTree
   /**
-   * Waits until this process has received a change, but only for a limited time. A caller can then read its own change.
+   * Waits until this process has received the caller's change, so that the caller can read it. Gives up waiting after a
+   * second.
    */
   untilSeen(category: Category): Promise<void>
   readonly probes: readonly ReadinessProbe[]

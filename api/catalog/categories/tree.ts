@@ -22,7 +22,10 @@ export interface CategoryTree {
 
 const NO_CATEGORIES: readonly Category[] = []
 
-/** @param categories all categories; each id occurs once */
+/**
+ * Builds the tree.
+ * @param categories all categories; each id occurs once
+ */
 export function categoryTree(categories: Iterable<Category>): CategoryTree {
   const byId = new Map<number, Category>()
   for (const category of categories) byId.set(category.category_id, category)

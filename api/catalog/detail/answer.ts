@@ -25,7 +25,7 @@ export interface DetailParts {
 }
 
 export interface DetailOptions {
-  /** Base of absolute URLs. */
+  /** Base URL of all absolute URLs in answers. */
   readonly publicUrl: string
   readonly currency: string
   /** Epoch ms. */

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { StoredProduct } from '../../../schemas/catalog/products/stored.ts'
 
-/** Ids of the data that is read together with a product. */
+/** Ids of the records that are read together with a product. */
 export interface Companions {
   readonly sellerId: string
   readonly categoryId: number

@@ -29,13 +29,13 @@ interface Kept {
   readonly createdAt: number
   readonly badges: string
   readonly rendered: Rendered
-  /** The read that returned the latest texts. */
+  /** The newest read of the page's data. */
   read: PageRead
   /** Latest time at which the page is known to have been current, in epoch ms. */
   currentAt: number
 }
 
-/** A read of the data of a page, with the reports of later changes. */
+/** A read of a page's data that also watches the data for later changes. */
 export interface PageRead extends Pick<WatchedRead, 'unchangedAt'> {
   /** Time at which the read began, in epoch ms. */
   readonly startedAt: number
@@ -51,7 +51,7 @@ export interface KeptPages {
 }
 
 export interface KeptPagesOptions {
-  /** Base of absolute URLs. */
+  /** Base URL of all absolute URLs in answers. */
   readonly publicUrl: string
   readonly currency: string
   /** Epoch ms. */
@@ -63,7 +63,10 @@ const PUBLIC = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, no-cache' 
 const OWN = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'private, no-cache' } as const
 /** Maximum memory of all kept pages. It is enough for about 10,000 pages with descriptions of ordinary length. */
 const MOST_BYTES = 80 * 2 ** 20
-/** Memory of a page in addition to its texts. It includes the keys that are watched for changes. */
+/**
+ * Estimated memory of a page in addition to its texts, in bytes. Most of it holds the keys that are watched for
+ * changes.
+ */
 const BYTES_BESIDE_TEXTS = 2_000
 /** Maximum age of a page that is shown to callers other than its seller and administrators. */
 const RECENT_MS = 1_000
@@ -88,7 +91,7 @@ export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptP
     return kept.tree === tree && sameSources(kept.sources, sources) && kept.badges === badgesNow(sources.details, kept.createdAt)
   }
 
-  /** Advances `currentAt` if no change has been reported in the meantime. */
+  /** Advances `currentAt` if no change has been reported since the page's data was read. */
   function confirm(kept: Kept): void {
     const unchangedAt = kept.read.unchangedAt()
     if (unchangedAt === undefined || unchangedAt <= kept.currentAt || unchangedAt - kept.read.startedAt > READ_AGAIN_MS) return

@@ -61,7 +61,10 @@ export interface DetailReader {
   readTexts(productId: number, isKnown: IsKnownProduct, reader: SharedReader): Promise<DetailTexts | undefined>
   /** Reads and parses everything about a product. Throws the same errors as `readTexts`. */
   read(productId: number): Promise<DetailReads | undefined>
-  /** Reads the surroundings of a product that has already been read. Throws the same errors as `readTexts`. */
+  /**
+   * Reads everything else that the views contain about a product that has already been read. Throws the same errors as
+   * `readTexts`.
+   */
   around(product: StoredProduct): Promise<ProductSurroundings>
 }
 

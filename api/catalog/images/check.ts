@@ -18,13 +18,13 @@ export interface CheckedImage {
  */
 const MOST_PIXELS = 50_000_000
 /**
- * Time limit for decoding. The largest files take a few seconds, so a file that exceeds this limit was crafted to do
- * so.
+ * Time limit for decoding. The largest files take a few seconds, so a file that exceeds this limit was crafted to be
+ * slow.
  */
 const TIMEOUT_SECONDS = 20
 /**
- * Quality of the re-encoded image. It is high enough that the loss is invisible, because all smaller files are made
- * from this image.
+ * Quality of the re-encoded image, from 1 to 100. All smaller files are made from this image, so it must have no
+ * visible loss.
  */
 const QUALITY = 92
 /**

@@ -9,7 +9,7 @@ export interface Gate {
 
 /**
  * Creates a gate. While the maximum number of tasks are running, further tasks wait in a queue.
- * @param places the maximum number
+ * @param places maximum number of tasks that run at once
  */
 export function gate(places: number): Gate {
   const shared = new Map<string, Promise<unknown>>()

@@ -17,7 +17,7 @@ export interface StoredImage {
   readonly height: number
 }
 
-/** The images of products. */
+/** Stores the images of products and makes their smaller versions. */
 export interface Images {
   /** Checks and stores an image. Throws ApiError `invalid_image`, `unavailable`. */
   keep(bytes: Buffer): Promise<StoredImage>

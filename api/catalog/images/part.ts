@@ -8,7 +8,7 @@ import { imageRoute } from './routes.ts'
 
 const FOR_EVER = { 'Content-Type': 'image/webp', 'Cache-Control': 'public, max-age=31536000, immutable' } as const
 
-/** The images of products. */
+/** Creates the route that serves the images of products. */
 export function imagesPart(images: Pick<Images, 'smaller'>): CatalogPart {
   return {
     routes: [

@@ -8,7 +8,7 @@ import type { Images, StoredImage } from './images.ts'
 
 /** A form with a product and its images. */
 export interface ProductForm {
-  /** The JSON of the part `product`, before any check. */
+  /** The parsed JSON of the part `product`. It has not been validated. */
   readonly product: unknown
   /** The files of the parts `images`, in the order of the form. They are already stored. */
   readonly uploads: readonly StoredImage[]
@@ -20,8 +20,8 @@ export const MOST_FORM_BYTES = 64 * MIB
 const MOST_IMAGE_BYTES = 10_000_000
 const MOST_PRODUCT_BYTES = MIB
 /**
- * Maximum number of parts: the product, its images, and one more, so that the error for one image too many can name the
- * field `images`.
+ * Maximum number of parts: the product, its images, and one extra part. Because of the extra part, a form with one
+ * image too many gets an error that names the field `images`.
  */
 const MOST_PARTS = MOST_IMAGES + 2
 const PRODUCT = 'product'
@@ -34,8 +34,8 @@ export function isForm(contentType: string | undefined): contentType is string {
 
 /**
  * Reads a form as it arrives. At most one file is in memory, because each file is checked and stored before the next
- * one is read. If a later part is invalid, a later sweep deletes the images that are already stored. Throws ApiError:
- * `invalid_image`, `content_too_large`, `invalid_request`, `invalid_encoding`, `unavailable`.
+ * one is read. If a part is invalid, the images that are already stored remain until a sweep deletes them. Throws
+ * ApiError: `invalid_image`, `content_too_large`, `invalid_request`, `invalid_encoding`, `unavailable`.
  */
 export async function readProductForm({ contentType, pieces }: ArrivingBody, images: Pick<Images, 'keep'>): Promise<ProductForm> {
   const uploads: StoredImage[] = []

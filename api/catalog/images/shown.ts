@@ -9,7 +9,7 @@ export function inDisplayOrder(images: readonly CatalogImage[]): CatalogImage[] 
 
 /**
  * Converts stored images to the form that the API shows.
- * @param publicUrl base of absolute URLs
+ * @param publicUrl base URL of the images' addresses
  */
 export function shownImages(images: readonly CatalogImage[], publicUrl: string): z.output<typeof imageSchema>[] {
   return images.map(({ image_id, variant_id, position, alt_text, content_hash, width, height }) => {

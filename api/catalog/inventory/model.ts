@@ -103,7 +103,10 @@ export function stockJson(variant_id: number, rows: readonly ShownStock[]): z.ou
   return { variant_id, available: total('available'), reserved: total('reserved'), warehouses }
 }
 
-/** @param time epoch ms */
+/**
+ * Formats a time as ISO 8601.
+ * @param time epoch ms
+ */
 export function isoTime(time: number): string {
   return new Date(time).toISOString()
 }

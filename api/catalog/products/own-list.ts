@@ -20,8 +20,8 @@ export interface OwnList {
 }
 
 /**
- * Time limit of the wait. The list is a separate view, keyed by seller. Normally, it shows a change about 20 ms after
- * the command's answer.
+ * How long to wait until the list shows a change. The list is a separate view, keyed by seller. Normally, it shows a
+ * change about 20 ms after the command's answer.
  */
 const SHOWN_WITHIN_MS = 500
 const LOOK_EVERY_MS = 10

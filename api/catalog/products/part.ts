@@ -47,7 +47,7 @@ export interface ProductsDeps extends Pick<ServiceKit, 'views' | 'sharedViews' |
   readonly categories: Pick<CategoryTable, 'tree'>
   readonly images: Pick<Images, 'keep'>
   readonly currency: string
-  /** Base of absolute URLs. */
+  /** Base URL of all absolute URLs in answers. */
   readonly publicUrl: string
   readonly pause?: (ms: number) => Promise<unknown>
 }
@@ -55,7 +55,7 @@ export interface ProductsDeps extends Pick<ServiceKit, 'views' | 'sharedViews' |
 /** The images and variants of a product that does not exist yet. */
 const NO_PRODUCT: PresentImages = { product_id: 0, images: [], variants: [] }
 
-/** Values for the price fields that a command to cancel a price does not use. */
+/** Placeholders for the price fields of a command that cancels a price. */
 const NO_PRICE = { price_cents: 0, sets_compare_price: false, compare_price: null, ends_at: null }
 
 /** The parts of a seller's request that the handlers need. */
@@ -223,7 +223,7 @@ function skusOf({ variants }: NewProduct | Replacement): string[] {
   return variants.map(({ sku }) => sku)
 }
 
-/** Adds the ids of the images. They depend on the product's id, which is derived from the id of the command. */
+/** Adds the ids of the images. These ids depend on the product's id, which is derived from the id of the command. */
 function identified(written: Written, productId: number): Written {
   const images = written.content.images?.map((image) => ({ ...image, image_id: imageIdOf(productId, image.content_hash) })) ?? null
   return { ...written, content: { ...written.content, images } }

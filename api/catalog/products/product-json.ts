@@ -9,7 +9,7 @@ import { majorUnits } from '../money.ts'
 import type { ListSchema, ProductSchema } from './model.ts'
 
 export interface JsonDeps {
-  /** Base of absolute URLs. */
+  /** Base URL of all absolute URLs in answers. */
   readonly publicUrl: string
   readonly currency: string
   readonly categories: { readonly tree: Pick<CategoryTree, 'pathOf'> }

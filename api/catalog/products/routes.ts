@@ -36,7 +36,10 @@ const BODY_TIMEOUT_MS = 25_000
 /** Time limit of the handler. Checking twenty large images may continue after the body has arrived. */
 const FORM_TIMEOUT_MS = 60_000
 
-/** A product as JSON, or as a form with JSON in the part `product` and files in the parts `images`. */
+/**
+ * Returns the options of a route whose body is a product: either JSON, or a form with JSON in the part `product` and
+ * files in the parts `images`.
+ */
 function jsonOrForm(schema: z.ZodType): Pick<Parameters<typeof defineRoute>[0], 'streamed' | 'maxBodyBytes' | 'timeoutMs'> {
   const form = z.object({ product: schema, images: z.array(z.string().openapi({ format: 'binary' })).optional() })
   const content: StreamedBody['content'] = { 'application/json': { schema, example }, 'multipart/form-data': { schema: form } }

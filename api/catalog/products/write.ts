@@ -18,7 +18,7 @@ import type { NewProduct, Replacement } from './model.ts'
 import { decided, tooLarge } from './refusals.ts'
 import type { SkuClaims } from './sku-claims.ts'
 
-/** The values of command fields that a request does not use. */
+/** Default values for command fields that a request does not use. */
 export const NOTHING_ASKED: Omit<CatalogProductCommand, 'action' | 'actor' | 'seller_id'> = {
   expected_version: null,
   may_force: false,
@@ -64,7 +64,10 @@ export function expectedBy(ifMatch: number | undefined): number | null {
   return ifMatch === undefined ? null : Math.min(ifMatch, GREATEST_VERSION)
 }
 
-/** Maximum number of ids to try. With 500M products, the probability that all of these ids are used is about 10^-19. */
+/**
+ * Maximum number of ids to try for a new product. With 500M products, the probability that all of them are already
+ * taken is about 10^-19.
+ */
 const MOST_IDS = 4
 /**
  * Maximum number of times that skus are claimed for one product. A single claim is not enough, because a repeated

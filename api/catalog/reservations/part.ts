@@ -15,7 +15,7 @@ import { cartJson } from './model.ts'
 import { reserve } from './reserve.ts'
 import { checkOutRoute, extendRoute, readCartRoute, releaseRoute, reserveCartRoute } from './routes.ts'
 
-/** Pattern of a reservation_id. Any other text is refused without a command. */
+/** Pattern of a reservation_id. Any other text is refused without sending a command. */
 const CART_ID = /^c-[\w-]{1,100}$/
 
 /** Creates the routes for reservations that can include variants of several products. */

@@ -13,7 +13,7 @@ import { postReviewRoute } from './routes.ts'
 
 export type ReviewsDeps = Pick<ServiceKit, 'views' | 'facts' | 'commands' | 'now'>
 
-/** Creates the route with which users give stars to products. */
+/** Creates the route through which users rate products with stars. */
 export function reviewsPart({ views, facts, commands, now }: ReviewsDeps): CatalogPart {
   return {
     routes: [

@@ -35,7 +35,10 @@ export interface SearchDeps
  * them.
  */
 const MOST_WAITING_RECORDS = 10_000
-/** How long callers who send the same search share an answer. Sharing hardly delays the appearance of changes. */
+/**
+ * How long callers who send the same search share an answer. This time is so short that changes still appear almost at
+ * once.
+ */
 const SHARED_MS = 200
 /**
  * Maximum number of searches that run at once. Further searches are refused. Two cores answer 250 searches a second, so

@@ -27,10 +27,10 @@ import type { Synonyms } from './text/synonyms.ts'
 
 export interface Hit {
   readonly source: ShownSource
-  /** Relevance from 0 to 1; null for other orders. */
+  /** Relevance from 0 to 1; null if the results are not sorted by relevance. */
   readonly score: number | null
   readonly after: After
-  /** The score of the text alone. The score is present if the request asked for an explanation and has words. */
+  /** The score of the text match alone. Present only if the request asked for an explanation and has words. */
   readonly textScore?: number
 }
 
@@ -67,8 +67,8 @@ const ENOUGH = 10
  */
 const MANY = 20_000
 /**
- * How long a word that was found to be correct is not checked again. It could become doubtful during this time only if
- * a similar word came to occur in a hundred times as many products.
+ * How long a word counts as correct after it was checked. During this time, the word could become doubtful only if a
+ * similar word came to occur in a hundred times as many products.
  */
 const WORDS_KEPT_MS = 10 * 60_000
 /**
@@ -92,7 +92,7 @@ interface SearchHit {
 interface PagePlace {
   /** Either the number of products to skip, or the sort values of the last product on the previous page. */
   readonly from: number | After
-  /** Whether the words find many products. */
+  /** Whether the search finds at least `many` products. */
   readonly isMany: boolean
 }
 
@@ -101,8 +101,8 @@ interface Answer {
 }
 
 /**
- * Returns a search that has only a count in its answer. By default the search ignores filters, because a narrow filter
- * is no reason to look for other words.
+ * Returns a search that only counts the products that it finds. By default the search ignores filters, because a narrow
+ * filter is no reason to look for other words.
  */
 function countSearch(plan: TextPlan | undefined, filters: readonly Query[] = [], most = ENOUGH): Query {
   return { size: 0, track_total_hits: most, query: selecting(plan && textQuery(plan), filters, false) }

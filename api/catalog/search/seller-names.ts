@@ -9,8 +9,8 @@ export interface SellerNamesDeps {
 }
 
 /**
- * Returns a function that looks up the names of sellers. If a name cannot be read now, a name made of the seller's id
- * replaces it.
+ * Returns a function that looks up the names of sellers. For a name that cannot be read now, the function returns a
+ * name made from the seller's id.
  */
 export function sellerNames({ sharedViews, facts }: SellerNamesDeps) {
   return async function namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {

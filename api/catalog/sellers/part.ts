@@ -6,7 +6,7 @@ import { bind } from '../../kit/route.ts'
 import type { CatalogPart } from '../part.ts'
 import { putSellerRoute } from './routes.ts'
 
-/** Creates the route that stores the name and rating that buyers see of a seller. */
+/** Creates the route that stores a seller's public name and rating. */
 export function sellersPart({ facts }: { readonly facts: Pick<Facts, 'publish'> }): CatalogPart {
   return {
     routes: [

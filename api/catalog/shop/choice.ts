@@ -1,4 +1,4 @@
-/** The search that a page of the shop shows. The fields are texts, as in the query string of the address. */
+/** The search that a page of the shop shows. All fields are strings, as in the query string of the URL. */
 export interface Choice {
   readonly q: string
   readonly category: string

@@ -13,7 +13,7 @@ export interface RelatedProduct {
 /** Names of the fields of a variant that are not attributes. */
 const OWN_FIELDS: ReadonlySet<string> = new Set(['variant_id', 'sku', 'price', 'was', 'weight_grams', 'inventory', 'images'])
 const STARS = [5, 4, 3, 2, 1]
-/** Pixels of the page's large image. */
+/** Width of the page's large image, in pixels. */
 const LARGE = 600
 
 export function productPage(detail: Detail, related: readonly RelatedProduct[], localImage: (url: string) => string): Html {

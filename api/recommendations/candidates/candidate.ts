@@ -33,8 +33,8 @@ export interface Candidate {
 export interface CandidateSet {
   readonly size: number
   /**
-   * Adds a row if no channel has named it before.
-   * @returns the candidate of the row; undefined if the row is excluded
+   * Adds the item in a row of the item table, unless a channel has already named it.
+   * @returns the candidate of the row; undefined if the row is excluded or the set is full
    */
   of(row: number, channel: Channel): Candidate | undefined
   /** Returns the candidate of a row; undefined if no channel has named the row. */
@@ -47,7 +47,7 @@ const MAX_CANDIDATES = 500
 
 const ORDER = Object.fromEntries(CHANNELS.map((channel, place) => [channel, place])) as Readonly<Record<Channel, number>>
 
-/** @param isExcluded called once per row */
+/** @param isExcluded returns whether an item must not be recommended; called at most once per row */
 export function candidateSet(idAt: (row: number) => bigint, isExcluded: (row: number, itemId: bigint) => boolean): CandidateSet {
   const found = new Map<number, Candidate | undefined>()
   const all: Candidate[] = []

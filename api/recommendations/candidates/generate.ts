@@ -26,7 +26,7 @@ export interface CandidateRequest {
   readonly user: RequestUser
   readonly recType: RecType
   readonly context: RecommendationContext
-  /** The item that the list is about. */
+  /** The item on which the list is based. */
   readonly anchor: bigint | undefined
   /** Neighbours, keyed by item: those of the anchor, or those of the user's last ten items if there is no anchor. */
   readonly neighbours: ReadonlyMap<bigint, readonly Neighbour[]>
@@ -77,7 +77,7 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     const strongest = new Map<number, number>()
     let share = 1
     for (const [place, itemId] of user.recent.entries()) {
-      // Items before the last five name no candidates, but add weight to candidates that are already named.
+      // Only the last five items name candidates. Older items add weight to candidates that are already named.
       const isNaming = place < user.lastViewed.length
       for (const { row, strength, by } of isNaming ? similarTo(itemId) : neighboursOf(itemId)) {
         const candidate = isNaming ? set.of(row, channelOf(by)) : set.known(row)
@@ -108,8 +108,8 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
   }
 
   /**
-   * Sets the vector similarity of candidates from other channels. It is just as meaningful for them as for candidates
-   * from the vector channel.
+   * Sets the vector similarity of candidates from other channels. The similarity is just as meaningful for these
+   * candidates as for those from the vector channel.
    */
   function addProducts(): void {
     if (model === undefined || vector === undefined) return
@@ -118,7 +118,9 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     }
   }
 
-  /** Adds the first active items of a list. Unknown items take up no places, because events may name any id. */
+  /**
+   * Adds the first active items of a list. Unknown items do not count towards `most`, because events may name any id.
+   */
   function addListed(ids: readonly bigint[], most: number, channel: Channel): void {
     let place = 0
     for (const itemId of ids) {

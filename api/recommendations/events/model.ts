@@ -72,7 +72,10 @@ export function timeFault({ timestamp }: EventBody, now: number): string | undef
   return at < now - MAX_AGE_MS ? 'is more than 90 days old' : undefined
 }
 
-/** @param id the id for an event whose body has no id; default: the item, type and second of the event */
+/**
+ * Converts the body of an event to the record of the interaction.
+ * @param id the id for an event whose body has no id; default: the item, type and second of the event
+ */
 export function interactionOf(body: EventBody, now: number, id?: string): Interaction {
   const { item_id, event_type, context, metadata } = body
   const timestamp = body.timestamp === undefined ? now : Math.floor(body.timestamp * MS_PER_SECOND)

@@ -36,7 +36,7 @@ function content(runs: readonly ModelRun[] | undefined): Html {
   const byGroup = groups.map(
     ({ from, questions, candidate, inForce }): Bar => ({ name: `${groupName(from)} (${questions} questions)`, candidate, inForce }),
   )
-  return html`<p class="soft">Mean NDCG@20 of questions that no model has learned from: the trained model, and below it the one that was in force, or the rules.</p>
+  return html`<p class="soft">Mean NDCG@20 on questions that no model was trained on. The upper bar is the trained model. The lower bar is the model that was in force before, or the rules if there was none.</p>
 <h3>By version</h3>${bars(versions)}
 <h3>By earlier interactions of the user, newest training</h3>${byGroup.length === 0 ? html`<p class="note">This training did not record it.</p>` : bars(byGroup)}`
 }

@@ -34,17 +34,23 @@ export interface ItemTable {
   genreName(genre: number): string
   /** Returns the number of a genre; 0 for a genre to which no item belongs. */
   genreNumber(name: string): number
-  /** Returns one of the traits of an item; NO_TRAIT after the last trait. @param place 0 to MAX_TRAITS - 1 */
+  /**
+   * Returns one of the traits of an item; NO_TRAIT after the last trait.
+   * @param place 0 to MAX_TRAITS - 1
+   */
   traitAt(row: number, place: number): Trait
   createdAt(row: number): number
   /** Returns the `updated_at` of the item; 0 for an unknown item. */
   updatedAt(row: number): number
   /**
-   * Returns how often the item entered the last ten views of a user, with a half-life of 30 days. The decay ends at the
-   * item's last event, as for the weights of its neighbours. Returns 0 for the row -1.
+   * Returns how often the item became one of the last ten items that a user viewed, decayed with a half-life of 30
+   * days. The value is decayed only up to the item's last event, like the weights of its neighbours. Returns 0 for the
+   * row -1.
    */
   enteredAt(row: number): number
-  /** Returns how often the item was shown, and how often it was then chosen, with a half-life of 7 days. */
+  /**
+   * Returns how often the item was shown, and how often it was then chosen, both decayed with a half-life of 7 days.
+   */
   shownAt(row: number, now: number): number
   chosenAt(row: number, now: number): number
   /** Returns the properties that the ranker uses. The next call overwrites the returned object. */
@@ -59,8 +65,8 @@ const PRIOR_STARS = 3.5
 const PRIOR_EVENTS = 20
 const PRIOR_PURCHASES = 0.4
 /**
- * Number of interactions below which an item is new. For a new item, the popularity that its producer gave counts
- * fully.
+ * Number of interactions below which an item is new. For a new item, the popularity that its producer gave has its full
+ * weight.
  */
 export const NEW_ITEM_INTERACTIONS = 100
 /** Number of interactions from which the given popularity of an item no longer counts. */

@@ -133,8 +133,8 @@ interface MadeLeaders {
 }
 
 /**
- * Collects the lists in two passes over all items. The first pass counts all items, and the second offers them to the
- * lists.
+ * Collects the lists in two passes over all items. The first pass adds up how often items were shown, and the second
+ * offers each item to the lists.
  */
 function visitor(items: ItemTable, time: number, wanted: ReadonlySet<Trait>) {
   const groups = new Map<number, BestRows>()

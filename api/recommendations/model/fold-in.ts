@@ -11,9 +11,9 @@ export interface FoldIn {
 }
 
 export interface FoldInDeps {
-  /** The product of the transposed factors with themselves, row-major. */
+  /** Gram matrix of the item factors (YᵀY), row-major. */
   readonly gram: Float64Array
-  /** A multiple of 4. */
+  /** Number of factors per item, a multiple of 4. */
   readonly dimensions: number
   readonly regularization: number
 }
@@ -40,7 +40,7 @@ export async function foldIn({ gram, dimensions, regularization }: FoldInDeps): 
   const residual = new Float64Array(dimensions)
   const conditioned = new Float64Array(dimensions)
   const direction = new Float64Array(dimensions)
-  /** Products of the direction with the common matrix YᵀY + λI, and with the whole matrix of the user. */
+  /** Products of the search direction with the common matrix YᵀY + λI, and with the whole matrix of the user. */
   const commonImage = new Float64Array(dimensions)
   const image = new Float64Array(dimensions)
 

@@ -11,7 +11,7 @@ export type NearBy = 'product' | 'cosine'
 
 /** Finds the vectors with the greatest inner products. Keys are counted from 0. */
 export interface VectorIndex {
-  /** @param vector a vector of length 1 at most */
+  /** @param vector a vector whose length is at most 1 */
   add(key: number, vector: Float32Array): void
   /**
    * Adds many vectors at once.
@@ -33,8 +33,8 @@ const CONNECTIVITY = 24
 const EXPANSION_ADD = 128
 /**
  * Number of vectors that the index returns. They are then ranked with their original lengths. The search for similar
- * items needs fewer vectors, because its results only become candidates. It should also be fast, because a list may
- * need the similar items of five items.
+ * items needs fewer vectors, because its results only become candidates. This search should also be fast, because a
+ * list may need the similar items of five items.
  */
 const LOOKED_AT: Readonly<Record<NearBy, number>> = { product: 1_024, cosine: 512 }
 /** Minimum number of vectors that a search expands. A search also expands at least as many vectors as it returns. */

@@ -5,7 +5,7 @@ import type { NearBy, NearRow } from './vector-index.ts'
 
 /** Finds the vectors with the greatest products or cosines by comparing the query with all of them. */
 export interface WholeSearch {
-  /** @param vector a vector of length 1 at most */
+  /** @param vector a vector whose length is at most 1 */
   search(vector: Float32Array, count: number, by: NearBy): NearRow[]
 }
 
@@ -14,13 +14,13 @@ export interface WholeSearchOptions {
   readonly dimensions: number
   /** The lengths of the vectors, divided by the greatest length. */
   readonly lengths: Float32Array
-  /** The greatest length. */
+  /** The greatest length of a vector. */
   readonly greatest: number
 }
 
 /**
- * Maximum number of vectors. With more vectors, comparing the query with all of them takes longer than a search in the
- * index, and the numbers need more than 16 MB.
+ * Maximum number of vectors that are searched in this way. With more vectors, comparing the query with all of them
+ * takes longer than a search in the index, and the 8-bit numbers need more than 16 MB.
  */
 export const MOST_WHOLE = 65_536
 /** Greatest signed 8-bit number. */

@@ -20,7 +20,7 @@ export interface Arrangement {
 
 /** An item of the final list. */
 export interface Arranged extends Scored {
-  /** Whether the item was placed to learn whether users choose it. */
+  /** Whether the item is in the list only to find out whether users choose it. */
   readonly isExplored: boolean
   /** The position that the item would have by its score alone, counted from 0. */
   readonly placeByScore: number
@@ -61,8 +61,8 @@ type Ordered = Arranged & { readonly rank: number }
 /** Returns the items with the highest boosted scores, best first. */
 function bestOf(items: ItemTable, scored: readonly Scored[], { boost, now }: Arrangement): Ordered[] {
   const ranks = Float64Array.from(scored, (one) => boostedScore(items, one, boost, now))
-  // Score of the last item that is arranged. Only items with at least this score are sorted as objects, because that is
-  // costly.
+  // Score of the last item that is arranged. Only items with at least this score are sorted as objects, because sorting
+  // objects is costly.
   const least = ranks.length <= ARRANGED ? Number.NEGATIVE_INFINITY : ranks.toSorted()[ranks.length - ARRANGED]
   const best: (Ordered & { placeByScore: number })[] = []
   scored.forEach(({ candidate, score, features }, index) => {
@@ -141,8 +141,8 @@ function cosine(one: Float32Array, other: Float32Array): number {
 }
 
 /**
- * Puts the items in their places. Certain places are reserved for explored items. The limit per genre counts explored
- * items, too. It may move other items down, but it never moves additional explored items up.
+ * Puts the items in their places. Explored items appear only at the places reserved for them. The limit per genre
+ * counts them as well, and moves items of a full genre below the top of the list.
  */
 function placed(items: ItemTable, ordered: readonly Arranged[], explored: readonly Scored[]): ArrangedList {
   const counts = new Map<number, number>()

@@ -17,7 +17,7 @@ export interface Scored {
   readonly candidate: Candidate
   /** The ranker's score, 0 to 1. */
   readonly score: number
-  /** The row of ranking features. */
+  /** The candidate's row of ranking features. */
   readonly features: Float64Array
 }
 
@@ -31,7 +31,7 @@ export interface RankRequest {
 
 /**
  * Scores all candidates with the model's trees. Without trees, the score is derived from the similarity of the vectors.
- * Without vectors, the rules determine the score. The order of the candidates does not change.
+ * Without vectors, the rules determine the score. The result is in the order of the given candidates.
  */
 export function rankCandidates(items: ItemTable, candidates: readonly Candidate[], request: RankRequest): Scored[] {
   const { user, tastes, context, model, now } = request

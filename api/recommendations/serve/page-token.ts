@@ -30,7 +30,7 @@ export interface RestOfList {
 const VALID_MS = 30 * 60_000
 const MAX_ITEMS = 50
 /**
- * Maximum length of a token. Tokens with MAX_ITEMS items are shorter. The signature of a longer text is not even
+ * Maximum length of a token. Tokens with MAX_ITEMS items are shorter. A longer text is refused before its signature is
  * computed.
  */
 const MAX_CHARACTERS = 12_000

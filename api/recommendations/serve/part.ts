@@ -23,7 +23,7 @@ export interface ServePartDeps extends Pick<ServiceKit, 'facts' | 'metrics' | 'l
   readonly tokens: PageTokens
   /** Share of the answers whose ranking features are recorded, from 0 to 1. */
   readonly featuresShare: number
-  /** 0 to below 1. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   random(): number
 }
 

@@ -14,7 +14,7 @@ export interface RehearsalDeps {
   /** Lets the process do other work. */
   otherWork(): Promise<unknown>
   wait(ms: number): Promise<unknown>
-  /** 0 to below 1. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   random(): number
   /** Epoch ms. */
   now(): number

@@ -7,7 +7,7 @@ import { DAY_MS, HOUR_MS } from '../../../schemas/retention.ts'
 import { seenSetReader } from '../../../state/stores/seen-set/reader.ts'
 import type { StoredUser } from '../../../state/views/recommendations/users.ts'
 
-/** The features of the user of a request. */
+/** The features of the user whom a request is about. */
 export interface RequestUser {
   readonly id: bigint
   readonly interactions: number
@@ -34,7 +34,7 @@ export interface RequestUser {
 
 /** Number of last items whose neighbours become candidates. */
 const LAST_ITEMS = 5
-/** How long after the last event a visit still counts. */
+/** How long after the user's last event `hoursAway` is still known. */
 const VISIT_KEPT_MS = 7 * DAY_MS
 const SESSION_GAP_MS = 30 * 60_000
 const watched = seenSetReader({ item: decimalId, ...WATCHED_SHAPE })
@@ -62,8 +62,8 @@ export function unknownUser(id: bigint): RequestUser {
 
 export function requestUser(id: bigint, { self, pages }: StoredUser, now: number): RequestUser {
   const seen = watched.open((page) => pages[page], now)
-  // A user without pages has watched nothing, so no candidates need to be hashed. Hashing hundreds of them would take a
-  // quarter of a millisecond.
+  // A user whose seen-set has no pages has watched nothing, so no candidates need to be hashed. Hashing hundreds of
+  // them would take a quarter of a millisecond.
   const hasPages = Object.keys(pages).length > 0
   const hasWatched = (itemId: bigint) => hasPages && seen.has(itemId)
   if (self === undefined) return { ...unknownUser(id), hasWatched }

@@ -20,7 +20,10 @@ const MAX_EDITS = 5_000
 const MAX_COMPARE_MS = 250
 const CONTEXT_LINES = 3
 
-/** @returns null if the texts are too different */
+/**
+ * Computes the patch that turns the text `before` into the text `after`.
+ * @returns null if the texts are too different
+ */
 export function patchOf({ from, to, before, after }: PatchRequest): Patch | null {
   const bounds = { context: CONTEXT_LINES, maxEditLength: MAX_EDITS, timeout: MAX_COMPARE_MS }
   const patch = structuredPatch(from, to, before, after, undefined, undefined, bounds)

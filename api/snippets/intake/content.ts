@@ -19,7 +19,10 @@ export interface ContentSink {
   head(): string
 }
 
-/** @param draft receives the validated content */
+/**
+ * Creates a sink that validates content and writes it to a draft.
+ * @param draft receives the validated content
+ */
 export function contentSink(draft: BlobDraft): ContentSink {
   const head: Uint8Array[] = []
   let headBytes = 0

@@ -1,4 +1,4 @@
-/** The size of a curve, in the units of the picture. */
+/** The size of a curve, in the user units of the SVG image. */
 export interface CurveSize {
   readonly width: number
   readonly height: number

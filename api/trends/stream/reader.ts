@@ -1,4 +1,4 @@
-/** An open answer that receives events. */
+/** The open response of one client, to which events are sent. */
 export interface StreamReader {
   readonly body: ReadableStream<Uint8Array>
   /**
@@ -6,7 +6,7 @@ export interface StreamReader {
    * one is kept.
    */
   send(event: Uint8Array): void
-  /** Sends a comment if the client has read all earlier data. */
+  /** Sends a comment as a heartbeat, unless the client still has data to read. */
   beat(): void
   /** Returns how long an event has been waiting for the client, in ms. */
   behindMs(): number

@@ -121,12 +121,12 @@ function match(pattern: RegExp, text: string, from: number): number {
   return pattern.test(text) ? pattern.lastIndex : from
 }
 
-/** Quotes a ClickHouse string literal. */
+/** Returns the text as a ClickHouse string literal. */
 export function literal(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\0', '\\0')}'`
 }
 
-/** Quotes a ClickHouse identifier. */
+/** Returns the name as a quoted ClickHouse identifier. */
 export function identifier(name: string): string {
   return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
 }

@@ -6,7 +6,10 @@ import { brokerCommand, formatStorage } from './java.ts'
 import { ensureBrokerProgram } from './program.ts'
 import type { BrokerPorts, BrokerSettings } from './settings.ts'
 
-/** Time limit of a start. It takes 2.5 s on an idle machine, but recovering a large log after kill -9 takes longer. */
+/**
+ * Time limit for starting. Starting takes 2.5 s on an idle machine, but recovering a large log after kill -9 takes
+ * longer.
+ */
 const START_TIMEOUT_MS = 90_000
 const STOP_GRACE_MS = 20_000
 

@@ -1,8 +1,8 @@
 import type { Incompatibility } from './compatibility.ts'
 
 /**
- * All error codes of the registry, as defined by Confluent. The HTTP status is the first three digits of the code. All
- * errors are permanent, except those with status 500. They mean that the schemas topic is currently unavailable.
+ * All error codes of the registry, as defined by Confluent. The HTTP status is the first three digits of the code.
+ * Errors with status 500 mean that the schemas topic is currently unavailable. All other errors are permanent.
  */
 const REGISTRY_ERRORS = {
   subjectNotFound: 40401,

@@ -72,7 +72,10 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
     return found
   }
 
-  /** @param version a number, `latest` or `-1` */
+  /**
+   * Returns a version of a subject.
+   * @param version a number, `latest` or `-1`
+   */
   function version(subject: string, version: string, withDeleted: boolean): KnownSchema {
     const versions = withDeleted ? state.versions(subject) : live(subject)
     const wanted = versionNumber(version)
@@ -175,7 +178,10 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
     return own
   }
 
-  /** Sets the mode of the registry or of a subject. @param force allows IMPORT even if there are schemas already */
+  /**
+   * Sets the mode of the registry or of a subject.
+   * @param force allows IMPORT even if there are schemas already
+   */
   function setMode(subject: string | undefined, value: unknown, force: boolean): Promise<Mode> {
     const mode = String(value).toUpperCase() as Mode
     if (!MODES.includes(mode)) throw new RegistryError('invalidMode', `Invalid mode. Valid values are ${MODES.join(', ')}`)

@@ -6,7 +6,8 @@ import { searchCommand } from './java.ts'
 import { ensureSearchProgram } from './program.ts'
 
 /**
- * Time limit of a start. It takes 3-5 s on an idle machine, but recovering a large translog after kill -9 takes longer.
+ * Time limit for starting. Starting takes 3-5 s on an idle machine, but recovering a large translog after kill -9 takes
+ * longer.
  */
 const START_TIMEOUT_MS = 120_000
 const STOP_GRACE_MS = 20_000

@@ -7,7 +7,7 @@ export const SALES_HALF_LIFE_MS = 7 * 24 * 3_600_000
 
 /**
  * Adds units to the logarithm of the decayed sum.
- * @param salesLog as in CatalogDocument; null without sales
+ * @param salesLog the logarithm of the sum so far, as in CatalogDocument; null if nothing was sold
  * @param units a positive number
  * @param soldAt epoch ms
  */

@@ -3,7 +3,10 @@ import type { CatalogStockStatus } from '../types.ts'
 /** Maximum number of units that counts as low stock. */
 const LOW_STOCK_UNITS = 5
 
-/** Returns the stock status. @param available units of one variant, or of all active variants of a product */
+/**
+ * Returns the stock status.
+ * @param available units of one variant, or of all active variants of a product
+ */
 export function stockStatus(available: number): CatalogStockStatus {
   if (available <= 0) return 'out_of_stock'
   return available <= LOW_STOCK_UNITS ? 'low_stock' : 'in_stock'

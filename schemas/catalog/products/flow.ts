@@ -6,7 +6,7 @@ import { productCommands, productDecisions } from './topics.ts'
 /** The answer to a command about a product. */
 export type ProductAnswer =
   | { readonly outcome: 'done'; readonly product: StoredProduct }
-  /** `create`: another product has the product_id. */
+  /** Only for `create`: another product already has this product_id. */
   | { readonly outcome: 'taken' }
   /** The command needs a newer claim for a sku of the product. */
   | { readonly outcome: 'unclaimed'; readonly skus: readonly string[] }

@@ -9,5 +9,8 @@ export const PART_OUTLIVES_CART_MS = 60_000
  * later. The remaining time allows for clock differences and for a commit that waits for a broker.
  */
 export const CART_ENDS_BEFORE_PARTS_MS = 45_000
-/** A cart or reservation expires this long after its end, because the clocks of the worker and the broker differ. */
+/**
+ * How long after its end a cart or reservation expires. The delay allows for the difference between the clocks of the
+ * worker and the broker.
+ */
 export const EXPIRES_AFTER_MS = 1_000

@@ -50,8 +50,8 @@ export function areProbabilities(scores: ModelScores): boolean {
 }
 
 /**
- * Returns the weighted sum of the scores times 1,000, rounded. If one model alone reaches a level whose lowest score is
- * higher, returns the lowest score of that level.
+ * Returns the weighted sum of the scores times 1,000, rounded. If a single model's score is high enough for a higher
+ * risk level (`alone` in the policy), returns the lowest score of that level.
  */
 function scoreOf(policy: Policy, scores: ModelScores): number {
   const sum = MODELS.reduce((total, model) => total + policy.weights[model] * scores[model], 0)
@@ -73,7 +73,8 @@ function modelsDecide({ thresholds }: Policy, score: number): Decision {
 
 /**
  * Combines the rules' action with the models' decision. If the models decide REVIEW, an APPROVE rule cancels it. If
- * they decide BLOCK, the rule only weakens it to REVIEW, so that no rule hides a certain fraud.
+ * they decide BLOCK, the rule only weakens it to REVIEW, so that no rule can hide a payment that is almost certainly a
+ * fraud.
  */
 function rulesDecide(action: RuleAction | undefined, byModels: Decision): Decision {
   switch (action) {

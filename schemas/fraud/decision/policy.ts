@@ -20,7 +20,7 @@ export interface Levels {
 
 /**
  * Probabilities at which one model alone raises the score to the lowest score of a level. If a level has no threshold,
- * no model reaches it alone.
+ * the model cannot reach this level alone.
  */
 export type AloneThresholds = Partial<Levels>
 
@@ -37,8 +37,9 @@ export interface Policy {
   /** Minimum scores at which the models alone require a review or a block. */
   readonly thresholds: { readonly review: number; readonly block: number }
   /**
-   * Thresholds at which each model can raise the score by itself. They are needed because a single certain model has
-   * too little effect on a weighted sum: payment_fraud alone adds at most 600, and account_takeover at most 250.
+   * Thresholds at which each model can raise the score by itself. They are needed because a single model that is
+   * certain has too little effect on the weighted sum: payment_fraud alone adds at most 600, and account_takeover at
+   * most 250.
    */
   readonly alone: Readonly<Record<ModelName, AloneThresholds>>
   /** Minimum scores when the winning rule has one of these actions. */

@@ -200,7 +200,7 @@ function merchantFeatures(profile: FraudProfile | undefined, reading: Reading) {
 
 interface Velocity {
   readonly count: number | null
-  /** USD. */
+  /** Sum of the amounts in USD. */
   readonly sum: number | null
 }
 

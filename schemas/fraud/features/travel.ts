@@ -18,7 +18,10 @@ export interface Travel {
   readonly severity: number
 }
 
-/** Compares the places of two transactions. @param elapsedMs time between the transactions, at least 0 */
+/**
+ * Compares the places of two transactions.
+ * @param elapsedMs time between the transactions, at least 0
+ */
 export function travelBetween(from: FraudPlace, to: FraudPlace, elapsedMs: number): Travel {
   const distanceKm = distanceBetween(from, to)
   if (distanceKm <= NEAR_KM) return { distanceKm, isImpossible: false, severity: 0 }

@@ -40,7 +40,10 @@ export function packedProfileBytes(packed: PackedProfile): Buffer {
   return bytes
 }
 
-/** @returns undefined for bytes of another version */
+/**
+ * Decodes a profile.
+ * @returns undefined for bytes of another version
+ */
 export function profileFromBytes(bytes: Buffer): FraudProfile | undefined {
   return bytes[0] === VERSION ? codec.decode(bytes, VERSION_BYTES, bytes.length) : undefined
 }

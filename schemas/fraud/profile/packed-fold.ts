@@ -156,7 +156,10 @@ function fold(packed: PackedProfile, parts: ProfileParts, shape: ProfileShape, r
 const NO_ROWS: readonly number[] = []
 const NONE_LEAVING: readonly SumEntry[] = []
 
-/** Writes the transactions that the profile keeps individually. @returns the transactions that it does not keep */
+/**
+ * Writes the transactions that the profile keeps individually.
+ * @returns the transactions that it does not keep
+ */
 function writeEvents(
   old: Buffer,
   { starts, ends }: ProfileParts,
@@ -197,7 +200,11 @@ function writeEvents(
   return leaving
 }
 
-/** @param horizon epoch ms; events up to this time are removed */
+/**
+ * Writes the newest events, at most `mostEvents`.
+ * @param horizon epoch ms; events up to this time are not written
+ * @returns the events that were not written
+ */
 function writeMerged(all: Buffer, mostEvents: number, horizon: number): readonly SumEntry[] {
   const first = Math.max(eventsFrom(all, 0, all.length, horizon + 1), all.length - mostEvents * EVENT_BYTES)
   writeColumn(all, first, all.length)
@@ -206,7 +213,10 @@ function writeMerged(all: Buffer, mostEvents: number, horizon: number): readonly
   return leaving
 }
 
-/** Converts a transaction. `rows` may also be a column of events, because both formats begin with the same fields. */
+/**
+ * Converts a transaction to an entry for the sums. `rows` may also be a column of events, because both formats begin
+ * with the same fields.
+ */
 function asSum(rows: Buffer, at: number): SumEntry {
   return { at: timeAt(rows, at), count: 1, frauds: 0, units: unitsAt(rows, at) }
 }
@@ -253,7 +263,10 @@ function writePlaces(old: Buffer, parts: ProfileParts, { places }: ProfileShape,
   writeColumn(next, 0, next.length)
 }
 
-/** @returns the position after the place */
+/**
+ * Writes the place of a transaction.
+ * @returns the position after the place
+ */
 function writePlace(rows: Buffer, at: number, place: Buffer, to: number): number {
   writeUint48(place, timeAt(rows, at), to)
   rows.copy(place, to + 6, at + PLACE_AT, at + PLACE_AT + 8)

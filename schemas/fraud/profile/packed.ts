@@ -188,7 +188,10 @@ function long(bytes: Buffer, end: number): number {
   return value
 }
 
-/** Skips bytes. @returns the position of the first skipped byte */
+/**
+ * Skips bytes.
+ * @returns the position of the first skipped byte
+ */
 function advance(length: number, end: number): number {
   const from = cursor.at
   if (!(length >= 0 && length <= end - from)) throw malformed('the bytes end inside a field')

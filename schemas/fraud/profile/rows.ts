@@ -23,7 +23,7 @@ const HASH_BYTES = 4
 const FLAGS_AT = 46
 const KINDS_AT = 47
 
-/** The flags above bits 0 to 4. Bit `i` of those says that the transaction names an entity of kind `i`. */
+/** The flags above bits 0 to 4. Each bit `i` from 0 to 4 is set if the transaction names an entity of kind `i`. */
 const HAS_PLACE = 1 << 5
 const IS_REPEATED = 1 << 6
 
@@ -47,7 +47,10 @@ export function writeRow(rows: Buffer, at: number, facts: CountedFacts, isRepeat
   rows[at + KINDS_AT] = 0
 }
 
-/** @param kinds bit `i` stands for the entity of kind `i` */
+/**
+ * Writes the kinds of the entities whose profiles change.
+ * @param kinds bit `i` stands for the entity of kind `i`
+ */
 export function writeKinds(rows: Buffer, at: number, kinds: number): void {
   rows[at + KINDS_AT] = kinds
 }

@@ -48,7 +48,10 @@ export function addSightings(rows: Buffer, end: number, sightings: readonly Sigh
   return forgetOld(rows, next, limit, newest)
 }
 
-/** Adds a sighting to the rows before `end`, in place. @returns the new end of the rows */
+/**
+ * Adds a sighting to the rows before `end`, in place.
+ * @returns the new end of the rows
+ */
 export function addSighting(rows: Buffer, end: number, hash: number, at: number, index?: Map<number, number>): number {
   const row = index === undefined ? rowOf(rows, end, hash) : (index.get(hash) ?? -1)
   if (row >= 0) {
@@ -63,7 +66,10 @@ export function addSighting(rows: Buffer, end: number, hash: number, at: number,
   return end + SEEN_BYTES
 }
 
-/** Removes the rows before `end` that are too old or too many, in place. @returns the new end of the rows */
+/**
+ * Removes the rows before `end` that are too old or too many, in place.
+ * @returns the new end of the rows
+ */
 export function forgetOld(rows: Buffer, end: number, { keptMs, most }: SeenLimit, newest: number): number {
   return withoutOld(rows, end, newest - keptMs, most)
 }
@@ -88,7 +94,8 @@ export function wasSeen(rows: Buffer, hash: number, t: number, windowMs: number)
 }
 
 /**
- * Returns -1 if no row has this hash. Compares a single byte first, because nearly all other rows differ in this byte.
+ * Returns the position of the row with this hash; -1 if there is none. Compares a single byte first, because nearly all
+ * other rows differ in this byte.
  */
 function rowOf(rows: Buffer, end: number, hash: number): number {
   const lowest = hash & LOW_BYTE

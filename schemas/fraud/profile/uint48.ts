@@ -12,7 +12,10 @@ export function readUint48(rows: Uint8Array, at: number): number {
   return high * TWO_TO_32 + low
 }
 
-/** Writes an integer from 0 to 2^48 - 1. @throws RangeError for any other number, which would be stored incorrectly */
+/**
+ * Writes an integer from 0 to 2^48 - 1.
+ * @throws RangeError for any other number, which would be stored incorrectly
+ */
 export function writeUint48(rows: Uint8Array, value: number, at: number): void {
   if (!(value >= 0 && value < TWO_TO_32 * 65_536)) throw new RangeError(`${value} does not fit into six bytes`)
   const high = Math.floor(value / TWO_TO_32)

@@ -31,7 +31,10 @@ interface Bound {
 /** The number that stands for all texts that do not occur in any condition. */
 const OTHER_TEXT = -1
 
-/** @param conditions checked conditions */
+/**
+ * Compiles conditions.
+ * @param conditions checked conditions
+ */
 export function planOf(conditions: readonly Node[]): RulePlan {
   const columns = columnsOf()
   const bounds = conditions.map((node) => boundsOf(node, columns))

@@ -19,7 +19,7 @@ export function factsOfTransaction(transaction: ScoredTransaction): Facts {
   return row
 }
 
-/** Returns a function that reads one field of a transaction, or returns undefined if the value is missing. */
+/** Returns a function that reads one field of a transaction. The function returns undefined if the value is missing. */
 export function valueReader(field: Field): (transaction: ScoredTransaction) => FieldValue | undefined {
   const read = readerOf(field.source)
   return (transaction) => factOf(field, read(transaction))

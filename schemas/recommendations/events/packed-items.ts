@@ -20,7 +20,7 @@ export function unpackIds(packed: Uint8Array): bigint[] {
   return Array.from({ length: packedCount(bytes) }, (_, index) => idAt(bytes, index))
 }
 
-/** Returns the time of the newest item, epoch ms in whole seconds; undefined if there are no items. */
+/** Returns the time of the newest item, in epoch ms (always a multiple of 1,000); undefined if there are no items. */
 export function newestTime(packed: Uint8Array): number | undefined {
   return packed.length === 0 ? undefined : timeAt(asBuffer(packed), 0)
 }

@@ -36,7 +36,7 @@ export function weightOf({ event_type, dwell_time_sec, rating, watch_pct }: Told
   }
 }
 
-/** Returns whether the user is done with the item. If so, it must not be recommended again. */
+/** Returns whether the user is done with the item. If so, the item must not be recommended again. */
 export function isWatched({ event_type, watch_pct }: Told): boolean {
   if (event_type === 'VIEW') return watch_pct === null || watch_pct >= WATCHED_SHARE
   return event_type === 'PURCHASE' || event_type === 'RATE' || event_type === 'SKIP'

@@ -93,7 +93,7 @@ export interface RankedMatch {
   readonly neighbourBest: number
   readonly neighbourLast: number
   readonly neighbourCount: number
-  /** Similarity to the item to which the list belongs, from 0 to 1; 0 if the list belongs to no item. */
+  /** Similarity to the item on which the list is based, from 0 to 1; 0 if the list is not based on an item. */
   readonly anchorSimilarity: number
   /** Rank-based score among the trending items: 1 for the first item, 0 if the candidate is not among them. */
   readonly trendingScore: number

@@ -11,7 +11,7 @@ export const PUBLISHED_NEIGHBOURS = 50
 
 export interface Neighbour {
   readonly itemId: bigint
-  /** Sum of the closeness of all co-occurrences of the two items, with a half-life of 30 days. */
+  /** Sum of the closeness of all co-occurrences of the two items, decayed with a half-life of 30 days. */
   readonly weight: number
 }
 

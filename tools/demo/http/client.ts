@@ -6,7 +6,7 @@ const TOKEN_SECONDS = 3_600
 const MS_PER_SECOND = 1_000
 
 export interface Reply {
-  /** 0 if the API did not answer. */
+  /** The HTTP status; 0 if the API did not respond. */
   readonly status: number
   /** The error code of a request that failed; empty if the request succeeded. */
   readonly code: string
@@ -22,7 +22,10 @@ export interface DemoCaller {
 
 /** Calls the API as any user. Tokens are signed with the development key. */
 export interface DemoClient {
-  /** @param path from the root */
+  /**
+   * Sends a request.
+   * @param path absolute path, with the query if there is one
+   */
   ask(caller: DemoCaller, method: string, path: string, body?: object): Promise<Reply>
 }
 

@@ -3,7 +3,7 @@ import type { MatrixFile } from '../matrix.ts'
 import { profileReplay } from '../profile-replay.ts'
 import type { LabelledPayment } from './payments.ts'
 
-/** The part that a payment plays in the evaluation, as a number that the Python program reads. */
+/** What a payment is used for in the evaluation, as a number that the Python program reads. */
 export const PART = { none: 0, train: 1, test: 2 } as const
 
 /** The periods of a replay. All times are in epoch ms, and ends are exclusive. */

@@ -2,7 +2,7 @@
 export interface City {
   /** ISO 3166-1 alpha-2. */
   readonly country: string
-  /** Degrees. */
+  /** Both coordinates are in degrees. */
   readonly lat: number
   readonly lng: number
 }

@@ -17,7 +17,7 @@ export interface Person {
   readonly cards: readonly string[]
   readonly addresses: readonly Address[]
   readonly merchants: readonly Merchant[]
-  /** USD. */
+  /** Mean amount of a payment in USD. */
   readonly meanAmount: number
   readonly paymentsPerDay: number
   /** Epoch ms. */

@@ -31,7 +31,7 @@ export interface History {
 }
 
 export interface HistoryBuilder {
-  /** Interactions must be added in chronological order. */
+  /** Adds an interaction. Interactions must be added in chronological order. */
   add(userId: bigint, event: PastInteraction): void
   build(): History
 }

@@ -1,4 +1,4 @@
-"""Factorises interactions, and places the tokens of items in the same space, so that new items have a place too."""
+"""Factorises interactions, and computes vectors for the tokens of items, so that new items have vectors, too."""
 
 import json
 import sys

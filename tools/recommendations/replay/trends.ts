@@ -12,7 +12,7 @@ export interface Trends {
 /** Interval at which the stream publishes its lists. The constant below is the maximum number of items in a list. */
 const EVERY_MS = 30_000
 const MAX_TRENDING = 500
-/** Amount below which an item is forgotten. The next constant is the interval at which such items are removed. */
+/** Items whose amount is lower are forgotten. The next constant is the interval at which such items are removed. */
 const FORGOTTEN_BELOW = 2 ** -8
 const FORGET_EVERY_MS = DAY_MS
 

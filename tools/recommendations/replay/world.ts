@@ -50,7 +50,7 @@ export interface ReplayWorld {
    * known.
    */
   putEditorial(name: string, list: EditorialList): void
-  /** Interactions must be applied in chronological order. */
+  /** Applies an interaction. Interactions must be applied in chronological order. */
   apply(userId: bigint, event: PastInteraction): void
   /** Records that a list was shown to its user. Lists and interactions must be passed in chronological order. */
   show(list: ShownList): void

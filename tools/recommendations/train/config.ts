@@ -11,7 +11,10 @@ export interface TrainingConfig {
   readonly state: StateSettings
 }
 
-/** @throws SettingsError that names every invalid variable */
+/**
+ * Reads the settings of the training program.
+ * @throws SettingsError that names every invalid variable
+ */
 export function readTrainingConfig(env: Environment = process.env): TrainingConfig {
   return readSettings(env, ({ read }) => {
     const [kafka, state] = [read(kafkaSettings), read(stateSettings)]

@@ -13,7 +13,7 @@ import { trainBundle } from './make-bundle.ts'
 import type { JudgedList } from './rank.ts'
 import { replayedLists } from './replayed-lists.ts'
 
-/** The opened model in force, and the time of its training. */
+/** The current model, opened, and the time at which it was trained. */
 export interface ModelInForce {
   readonly model: RecommendationModel
   /** Epoch ms. */

@@ -1,7 +1,8 @@
 import { ApiError, errors } from '../../../kit/errors.ts'
 
 /**
- * Refuses a call while `places` calls are running, because more calls at once would only make all callers wait longer.
+ * Returns a function that refuses a call while `places` calls are running. Running more calls at once would only make
+ * all callers wait longer.
  * @throws ApiError `unavailable`
  */
 export function atMost<A extends readonly unknown[], T>(places: number, work: (...args: A) => Promise<T>): (...args: A) => Promise<T> {

@@ -14,7 +14,8 @@ const BANDS_OF_STARS = 6
 
 /**
  * Number of values that each shard reports if there are several shards. If a report might lack a value, the search is
- * repeated with a larger number, so counts are always exact. A single shard needs no additional values.
+ * repeated with a larger number, so counts are always exact. A single shard's counts are always exact, so it does not
+ * have to report additional values.
  */
 const SHARD_VALUES = 1_000
 export const MOST_SHARD_VALUES = 60_000
@@ -27,7 +28,7 @@ export function shardValues(shards: number): number {
 /** A search for one or more facets that have the same filters. */
 export interface FacetSearch {
   readonly dimensions: readonly Dimension[]
-  /** Whether all filters apply, so that the number of products found is the total. */
+  /** Whether the search applies all filters. If it does, the number of products that it finds is the total. */
   readonly isTotal: boolean
   /** Selects the products that are counted. */
   readonly query: Query

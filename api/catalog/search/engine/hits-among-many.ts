@@ -6,8 +6,8 @@ import type { ProductIndex } from './product-index.ts'
 import type { Query } from './query.ts'
 
 /**
- * Tolerance for rounding, because scores have only 24 bits. A product that reaches a limit exactly must not be
- * excluded.
+ * Tolerance for rounding errors, because scores have only 24 significant bits. Without it, a product that reaches a
+ * limit exactly might be excluded.
  */
 const ROUNDING = 1e-5
 /**
@@ -35,9 +35,9 @@ interface HitsAnswer {
 export type HitsFinder = (hits: HitsSearch, further: readonly Query[]) => Promise<any[]>
 
 /**
- * Finds the same hits as `hitsSearch`, but does not score products whose factors of relevance apart from the text are
- * too low. The first search uses a limit that is probably low enough. If that limit turns out to be too high, a second
- * search uses a limit that is certainly low enough.
+ * Finds the same hits as `hitsSearch`, but does not score products that cannot reach the page because their relevance
+ * apart from the text is too low. The first search uses a limit that is probably low enough. If that limit turns out to
+ * be too high, a second search uses a limit that is certainly low enough.
  */
 export function hitsAmongMany(index: ProductIndex): HitsFinder {
   let likely = FIRST_LIMIT

@@ -7,7 +7,7 @@ import type { Query } from './query.ts'
  * search.
  */
 export interface RelevanceMoment {
-  /** Epoch ms of a full minute. */
+  /** Epoch ms, rounded down to a full minute. */
   readonly now: number
   /** The 99th percentile of `sales_log` among products with sales; null if nothing was sold. */
   readonly salesPercentile: number | null

@@ -32,7 +32,8 @@ export function salesPercentile(index: Pick<ProductIndex, 'search'>, now: () => 
         known = renewed
       },
       () => {
-        // This search uses the last known percentile, and the next search tries to read it again.
+        // The percentile could not be read. This search uses the last known percentile, and the next search tries
+        // again.
         renewedAt = Number.NEGATIVE_INFINITY
         known = before
       },

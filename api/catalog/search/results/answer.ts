@@ -15,7 +15,7 @@ export interface AnswerDeps {
   readonly categories: () => CategoryTree
   /** Returns the names of sellers by id. */
   sellerNames(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
-  /** Base of absolute URLs. */
+  /** Base URL of all absolute URLs in answers. */
   readonly publicUrl: string
   /** Epoch ms. */
   now(): number

@@ -4,7 +4,10 @@ import { type PlannedWord, plannedWords, type TextPlan } from './plan.ts'
 
 /** Minimum length of a word that can be corrected. Shorter words resemble too many other words. */
 const LEAST_CHARACTERS = 3
-/** Number of characters below which a correction may differ from the word by one letter only. */
+/**
+ * Minimum length of a word that may differ from its correction by two letters. Shorter words may differ by one letter
+ * only.
+ */
 const TWO_EDITS_CHARACTERS = 6
 /** Number of candidates per word that the search server returns, sorted by similarity and then by frequency. */
 const CANDIDATES = 12
@@ -14,8 +17,8 @@ const CANDIDATES = 12
  */
 const TIMES_AS_FREQUENT = 100
 /**
- * Cost of one letter of difference. This cost outweighs a frequency that is e^4 (55) times as high. No other value did
- * better on the judgments.
+ * Cost of each letter in which a correction differs from the word. One letter outweighs a frequency that is e^4 (55)
+ * times as high. No other value did better on the relevance judgments.
  */
 const EDIT_COST = 4
 /** Maximum number of corrections that a search tries for a misspelt word. */
@@ -49,8 +52,8 @@ export function doubtfulWords(plan: TextPlan): readonly PlannedWord[] {
 
 /**
  * Returns the searches that ask which words resemble the given words, and how frequent the given words are. Each word
- * is counted in a separate search, because such a search can stop at COMMON. Filters in a single search would visit
- * every product.
+ * is counted in a separate search, because such a search can stop at COMMON. A single search with one filter per word
+ * would have to visit every product.
  */
 export function spellingSearches(words: readonly PlannedWord[]): readonly Query[] {
   if (words.length === 0) return []

@@ -17,7 +17,7 @@ export interface PlannedPart {
  * Which words of the query a product must contain.
  * - `all`: every word, in title, brand or attributes.
  * - `described`: every word or its correction, in title, brand, attributes or description.
- * - `most`: three quarters of the words, rounded down, but both words of a query of two.
+ * - `most`: three quarters of the words, rounded down, but both words of a two-word query.
  * - `half`: half of the words, rounded down.
  */
 export type Breadth = 'all' | 'described' | 'most' | 'half'

@@ -3,7 +3,7 @@ import { type Breadth, type PlannedPart, type PlannedWord, plannedWords, type Te
 
 /**
  * Weight of each kind of match in the text score, relative to a word in the title. The weights were learnt from a part
- * of the judgments: npm run bench:search-quality
+ * of the relevance judgments: npm run bench:search-quality
  */
 export const TEXT_BOOSTS = {
   /** A correction of a misspelt word. */
@@ -29,7 +29,7 @@ export const TEXT_BOOSTS = {
 
 export type TextBoosts = Readonly<Record<keyof typeof TEXT_BOOSTS, number>>
 
-/** Minimum length of a word that a product may write as two words. Shorter words hardly ever are. */
+/** Minimum length of a word that a product may write as two words. Shorter words are hardly ever written as two. */
 const LEAST_SPLIT_CHARACTERS = 6
 /** Number of words that must be found if not all words are required. */
 const LEAST_FOUND = { most: '2<75%', half: '1<50%' } as const

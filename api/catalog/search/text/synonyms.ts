@@ -1,6 +1,6 @@
 import { type Word, wordsOf } from '../../../../state/indexes/catalog/words.ts'
 
-/** Terms that mean the same. */
+/** A group of terms that mean the same. */
 export interface SynonymGroup {
   /** Words or groups of words. */
   readonly terms: readonly string[]

@@ -22,7 +22,7 @@ export function cardOf(candidate) {
   facts.append(make('h3', '', isolated(display_name), `, ${age}`), make('p', 'soft', `about ${distance_km} km away`))
   if (bio !== '') facts.append(make('p', 'bio', isolated(bio)))
   if (photo_urls.length > 0) facts.append(make('p', 'soft', photosNote(photo_urls.length)))
-  // The text can have the focus, so that keys can scroll a long bio.
+  // The text is focusable, so that a long bio can be scrolled with the keyboard.
   facts.tabIndex = 0
   facts.setAttribute('role', 'group')
   facts.setAttribute('aria-label', 'Profile')

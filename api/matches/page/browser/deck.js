@@ -13,12 +13,12 @@ import { seconds } from './messages.js'
 const FEED_LIMIT = 20
 /**
  * When fewer candidates than this are left, the page asks for more. The server keeps more candidates ready than it
- * sends.
+ * sends at once.
  */
 const FILL_BELOW = 5
 /**
- * Minimum time before an incomplete deck is read again. After five seconds, the server repeats a search that found no
- * users.
+ * Minimum time before an incomplete deck is read again. The server repeats a search that found no users only after five
+ * seconds, so an earlier request would find nothing new.
  */
 const LEAST_RELOAD_MS = 6_000
 const MOST_RELOAD_MS = 30_000
@@ -52,7 +52,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
   /** @type {Candidate[]} */
   let waiting = []
   /**
-   * Users for whom a swipe is on its way to the server. A feed that was read before the swipe arrives may still contain
+   * Users whose swipe the server has not confirmed yet. A feed that was read before the swipe arrives may still contain
    * these users.
    */
   const sending = new Set()
@@ -67,7 +67,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
   let pausedUntil = 0
   let hasLoaded = false
   let isRunning = false
-  /** Grows with each start, so that answers that arrive after the user has signed out change nothing. */
+  /** Increases with each start. Answers to requests from before the last start are ignored. */
   let run = 0
   /** @type {ReturnType<typeof setInterval> | undefined} */
   let clock

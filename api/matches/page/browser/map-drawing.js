@@ -76,8 +76,8 @@ function classOf({ examined, passed }) {
 }
 
 /**
- * Returns the user's own cell and the smallest cells after it. The search begins with the user's own cell and its
- * neighbours, so this cell is in the middle of the smallest cells.
+ * Returns the second half of the smallest cells. The first of them is the user's own cell, because the smallest cells
+ * are this cell and its neighbours, with this cell in the middle.
  * @param {readonly SearchedCell[]} cells
  */
 function homeFirst(cells) {

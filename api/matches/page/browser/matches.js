@@ -34,7 +34,7 @@ export function matchList({ onFailure }) {
   let timer
   let pauseMs = POLL_MS
   let isRunning = false
-  /** Grows with each start, so that answers that arrive after the user has signed out change nothing. */
+  /** Increases with each start. Answers to requests from before the last start are ignored. */
   let run = 0
 
   async function poll() {
