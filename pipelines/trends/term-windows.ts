@@ -304,7 +304,7 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
-   *   Adds contributions to a frequent term to its states in all regions.
+   *   Adds contributions to the states of a frequent term in all regions.
    *   @param states the states of the term's regions so far; `stateOf` returns the states of further regions
    *   @param added receives the contributions to minutes that have left a state; undefined if these contributions are
    *   already published
