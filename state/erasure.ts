@@ -10,7 +10,7 @@ export interface ErasureTimes {
    * and longer than `repeatableMs`.
    */
   readonly untouchedMs: number
-  /** Interval between sweeps, which remove such blobs. */
+  /** Interval between sweeps that remove such blobs. */
   readonly sweepEveryMs: number
   /**
    * Interval at which old versions of rows are removed from state and tables. Removing them takes some time, and the

@@ -45,7 +45,7 @@ export const indexSinks: readonly SinkDeclaration[] = [
   indexKeeper('catalog-index-keeper', productsIndex, catalogDocuments, productsRebuilds),
 ]
 
-/** Sinks for which no request waits. */
+/** Sinks that no request waits for. */
 export const catalogSinks: readonly SinkDeclaration[] = [
   tableSink('product-versions-table', productVersionsTable, productCreated, productUpdated),
   tableSink('price-history-table', priceHistoryTable, priceChanged),

@@ -3,7 +3,7 @@ export interface Build {
   readonly index: string
   /** The id of the request for the build; undefined if nobody requested it. */
   readonly requestId: string | undefined
-  /** The value of the request. */
+  /** The request itself; undefined if nobody requested the build. */
   readonly request?: unknown
   /** Epoch ms. */
   readonly startedAt: number
@@ -12,7 +12,7 @@ export interface Build {
 export interface BuildProgress extends Build {
   readonly state: 'filling' | 'complete'
   /**
-   * Number of the topic's offsets that are indexed. Compaction leaves gaps, so there are fewer records than offsets.
+   * Number of the topic's offsets that are indexed. Compaction leaves gaps, so there may be fewer records than offsets.
    */
   readonly done: number
   /** Number of all offsets of the topic. */

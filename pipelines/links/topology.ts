@@ -5,7 +5,7 @@ import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, 
 import { decideLink } from './decide.ts'
 
 /**
- * Interval at which expired links are marked. Marking may lag, because readers check the times themselves:
+ * Interval at which expired links are marked. Marking may lag, because readers check the expiry times themselves:
  * docs/services/links.md#expiry
  */
 const EXPIRE_EVERY_MS = 1_000

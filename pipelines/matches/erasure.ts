@@ -5,8 +5,8 @@ import type { SinkContext } from '../sinks.ts'
 
 /**
  * Number of times that the log files of Redis are rewritten after the last deletion of a user. Stacks of other users
- * and results of commands may still contain the deleted user. They expire before the last rewrite, so that rewrite
- * removes them from the files.
+ * and results of commands may still contain the deleted user. These stacks and results expire before the last rewrite,
+ * so the last rewrite removes them from the files.
  */
 const REWRITES_AFTER_DELETION = 4
 
@@ -17,7 +17,7 @@ export function matchErasure(context: SinkContext): Runner {
     {
       name: 'match-erasure',
       rewrites: REWRITES_AFTER_DELETION,
-      // Nothing is missed, because the first run finds the deletions of the last days.
+      // False, because the first run finds the deletions of the last days anyway.
       isUnknownAtStart: false,
       open(client) {
         const eraser = userEraser(client, { cluster: config.clickhouseCluster })

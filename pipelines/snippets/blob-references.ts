@@ -16,7 +16,7 @@ export function blobReferences(store: KeyedStore<string, BlobReferences>, topic:
   return {
     follow(before: Snippet | undefined, after: Snippet, ctx: Context): void {
       const by = Number(wantsBlob(after)) - Number(before !== undefined && wantsBlob(before))
-      // The new record of a deleted snippet no longer contains the address of the content, so the old record is used.
+      // The new record of a deleted snippet no longer contains the hash of the content, so the old record is used.
       if (by !== 0) add(before?.content_hash ?? after.content_hash, by, ctx)
     },
   }

@@ -53,7 +53,7 @@ function whenAlive(snippet: Snippet | undefined, now: number, decide: (alive: Sn
 }
 
 /**
- * Marks a snippet as gone. Removes its author, title and excerpt, and the addresses of its content and of other
+ * Marks a snippet as gone. Removes its author, title and excerpt, the hash of its content, and the ids of other
  * versions, because no data of an unreadable snippet may be kept.
  */
 export function gone(snippet: Snippet, how: { readonly is_deleted?: true; readonly is_expired?: true }, now: number): Snippet {

@@ -6,7 +6,7 @@ import type { SinkContext } from '../sinks.ts'
 
 /**
  * Number of times that the log files of Redis are rewritten after the last erasure. The records that are kept for
- * repeated reads expire before the last rewrite, so that rewrite removes them from the files.
+ * repeated reads expire before the last rewrite, so the last rewrite removes them from the files.
  */
 const REWRITES_AFTER_ERASURE = 6
 

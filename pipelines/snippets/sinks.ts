@@ -6,14 +6,14 @@ import { snippetBlobsView } from '../../state/views/snippets/snippet-blobs.ts'
 import { snippetsView } from '../../state/views/snippets/snippets.ts'
 import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 
-/** Sinks that requests wait for, because they write command results to the view that the API reads. */
+/** Sinks that write command results to the view that the API reads. Requests wait for these sinks. */
 export const snippetSinks: readonly SinkDeclaration[] = [
   viewSink('snippets-view', ({ eraseWithinMs }) => decisionView(snippetsView(erasureTimes(eraseWithinMs).repeatableMs)), [
     snippetDecisions,
   ]),
 ]
 
-/** Sinks that no request waits for: the sinks for the search and for blob references. */
+/** Sinks that no request waits for. They write the data for search and the blob references. */
 export const snippetBulkSinks: readonly SinkDeclaration[] = [
   viewSink('snippet-blobs-view', snippetBlobsView, [snippetBlobs]),
   tableSink('snippets-table', snippetsTable, snippetTexts),

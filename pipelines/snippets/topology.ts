@@ -24,7 +24,7 @@ import { snippetText } from './text.ts'
 
 /**
  * Interval at which expired snippets are processed. Lists may contain expired snippets for this long, but readers check
- * the times themselves.
+ * the expiry times themselves.
  */
 const EXPIRE_EVERY_MS = 10_000
 /**
@@ -32,7 +32,7 @@ const EXPIRE_EVERY_MS = 10_000
  * continues.
  */
 const EXPIRED_PER_TICK = 500
-/** Interval of the cleanup of expired snippets: docs/services/snippets.md#expiry */
+/** Interval between cleanups of expired snippets: docs/services/snippets.md#expiry */
 const CLEANUP_EVERY_MS = 300_000
 /** Maximum number of snippets per cleanup, so that a mass expiry does not delay commands. */
 const CLEANED_PER_RUN = 1_000

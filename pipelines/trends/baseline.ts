@@ -124,7 +124,9 @@ function usualOfWeek(baseline: TermBaseline, hour: number): number {
   return baseline.means[place] * (1 - NEWEST_WEIGHT) ** Math.max(0, silentWeeks)
 }
 
-/** Returns the count of an hour in the first week of the baseline, in which each hour of the week occurs once. */
+/**
+ * Returns the count of an hour in the first week of the baseline. In that week, the mean of an hour is its only count.
+ */
 function countIn(baseline: TermBaseline, hour: number): number {
   const place = baseline.hours_of_week.indexOf(hourOfWeek(hour))
   return place < 0 ? 0 : baseline.means[place]

@@ -24,7 +24,7 @@ export interface TrendCandidate {
   /** The most common language of the newest tweets of up to 20 users; empty if there is none. */
   readonly lang: string
   /**
-   * Up to 24 tweets of the window, those with the smallest hashes, in the order of their hashes. Only terms that may be
+   * The tweets of the window with the lowest hashes, at most 24, in the order of their hashes. Only terms that may be
    * among the region's best 100 have tweets.
    */
   drawn: readonly bigint[]
@@ -140,11 +140,13 @@ function skipText(buffer: Buffer, at: number): number {
   return cursor.at + length
 }
 
-/** The lowest first byte, in UTF-8, of the characters whose UTF-16 units are above the surrogates: U+E000 to U+FFFF. */
+/**
+ * The first UTF-8 byte of U+E000. The UTF-16 units of the characters from U+E000 to U+FFFF are above the surrogates.
+ */
 const AFTER_SURROGATES = 0xee
 const SURROGATES = 0xf0
 
-/** Compares the terms of two details in the order of JavaScript's strings. */
+/** Compares the terms in two encoded details, in the order of JavaScript strings. */
 export function compareTerms(a: Buffer, aAt: number, b: Buffer, bAt: number): number {
   const aLength = readLength(a, aAt, a.length)
   const aStart = cursor.at
@@ -153,7 +155,7 @@ export function compareTerms(a: Buffer, aAt: number, b: Buffer, bAt: number): nu
   return compareUtf8(a, aStart, aStart + aLength, b, bStart, bStart + bLength)
 }
 
-/** Compares UTF-8 texts in the order of JavaScript's strings, that is, by UTF-16 code units. */
+/** Compares UTF-8 texts in the order of JavaScript strings, that is, by UTF-16 code units. */
 export function compareUtf8(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStart: number, bEnd: number): number {
   const common = Math.min(aEnd - aStart, bEnd - bStart)
   for (let i = 0; i < common; i++) {

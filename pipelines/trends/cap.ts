@@ -8,7 +8,7 @@ import { MAX_AHEAD_MINUTES, WINDOW_MINUTES } from './time.ts'
 
 /**
  * Maximum number of terms remembered per user. No person writes two thousand phrases in two hours. With up to nine
- * minutes per term, the state of a user stays below 110 KB.
+ * contributions per term, the state of a user stays below 110 KB.
  */
 export const MAX_TERMS_PER_USER = 2_000
 
@@ -48,7 +48,7 @@ export class UserContributions {
   readonly places: number[] = []
   /** The minute of the newest counted contribution; -1 if there is none. */
   newest = -1
-  /** No contribution is older than this minute; Infinity if there is none. */
+  /** Lower bound for the minutes of all contributions; Infinity if there are none. */
   #oldest = Infinity
 
   get size(): number {
@@ -150,8 +150,8 @@ function minuteOf(contribution: StoredContribution): number {
 }
 
 /**
- * The format of a row. It contains the number of places and each place, and for each term the fingerprint, the number
- * of contributions and each contribution.
+ * The format of a row: the number of places and the places; then, for each term, its fingerprint, the number of its
+ * contributions and the contributions.
  */
 const codec: Codec<UserContributions> = {
   encode(user, out) {
@@ -186,7 +186,10 @@ const codec: Codec<UserContributions> = {
 
 export const userContributions = rawValue(codec)
 
-/** Adds a contribution in `minute`, and returns how many the fullest window that contains `minute` then has. */
+/**
+ * Returns how many contributions the fullest window that contains `minute` would have after one more contribution in
+ * `minute`.
+ */
 function fullestWindowWith(contributions: readonly PlacedMinute[], minute: number): number {
   const near = contributions.map((known) => known.minute).filter((known) => Math.abs(known - minute) < WINDOW_MINUTES)
   near.push(minute)

@@ -15,7 +15,7 @@ export interface TermCell {
   readonly place: number
   /** Minutes since 1970. */
   readonly minutes: number[]
-  /** Number of contributions of the minute at the same position in `minutes`. */
+  /** For each element of `minutes`, the number of contributions in that minute. */
   readonly counts: number[]
   readonly forms: TermForm[]
   /** The newest tweets of distinct users, newest first. */

@@ -44,7 +44,7 @@ const EXACT = 4
 
 /**
  * The values by which terms are ranked, indexed by the number of the term. They are needed only while terms are ranked,
- * so all contenders use the same array.
+ * so all instances of `Contenders` share one array.
  */
 let values = new Float64Array(FIRST_TERMS)
 
@@ -224,7 +224,7 @@ export class Contenders {
     return best
   }
 
-  /** Takes the best terms from the order, in which terms of value 0 are last. */
+  /** Takes the best terms from the beginning of `#order`. Terms of value 0 are at its end. */
   #bestOf(count: number): Best | undefined {
     const floor = this.#floor
     const terms = this.#order.slice(0, count).filter((term) => values[term] > 0)
@@ -251,7 +251,10 @@ export class Contenders {
     this.#unknown = this.#size
   }
 
-  /** Switches to another table. @param numbers the new number of each term; all remembered terms have one */
+  /**
+   * Switches to another table.
+   * @param numbers the new number of each term; all remembered terms have one
+   */
   renumber(table: TermTable, numbers: Int32Array): void {
     const bounds = this.#bounds
     const order = this.#order.filter((term) => this.remembers(term))

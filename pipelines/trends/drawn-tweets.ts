@@ -4,14 +4,14 @@ import { mixed } from './mixed.ts'
 import { minuteOf } from './time.ts'
 
 /**
- * Maximum number of tweets that are drawn from a term's window. The tweets whose ids have the lowest hashes are drawn.
- * Two terms draw from their common tweets in the same order, so the draws show which share of their tweets they have in
- * common, with a standard error of at most 10 percentage points.
+ * Maximum number of tweets that are drawn from a term's window: those whose ids have the lowest hashes (a bottom-k
+ * sketch). The order of a tweet is the same for all its terms, so the drawn tweets of two terms show which share of
+ * their tweets they have in common, with a standard error of at most 10 percentage points.
  */
 export const DRAWN_TWEETS = 24
 /**
- * Minimum number of common tweets at which two terms are compared, because fewer tweets may all be from one user.
- * Nothing is drawn from terms with fewer tweets either. Most terms are like that, and therefore cost nothing.
+ * Minimum number of common tweets at which two terms are compared, because fewer tweets may all be from one user. No
+ * tweets are drawn for terms with fewer tweets. Most terms are that rare, so drawing costs nothing for them.
  */
 export const LEAST_DRAWN = MAX_PER_USER + 1
 /**
@@ -141,8 +141,8 @@ function eachDrawn(drawn: DrawnTweets, visit: (low: number, high: number, minute
 }
 
 /**
- * Draws the tweets of a window. These are the drawn tweets of its periods with the lowest hashes, or none if the window
- * has fewer than `LEAST_DRAWN` tweets.
+ * Draws the tweets of a window: of all tweets that were drawn in its periods, the ones with the lowest hashes. Draws
+ * none if the window has fewer than `LEAST_DRAWN` tweets.
  *   @param samples further tweets of the term
  *   @param firstMinute the first minute of the window
  */

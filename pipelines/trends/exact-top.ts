@@ -46,7 +46,10 @@ function compareAsUtf8(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** Surrogates encode the characters above U+FFFF, so they come after all other code units. */
+/**
+ * Returns a number that ranks a UTF-16 code unit as UTF-8 does. Surrogates encode the characters above U+FFFF, so they
+ * rank after all other code units.
+ */
 function rankOf(unit: number): number {
   return unit >= FIRST_SURROGATE && unit < AFTER_SURROGATES ? unit + AFTER_SURROGATES : unit
 }

@@ -83,7 +83,7 @@ function alone(leader: RankedTerm): Topic {
   return { leader, variants: [], related: [], typicalTweet: null }
 }
 
-/** Records that one more term has drawn the tweet. */
+/** Records that the sample of one more term contains the tweet. */
 function drawnTweet(hash: number, drawn: Map<number, DrawnTweet>): DrawnTweet {
   const known = drawn.get(hash)
   if (known !== undefined) {
@@ -119,7 +119,7 @@ function bySimilarity(a: Related, b: Related): number {
 
 /**
  * Estimates the overlap of two terms: the share of the more frequent term's tweets that contain both. Only hashes up to
- * the last hash of either draw are compared, because beyond that hash the other term's tweets were not drawn.
+ * the lower of the two terms' last drawn hashes are compared, because one of the terms has no drawn tweets beyond it.
  *   @returns 0 if the terms have too few tweets in common
  */
 function overlapOf(a: readonly number[], b: readonly number[]): number {
@@ -140,7 +140,10 @@ function overlapOf(a: readonly number[], b: readonly number[]): number {
   return common < LEAST_DRAWN ? 0 : common / Math.max(i, j)
 }
 
-/** If a draw is not full, it contains all tweets of the term. */
+/**
+ * Returns the greatest hash up to which a term's drawn tweets are complete. If fewer tweets were drawn than the
+ * maximum, they are all tweets of the term, so there is no upper limit.
+ */
 function lastOf(hashes: readonly number[]): number {
   return hashes.length < DRAWN_TWEETS ? Infinity : hashes[hashes.length - 1]
 }
@@ -152,7 +155,7 @@ function mostRelated(related: Related[]): RankedTerm[] {
     .map(({ member }) => member.term)
 }
 
-/** Returns the most typical tweet. Of equally typical tweets, it returns the one that is drawn first. */
+/** Returns the most typical tweet. Of equally typical tweets, it returns the one with the lowest hash. */
 function typicalOf({ term, tweets }: Member): bigint | null {
   let typical = -1
   for (const [i, tweet] of tweets.entries()) if (typical < 0 || tweet.terms > tweets[typical].terms) typical = i

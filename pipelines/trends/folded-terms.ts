@@ -5,8 +5,8 @@ import { fingerprintOf, fingerprintOfAscii } from './term-fingerprint.ts'
 import { eachTerm, type TweetBytes } from './tweet-bytes.ts'
 
 /**
- * Maximum number of terms per tweet. A tweet has room for a few hundred n-grams. More terms are a producer's bug or an
- * attack, and each term takes up state in three regions.
+ * Maximum number of terms per tweet. A tweet has room for a few hundred n-grams. More terms indicate a bug in the
+ * producer or an attack, and each term takes up state in three regions.
  */
 const MAX_TERMS_PER_TWEET = 500
 /**

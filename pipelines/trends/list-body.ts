@@ -7,7 +7,7 @@ import type { RankedTerm } from './ranking.ts'
 import { labelOf, velocityOf, velocityVsUsual } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
 
-/** The development of a term's rank. */
+/** How the rank of a topic has changed over time. */
 export interface Standing {
   /** Epoch ms. */
   readonly trendingSince: number

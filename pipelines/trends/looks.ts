@@ -8,7 +8,7 @@ export interface Look {
   readonly count: number
   /** The greatest count that the term can have from now on without further contributions. */
   readonly greatest: number
-  /** The evaluation is valid up to the window with this newest bucket, if no contribution arrives. */
+  /** Newest bucket of the last window for which the evaluation is valid, if no contribution arrives. */
   readonly through: number
   readonly tracked: boolean
   /** The usual counts of the term; undefined if it has no baseline. */
@@ -17,7 +17,7 @@ export interface Look {
   readonly hasDrawn: boolean
 }
 
-/** Number of integers per term, and the position of each. */
+/** Number of integers that are stored per term. The constants below are their positions. */
 const NUMBERS = 8
 const FLAGS = 0
 const COUNT = 1
@@ -32,7 +32,7 @@ const PRESENT = 1
 const TRACKED = 2
 const DRAWN = 4
 const KNOWN = 8
-/** Number of usual counts per term, and the position of each. */
+/** Number of usual counts that are stored per term. The constants below are their positions. */
 const USUALS = 4
 const BASELINE = 0
 const BEFORE = 1
@@ -111,7 +111,7 @@ export class Looks {
     this.#size = terms.length
   }
 
-  /** Updates a term's baseline, which changes from minute to minute. The score changes with the baseline. */
+  /** Updates a term's baseline, and thereby its score. The baseline changes from minute to minute. */
   renew(term: number, lastMinute: number): void {
     if (!this.isKnown(term)) return
     const at = term * USUALS
@@ -169,7 +169,7 @@ export class Looks {
     return this.#numbers[term * NUMBERS + SENT_IN]
   }
 
-  /** Returns the position of the details in this report. */
+  /** Returns the position of the details in the report of that renewal. */
   sentAt(term: number): number {
     return this.#numbers[term * NUMBERS + SENT_AT]
   }
@@ -191,7 +191,10 @@ export class Looks {
     this.#numbers[at + SENT_UNTIL] = sent.until
   }
 
-  /** Renumbers the terms. @param numbers the new number of each term; all evaluated terms have one */
+  /**
+   * Renumbers the terms.
+   * @param numbers the new number of each term; all evaluated terms have one
+   */
   renumber(numbers: Int32Array): void {
     const old = { numbers: this.#numbers, usuals: this.#usuals }
     const terms = old.numbers.length / NUMBERS

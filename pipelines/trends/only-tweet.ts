@@ -21,8 +21,9 @@ export interface OnlyTweet {
 }
 
 /**
+ * Returns the only contribution to a rare term, as one region sees it.
  * @param row the encoded row of a rare term
- * @param parts the parts of the same row
+ * @param parts the parts that were read from the same row
  * @returns undefined if the term has several contributions, or none in the region
  */
 export function onlyTweetIn({ buffer, end }: Readonly<ByteSpan>, parts: RareRow, woeid: number): OnlyTweet | undefined {
@@ -35,18 +36,18 @@ export function onlyTweetIn({ buffer, end }: Readonly<ByteSpan>, parts: RareRow,
   const textAt = reader.skip(textBytes)
   if (reader.number() !== 1 || reader.number() !== 1) return undefined
   const tweet = reader.sample()
-  // The tweet repeats no earlier tweet, the row has no drawn tweets, and no further cell follows.
+  // A term with a single contribution has no repeats, no drawn tweets and no further cell.
   if (reader.number() !== 0 || reader.number() !== 0 || !reader.atEnd || !regionsOf(place).includes(woeid)) return undefined
   const trackedHour = parts.tracked.find((region) => region.woeid === woeid)?.hour ?? 0
   return { spelling: buffer.toString('utf8', textAt, textAt + textBytes), minute, tweet, trackedHour }
 }
 
-/** Returns the greatest number of contributions, 0 or 1, in this window or any later one. */
+/** Returns the greatest count, 0 or 1, that the term has in this window or any later one. */
 export function onlyCountFrom({ minute }: OnlyTweet, lastMinute: number): number {
   return Number(minute > lastMinute - WINDOW_MINUTES)
 }
 
-/** Does the same as `candidateOf`, for a term with a single contribution and without a baseline. */
+/** Like `candidateOf`, but for a term with a single contribution and without a baseline. */
 export function candidateOfOnly(term: string, only: OnlyTweet, lastMinute: number): TrendCandidate {
   const { spelling, minute, tweet, trackedHour } = only
   const isSampled = minute > lastMinute - WINDOW_MINUTES
@@ -69,7 +70,7 @@ export function candidateOfOnly(term: string, only: OnlyTweet, lastMinute: numbe
   }
 }
 
-/** Does the same as `unchangedThrough`, for a term with a single contribution. */
+/** Like `unchangedThrough`, but for a term with a single contribution. */
 export function onlyUnchangedThrough({ minute }: OnlyTweet, lastMinute: number): number {
   let next = (hourOfMinute(lastMinute) + 1) * MINUTES_PER_HOUR
   for (let change = minute; change <= minute + 2 * WINDOW_MINUTES; change += WINDOW_MINUTES) {

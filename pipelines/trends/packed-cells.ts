@@ -11,10 +11,10 @@ import { NO_REPEATS, type Repeat } from './repeats.ts'
  * into a row and never read again. Creating objects for them would cost more than all other steps together. A place may
  * occur in several cells, so cells can be combined by appending them.
  *
- * A cell contains the following lists, each preceded by its length: the minutes with their counts, the forms with their
- * UTF-8 texts and counts, the samples, the repeats, and the bytes of the drawn tweets. The place comes first. Numbers
- * are unsigned LEB128. Ids have 8 bytes in the machine's order, which is little-endian on all machines that run Node.
- * Times have 6 bytes, and languages 2 bytes.
+ * A cell begins with its place. Then come five lists, each preceded by its length: the minutes with their counts, the
+ * forms with their UTF-8 texts and counts, the samples, the repeats, and the bytes of the drawn tweets. Numbers are
+ * unsigned LEB128. Ids have 8 bytes in the machine's order, which is little-endian on all machines that run Node. Times
+ * have 6 bytes, and languages 2 bytes.
  */
 export type PackedCells = string
 
@@ -48,12 +48,12 @@ export function unpackRow(cells: PackedCells): TermCell[] {
 
 const ID_BYTES = 8
 const TIME_BYTES = 6
-/** Size of a language code, which is less than 27³. */
+/** Size of a language code. Codes are less than 27³. */
 const LANGUAGE_BYTES = 2
 const SAMPLE_BYTES = 2 * ID_BYTES + TIME_BYTES + LANGUAGE_BYTES
 /** Number of values in a packed repeat. */
 const REPEAT_NUMBERS = 4
-/** Maximum size of a number, which has at most 32 bits. */
+/** Maximum size of an encoded number. Numbers have at most 32 bits. */
 const MAX_NUMBER_BYTES = 5
 /** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const BYTES_PER_UNIT = 3
@@ -86,7 +86,7 @@ export function packCell(cell: TermCell, out: ByteWriter): void {
   out.length += drawn.length
 }
 
-/** Packs one contribution, as `packCell` would pack the cell with only this contribution. */
+/** Packs one contribution. The bytes are the same as those of `packCell` for a cell with only this contribution. */
 export function packContribution({ place, original, minute, tweet, repeats }: ByteContribution, out: ByteWriter): void {
   out.reserve(MAX_NUMBER_BYTES * 4)
   writeNumber(place, out)
@@ -137,7 +137,7 @@ export function writeTextBytes({ buffer, start, end }: Readonly<ByteSpan>, out: 
   out.length += end - start
 }
 
-/** The caller must have reserved enough bytes. */
+/** Writes a number as LEB128. The caller must have reserved enough bytes. */
 export function writeNumber(number: number, out: ByteWriter): void {
   const { buffer } = out
   let rest = number
@@ -194,7 +194,10 @@ export class CellReader {
     return this.#bytes.toString('utf8', start, start + length)
   }
 
-  /** Skips bytes. @returns the position of the first skipped byte */
+  /**
+   * Skips bytes.
+   * @returns the position of the first skipped byte
+   */
   skip(bytes: number): number {
     const start = this.at
     if (start + bytes > this.#end) throw new CodecError('packed cells are truncated')
@@ -237,7 +240,7 @@ export class CellReader {
   }
 }
 
-/** Returns the cells, one per place. */
+/** Decodes packed cells, and combines the cells of each place. */
 export function unpackCells(bytes: Buffer, start: number, end: number): TermCell[] {
   const reader = new CellReader(bytes, start, end)
   const cells: TermCell[] = []

@@ -19,16 +19,19 @@ interface TogetherCells {
 export type TakeCells = (key: Readonly<ByteSpan>, cells: Readonly<ByteSpan>) => void
 
 /**
- * Contributions since the last commit, combined by term and place, so that repeated terms of a burst are sent once.
- * Most terms get only one contribution between two commits. Such a contribution is packed at once and not touched again
- * before it is sent.
+ * Contributions since the last commit, combined by term and place, so that a term that is repeated in a burst is sent
+ * only once. Most terms get only one contribution between two commits. Such a contribution is packed at once and not
+ * touched again before it is sent.
  */
 export function pendingCells() {
   const rows = new PackedRows()
   let together = new Map<number, TogetherCells>()
   const packed = byteWriter()
 
-  /** @param key the term in UTF-8 */
+  /**
+   * Adds a contribution to a term.
+   * @param key the term in UTF-8
+   */
   function add({ buffer, start, end }: Readonly<ByteSpan>, contribution: ByteContribution): void {
     const hash = keyHash(buffer, start, end)
     const row = rows.find(buffer, start, end, hash)

@@ -65,8 +65,8 @@ export function candidatesPerPartition(partitions: number): number {
 }
 
 /**
- * Returns how many of a partition's candidates may be among the region's best terms. These terms are grouped into
- * topics.
+ * Returns how many of a partition's candidates may be among the region's best `FOLDED_TERMS` terms, which are grouped
+ * into topics.
  */
 export function drawnPerPartition(partitions: number): number {
   return mostPerPartition(FOLDED_TERMS, partitions)

@@ -18,8 +18,8 @@ import { MINUTES_PER_HOUR } from './time.ts'
 
 /**
  * Maximum number of contributions to a rare term. A term with more contributions is frequent. Most terms occur once and
- * never again. A row of eight contributions has about 300 bytes, so that rewriting it costs little more than writing a
- * new one.
+ * never again. A row of eight contributions has about 300 bytes, so rewriting it costs little more than writing a new
+ * one.
  */
 const MAX_CONTRIBUTIONS = 32
 /**
@@ -135,10 +135,7 @@ function sizeClass(bytes: number): number {
   return Math.clz32(APPENDED_BYTES) - Math.clz32(Math.max(0, bytes - 1))
 }
 
-/**
- * Combines the cells of each place if a row has become large. Rows contain no states of regions. These are computed
- * when they are needed.
- */
+/** Combines the cells of each place if a row has become large. */
 export function compacted(cells: PackedCells): PackedCells {
   if (cells.length <= APPENDED_BYTES) return cells
   const packed = byteWriter(cells.length)
@@ -147,8 +144,8 @@ export function compacted(cells: PackedCells): PackedCells {
 }
 
 /**
- * Returns true if a term is rare: its contributions are few and lie within a day. A rare term keeps all its
- * contributions, and contributions older than a day must not be counted.
+ * Returns true if a term is rare: its contributions are few and lie within a day. The limit of a day is necessary
+ * because a rare term keeps all its contributions, but contributions older than a day must not be counted.
  */
 export function isRare({ length, minutes, counts }: CellCounts): boolean {
   let contributions = 0
@@ -175,8 +172,8 @@ export function stateIn(row: RareTerm, woeid: number): TermState | undefined {
 }
 
 /**
- * Returns the state of a term without contributions in a region. It contains only what the row says about the region's
- * list.
+ * Returns the state of a term without contributions in a region. If the region tracks the term, the state contains the
+ * hour in which tracking began.
  */
 export function emptyStateIn({ tracked }: RareTerm, woeid: number): TermState {
   const state = newTermState()

@@ -31,7 +31,11 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>
   let month = 0
   let minuteOfMonth = 0
 
-  /** @param changed the counts whose minutes have changed, out of `all` */
+  /**
+   * Adds a row for each minute of a term that has changed.
+   * @param all all counts of the term
+   * @param changed the counts whose minutes have changed
+   */
   function add(term: CellsOfTerm, all: CellCounts, changed: CellCounts, ctx: Context): void {
     for (let i = 0; i < changed.length; i++) {
       const minute = changed.minutes[i]
@@ -42,7 +46,10 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>
     }
   }
 
-  /** A record has rows of one month only, because the tables are partitioned by month. */
+  /**
+   * Begins a row, and first sends the collected rows if they are full or from a different month. A record has rows of
+   * one month only, because the tables are partitioned by month.
+   */
   function startRow(minute: number, ctx: Context): void {
     if (minute !== minuteOfMonth) {
       const ofRow = monthOf(minute * MINUTE_MS)
@@ -84,7 +91,7 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>
     writeArray(volumes)
   }
 
-  /** Writes one block and the end of the array. */
+  /** Writes an array as a single Avro block, followed by the end of the array. */
   function writeArray(numbers: readonly number[]): void {
     writeZigzag(regions)
     for (let i = 0; i < regions; i++) writeZigzag(numbers[i])
@@ -99,7 +106,7 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>
     if (count === 0) return
     body.length = 0
     body.reserve(2 + MAX_NUMBER_BYTES + rows.length)
-    // An empty `adds_as`, and the number of rows.
+    // Writes an empty `adds_as` and the number of rows.
     body.buffer[body.length++] = 0
     writeNumber(2 * count, body)
     rows.buffer.copy(body.buffer, body.length, 0, rows.length)

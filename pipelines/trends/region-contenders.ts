@@ -11,7 +11,7 @@ interface ContendersOptions {
 
 /** Number of evaluations kept per region in addition to the evaluations of the candidates. */
 const MAX_SPARE_LOOKS = 128
-/** The table of terms is replaced when it has more than this many times the needed terms, plus SPARE_TERMS. */
+/** The table of terms is replaced when it has more terms than this factor times the needed terms, plus SPARE_TERMS. */
 const MAX_TABLE_FACTOR = 2
 const SPARE_TERMS = 256
 
@@ -30,7 +30,10 @@ export class RegionContenders {
     this.known = new Contenders(known.keep, this.table, known.listener)
   }
 
-  /** Offers a term whose contributions have changed. May replace the table and thus change the numbers of all terms. */
+  /**
+   * Offers a term whose contributions have changed as a contender. May replace the table and thus change the numbers of
+   * all terms.
+   */
   offer(kind: Kind, term: TermBytes, bound: number): void {
     const number = this.table.find(term)
     if (number >= 0) this.looks.forget(number)
@@ -38,7 +41,7 @@ export class RegionContenders {
     if (this.table.count > this.#fullTerms) this.#replaceTable()
   }
 
-  /** Must be called when the region has begun to track a term. */
+  /** Updates the evaluation of a term, if there is one. Must be called when the region has begun to track the term. */
   wasTracked(term: TermBytes): void {
     const number = this.table.find(term)
     if (number >= 0) this.looks.wasTracked(number)

@@ -4,8 +4,8 @@ import { NO_BASELINE } from './term-state.ts'
 import { MINUTE_MS } from './time.ts'
 
 /**
- * Number of lists whose means are kept. Lists are at least half a minute apart, so these lists always include one from
- * a minute before the next list.
+ * Number of lists whose means are kept. Lists are at least half a minute apart, so one of these lists is always at
+ * least a minute older than the next list.
  */
 const KEPT_MOMENTS = 2
 /**
@@ -27,8 +27,8 @@ export function mayLabel(history: RegionHistory | undefined, windowEnd: number):
 }
 
 /**
- * Returns the region's history after the list that ends at `windowEnd`. Returns undefined if the list changes nothing:
- * the region has no history yet, or its list was already empty.
+ * Returns the region's history after the list that ends at `windowEnd`. Returns undefined if the list changes nothing.
+ * This is the case for an empty list if the region has no history yet, or if its kept means are already 0.
  */
 export function historyAfter(
   known: RegionHistory | undefined,

@@ -40,7 +40,10 @@ export function regionLists(options: RegionListsOptions) {
     reports.take(report)
   }
 
-  /** Publishes the lists. Must be called when the partitions have reported the window that ends at `windowEnd`. */
+  /**
+   * Publishes the lists of a window. Must be called when the partitions have reported the window that ends at
+   * `windowEnd`.
+   */
   function* publish(windowEnd: number, ctx: TimeContext): Generator<void, void, void> {
     let made = 0
     for (const woeid of ownRegions(ctx)) {

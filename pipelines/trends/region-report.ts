@@ -12,14 +12,17 @@ import { RENEWAL_MS } from './time.ts'
 const MAX_NUMBER_BYTES = 5
 const TIME_BYTES = 6
 const DOUBLE_BYTES = 8
-/** The lowest bit of an entry's first number. The remaining bits say which report has the details; 0 is this report. */
+/**
+ * Flag in the lowest bit of an entry's first number: the term is tracked. The remaining bits say which report has the
+ * details; 0 is this report.
+ */
 const TRACKED = 1
 
 /** The part of a report that applies to all its candidates. */
 export interface ReportHead {
   readonly woeid: number
   readonly windowEnd: number
-  /** The partition of the terms. */
+  /** The partition of the second stage that sends the report. */
   readonly partition: number
   /** Number of partitions of the first stage whose contributions are not complete. */
   readonly missing: number
@@ -172,7 +175,8 @@ export function reportWriter() {
 
   return {
     /**
-     * Number of bytes of details so far. The next details begin at this position. Later reports refer to the position.
+     * Number of bytes of details so far. This is the position at which the next details begin, and by which later
+     * reports refer to them.
      */
     get detailsBytes(): number {
       return details.length

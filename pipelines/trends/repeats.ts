@@ -52,7 +52,7 @@ export function repeatsWith(known: readonly PlacedMinute[], at: number, { minute
   return repeats
 }
 
-/** Combines equal changes in several regions. */
+/** Adds a change. If the list contains the same change for other regions, the two are combined. */
 function withRepeat(repeats: readonly Repeat[], added: Repeat): readonly Repeat[] {
   const isSame = ({ earlier, later, count }: Repeat) => earlier === added.earlier && later === added.later && count === added.count
   const same = repeats.findIndex((each) => isSame(each) && (each.levels & added.levels) === 0)
@@ -79,7 +79,10 @@ const FIELDS = 3
 /** The repeats of a term in a region, as one list of numbers: earlier minute, later minute, count, earlier minute … */
 export type StoredRepeats = number[]
 
-/** Adds a repeat to the stored repeats. @param oldest the oldest minute of any window */
+/**
+ * Adds a repeat to the stored repeats.
+ * @param oldest the oldest minute that a window may still contain
+ */
 export function storeRepeat(stored: StoredRepeats, { earlier, later, count }: Repeat, oldest: number): void {
   if (earlier < oldest) return
   // A new contribution usually repeats a contribution from the last few minutes. The repeats of these minutes were

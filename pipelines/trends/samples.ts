@@ -29,7 +29,10 @@ export function addSample(samples: SampleTweet[], sample: SampleTweet): SampleTw
   return samples.length > KEPT_SAMPLES ? samples.pop() : leftOut
 }
 
-/** Of two tweets of the same millisecond, the tweet with the greater id counts as newer. */
+/**
+ * Returns whether `a` is newer than `b`. Of two tweets of the same millisecond, the tweet with the greater id counts as
+ * newer.
+ */
 function isNewer(a: SampleTweet, b: SampleTweet): boolean {
   return a.created_at > b.created_at || (a.created_at === b.created_at && a.tweet_id > b.tweet_id)
 }

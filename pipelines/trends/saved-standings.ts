@@ -167,11 +167,13 @@ export function savedStandings(store: KeyedStore<string, SavedStandings>) {
       for (; oldest < roundBegan; oldest++) store.delete(changeKey(oldest))
       roundBegan = next
     },
-    /** Must be called after each ranking. */
+    /**
+     * Saves the minute of a ranking and the last hour for which bounds are valid. Must be called after each ranking.
+     */
     ranked(minute: number, coveredHour: number): void {
       store.put(HEAD_KEY, { ...nothing(oldest), minute, covered_hour: coveredHour })
     },
-    /** Must be called before each commit. */
+    /** Writes the collected changes. Must be called before each commit. */
     saveChanges,
   }
 }

@@ -36,7 +36,10 @@ export function velocityOf(count: number, hourAgo: number): number {
   return count / divisorOf(hourAgo)
 }
 
-/** Returns the label of a term. @param users number of distinct users of the term in the window */
+/**
+ * Returns the label of a term.
+ * @param users number of distinct users of the term in the window
+ */
 export function labelOf(velocity: number, users: number): 'Trending' | 'Viral' | null {
   if (users < USERS_FOR_LABEL) return null
   if (velocity > VIRAL_ABOVE) return 'Viral'

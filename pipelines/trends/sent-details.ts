@@ -4,16 +4,16 @@ import type { RegionReport, ReportHead, ReportReference, reportWriter } from './
 import { RENEWAL_MS } from './time.ts'
 
 /**
- * Number of renewals after which unchanged details are sent again, so that the third stage need not keep old reports
- * for a single term. The number differs from term to term, so that they are not all due at once.
+ * Minimum number of renewals after which unchanged details are sent again, so that the third stage need not keep old
+ * reports for a single term. Terms wait up to `FURTHER_RENEWALS` longer, so that they are not all due at once.
  */
 const LEAST_RENEWALS = 10
 const FURTHER_RENEWALS = 10
 
 /**
  * Maximum size of the kept reports, as a multiple of the size of the details that are still valid. If the reports are
- * larger, the details in the oldest reports are sent again. If most candidates of a region change all the time, the few
- * unchanged ones would otherwise keep many reports of outdated details.
+ * larger, the details in the oldest reports are sent again. Otherwise, if most candidates of a region change all the
+ * time, the few unchanged ones would keep many reports whose other details are outdated.
  */
 const MOST_KEPT = 3
 /** Reports with a smaller total size are kept in any case. */
@@ -79,7 +79,7 @@ export class SentDetails {
     return kept.reference
   }
 
-  /** @param valid the bytes of the details of all candidates of the report */
+  /** @param valid total size of the details of all candidates in the report, in bytes */
   #keep(report: RegionReport, valid: number): void {
     const { windowEnd, id, oldest, start, end } = report
     const kept = [...this.#kept, { reference: { windowEnd, id }, bytes: end - start }].filter(

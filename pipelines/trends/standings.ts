@@ -176,7 +176,8 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
   }
 
   /**
-   * Offers a term that had no state. Such a term is no contender yet, so it is only compared with the region's floor.
+   * Offers a term that had no state. Such a term is not a contender yet, so it is only compared with the region's
+   * floor.
    */
   function offerFirst(term: TermBytes, counts: CellCounts): void {
     const first = lastMinute - WINDOW_MINUTES + 1
@@ -189,7 +190,8 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
   }
 
   /**
-   * Must be called before `rank`, with the same minute. Yields at intervals.
+   * Brings the standings up to date for a minute. Must be called before `rank`, with the same minute. Yields at
+   * intervals.
    * @param becomesKnown called for each term before it is first offered with a baseline
    */
   function* prepare(minute: number, becomesKnown: (term: string) => void): Generator<void, void, void> {
@@ -288,12 +290,12 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
     if (walkedHour !== undefined) coveredHour = Math.max(coveredHour, walkedHour + 1)
   }
 
-  /** Must be called after contributions were added to a term. */
+  /** Offers a frequent term as a contender. Must be called after contributions were added to the term. */
   function changed(woeid: number, term: string, state: TermState, key: string): void {
     if (built) offer(woeid, term, state, key)
   }
 
-  /** Must be called after contributions were added to a rare term. */
+  /** Offers a rare term as a contender. Must be called after contributions were added to the term. */
   function changedRare(term: TermBytes, all: CellCounts, changed: CellCounts, tracked: readonly TrackedRegion[]): void {
     if (!built) return
     offerRare(term, all, changed)
@@ -301,8 +303,8 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
   }
 
   /**
-   * Must be called when a region has begun to track a rare term. The standings do not change before the term has a
-   * baseline.
+   * Notes when a rare term will get its baseline in a region. Must be called when the region has begun to track the
+   * term. The standings do not change before the term has a baseline.
    */
   function trackedRare(term: string, { woeid, hour: since }: TrackedRegion): void {
     if (!built) return
@@ -314,7 +316,7 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
     for (const { woeid, hour: since } of tracked) noteSoonKnown(knownFrom(since), termKey(woeid, term))
   }
 
-  /** Must be called with the first contributions to a term. */
+  /** Offers a new term as a contender. Must be called with the first contributions to the term. */
   function addedRare(term: TermBytes, counts: CellCounts): void {
     if (built) offerFirst(term, counts)
   }
@@ -346,8 +348,8 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
   }
 
   /**
-   * At the beginning of an hour, a term may gain or lose its baseline. It is then offered among the terms of its new
-   * kind, and has no value among the terms of the other kind.
+   * Returns the evaluator for terms of one kind. At the beginning of an hour, a term may gain or lose its baseline. It
+   * is then offered among the terms of its new kind, and has no value among the terms of the other kind.
    */
   function evaluatorOf(woeid: number, region: RegionContenders, kind: Kind): Evaluator {
     const { looks } = region

@@ -31,7 +31,10 @@ export function storedTerms({ rare, frequent }: TermStores): StoredTerms {
     return read(woeid, terms, (term, row) => onlyTweetIn(row, parts, woeid) ?? stateIn(rare.get(term)!, woeid))
   }
 
-  /** @param ofRare called for rare terms, when `parts` has read the row */
+  /**
+   * Reads terms in a region.
+   * @param ofRare called for each rare term, after `parts` has read its row
+   */
   function read<Found>(
     woeid: number,
     terms: readonly string[],

@@ -8,11 +8,11 @@
 export interface TermFilter {
   /** Returns false if the term certainly has no row. */
   mayHave(hash: number): boolean
-  /** Must be called for each term that gets a row. */
+  /** Adds a term. Must be called for each term that gets a row. */
   add(hash: number): void
-  /** Must be called for each row of a scan, from the first row to the last. */
+  /** Adds a term to the new filter. Must be called for each row of a scan, from the first row to the last. */
   walked(hash: number): void
-  /** Must be called when a scan has reached the end of the store. */
+  /** Replaces the filter with the new one. Must be called when a scan has reached the end of the store. */
   walkCompleted(): void
 }
 

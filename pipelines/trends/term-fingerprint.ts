@@ -33,7 +33,7 @@ export function fingerprintOfAscii(bytes: Uint8Array, start: number, end: number
   return joined(low, high)
 }
 
-/** The high half has 21 bits, so that the result is a safe integer. */
+/** Joins two hashes into one number. The high half has 21 bits, so that the result is a safe integer. */
 function joined(low: number, high: number): number {
   return (mixed(high) >>> 11) * TWO_32 + (mixed(low) >>> 0)
 }

@@ -148,9 +148,9 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
-   * Returns a baseline with the hours that are not final because a partition of the first stage is stuck. Without these
-   * hours, a term would seem to have been silent in them. Their counts lack the stuck partition, but so do the windows
-   * with which they are compared. The stored baseline does not change.
+   * Returns a copy of a baseline that also contains the hours that are not final yet because a partition of the first
+   * stage is stuck. Without these hours, a term would seem to have been silent in them. Their counts lack the stuck
+   * partition, but so do the windows with which they are compared. The stored baseline does not change.
    */
   function withOpenHours(baseline: TermBaseline, state: TermState, upTo: number): TermBaseline {
     const { hours_of_week, means, weeks } = baseline
@@ -207,7 +207,10 @@ export function termWindows(options: TermWindowsOptions) {
     leadersOf(ctx).addedRare(counted, allCounts)
   }
 
-  /** @param row the row of the term, which `rareRow` has read */
+  /**
+   * Adds contributions to a rare term.
+   * @param row the row of the term; `rareRow` must already have read it
+   */
   function countAgain(counted: CellsOfTerm, row: Readonly<ByteSpan>, ctx: Context, added: Added): void {
     const { record, start, end } = counted
     const { tracked, cellsAt } = rareRow
@@ -226,7 +229,7 @@ export function termWindows(options: TermWindowsOptions) {
 
   /**
    * Adds cells to the cells of a row by appending them.
-   * @param cellsAt the position of the row's cells, which follow its data about regions
+   * @param cellsAt the position at which the row's cells begin, after its data about regions
    */
   function putCells(counted: CellsOfTerm, row: Readonly<ByteSpan>, cellsAt: number, tracked: readonly TrackedRegion[]): void {
     const { record, termStart, termEnd, hash, start, end } = counted
@@ -276,8 +279,8 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
-   * Reads all states in one batch, and then the baselines of terms without a state, because single reads cost ten times
-   * as much.
+   * Adds contributions to frequent terms. Reads all states in one batch, and then the baselines of terms without a
+   * state, because single reads cost ten times as much.
    */
   function countFrequent(terms: readonly CellsOfTerm[], ctx: Context, added: Added): void {
     const counted = terms.map(({ term, record, start, end }) => ({ term, cells: unpackCells(record, start, end) }))
@@ -301,6 +304,7 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
+   *   Adds contributions to the states of a frequent term in all regions.
    *   @param states the states of the term's regions so far; `stateOf` returns the states of further regions
    *   @param added receives the contributions to minutes that have left a state; undefined if these contributions are
    *   already published
@@ -362,7 +366,10 @@ export function termWindows(options: TermWindowsOptions) {
     state.learned_hour = upTo
   }
 
-  /** Adds the hours up to `upTo` that the baseline has not learned. @returns whether there were any */
+  /**
+   * Adds the hours up to `upTo` that the baseline has not learned.
+   * @returns whether there were any
+   */
   function learnFrom(state: TermState, baseline: TermBaseline, upTo: number): boolean {
     const from = Math.max(state.learned_hour + 1, state.tracked_hour)
     let learned = false
@@ -396,7 +403,10 @@ export function termWindows(options: TermWindowsOptions) {
     leadersOf(ctx).changed(woeid, term, state, key)
   }
 
-  /** Most listed terms of quiet regions occur once, so they stay rare until a baseline is needed. */
+  /**
+   * Begins to track a rare term. The term stays rare until its baseline is needed, because most listed terms of quiet
+   * regions occur only once.
+   */
   function trackRare(term: string, row: Readonly<ByteSpan>, region: TrackedRegion, ctx: Context): void {
     const { tracked, cellsAt } = rareRow
     if (tracked.some(({ woeid }) => woeid === region.woeid)) return

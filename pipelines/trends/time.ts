@@ -12,7 +12,7 @@ export const WINDOW_MINUTES = 60
 /** Interval between lists. Every other list is the snapshot of its minute: docs/services/trends.md#freshness */
 export const RENEWAL_MS = 30_000
 /**
- * Condition for lists that are made without some partitions. If at most a quarter of a stage's partitions is a minute
+ * Condition for lists that are made without some partitions. If at most a quarter of a stage's partitions are a minute
  * behind the others, the lists do not wait for them, so that one stuck partition does not make all lists stale:
  * docs/services/trends.md#incomplete-lists
  */

@@ -23,7 +23,10 @@ const REGION_PARTITIONS = { partitions: 4, productionPartitions: 8 }
 const COMMIT_INTERVAL_MS = 1_000
 /** Delay of the time markers. Tweets that were sent before a renewal arrive within this time. */
 const ARRIVAL_DELAY_MS = 2_000
-/** Memory for the cached rows of users and of baselines, per partition. They are seldom used again within seconds. */
+/**
+ * Memory for the cached rows of users and of baselines, per partition. It is small, because these rows are seldom used
+ * again within seconds.
+ */
 const SELDOM_CACHE_BYTES = 1_048_576
 /** Interval of the sweep for silent users. */
 const FORGET_EVERY_MS = 60_000
@@ -45,8 +48,8 @@ export const trends = topology(
 
     const users = packedStore('user-terms', { key: decimalId, value: userContributions, cacheBytes: SELDOM_CACHE_BYTES })
     const tweet = tweetCounts({ users, cells })
-    // The event's user_id identifies users. If a producer sets no key, the cap per user applies to each partition
-    // separately.
+    // Users are identified by the tweet's user_id and not by the key, so the key is optional. If a producer sets no
+    // key, the cap per user applies to each partition separately.
     t.source(tweetsAsBytes, { keys: 'optional', onError: { process: 'dead-letter', produce: 'dead-letter' } })
       .process('count-tweet', { stores: [users], reads: ({ user_id }) => users.prefetch(user_id) }, tweet.count)
       .tick('forget-users', { everyMs: FORGET_EVERY_MS, clock: 'wall', stores: [users] }, (_now, ctx) => tweet.forget(ctx))
@@ -72,8 +75,8 @@ export const trends = topology(
       )
     t.source(tracked, INTERNAL).process('track-term', { stores, reads: term.prefetchTracked, emits: [trendVolumes] }, term.track)
 
-    // Reports are kept in memory, so rows of the store are read only after a start. A keyed store writes the reports
-    // that are in memory, and needs no copies of their bytes.
+    // Reports are kept in memory, so rows of the store are read only after a start. The store is a keyed store, because
+    // a keyed store writes the reports from memory and needs no copies of their bytes.
     const arrived = keyedStore('reports', { key: utf8, value: regionReport, cacheBytes: 0 })
     const history = keyedStore('history', { key: decimalInt, value: avro('trends/RegionHistory') })
     const since = keyedStore('since', { key: decimalInt, value: avro('trends/TrendingSince') })

@@ -53,7 +53,7 @@ export class TweetBytes {
 
 /**
  * Visits the hashtags, and then the phrases, as bytes of the record.
- * @param visit must not read Avro
+ * @param visit must not read Avro, because reading moves the shared cursor
  */
 export function eachTerm({ buffer, hashtagsAt }: TweetBytes, visit: (start: number, end: number) => void): void {
   let at = hashtagsAt
@@ -71,7 +71,10 @@ export function eachTerm({ buffer, hashtagsAt }: TweetBytes, visit: (start: numb
   }
 }
 
-/** @returns where the array ends */
+/**
+ * Checks that the bytes are an Avro array of UTF-8 strings.
+ * @returns the position at which the array ends
+ */
 function checkTexts(buffer: Buffer, start: number, end: number, field: string): number {
   let at = start
   for (;;) {
@@ -97,7 +100,10 @@ function checkUtf8(buffer: Buffer, start: number, end: number, field: string): v
   }
 }
 
-/** Returns the value that was just read. @throws CodecError if the value is malformed */
+/**
+ * Returns the value that was just read.
+ * @throws CodecError if the value is malformed
+ */
 function checked<T>(value: T, field: string): T {
   if (cursor.at < 0) throw malformed(field, cursor.why)
   return value

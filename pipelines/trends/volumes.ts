@@ -3,8 +3,8 @@ import { eachBucket } from '../../state/stores/buckets.ts'
 import type { KeyedStore } from '../engine/index.ts'
 
 /**
- * Maximum number of minutes that wait to be published. The limit is reached only if time markers are delayed, for
- * example by a backlog.
+ * Number of keys with waiting volumes at which the volumes are published early. It is reached only if time markers are
+ * delayed, for example by a backlog.
  */
 const MAX_WAITING = 50_000
 const ROUND_KEY = 'round'
@@ -37,7 +37,9 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
     store.put(ROUND_KEY, { round, unfinished: [...unfinished] })
   }
 
-  /** Must be called when a minute's volume has changed. */
+  /**
+   * Notes the new volume of a minute, so that it will be published. Must be called whenever a minute's volume changes.
+   */
   function changed(key: string, state: TermState, minute: number, volume: number, publish: PublishVolume): void {
     catchUp(key, state, publish)
     state.volumes_round = current().round
@@ -54,17 +56,26 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
     minutes.push(minute, volume)
   }
 
-  /** Must be called when a minute leaves the state. Publishes the minute's volume if it has not been published yet. */
+  /**
+   * Publishes the volume of a minute that leaves the state, if the volume may not have been published yet. Must be
+   * called for each such minute.
+   */
   function dropping(key: string, state: TermState, minute: number, volume: number, publish: PublishVolume): void {
     if (current().unfinished.has(state.volumes_round)) publish(key, minute, volume)
   }
 
-  /** Must be called for each term that a scan of the store visits, including terms that the scan deletes. */
+  /**
+   * Publishes all volumes in a state whose last change belongs to an unfinished round. Must be called for each term
+   * that a scan of the store visits, including terms that the scan deletes.
+   */
   function catchUp(key: string, state: TermState, publish: PublishVolume): void {
     if (current().unfinished.has(state.volumes_round)) eachBucket(state.minutes, (minute, volume) => publish(key, minute, volume))
   }
 
-  /** Must be called when a scan of the store that began after the start has visited all terms. */
+  /**
+   * Marks all earlier rounds as finished. Must be called when a scan of the store that began after the start has
+   * visited all terms.
+   */
   function caughtUp(): void {
     const { unfinished } = current()
     if (unfinished.size === 0) return

@@ -35,7 +35,7 @@ export interface BlobStore {
    */
   touch(hash: BlobHash): Promise<boolean>
   /**
-   * Deletes drafts of this store that were last written before this time (epoch ms). Killed writers have left them
+   * Deletes drafts of this store that were last written before this time (epoch ms). Killed writers leave such drafts
    * behind.
    * @returns how many drafts were deleted
    */

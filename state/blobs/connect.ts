@@ -11,8 +11,8 @@ export interface BlobSettings {
   /** `file:///var/lib/millrace/blobs` or `s3://bucket/prefix`. */
   readonly url: string
   /**
-   * URL of a server that implements the S3 API; undefined selects AWS. The AWS SDK finds keys and the region in its
-   * usual places.
+   * URL of a server that implements the S3 API; undefined selects AWS. The AWS SDK finds credentials and the region in
+   * its usual places.
    */
   readonly s3Endpoint: string | undefined
   /** Default true. False for content that is compressed already, such as images. */

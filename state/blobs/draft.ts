@@ -15,7 +15,7 @@ export type PackedBlob =
 
 /** Content that is being written to the store. */
 export interface BlobDraft {
-  /** Resolves when the next piece may be written. A slow disk therefore slows down the writer. */
+  /** Resolves when the next piece may be written, so that a slow disk slows down the writer. */
   write(piece: Uint8Array): Promise<void>
   /** Number of bytes written so far. */
   readonly bytes: number
@@ -35,8 +35,8 @@ const MEMORY_BYTES = 65_536
  */
 const AT_ONCE_BYTES = 16_384
 /**
- * A window of 256 KiB and small tables reduce the memory of a stream from 10 MiB to about 1 MiB, and make long content
- * a few percent larger. The checksum in the frame detects damage while the blob is read.
+ * A window of 256 KiB and small tables reduce the memory of a compression stream from 10 MiB to about 1 MiB. In return,
+ * long content becomes a few percent larger. The checksum in the frame detects damage while the blob is read.
  */
 const ZSTD_PARAMS = {
   [zlib.ZSTD_c_compressionLevel]: 3,
@@ -46,8 +46,8 @@ const ZSTD_PARAMS = {
   [zlib.ZSTD_c_chainLog]: 16,
 }
 /**
- * Magic number of a stamp. A stamp is a frame that zstd readers skip: magic number, length and random bytes. It makes
- * the bytes of every draft unique, even for equal content.
+ * Magic number of a stamp. A stamp is a skippable zstd frame: magic number, length and random bytes. It makes the bytes
+ * of every draft unique, even for equal content.
  */
 const STAMP_MAGIC = 0x184d2a50
 /** Magic number of a stamp that is followed by uncompressed content. Readers recognise uncompressed content by it. */

@@ -143,7 +143,7 @@ export function folderShelf(root: string): BlobShelf {
 }
 
 /**
- * Deletes drafts that were last written before this time (epoch ms). Killed writers have left them behind.
+ * Deletes drafts that were last written before this time (epoch ms). Killed writers leave such drafts behind.
  * @returns how many drafts were deleted
  */
 export async function removeOldDrafts(folder: string, before: number): Promise<number> {

@@ -10,7 +10,7 @@ export type BlobHash = string
  */
 export interface BlobShelf {
   /**
-   * Marks the blob as used now.
+   * Sets the time of the blob's last touch to now.
    * @returns false when the blob is not stored
    */
   touch(hash: BlobHash): Promise<boolean>

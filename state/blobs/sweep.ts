@@ -4,8 +4,8 @@ import type { BlobHash, ShelvedBlob } from './shelf.ts'
 export interface SweepOptions {
   readonly blobs: BlobStore
   /**
-   * Returns those of the given blobs that are still referenced. If the references cannot be read, it throws, and the
-   * sweep removes none of these blobs.
+   * Returns those of the given blobs that are still referenced. Must throw if the references cannot be read, so that
+   * the sweep removes none of these blobs.
    */
   referenced(hashes: readonly BlobHash[]): Promise<ReadonlySet<BlobHash>>
   /**
@@ -23,13 +23,10 @@ export interface Sweep {
   readonly drafts: number
 }
 
-/** Number of blobs per reference lookup. */
+/** Number of blobs per call of `referenced`. */
 const BATCH = 500
 
-/**
- * Removes blobs that are unreferenced and were not touched since `before`, and drafts that were not written to since
- * then.
- */
+/** Removes unreferenced blobs that were last touched before `before`, and drafts that were last written before it. */
 export async function sweepBlobs({ blobs, referenced, before, signal }: SweepOptions): Promise<Sweep> {
   let seen = 0
   let removed = 0

@@ -5,7 +5,10 @@ export const NOT_FOUND = 404
 export const CONFLICT = 409
 const FIRST_ERROR = 300
 
-/** @throws Error with the server's reason if the request failed. In that case, a retry does not help. */
+/**
+ * Checks that a request succeeded.
+ * @throws Error with the server's reason if the request failed. In that case, a retry does not help.
+ */
 export function requireSuccess({ status, body }: SearchAnswer, what: string): void {
   if (status < FIRST_ERROR) return
   throw new Error(`${what}: the search server answered ${status}: ${reasonOf(body?.error)}`)

@@ -10,7 +10,10 @@ export interface ExchangeOptions {
   readonly maxBytes: number
 }
 
-/** Sends one HTTP request. @throws when the answer is incomplete, too large or a redirect */
+/**
+ * Sends one HTTP request.
+ * @throws when the answer is incomplete, too large or a redirect
+ */
 export type Exchange = (url: string, options: ExchangeOptions) => Promise<{ readonly status: number; readonly text: string }>
 
 const FIRST_REDIRECTION = 300

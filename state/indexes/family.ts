@@ -27,7 +27,10 @@ export interface ConcreteIndex extends IndexOrigin {
  * fail at the server, because its alias no longer exists.
  */
 export interface IndexFamily {
-  /** Returns all concrete indexes. @throws TargetUnavailableError, like all methods, when a retry may help */
+  /**
+   * Returns all concrete indexes.
+   * @throws TargetUnavailableError, like all methods, when a retry may help
+   */
   list(): Promise<ConcreteIndex[]>
   /** Returns the index that searches use; undefined when there is none. */
   current(): Promise<ConcreteIndex | undefined>
@@ -217,7 +220,9 @@ function requireAllShards(shards: { readonly successful: number; readonly failed
   throw new TargetUnavailableError(`not every shard of ${index} could be made searchable`)
 }
 
-/** Returns true if the index has the form that this version of the program writes and searches. */
+/**
+ * Returns true if the index was built with the settings, mappings and version that this program writes and searches.
+ */
 export function hasForm(found: IndexOrigin, index: IndexForm): boolean {
   return found.definition === definitionOf(index)
 }

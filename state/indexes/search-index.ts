@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
  * An index of a search server, filled from one topic. Its name is an alias, which always refers to one concrete index
  * (`<name>-<number>`) that is complete.
  *
- * Each concrete index also contains one small document for each partition of the topic, with the position of the
+ * Each concrete index also contains one small document for each partition of the topic, with the sink's position in the
  * partition. Queries must therefore filter by a field that every normal document has and position documents lack.
  */
 export interface Index<K, V> {

@@ -12,13 +12,17 @@ export interface Circuit {
   /** Decides what to do with the next batch: `send` it and wait, send it as a `probe` without waiting, or `skip` it. */
   admit(): 'send' | 'probe' | 'skip'
   /**
-   * Must be called for the answer to a probe and, while the circuit is closed, for every answer. While the circuit is
-   * open, answers to earlier batches must be ignored, because they do not show the store's current state.
+   * Closes the circuit. Must be called for the answer to a probe and, while the circuit is closed, for every answer
+   * that arrives in time. While the circuit is open, answers to earlier batches must be ignored, because they do not
+   * show the store's current state.
    */
   answered(): void
-  /** Must be called when the store refuses a batch or cannot be reached. */
+  /** Opens the circuit. Must be called when the store refuses a batch or cannot be reached. */
   failed(): void
-  /** Must be called when the answer to a batch has not arrived in time. */
+  /**
+   * Opens the circuit if answers have been late for long enough. Must be called when the answer to a batch has not
+   * arrived in time.
+   */
   late(): void
   readonly isOpen: boolean
 }
@@ -32,8 +36,8 @@ const FIRST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 200
 
 /**
- * How long every answer must be late before this counts as a failure. Pauses for garbage collection and pauses of a
- * cold process are shorter. Until the circuit opens, each request waits for its own time-out.
+ * How long every answer must be late before this counts as a failure. Pauses for garbage collection, and while a new
+ * process warms up, are shorter. Until the circuit opens, each request waits for its own time-out.
  */
 const LATE_FOR_MS = 20
 

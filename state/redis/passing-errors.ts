@@ -5,7 +5,7 @@
 const PASSING = /^(LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS|MOVED|ASK|UNBLOCKED|NOSCRIPT)\b/
 
 /**
- * Names of errors in the program itself. If the same command is repeated, it fails again. Failures of connections have
+ * Names of errors that are bugs in the program, so that a repeated command would fail again. Connection failures have
  * different names.
  */
 const BUGS: ReadonlySet<string> = new Set(['RangeError', 'TypeError', 'ReferenceError', 'SyntaxError'])

@@ -5,7 +5,7 @@ export interface RedisScript {
   /** Name of the script in messages. */
   readonly name: string
   readonly source: string
-  /** True if the text that the script returns is needed as bytes, in a Buffer. */
+  /** True if the script's result must be returned as a Buffer instead of text. */
   readonly returnsBytes?: boolean
 }
 

@@ -17,10 +17,10 @@ const CODES = 128
 
 /**
  * Sorts entries with text keys approximately by key. RocksDB inserts sorted keys in half the time, because each row
- * goes next to the previous one and no search is needed. A wrong place only costs time, so the order depends only on
- * the first few characters after the common prefix. These characters are packed into numbers, because sorting numbers
- * takes a third of the time of sorting texts. Other keys stay unsorted, because sorting them would require encoding
- * them first.
+ * goes next to the previous one and no search is needed. An entry out of order only costs time, so the order depends
+ * only on the first few characters after the common prefix. These characters are packed into numbers, because sorting
+ * numbers takes a third of the time of sorting texts. Other keys stay unsorted, because sorting them would require
+ * encoding them first.
  */
 export function sortForDatabase<E extends Keyed>(entries: E[]): E[] {
   if (entries.length < FEW_KEYS || entries.length > MOST_KEYS || typeof entries[0].key !== 'string') return entries

@@ -86,7 +86,7 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
 
 /**
  * Size of a row, in bytes, that is assumed until the first flush shows the real mean. Most rows are smaller, so the
- * estimate ends the first transaction early rather than late.
+ * estimate ends the first transaction too early rather than too late.
  */
 const FIRST_ROW_BYTES = 4_096
 

@@ -17,7 +17,9 @@ export interface JoinBufferOptions<K> {
   readonly spanMs: number
   /** Default true. */
   readonly logged?: boolean
-  /** Memory for decoded objects per task, estimated from their encoded sizes. The default is the worker's setting. */
+  /**
+   * Memory for cached objects per task, in bytes, estimated from their encoded sizes. Default: the worker's setting.
+   */
   readonly cacheBytes?: number
 }
 
@@ -147,8 +149,8 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   }
 
   /**
-   * Returns the number of the part that receives the next value once the first part is full. An exponential search
-   * reads few parts, because reading a part may require decoding it.
+   * Returns the number of the part that receives the next value once the first part is full. Uses an exponential
+   * search, which reads few parts, because a part may have to be decoded to be read.
    */
   function openPart(key: string): number {
     return firstAfter(0, (part) => {
@@ -178,7 +180,10 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
     return isFree(from) ? from : firstAfter(from, isFree)
   }
 
-  /** Removes the values of a key in a segment. @returns the removed values, oldest first */
+  /**
+   * Removes the values of a key in a segment.
+   * @returns the removed values, oldest first
+   */
   function removeSegment(key: string, segment: number): Buffered<V>[] {
     const isIn = ({ time }: Buffered<V>) => segmentOf(time) === segment
     const parts = partsOf(key)
@@ -297,8 +302,8 @@ function firstAfter(from: number, holds: (number: number) => boolean): number {
 }
 
 /**
- * Number of characters that encode the length of a key. Both are below `LENGTH_BASE`, so neither is a surrogate, which
- * could not be stored.
+ * Number of characters that encode the length of a key. Both characters are below `LENGTH_BASE`, so neither is a
+ * surrogate. A lone surrogate could not be stored.
  */
 const LENGTH_CHARACTERS = 2
 const LENGTH_BASE = 0x8000
@@ -316,7 +321,10 @@ function listedAt(keys: string, at: number): string {
   return keys.slice(start, start + keys.charCodeAt(at) * LENGTH_BASE + keys.charCodeAt(at + 1))
 }
 
-/** @returns the index of the inserted value */
+/**
+ * Inserts a value by its time.
+ * @returns the index of the inserted value
+ */
 function insert<V>(values: Buffered<V>[], buffered: Buffered<V>): number {
   let at = values.length
   while (at > 0 && values[at - 1].time > buffered.time) at--

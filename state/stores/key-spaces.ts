@@ -46,7 +46,7 @@ export function nextSpace(directory: Directory): number {
   return ++directory.lastSpace
 }
 
-/** Returns the first four bytes of every key in the space. */
+/** Returns the four bytes with which every key in the space begins. */
 export function spacePrefix(space: number): Buffer {
   const prefix = Buffer.alloc(PREFIX_BYTES)
   writePrefix(prefix, 0, space)
@@ -91,7 +91,7 @@ export function positionValue(offset: number): Buffer {
   return value
 }
 
-/** @param rows all rows of the directory's space: key, value, key, value */
+/** @param rows all rows of the directory's space; keys and values alternate */
 export function readDirectory(rows: readonly Buffer[]): Directory {
   const directory: Directory = { format: undefined, spaces: new Map(), positions: new Map(), deleted: [], lastSpace: DIRECTORY_SPACE }
   for (let at = 0; at < rows.length; at += 2) {

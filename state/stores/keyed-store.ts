@@ -13,7 +13,9 @@ export interface KeyedStoreOptions<K, V> {
   readonly logged?: boolean
   /** Whether values that were replaced or deleted must also vanish from files and changelogs. Default false. */
   readonly erasable?: boolean
-  /** Memory for decoded objects per task, estimated from their encoded sizes. The default is the worker's setting. */
+  /**
+   * Memory for cached objects per task, in bytes, estimated from their encoded sizes. Default: the worker's setting.
+   */
   readonly cacheBytes?: number
   /**
    * True if most of the keys that are looked up have no row. The store then keeps a hash of each of its keys in memory

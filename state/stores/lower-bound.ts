@@ -1,6 +1,6 @@
 /**
- * Finds a place in a sorted list by binary search.
- * @param isBefore true for the items before the place
+ * Finds a position in a sorted list by binary search.
+ * @param isBefore returns true for the items before the position
  * @returns the index of the first item for which `isBefore` is false
  */
 export function lowerBound<Item>(sorted: readonly Item[], isBefore: (item: Item) => boolean): number {

@@ -29,7 +29,7 @@ export interface ScanParts<Change extends ChangedKey, Shown> {
   readonly sortedChanges: () => readonly Change[]
   /**
    * Returns the current value of a changed key, even if the change was committed after the scan had begun. The rows of
-   * the column do not show such a commit, because they are as of the start of the scan.
+   * the column do not contain such a commit, because the scan reads the column as it was at the start.
    * @returns undefined if the key is deleted
    */
   readonly ofChange: (change: Change) => Shown | undefined

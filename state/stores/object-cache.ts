@@ -11,15 +11,17 @@ export interface ObjectCache<K, E> {
   set(key: K, entry: E): void
   /** The number of the young generation. An entry that was set in this generation need not be set again. */
   readonly generation: number
-  /** Must be called when the weight of an entry changes after it was set, with the difference. */
+  /**
+   * Adds to the total weight. Must be called with the difference when the weight of an entry changes after it was set.
+   */
   grew(weight: number): void
   clear(): void
 }
 
 /**
  * @param capacity maximum weight of all entries, not counting pinned entries
- * @param pinned calls `keep` for each entry that must survive a change of generations, such as a change that is not
- * written yet
+ * @param pinned calls `keep` for each entry that must survive a change of generations, such as an entry with a change
+ * that is not written yet
  * @param weightOf default: every entry weighs 1, so that the capacity is a number of entries
  */
 export function objectCache<K, E>(
@@ -36,7 +38,8 @@ export function objectCache<K, E>(
   /**
    * Weight of the entries that were pinned at the start of the young generation. Pinned entries do not count towards
    * its size, because many of them would fill every new generation immediately. A generation lasts at least until
-   * entries of the same total weight have joined it, so that pinning never costs more than joining did.
+   * entries of the same total weight have joined it. Copying the pinned entries into each new generation therefore
+   * never costs more than adding the other entries did.
    */
   let kept = 0
 

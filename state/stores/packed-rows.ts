@@ -27,9 +27,9 @@ const ROW_BYTES = 4 * (FIELDS + SLOTS_PER_ROW)
 const SMALL_USE = 4
 /**
  * A table returns memory if it was hardly used before each of this many consecutive clears. If tables never returned
- * memory, a burst, such as the first lists or a backlog, would leave large tables in every store and partition forever.
- * At one commit per second, this number covers two renewals of the trends, so a table does not shrink after one renewal
- * only to grow at the next.
+ * memory, a burst, such as a backlog or the first trend lists after a start, would leave large tables in every store
+ * and partition forever. At one commit per second, this number covers two renewals of the trends, so a table does not
+ * shrink after one renewal only to grow at the next.
  */
 const USES_BEFORE_SHRINKING = 64
 /** Size in bytes below which a table keeps its memory. */

@@ -73,8 +73,9 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   const readable = new Set<number>()
 
   /**
-   * @returns `row` if the key has a row (`found` then refers to it); `none` if it has no row; `unknown` if the cache
-   * does not show this
+   * Looks for a key in the changes and in the cache.
+   * @returns `row` if the key has a row (`found` then refers to it); `none` if the key is known to have no row;
+   * `unknown` if the database must be read
    */
   function locate(key: Uint8Array, start: number, end: number, hash: number): 'row' | 'none' | 'unknown' {
     let row = changed.count === 0 ? -1 : changed.find(key, start, end, hash)
@@ -122,7 +123,10 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
     if (locate(key, start, end, hash) === 'unknown' && announced.find(key, start, end, hash) < 0) announced.add(key, start, end, hash)
   }
 
-  /** @returns the size of the values in bytes */
+  /**
+   * Reads the rows of several keys into the cache.
+   * @returns the size of the values in bytes
+   */
   function load(wanted: PackedRows): number {
     const { buffer } = wanted
     // A database finds neighbouring keys faster than keys in random order.
@@ -179,7 +183,10 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
     return find(keyBytes.buffer, 0, keyBytes.length, hash)
   }
 
-  /** Encodes the key into `keyBytes`. @returns its hash */
+  /**
+   * Encodes the key into `keyBytes`.
+   * @returns its hash
+   */
   function encoded(key: K): number {
     if (key === lastKey) return lastHash
     lastKey = undefined

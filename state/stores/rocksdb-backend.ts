@@ -112,7 +112,10 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
     },
   }
 
-  /** Copies the database and continues with the copy, because the binding cannot compact. */
+  /**
+   * Rewrites the database by copying it and continuing with the copy, because the binding has no function for
+   * compaction.
+   */
   async function rewrite(): Promise<boolean> {
     const before = currentGeneration(folder)
     const generation = nextGeneration(before)

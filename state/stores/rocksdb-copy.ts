@@ -4,8 +4,8 @@ import { isOverloaded } from './rocksdb-load.ts'
 
 const ROWS_PER_FETCH = 256
 /**
- * Duration of a slice of a copy. Between slices the thread does other work, so the copy takes at most a third of the
- * thread's time.
+ * Duration of a slice: how long a copy runs before it pauses. During the pauses the thread does other work, so the copy
+ * takes at most a third of the thread's time.
  */
 const SLICE_MS = 4
 const PAUSE_MS = 8
@@ -38,7 +38,10 @@ export function copyRows(binding: RocksdbBinding, from: Database, to: Database, 
   })
   const batch = binding.batch_init()
 
-  /** @returns whether all rows are copied */
+  /**
+   * Copies the next rows.
+   * @returns whether all rows are copied
+   */
   function copySome(): boolean {
     const { rows, finished } = binding.iterator_nextv_sync(iterator, ROWS_PER_FETCH)
     for (let row = 0; row < rows.length; row += 2) binding.batch_put(batch, rows[row], rows[row + 1], undefined)

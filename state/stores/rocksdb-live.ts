@@ -9,7 +9,10 @@ type Range = { readonly gte: Buffer; readonly lt: Buffer }
  */
 export interface LiveDatabase {
   readonly current: Database
-  /** Writes a batch. @returns whether the batch may be reused; false if it is kept for the copy */
+  /**
+   * Writes a batch.
+   * @returns whether the batch may be reused; false if it is kept for the copy
+   */
   write(batch: Batch): boolean
   deleteRange(range: Range): void
   /** Starts to record changes for a copy. */
@@ -18,7 +21,7 @@ export interface LiveDatabase {
 
 /** The changes since a copy of the database was started. */
 export interface Follower {
-  /** True if too many changes have been made, so that the copy must be abandoned. */
+  /** True if there are too many changes to record, so that the copy must be abandoned. */
   readonly isOverrun: boolean
   /** Number of changes that have not been applied to the copy. */
   readonly changes: number

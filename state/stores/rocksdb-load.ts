@@ -1,7 +1,7 @@
 import type { Database, RocksdbBinding } from './rocksdb-binding.ts'
 
 /**
- * Writes that can wait are paused when this many memtables are waiting to be flushed. RocksDB delays all writes,
+ * Writes that are not urgent are paused when this many memtables are waiting to be flushed. RocksDB delays all writes,
  * including those of running tasks, when six memtables or 20 files of the first level are waiting. The limits here are
  * half of these numbers.
  */

@@ -56,8 +56,7 @@ export interface EngineStore {
 export interface StoreLookup<K, V> {
   readonly key: Codec<K>
   /**
-   * The bytes before the encoded key in the key of a row. Rows that begin with other bytes do not belong to a single
-   * key.
+   * The bytes that precede the encoded key in a row's key. Rows with a different prefix do not belong to a single key.
    */
   readonly rowPrefix: Buffer
   /** Converts a stored value to the form that readers get. This form is close to JSON. */
@@ -121,7 +120,7 @@ export interface ChangelogWriter {
 /** Keys in one buffer: key i occupies `bytes` from `starts[i]` to `ends[i]`. */
 export interface PackedKeys {
   readonly bytes: Buffer
-  /** Undefined if the first key begins at 0, and each other key begins where the previous one ends. */
+  /** Undefined if the keys follow one another without gaps, beginning at position 0. */
   readonly starts?: readonly number[]
   readonly ends: readonly number[]
 }
@@ -134,7 +133,7 @@ export interface ByteRange {
   readonly reverse?: boolean
 }
 
-/** The key space of one store and partition in the worker's database. Keys exclude the partition prefix. */
+/** The key space of one store and partition in the worker's database. Keys exclude the prefix of the key space. */
 export interface StateColumn {
   /** Requests a rewrite of the database, so that its files no longer contain replaced or deleted values. */
   scrub(): void
@@ -212,7 +211,8 @@ export interface StateSession {
   /** Drops the open batch. */
   dropBatch(): void
   /**
-   * True if writes that can wait should wait, because the database has fallen behind and would soon delay all writes.
+   * True if writes that are not urgent should wait, because the database has fallen behind and would soon delay all
+   * writes.
    */
   isOverloaded(): boolean
   /** Adds a position to the open batch. */

@@ -9,7 +9,9 @@ export interface TimerStoreOptions<K> {
   readonly key: Codec<K>
   /** Default true. */
   readonly logged?: boolean
-  /** Memory for decoded objects per task, estimated from their encoded sizes. The default is the worker's setting. */
+  /**
+   * Memory for cached objects per task, in bytes, estimated from their encoded sizes. Default: the worker's setting.
+   */
   readonly cacheBytes?: number
 }
 
@@ -160,7 +162,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
       if (timers.length >= limit) break
       const key = keys.decode(row, KEY_AT, row.length)
       const entry = entries.peek(key)
-      // A changed timer is either in `changes` with its new time, or was cancelled.
+      // The row of a changed timer is skipped: the timer is either in `changes` with its new time, or was cancelled.
       if (entry === undefined || !pending.has(entry)) timers.push({ key, due: time })
     }
     if (someRows) firstRow = Math.min(firstSeen ?? nextAfter(now), firstWritten(pending))

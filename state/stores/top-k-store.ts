@@ -21,7 +21,9 @@ export interface TopKOptions<G, T> {
   readonly compare: (a: T, b: T) => number
   /** Default true. */
   readonly logged?: boolean
-  /** Memory for decoded objects per task, estimated from their encoded sizes. The default is the worker's setting. */
+  /**
+   * Memory for cached objects per task, in bytes, estimated from their encoded sizes. Default: the worker's setting.
+   */
   readonly cacheBytes?: number
 }
 

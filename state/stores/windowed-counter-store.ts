@@ -17,7 +17,9 @@ export interface WindowedCounterOptions<K> {
   readonly buckets: number
   /** Default true. */
   readonly logged?: boolean
-  /** Memory for decoded objects per task, estimated from their encoded sizes. The default is the worker's setting. */
+  /**
+   * Memory for cached objects per task, in bytes, estimated from their encoded sizes. Default: the worker's setting.
+   */
   readonly cacheBytes?: number
 }
 

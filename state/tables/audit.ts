@@ -10,8 +10,8 @@ interface Change {
 }
 
 /**
- * Declares a table with a history of changes, which ClickHouse keeps for two years.
- * @param further columns between the actor and the two JSON texts
+ * Declares a table with a history of changes. ClickHouse keeps each change for two years.
+ * @param further definitions of the columns between the actor and the two JSON texts
  */
 export function auditTable<C extends Change>(name: string, further: readonly string[] = []): Table<string, C> {
   return {

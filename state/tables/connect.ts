@@ -14,7 +14,7 @@ export interface SinkClickhouseOptions {
 const REQUEST_TIMEOUT_MS = 60_000
 /**
  * Maximum number of connections. A sink has one write in progress per Kafka partition. With more connections, requests
- * would only wait in the server instead of here.
+ * would only wait in the server instead of in this process.
  */
 const MAX_CONNECTIONS = 16
 

@@ -25,14 +25,14 @@ export interface Purged {
   readonly hasErased: boolean
 }
 
-/** Number of rows per mutation. The limit keeps the statement short. */
+/** Maximum number of rows per mutation. The limit keeps the statement short. */
 const ROWS_PER_MUTATION = 2_000
 const MAX_ROWS_PER_RUN = 100_000
 
 export function tablePurger(client: ClickHouseClient, { table, key, erases }: Purge, cluster: ClusterOptions): Purger {
   /**
    * Maps each Kafka partition to the offset up to which its rows have been checked. The map is empty at first, so the
-   * whole table is checked.
+   * first run checks the whole table.
    */
   let seen = new Map<number, number>()
 

@@ -109,7 +109,7 @@ export class PlainValues {
     this.raw(bytes, start, end)
   }
 
-  /** Begins an array. Its items must follow. */
+  /** Begins an array of this length. Its items must follow. */
   length(length: number): void {
     const out = this.#out
     out.reserve(MAX_LENGTH_BYTES)

@@ -2,9 +2,9 @@ import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client'
 import { type ClusterOptions, ddlParts } from './table.ts'
 
 /**
- * Table that records the id of the Kafka topic from which each partition of a table's input was read. Offsets of a
- * topic that was deleted and created again refer to other records. Kafka forgets the committed offsets of a deleted
- * topic, so the id is stored with the table and not with the offsets.
+ * Table that records the id of the Kafka topic from which each partition of a table's input was read. In a topic that
+ * was deleted and created again, the same offsets refer to other records. Kafka forgets the committed offsets of a
+ * deleted topic, so the id is stored with the table and not with the offsets.
  */
 const TOPIC_IDS_TABLE = 'table_topic_ids'
 

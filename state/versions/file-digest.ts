@@ -6,7 +6,7 @@ const PIECE_BYTES = 1 << 20
 
 /**
  * Hashes a file in pieces, all of which are read into the same buffer. A stream would allocate a buffer for each piece,
- * so after a file of a gigabyte, tens of MB of unused memory would remain in the process.
+ * so that after hashing a file of a gigabyte, the process would hold tens of MB of unused memory.
  */
 export async function fileDigest(path: string): Promise<{ readonly bytes: number; readonly sha256: string }> {
   const hash = createHash('sha256')

@@ -6,7 +6,7 @@ export interface VersionHistory<V extends FileVersion> {
   readonly versions: readonly V[]
   /** Undefined until a version goes into force. */
   readonly champion: string | undefined
-  /** Version that answers a share of the users; undefined when there is none. */
+  /** Version that answers the requests of a share of the users; undefined when there is none. */
   readonly challenger: string | undefined
   /** Earlier champions, newest first. `NO_VERSION` represents the time before the first champion. */
   readonly earlier: readonly string[]
@@ -20,7 +20,7 @@ export const NO_VERSION = ''
 /** Number of versions kept for a rollback, in addition to those in force. */
 export const KEPT_VERSIONS = 5
 
-/** Adds a version that does not answer yet. Does nothing if the history already contains the version. */
+/** Adds a version that does not answer requests yet. Does nothing if the history already contains the version. */
 export function withVersion<V extends FileVersion>(history: VersionHistory<V>, version: V): VersionHistory<V> {
   if (history.versions.some((known) => known.version === version.version)) return history
   const versions = [version, ...history.versions].sort((one, other) => other.sequence - one.sequence)

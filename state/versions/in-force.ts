@@ -13,7 +13,9 @@ export interface VersionInForce<T> {
    * Requests a version; undefined means that no version should answer. Only the last requested version goes into force.
    */
   want(version: FileVersion | undefined): void
-  /** Resolves once no version is being fetched or opened, even during a pause before the next attempt. */
+  /**
+   * Resolves once no version is being fetched or opened. It does not wait for attempts that will follow after a pause.
+   */
   settled(): Promise<void>
   close(): void
 }
@@ -89,8 +91,8 @@ export function versionInForce<T>({ local, open, onSwitch, onRefused, setTimer }
 }
 
 /**
- * Returns whether a retry may help. A store or a disk can recover, and a file that another process of the host has
- * removed in the meantime can be fetched again. A retry does not help with damaged or wrong files.
+ * Returns whether a retry may help. It may, if the store or the disk recovers, or if another process of the host has
+ * removed a file, which can be fetched again. A retry does not help with damaged or wrong files.
  */
 function mayHeal(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {

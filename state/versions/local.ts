@@ -38,7 +38,10 @@ const PARTIAL = '.partial-'
  * first.
  */
 const SETTLE_ATTEMPTS = 5
-/** A folder counts as abandoned by its writer if its last write is older than this. No file takes an hour to fetch. */
+/**
+ * A folder counts as abandoned by its writer if its last write is older than this, because no file takes an hour to
+ * fetch.
+ */
 const ABANDONED_MS = 3_600_000
 
 export function localVersions({ blobs, folder, now }: LocalVersionsOptions): LocalVersions {
@@ -77,7 +80,7 @@ export function localVersions({ blobs, folder, now }: LocalVersionsOptions): Loc
   }
 
   /**
-   * Removes a damaged version in one step. Processes that have mapped its files can use them until they open another
+   * Removes a damaged version atomically. Processes that have mapped its files can use them until they open another
    * version.
    */
   async function setAside(place: string): Promise<void> {

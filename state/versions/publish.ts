@@ -6,8 +6,8 @@ import { checkVersion } from './version.ts'
 
 export interface PublishOptions {
   /**
-   * The store should not compress: processes map the files into memory without unpacking them, and vectors hardly
-   * shrink.
+   * A store that does not compress, because processes map the files into memory without unpacking them, and because
+   * compression hardly shrinks vectors.
    */
   readonly blobs: BlobStore
   /** The folder that holds the files. */

@@ -32,6 +32,7 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const HASH = /^[0-9a-f]{64}$/
 
 /**
+ * Checks a version before any of its files is fetched.
  * @throws VersionRefusedError if a name in the version could lead out of its folder, or the version cannot be complete
  */
 export function checkVersion({ version, sequence, files }: FileVersion): void {
@@ -39,14 +40,14 @@ export function checkVersion({ version, sequence, files }: FileVersion): void {
     throw new VersionRefusedError(`The version ${JSON.stringify(version)} is refused, because ${fault}.`)
   }
   if (!NAME.test(version)) refuse('its name cannot be the name of a folder')
-  if (!Number.isSafeInteger(sequence) || sequence < 1) refuse(`its sequence is ${sequence}`)
+  if (!Number.isSafeInteger(sequence) || sequence < 1) refuse(`its sequence is ${sequence} instead of a positive integer`)
   if (files.length === 0 || files.length > MOST_FILES) refuse(`it has ${files.length} files, but must have 1 to ${MOST_FILES}`)
   const names = new Set<string>()
   for (const { name, hash, bytes } of files) {
     if (!NAME.test(name)) refuse(`${JSON.stringify(name)} cannot be the name of a file`)
     if (names.has(name)) refuse(`it names the file ${name} twice`)
     if (!HASH.test(hash)) refuse(`the hash of ${name} is not a SHA-256 in hexadecimal digits`)
-    if (!Number.isSafeInteger(bytes) || bytes < 0) refuse(`the length of ${name} is ${bytes}`)
+    if (!Number.isSafeInteger(bytes) || bytes < 0) refuse(`the length of ${name} is ${bytes}, which is not a number of bytes`)
     names.add(name)
   }
 }

@@ -13,7 +13,7 @@ import { CLEARING_FIELD } from './clearing-scripts.ts'
  * 4. now, epoch ms
  * 5. '1' when the batch reaches the end that the log had when reading began
  * 6. the topic's id; '' if unknown
- * 7. the time at which the log ended at the batch's end, epoch ms; '' if more records follow
+ * 7. the time at which the batch's end was the end of the log, epoch ms; '' if more records follow
  * 8. number of the view's topics, then their names, then the operations: code, index into KEYS, arguments
  *
  * Returns {1} when the batch was applied, {0} when the view has no position in the topic, and {0, position} when the

@@ -26,7 +26,10 @@ export interface ViewBatch {
   readonly operations: readonly ViewOperation[]
   /** True when the batch reaches the end that the log had when reading began. */
   readonly caughtUp: boolean
-  /** Time (epoch ms) at which the log ended at the end of this batch; undefined if more records are known to follow. */
+  /**
+   * Time (epoch ms) at which the end of this batch was the end of the log; undefined if more records are known to
+   * follow.
+   */
   readonly completeAt?: number | undefined
   /** Epoch ms. */
   readonly now: number

@@ -28,10 +28,10 @@ export type ViewOperation =
    */
   | { readonly op: 'hkeep'; readonly key: string; readonly suffix: string; readonly number: number }
   /**
-   * Removes items from a string that consists of rows of `rowBytes` bytes. If no row begins with `start`, the item was
-   * added to a counter. This counter is the first of the fields `item.counters` that exists in the hash `counters`. The
-   * value of a counter is `<count> <sum>`. Its count is reduced by 1 and its sum by `amount`. A counter with the count
-   * 0 is removed.
+   * Removes items from a string that consists of rows of `rowBytes` bytes. If no row begins with the item's `start`,
+   * the item was added to a counter instead. This counter is the first of the fields `item.counters` that exists in the
+   * hash `counters`. The value of a counter is `<count> <sum>`. Its count is reduced by 1 and its sum by `amount`. A
+   * counter with the count 0 is removed.
    */
   | {
       readonly op: 'removeRows'
@@ -68,7 +68,7 @@ export interface FieldVersion {
   readonly text: string
 }
 
-/** Text or bytes. Redis stores bytes as they are, so they take no additional memory. */
+/** Text or bytes. Redis stores bytes as they are, so an encoding such as base64 is not needed. */
 export type ViewValue = string | Buffer
 
 /** Fields of a hash that `setIfNewer` writes. */
@@ -76,8 +76,8 @@ export const VERSION_FIELD = 'version'
 export const VALUE_FIELD = 'value'
 
 /**
- * Defines how a topic's records change a view. The sink writes the view, the API reads it, and only the view's own file
- * contains its formats.
+ * Defines how a topic's records change a view. The sink writes the view and the API reads it. The formats are defined
+ * only in the view's own file.
  */
 export interface View<K, V> {
   /**
@@ -184,7 +184,7 @@ export interface BinaryReader {
 /** A Lua script that changes keys with the same hash tag. Its source must not depend on input. */
 export type ViewScript = RedisScript
 
-/** Runs scripts of readers on data that the API itself stores in addition to a view. */
+/** Runs the readers' scripts on data that the API itself stores in addition to a view. */
 export type ViewScripts = BoundedScripts
 
 /**

@@ -22,7 +22,7 @@ interface PlaceKey {
 }
 
 interface RankKey extends PlaceKey {
-  /** The product's `sales_log`, made `sortable`. */
+  /** The product's `sales_log` as an integer that sorts in the same order; see `sortable`. */
   readonly sales: bigint
 }
 
@@ -30,8 +30,8 @@ const placeKey = compositeKey<PlaceKey>({ category: u32Part, product: u64Part })
 const rankKey = compositeKey<RankKey>({ category: u32Part, sales: idPart, product: u64Part })
 
 /**
- * Maximum number of best sellers per category. It is one more than a product page shows, because each page leaves out
- * its own product.
+ * Maximum number of best sellers per category. It is one more than a product page shows, because the page leaves out
+ * the product itself.
  */
 const MOST_LEADERS = 12
 
@@ -44,7 +44,7 @@ export function declareCategories(
   byProduct: Topic<string, DocumentNote>,
 ): void {
   const places = keyedStore('places', { key: placeKey, value: avroValue<number>('double') })
-  /** The products of each category in the order of their sales. */
+  /** The products of each category, in order of sales. */
   const ranks = keyedStore('ranks', { key: rankKey, value: avroValue<boolean>('boolean') })
   const leaders = keyedStore('leaders', { key: decimalInt, value: avro('catalog/CategoryLeaders') })
   const stores = [places, ranks, leaders]
@@ -107,8 +107,8 @@ export function declareCategories(
 }
 
 /**
- * Returns an integer that sorts in the same order as the given double. This works only for doubles that are not
- * negative. The `sales_log` of sales after 1970 is positive.
+ * Maps doubles to integers that sort in the same order. This works only for doubles that are not negative. The
+ * `sales_log` of any sale after 1970 is positive.
  */
 function sortable(sales: number): bigint {
   return new BigUint64Array(Float64Array.of(Math.max(sales, 0)).buffer)[0]

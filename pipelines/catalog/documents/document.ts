@@ -21,8 +21,8 @@ export function activeVariants({ variants }: CatalogProduct): CatalogVariant[] {
 }
 
 /**
- * Returns the part of a document that depends on the product alone. A product that nobody can buy, because it is not
- * active or has no active variant, gets a document without text.
+ * Returns the part of a document that depends on the product alone. A product that is not active or has no active
+ * variant cannot be bought, so it gets a document without text.
  */
 export function productPart(product: CatalogProduct): CatalogDocument {
   const { product_id, revision, seller_id, category_id, created_at } = product
@@ -65,8 +65,8 @@ export function productPart(product: CatalogProduct): CatalogDocument {
 }
 
 /**
- * Of variants with equal prices, the one with the lower id is chosen, so that the result does not depend on the order
- * of the variants.
+ * Returns the variant with the lower price. If the prices are equal, returns the one with the lower id, so that the
+ * result does not depend on the order of the variants.
  */
 function cheaper(a: CatalogVariant, b: CatalogVariant): CatalogVariant {
   if (a.price_cents !== b.price_cents) return a.price_cents < b.price_cents ? a : b

@@ -37,8 +37,8 @@ const stockKey = compositeKey<{ readonly variant: number; readonly warehouse: st
 const reviewKey = compositeKey<{ readonly product: number; readonly user: bigint }>({ product: u64Part, user: idPart })
 
 /**
- * Minimum time between two writes of a document if only the sales have changed, because 500 sales per second must not
- * cause 500 writes.
+ * Minimum time between two writes of a document in which only the sales have changed. Without it, 500 sales per second
+ * would cause 500 writes per second.
  */
 const SALES_EVERY_MS = 60_000
 const SALES_TICK_MS = 1_000
@@ -113,7 +113,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
 
   function refer(hash: string, by: 1 | -1, ctx: Context): void {
     const products = (images.get(hash)?.products ?? 0) + by
-    // The record is sent to this partition whatever its key is, because each partition reports its own references.
+    // The record is sent to this partition regardless of its key, because each partition reports its own references.
     const options = { partition: ctx.partition }
     if (products > 0) {
       images.put(hash, { products })
@@ -154,7 +154,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
     touch(key)
     if (kind === 'SELLER') counters.put(key, { ...known, seller_rating })
     else if (leads) counters.put(key, { ...known, leads: category_id })
-    // If the product now leads another category, it keeps that lead.
+    // If the product already leads a different category, losing the lead of its old category changes nothing.
     else if (known.leads === category_id) counters.put(key, { ...known, leads: null })
   }
 
@@ -162,7 +162,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
     for (const { key } of sales.takeDue(now, SALES_PER_TICK)) touch(key)
   }
 
-  /** Writes the documents that have changed, each of them once per commit. */
+  /** Writes each changed document once per commit. */
   function show(ctx: Context): void {
     const due = touched
     touched = new Map()
@@ -189,7 +189,10 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
     counters.put(key, { ...known, ranked_in, written_at: ctx.now })
   }
 
-  /** Sends the product's sales to its category. @returns the category that now includes the sales */
+  /**
+   * Sends the product's sales to its category.
+   * @returns the category that now includes the sales; null if there is none
+   */
   function rank(rankedIn: number | null, before: CatalogDocument | undefined, after: CatalogDocument, ctx: Context): number | null {
     const { product_id, sales_log, category_id } = after
     const ranksIn = after.is_public && sales_log !== null ? category_id : null

@@ -80,7 +80,7 @@ export function declareSellers(t: TopologyBuilder, byProduct: Topic<string, Docu
     return undefined
   }
 
-  /** Sends new ratings to some of the products that wait for them. */
+  /** Sends each seller's new rating to the next products that do not have it yet, up to the limit per tick. */
   function spread(_now: number, ctx: Context): void {
     let left = PRODUCTS_PER_TICK
     for (const [seller, next] of [...spreading.scan({ limit: PRODUCTS_PER_TICK })]) {
@@ -136,7 +136,7 @@ function sellerRating(seller: Seller | null): number | null {
   return meanWithPrior(seller.rating * seller.rating_count, seller.rating_count)
 }
 
-/** A comparison with NaN is false, so NaN does not count as a rating. */
+/** Returns false for NaN as well, because every comparison with NaN is false. */
 function isRating({ rating, rating_count }: Seller): boolean {
   return rating_count >= 0 && (rating === null || (rating >= LEAST_STARS && rating <= MOST_STARS))
 }

@@ -6,7 +6,10 @@ import { declareSellers } from './sellers.ts'
 
 const BY_CATEGORY = { partitions: 1, productionPartitions: 16 }
 
-/** Commit interval. Several changes of one product share a commit, so that its document is written only once. */
+/**
+ * Commit interval. It is long enough for several changes of one product to share a commit, so that the product's
+ * document is written only once.
+ */
 const COMMIT_INTERVAL_MS = 100
 
 /**

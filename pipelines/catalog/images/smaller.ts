@@ -9,7 +9,7 @@ import type { SinkContext, SinkDeclaration } from '../../sinks.ts'
 const NAME = 'catalog-images-smaller'
 /**
  * Limits of a batch. Batches are small, because the sink commits its offset only between batches. After a restart, the
- * sink looks up all images since the last commit in the store.
+ * sink looks in the store for every image that it has processed since the last commit.
  */
 const LIMITS = { maxRecords: 20, maxBytes: 64 * 1024, lingerMs: 0 }
 /**
@@ -19,9 +19,9 @@ const LIMITS = { maxRecords: 20, maxBytes: 64 * 1024, lingerMs: 0 }
 const COLLECT_MS = 500
 
 /**
- * Makes the WebP files of every image that a product gains, one after another, so that the first reader does not have
- * to wait for them. The sink's position is the committed offset of its group. If a record is read again, the files of
- * its image are already in the store.
+ * Makes the WebP files of each image that a product gains, so that the first reader does not have to wait for them.
+ * Processes one image at a time. The sink's position is the committed offset of its group. If a record is read again,
+ * the files of its image are already in the store.
  */
 export const smallerImages: SinkDeclaration = {
   name: NAME,

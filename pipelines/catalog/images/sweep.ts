@@ -17,7 +17,9 @@ const EVERY_MS = HOUR_MS
  */
 const UNTOUCHED_MS = 72 * HOUR_MS
 
-/** Removes originals that no product uses, and their smaller forms. Runs in the first worker slot of each machine. */
+/**
+ * Removes originals that no product uses, and their resized versions. Runs in the first worker slot of each machine.
+ */
 export function imageSweep({ config, transport, runtime }: SinkContext): Runner {
   const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, runtime.log)
   const reader = { exists: (key: string) => redis.exists(key) }
@@ -56,12 +58,12 @@ export function imageSweep({ config, transport, runtime }: SinkContext): Runner 
 
 type SweepImagesOptions = Omit<Parameters<typeof sweepBlobs>[0], 'blobs'>
 
-/** Removes originals that no product refers to, each with its smaller forms. */
+/** Removes originals that no product refers to, each with its resized versions. */
 export async function sweepImages({ originals, smaller }: ImageStore, options: SweepImagesOptions) {
   const { shelf } = originals
   async function removeUntouched(hash: string, before: number): Promise<boolean> {
     const isRemoved = await shelf.removeUntouched(hash, before)
-    // The smaller forms were made after the original, so their age need not be checked.
+    // The resized versions are useless without the original, so their age does not matter.
     if (isRemoved) await smaller.remove(hash, IMAGE_FORMS)
     return isRemoved
   }

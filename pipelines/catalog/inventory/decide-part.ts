@@ -25,8 +25,8 @@ export function decidePart(command: InventoryCommand, facts: InventoryFacts, rea
 }
 
 /**
- * Only a caller that could not reserve all parts of a cart sends this command. That cart was never opened and never
- * will be.
+ * Releases a part of a cart. Only a caller that could not reserve all parts of the cart sends this command, so the cart
+ * was never opened and never will be.
  */
 function releasePart(reservationId: string, read: StockReader, ledger: StockLedger): InventoryAnswer {
   const part = read.reservation(reservationId)
@@ -62,7 +62,10 @@ const ENDINGS: Readonly<Record<Exclude<CartOutcome['outcome'], 'EXTENDED'>, Endi
   EXPIRED: 'EXPIRE',
 }
 
-/** Applies the outcome of a cart to the part of this product. @returns false if the cart has no such part */
+/**
+ * Applies the outcome of a cart to the cart's part for this product.
+ * @returns false if the cart has no such part
+ */
 export function followCart({ reservation_id, outcome, ends_at }: CartOutcome, read: StockReader, ledger: StockLedger): boolean {
   const part = read.reservation(reservation_id)
   if (part === undefined || !part.is_part) return false

@@ -20,7 +20,7 @@ const MOST_RESERVATIONS_PER_COMMAND = 1_000
  */
 const MOST_WAREHOUSES = 1_000
 
-/** Decides every command about the stock of a product. Reads nothing but its arguments. */
+/** Decides every command about the stock of a product. The decision depends only on the arguments. */
 export function decideInventory(command: InventoryCommand, facts: InventoryFacts, read: StockReader): InventoryDecision {
   const { productId, now: at, commandId } = facts
   const ledger = stockLedger(read, { productId, at, commandId })
@@ -92,8 +92,8 @@ function reserve(
 ): InventoryAnswer {
   const before = ledger.row(line)
   const reservation_id = reservationIdOf(commandId)
-  // A repeated command may find its own reservation here. A reservation that lasts a day is still open when its command
-  // is no longer remembered.
+  // A repeated command may find its own reservation here, because a reservation that lasts a day is still open when its
+  // command is no longer remembered.
   const open = read.reservation(reservation_id)
   if (open !== undefined)
     return { outcome: 'done', row: before, reservations: [{ reservation_id, quantity: open.lines[0].quantity, ends_at: open.ends_at }] }
@@ -140,7 +140,7 @@ function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: 
   if (before.reserved < line.quantity) return { outcome: 'reservation_ended', row: before }
   const { taken, refusal } = oldestUnits(line, read.openFrom(line, Math.max(now, before.first_end)))
   // Records the earliest end of an open reservation, so that later scans begin there. Otherwise they would visit the
-  // deleted rows, which stay in the database for a while.
+  // rows of ended reservations again, because the database keeps deleted rows for a while.
   if (refusal !== undefined) {
     ledger.passOver(line, taken.length === 0 ? NOTHING_OPEN : taken[0].ends_at)
     return { outcome: refusal, row: ledger.row(line) }
@@ -151,8 +151,8 @@ function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: 
 }
 
 /**
- * Finds the reservations that make up the quantity of a line, and the number of units of each. If they do not suffice,
- * returns a refusal and the reservations found so far.
+ * Finds the reservations from which the quantity of a line can be taken, and how many units to take from each. If they
+ * do not suffice, returns a refusal and the reservations found so far.
  */
 function oldestUnits(
   { quantity }: StockLine,

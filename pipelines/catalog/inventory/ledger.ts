@@ -2,7 +2,7 @@ import { rowName, type StockKey } from '../../../schemas/catalog/inventory/keys.
 import type { InventoryChange, InventoryMovement, StockLine, StockReservation, StockRow } from '../../../schemas/catalog/types.ts'
 import type { StockReader } from './stock.ts'
 
-/** Why stock moves. */
+/** What caused a change of stock, and when it happened. */
 export interface Cause {
   readonly productId: number
   /** Epoch ms. */
@@ -17,7 +17,7 @@ export interface ReservationChange {
   readonly after: StockReservation | undefined
 }
 
-/** What a decision changes. */
+/** The changes that a decision makes. */
 export interface StockChanges {
   /** The changed rows after the decision, including rows in which only `first_end` has changed. */
   readonly rows: readonly StockRow[]
@@ -37,7 +37,7 @@ export interface StockLedger {
   row(key: StockKey): StockRow
   /** The existing rows of a variant, including the changes so far. */
   rowsOf(variantId: number): StockRow[]
-  /** Adds units that can be reserved, or removes them. */
+  /** Adds or removes available units, which can be reserved. */
   stock(kind: 'RECEIVE' | 'ADJUST', line: StockLine): void
   /** Opens a reservation. */
   reserve(reservation: StockReservation): void
@@ -53,8 +53,8 @@ export interface StockLedger {
 }
 
 /**
- * Maximum number of units of a row, available and reserved together. Each of the two numbers is an Avro int. It must
- * not overflow even when all reserved units become available.
+ * Maximum number of units of a row, available and reserved together. Each of the two numbers is an Avro int. Neither
+ * may overflow, even when all reserved units become available.
  */
 export const MOST_UNITS = 2 ** 31 - 1
 /** A time after the end of any reservation, epoch ms. It marks rows without open reservations. */

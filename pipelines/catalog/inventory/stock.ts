@@ -20,7 +20,7 @@ export interface OpenReservation {
   readonly ends_at: number
 }
 
-/** What a decision about stock needs to know about a command apart from its content. */
+/** The facts about a command that a decision needs in addition to the command's content. */
 export interface InventoryFacts {
   readonly productId: number
   /** The time at which the broker appended the command, epoch ms. */

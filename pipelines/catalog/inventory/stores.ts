@@ -16,9 +16,9 @@ export interface StockStores {
   /** The rows, keyed by `rowName`. */
   readonly stock: KeyedStore<string, StockRow>
   readonly reservations: KeyedStore<ReservationKey, StockReservation>
-  /** The open reservations that are not parts of carts, keyed by row and end. */
+  /** The open reservations that are not parts of carts, keyed by row and end time. */
   readonly open: KeyedStore<OpenKey, OpenQuantity>
-  /** When reservations expire. */
+  /** The time at which each reservation expires. */
   readonly ends: TimerStore<ReservationKey>
 }
 

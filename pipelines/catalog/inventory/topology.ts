@@ -26,8 +26,9 @@ import { stockReader, stockStores } from './stores.ts'
  */
 const EXPIRE_EVERY_MS = 1_000
 /**
- * Maximum number of reservations that one tick ends. Ending this many takes tens of milliseconds, and commands wait
- * meanwhile. The next tick continues. A partition receives only half as many new reservations per second.
+ * Maximum number of reservations that one tick ends. Ending this many takes tens of milliseconds, during which commands
+ * wait. The next tick continues. The ticks keep up, because a partition receives only half as many new reservations per
+ * second.
  */
 const EXPIRED_PER_TICK = 1_000
 /**
@@ -36,7 +37,7 @@ const EXPIRED_PER_TICK = 1_000
  */
 const SKIPPED: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 
-/** The only topology that changes stock. It does so on requests, when carts end, and when reservations expire. */
+/** The only topology that changes stock. It does so on request, when a cart ends, and when a reservation expires. */
 export const inventory = topology(
   'inventory',
   function declareInventory(t) {
@@ -79,8 +80,8 @@ export const inventory = topology(
       move(outcome.product_id, ctx.timestamp, ctx, (ledger, read) => {
         isKnown = followCart(outcome, read, ledger)
       })
-      // If the part is missing, it expired before its cart ended. This happens only if no cart was decided for a
-      // minute.
+      // If the part is missing, it expired before the end of its cart was decided. This happens only if the decision
+      // came more than a minute late, because parts outlive their carts by a minute.
       return isKnown ? undefined : drop('outcome_without_part')
     }
 

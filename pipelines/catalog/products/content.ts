@@ -13,20 +13,20 @@ import type {
 import { outOfRange, passesGuard } from './price-guard.ts'
 import { atOnce, type Priced } from './set-price.ts'
 
-/** The content of a product after a request has been applied. */
+/** A product to which a request has been applied. */
 export interface Applied {
   readonly state: CatalogProductState
   /** True if one of the prices needed `force` to pass the price guard. */
   readonly isForced: boolean
 }
 
-/** Distinguishes applied content from the answer that refuses the content. */
+/** Returns true for applied content, and false for the answer that refuses the content. */
 export function isApplied(applied: Applied | ProductAnswer): applied is Applied {
   return 'state' in applied
 }
 
 /**
- * Applies the content that a seller has sent about a product. Variants are found by sku; variants that the content does
+ * Applies the content that a seller has sent for a product. Variants are matched by sku; variants that the content does
  * not name become inactive.
  */
 export function applyContent(state: CatalogProductState, content: CatalogProductContent, mayForce: boolean): Applied | ProductAnswer {
@@ -58,8 +58,8 @@ export function applyContent(state: CatalogProductState, content: CatalogProduct
 }
 
 /**
- * Applies an offer to its variant. An offer that repeats the shown or the regular price does not end a running period.
- * Otherwise even a change of the title would end the period.
+ * Applies an offer to its variant. If the offer repeats the shown price or the regular price, a running period
+ * continues. Otherwise, even a change of the title would end the period.
  */
 function offering({ variant, pricing }: Priced, { price_cents, compare_price, attributes, weight_grams }: CatalogOffer): Priced {
   const changed: CatalogVariant = { ...variant, attributes, weight_grams, status: 'ACTIVE' }

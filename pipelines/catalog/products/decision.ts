@@ -26,7 +26,7 @@ export function done(
   return { answer: { outcome: 'done', product: storedProduct(after) }, state: after, emits: outputsOf(before, after, cause, causes) }
 }
 
-/** Returns the changed product with the next revision. */
+/** Returns the product with the change applied and its revision incremented. */
 export function revised(state: CatalogProductState, now: number, change: Partial<CatalogProductState['product']>): CatalogProductState {
   const { product } = state
   return { ...state, product: { ...product, revision: product.revision + 1, updated_at: now, ...change } }

@@ -22,8 +22,8 @@ export interface Cause {
 }
 
 /**
- * The causes of the price changes of individual variants, by the index of the variant. Variants with the same cause
- * refer to the same object and share a record.
+ * Why the prices of individual variants changed, keyed by the index of the variant. Variants with the same cause refer
+ * to the same object, so that their changes share a record.
  */
 export type VariantCauses = ReadonlyMap<number, Cause>
 
@@ -65,7 +65,10 @@ function priceChanges(earlier: CatalogProduct | undefined, product: CatalogProdu
   })
 }
 
-/** A product uses the skus of all its variants, even inactive variants, until the product is deleted. */
+/**
+ * Returns a record for each sku whose use begins or ends. A product uses the skus of all its variants, even inactive
+ * variants, until the product is deleted.
+ */
 function usesOf(earlier: CatalogProduct | undefined, { product_id, status, variants }: CatalogProduct): Emission[] {
   const isDeleted = status === 'DELETED'
   const changed = isDeleted ? variants : variants.slice(earlier?.variants.length ?? 0)

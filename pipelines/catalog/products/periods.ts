@@ -16,7 +16,10 @@ export interface RunPeriods {
   readonly causes: VariantCauses
 }
 
-/** Ends and begins the periods that are due. A period that is already over at the first check is only removed. */
+/**
+ * Ends and begins the periods that are due. A period that is already over when it is first checked is removed without
+ * effect on the price.
+ */
 export function runPeriods(state: CatalogProductState, now: number): RunPeriods {
   const causes = new Map<number, Cause>()
   const variants = [...state.product.variants]
@@ -42,8 +45,8 @@ export function runPeriods(state: CatalogProductState, now: number): RunPeriods 
   return { state: { product: { ...state.product, variants }, pricing }, causes }
 
   /**
-   * If a period begins at the moment when another one ends, the price changes only once, and the new period is the
-   * cause.
+   * Records the cause of a price change. If a period begins at the moment when another one ends, the price changes only
+   * once, and the new period is the cause.
    */
   function because(index: number, cause: Cause): void {
     const same = [...causes.values()].find(

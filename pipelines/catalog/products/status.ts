@@ -13,7 +13,7 @@ export function mayFollow(before: CatalogProductStatus, after: CatalogProductSta
   return before === after || NEXT[before].includes(after)
 }
 
-/** A repeated status changes nothing. */
+/** Sets the status of a product. Changes nothing if the product already has this status. */
 export function setStatus(state: CatalogProductState, { actor, status }: CatalogProductCommand, { now }: ProductFacts): ProductDecision {
   const { product } = state
   const after = status!

@@ -11,7 +11,7 @@ const EXPIRE_EVERY_MS = 1_000
  * tick continues.
  */
 const ENDED_PER_TICK = 500
-/** How long an ended cart can still be read. Callers may repeat requests for the same time. */
+/** How long an ended cart can still be read. Callers may repeat a request for just as long. */
 const KEPT_AFTER_END_MS = 24 * 3_600_000
 
 /** Decides how carts change and end, and emits the outcomes for the stock of their products. */
@@ -22,8 +22,8 @@ export const reservations = topology(
     const timers = timerStore('timers', { key: utf8 })
 
     /**
-     * The timer of an open cart is due when the cart ends. The timer of an ended cart is due when the cart is to be
-     * deleted.
+     * Returns the rows and records that a change of a cart produces. The timer of an open cart is due when the cart
+     * ends. The timer of an ended cart is due when the cart is to be deleted.
      */
     function changesOf(before: Cart | undefined, after: Cart, at: number) {
       const { reservation_id, ended_at, ends_at } = after

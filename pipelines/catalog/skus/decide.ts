@@ -5,7 +5,7 @@ import { type Decided, type KeyedStore, type RowChange, type RowChanges, type Ro
 
 export interface SkuStores {
   readonly owners: KeyedStore<string, SkuOwner>
-  /** When unused claims end. */
+  /** The time at which each unused claim ends. */
   readonly ends: TimerStore<string>
 }
 
@@ -21,8 +21,8 @@ interface SkuFacts {
 export function skuDecider({ owners, ends }: SkuStores) {
   function claim({ product_id, claim_id, skus }: SkuCommand, { now, rows }: SkuFacts): SkuDecision {
     const taken = skus.find((sku) => (rows.get(owners, sku)?.product_id ?? product_id) !== product_id)
-    // An expired claim remains valid until its end is decided, because a record about the use of the sku may still be
-    // on its way.
+    // An expired claim remains valid until the tick of this topology ends it, because a record about the use of the sku
+    // may still be on its way.
     if (taken !== undefined) return { answer: { outcome: 'taken', sku: taken } }
     const ends_at = now + CLAIM_MS
     const puts = skus.flatMap((sku): RowChange[] => {

@@ -53,8 +53,8 @@ export const skus = topology(
       for (const { key } of ends.due(now, ENDED_PER_TICK)) deciding.apply(key, decider.end(key), ctx)
     }
 
-    // On the caught-up clock, all uses that were recorded before the end of a claim are processed before the claim
-    // ends. This holds even after a long downtime.
+    // The caught-up clock guarantees that all uses that were recorded before the end of a claim are processed before
+    // the claim ends. This holds even after a long downtime.
     deciding.stream.tick('end-claims', { everyMs: END_EVERY_MS, clock: 'caught-up', stores, emits }, endClaims)
     t.source(skuUses).process('take-use', { reads: (_use, sku) => owners.prefetch(sku), stores, emits }, takeUse)
   },

@@ -6,7 +6,9 @@ import type { FraudBlocklistCommand, FraudBlocklistEntry } from '../../../schema
 import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, timerStore, topology, utf8 } from '../../engine/index.ts'
 import { decideBlocklist, hasExpired } from './decide.ts'
 
-/** Interval at which expired entries are removed. Removal may lag, because readers check the times themselves. */
+/**
+ * Interval at which expired entries are removed. Removal may lag, because readers check the expiry times themselves.
+ */
 const EXPIRE_EVERY_MS = 1_000
 /**
  * Maximum number of entries that one tick removes. Removing this many takes a few milliseconds, during which commands

@@ -90,7 +90,7 @@ interface Outcome {
   readonly now: number
 }
 
-/** Returns the changed case. @returns the same object if the request changes nothing */
+/** Returns the changed case, or the same object if the request changes nothing. */
 function changed(before: FraudCase, command: FraudCaseCommand, { status, verdict, now }: Outcome): FraudCase {
   const values = {
     status,

@@ -34,8 +34,8 @@ export const fraudCasesTopology = topology(
     const closing = timerStore('closing', { key: utf8 })
 
     /**
-     * The new id is stored with the case, in the same commit. A repeated decision therefore gets either the same id or
-     * an unused one.
+     * Returns the facts for a decision. A new id is stored with its case, in the same commit. A repeated decision
+     * therefore gets either the same id or an unused one.
      */
     function factsOf({ now, partition }: { readonly now: number; readonly partition: number }): CaseFacts {
       function newId(): string {
@@ -63,7 +63,7 @@ export const fraudCasesTopology = topology(
     })
     const { stores, emits } = deciding
 
-    /** Emits a last record and then forgets the case. The record marks the case as archived in the table. */
+    /** Emits a last record, which marks the case as archived in the table, and removes the case from the state. */
     function archive(now: number, ctx: Context): void {
       for (const { key } of closing.takeDue(now, ARCHIVED_PER_TICK)) {
         const found = cases.get(key)

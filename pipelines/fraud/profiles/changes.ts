@@ -17,11 +17,11 @@ export interface EntityChanges {
   /** @param isRepeated whether the transaction was counted before; the view may still list it as in flight */
   addTransaction(request: CountedRequest, isRepeated: boolean, ctx: Context): void
   addVerdict(kind: EntityKind, id: string, verdict: EntityVerdict, ctx: Context): void
-  /** Must run before each commit. */
+  /** Emits all records that are being filled. Must run before each commit. */
   emitAll(ctx: Context): void
 }
 
-/** A record under construction for one partition, and the changes in it. */
+/** The record that is being filled for one partition. */
 interface OpenRecord {
   readonly partition: number
   readonly rows: ByteWriter

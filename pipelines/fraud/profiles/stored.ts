@@ -5,7 +5,10 @@ import { StateCorrupted } from '../../../state/stores/errors.ts'
 
 /** A profile in the store, with the changes that the next commit will fold into it. */
 export interface StoredProfile extends PackedProfile {
-  /** Positions of transactions in the rows of the commit; undefined if nothing has changed since the last commit. */
+  /**
+   * Byte offsets of the profile's transactions in the buffer of rows for the next commit; undefined if nothing has
+   * changed since the last commit.
+   */
   rows: number[] | undefined
   /** True if some of the rows belong to transactions that were counted before. */
   hasRepeated: boolean

@@ -36,17 +36,19 @@ const WALK_EVERY_MS = 6 * 3_600_000
 
 /**
  * How long an idle profile of each kind is kept. A profile is forgotten after this time if it contains no known fraud.
+ * Profiles of other kinds are kept forever.
  */
 const IDLE_MS: Readonly<Partial<Record<EntityKind, number>>> = { device: 90 * DAY_MS, ip: 90 * DAY_MS, card: 90 * DAY_MS }
 const PROFILES_PER_TICK = 200
 
-/** Maximum number of transactions that a record of a profile lists as included. This many transactions take 900 KB. */
+/** Maximum number of included transactions that one record of a profile lists. This many transactions take 900 KB. */
 const MOST_INCLUDED = 50_000
 
 /**
  * Commit interval. It lets several transactions of one entity share a commit, because each commit has a fixed cost for
  * worker and broker. Until the commit, the transactions remain in flight, so no score misses one of them. Each of the
- * two stages waits for one interval, so a profile is in Redis after about half a second. The limit is five seconds.
+ * two stages waits for one interval, so a profile is in Redis after about half a second, well within the required five
+ * seconds.
  */
 const COMMIT_INTERVAL_MS = 250
 
@@ -129,7 +131,7 @@ export const fraudProfilesTopology = topology(
 
       /**
        * Records that the next commit changes a profile.
-       * @param row position of a transaction in the rows of the commit
+       * @param row byte offset of a transaction in `rows`
        */
       function change(entity: string, row?: number): StoredProfile {
         const profile = profiles.get(entity) ?? newProfile()

@@ -9,7 +9,10 @@ export interface Author {
   readonly action: string
 }
 
-/** Returns the audit record of a change. @param now epoch ms */
+/**
+ * Returns the audit record of a change.
+ * @param now epoch ms
+ */
 export function auditOf(
   key: string,
   before: FraudSetting | undefined,
@@ -50,12 +53,18 @@ function shown(setting: FraudSetting | undefined): unknown {
   return setting?.list ?? setting?.snooze ?? undefined
 }
 
-/** Distinguishes a promotion that was forced before the end of the trial from other promotions. */
+/**
+ * Returns the action for the audit record. A promotion before the end of the trial was forced, so it gets a different
+ * name.
+ */
 function modelsAction(action: string, { challenger }: NonNullable<FraudSetting['models']>, now: number): string {
   return action === 'promote_challenger' && now < challenger!.since + TRIAL_MS ? 'force_promote_challenger' : action
 }
 
-/** Earlier champions are left out, because their changes are in separate audit records. */
+/**
+ * Returns the models for an audit record. Leaves out earlier champions, because their changes have audit records of
+ * their own.
+ */
 function shownModels({ champion, challenger }: NonNullable<FraudSetting['models']>): unknown {
   return { champion, challenger }
 }

@@ -15,7 +15,7 @@ export function decideModels(stored: FraudModels | undefined, command: FraudSett
   const { champion, challenger } = current
   const { actor: set_by } = command
 
-  /** Makes models the champion, together with a policy that gets a new version. */
+  /** Makes the given models the champion, together with the policy, which gets a new version number. */
   function champions(
     versions: FraudModels['champion']['versions'],
     policy: FraudPolicy,

@@ -9,7 +9,7 @@ import { decideSetting, NO_SETTING } from './decide.ts'
 
 /**
  * Interval at which expired snoozes are removed. Expired snoozes have no effect in the meantime, because readers check
- * the times themselves.
+ * the expiry times themselves.
  */
 const END_EVERY_MS = 1_000
 /**

@@ -23,7 +23,10 @@ export interface ClickCountsOptions {
 export interface ClickCounts {
   prefetch(code: string): void
   count(click: Click, ctx: RecordContext<string>): Outcome
-  /** Must be called when the next commit includes every click that was in the source at `time`. */
+  /**
+   * Sets the `as_of` time of the next commit. Must be called when that commit includes every click that was in the
+   * source at `time`.
+   */
   caughtUp(time: number): void
   /** Applies the collected clicks to the state, and emits statistics. */
   apply(ctx: Context): void

@@ -6,7 +6,10 @@ import { countVisitors } from './visitors.ts'
 /** Number of entries in each list of a response. */
 const TOP_ENTRIES = 10
 
-/** Creates the record from which the view is built. @param asOf epoch ms */
+/**
+ * Creates the record from which the view is built.
+ * @param asOf epoch ms
+ */
 export function linkStatsOf(totals: ClickTotals, visitors: LinkVisitors, asOf: number): LinkStats {
   const { count, isExact } = countVisitors(visitors)
   return {

@@ -1,13 +1,13 @@
 import type { ClickDetails } from '../../../schemas/links/types.ts'
 import { HOUR_MS } from './time.ts'
 
-/** The clicks of one link since the last commit, added up. */
+/** The clicks on one link since the last commit, added up. */
 export interface ClickBatch {
   total: number
   bots: number
   /** Counts of all clicks, by hours since 1970. */
   readonly hours: Map<number, number>
-  /** The following fields exclude bots. */
+  /** This field and the following fields do not count bots. */
   readonly referrers: Map<string, number>
   readonly countries: Map<string, number>
   readonly browsers: Map<string, number>

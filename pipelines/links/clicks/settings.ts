@@ -22,7 +22,7 @@ export const clickSettings = settingsFragment({
     if (!isProduction || env.VISITOR_SECRET !== undefined) return
     report(
       'VISITOR_SECRET',
-      `is missing: with NODE_ENV=production every worker needs the same; set any random text of ${MIN_SECRET_LENGTH} characters or more`,
+      `is missing: with NODE_ENV=production all workers must share one secret; set it to any random text of at least ${MIN_SECRET_LENGTH} characters`,
     )
   },
   value: (env) => ({

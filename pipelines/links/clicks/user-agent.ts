@@ -14,13 +14,13 @@ export interface UserAgentFacts {
 export const UNKNOWN = 'unknown'
 
 /**
- * Link previews and page testers that isbot's list misses, because their user agents differ from the user agents of
- * browsers only by one word.
+ * Link previews and page testers that isbot's list misses, because their user agents differ from a browser's in only
+ * one word.
  */
 const MORE_BOTS = ['GTmetrix', 'Miniature\\.io', '\\bYLT\\b', 'Iframely', 'Embedly', 'vkShare', 'redditbot', 'SkypeUriPreview']
 /**
- * Maximum length of a user agent. Longer user agents are truncated, so that the sender cannot control the matching
- * time. In-app browsers reach 400 characters.
+ * Maximum length of a user agent. Longer user agents are truncated, so that a sender cannot make matching slow. In-app
+ * browsers reach 400 characters.
  */
 const MAX_LENGTH = 1_024
 /**

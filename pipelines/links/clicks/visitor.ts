@@ -3,12 +3,12 @@ import { DAY_MS } from './time.ts'
 
 /**
  * Number of hexadecimal digits of a hash; 16 digits are 64 bits. If a link has a billion visitors, the probability of
- * any collision is three percent.
+ * any collision among them is three percent.
  */
 const HASH_DIGITS = 16
 /**
- * Number of cached salts. There is one salt per day. Clicks around midnight arrive in any order, so at least two salts
- * are in use then, and a backlog covers a few days.
+ * Number of cached salts. There is one salt per day. Around midnight, clicks of two days arrive in any order, and a
+ * backlog may contain clicks of a few days.
  */
 const KEPT_SALTS = 8
 

@@ -41,8 +41,8 @@ function endedBy(row: PairRow, now: number): PairDecision {
 }
 
 /**
- * Handles a match that another detector reports. The report never creates a match, because only the pair's row
- * determines whether a match exists. It only triggers pushes that have not been sent yet.
+ * Handles a match that a detector outside this topology reports. The report never creates a match, because only the
+ * pair's row determines whether a match exists. The report only triggers pushes that have not been sent yet.
  */
 function notify(row: PairRow, { match_id }: PairCommand): PairDecision {
   if (row.match_id === null || row.match_id !== match_id) return NOT_FOUND

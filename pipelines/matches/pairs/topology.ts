@@ -55,7 +55,7 @@ const WALK_EVERY_MS = 3_600_000
  */
 const DELETION_REMEMBERED_MS = 8 * 24 * 3_600_000
 
-/** Epoch ms; 0 for never. */
+/** Two times in the history of a pair, epoch ms; 0 means never. */
 interface Times {
   /** When the former match ended. */
   readonly endedAt: number
@@ -70,7 +70,7 @@ interface Times {
 export const matchPairs = topology(
   'match-pairs',
   function declarePairs(t) {
-    // Most rows are written once and rarely read again, so they are kept as bytes.
+    // Most rows are written once and rarely read again, so they are kept in memory as bytes.
     const pairs = packedStore('pairs', { key: utf8, value: avro('matches/PairRow') })
     /**
      * Index of pairs, keyed by the user with the higher id. The key of a pair starts with the lower id, so the user
@@ -109,7 +109,7 @@ export const matchPairs = topology(
       return ofB === undefined ? left : withoutUser(left, 'b', ofB.deleted_at)
     }
 
-    /** Emits the relations that a change of the pair has changed: of one user, of both or of none. */
+    /** After a change of the pair, emits each user's relation to the other user, if it has changed. */
     function relateBoth({ a, b }: Pair, before: PairRow, after: PairRow, conversationId: string | null, ctx: Context): void {
       for (const userId of [a, b]) {
         const people = { userId, otherId: userId === a ? b : a }
@@ -127,10 +127,10 @@ export const matchPairs = topology(
 
     /**
      * A change of a pair may lift the API's notes about a block or an ended match. Returns the times up to which notes
-     * are lifted. Later notes stay, because they are about later decisions. An API process may store the note about a
-     * block only after the block was lifted, so the time must stay with the notes. When a user is deleted, only this
-     * record can lift the notes of the other user, because the deletion itself is processed in the partition of the
-     * deleted user.
+     * are lifted. Later notes stay, because they are about later decisions. A slow API process may store its note about
+     * a block after the block was already lifted, so the time stays in the user's notes and makes such a late note
+     * ineffective. When a user is deleted, only this record can lift the notes of the other user, because the deletion
+     * itself is processed in the partition of the deleted user.
      */
     function liftedBy(former: MatchRelation, relation: MatchRelation | null, { userId, otherId }: Related, { endedAt, countsFrom }: Times) {
       const isReopened = former.has_ended && !relation?.has_ended
@@ -232,6 +232,7 @@ export const matchPairs = topology(
     }
 
     /**
+     * Clears the next pairs of a deleted user.
      * @returns the number of pairs that were found, and the next step as `next`; after the last step, `next` is
      * undefined
      */

@@ -36,7 +36,10 @@ export function pushMessage(push: MatchNotification, secrets: readonly Buffer[],
   }
 }
 
-/** @param timestamp epoch seconds */
+/**
+ * Returns a signature in the form that the header `webhook-signature` contains.
+ * @param timestamp epoch seconds
+ */
 export function signatureOf(secret: Buffer, id: string, timestamp: number, body: string): string {
   const digest = createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')
   return `${SIGNATURE_VERSION},${digest}`

@@ -45,7 +45,7 @@ export const pushSettings = settingsFragment({
     }
     if (username !== '' || password !== '') report('MATCH_WEBHOOK_URL', 'contains a user name or password: the signature replaces them')
     if (MATCH_WEBHOOK_SECRET === undefined) {
-      report('MATCH_WEBHOOK_SECRET', `is missing: receivers recognize pushes by it; set ${SECRET_PREFIX}$(openssl rand -base64 32)`)
+      report('MATCH_WEBHOOK_SECRET', `is missing: receivers verify pushes with it; set ${SECRET_PREFIX}$(openssl rand -base64 32)`)
     }
   },
   value: (env) => ({
@@ -55,7 +55,7 @@ export const pushSettings = settingsFragment({
         ? undefined
         : {
             url: new URL(env.MATCH_WEBHOOK_URL),
-            /** Keys of the signatures. */
+            /** The keys that sign the pushes, decoded from base64. */
             secrets: (env.MATCH_WEBHOOK_SECRET ?? []).map((text) => Buffer.from(text.slice(SECRET_PREFIX.length), 'base64')),
           },
   }),

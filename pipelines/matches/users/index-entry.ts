@@ -2,9 +2,15 @@ import type { MatchUser } from '../../../schemas/matches/types.ts'
 import { ACTIVE_WITHIN_MS } from '../../../state/views/matches/candidates/filters.ts'
 import { formatMember, indexedPlace, parseMember } from '../../../state/views/matches/candidates/index-member.ts'
 
-/** Smallest change of a score that updates the index. A popular user's score changes with every swipe. */
+/**
+ * Smallest change of a score that updates the index. Smaller changes are ignored, because a popular user's score
+ * changes with every swipe.
+ */
 const ELO_STEP = 10
-/** Precision of a user's last activity in the index. It can be low, because recency is only a fifth of the ranking. */
+/**
+ * Precision of the time of a user's last activity in the index. It can be low, because recency is only a fifth of the
+ * ranking.
+ */
 const ACTIVITY_STEP_MS = 6 * 3_600_000
 
 /**
@@ -39,9 +45,9 @@ export function indexEntry(userId: string, user: MatchUser, now: number, before?
 }
 
 /**
- * Returns the end of the step in which a user was last active. With the beginning of the step, searches would stop
- * finding the user up to a step too early. The end does no harm, because the timers of inactive users remove the entry
- * in time.
+ * Returns the end of the step in which a user was last active. If this were the beginning of the step, searches would
+ * stop finding the user up to a step too early. The end does no harm, because a timer removes the entries of inactive
+ * users in time.
  */
 function activityStep(lastActiveAt: number): number {
   return lastActiveAt - (lastActiveAt % ACTIVITY_STEP_MS) + ACTIVITY_STEP_MS
@@ -53,7 +59,7 @@ function isSameApartFromScore(before: MatchUser, after: MatchUser): boolean {
   return DESCRIBED.every(isSame) && activityStep(before.last_active_at) === activityStep(after.last_active_at)
 }
 
-/** The fields of a user on which the entry depends, apart from score and activity, and the entry itself. */
+/** The index entry, and the fields of a user on which it depends, apart from score and activity. */
 const DESCRIBED = [
   'index_key',
   'has_profile',

@@ -1,7 +1,7 @@
 import { isPositive, type SwipeDirection } from '../../../schemas/matches/directions.ts'
 import type { SwipeEvent, SwipeRow } from '../../../schemas/matches/types.ts'
 
-/** The effects of a swipe on a target whom the user may have swiped before. */
+/** What a swipe changes. The user may have swiped the same target before. */
 export interface SwipeEffect {
   readonly row: SwipeRow
   /** False for a rewind that takes nothing back. Such a rewind only makes older swipes obsolete. */

@@ -48,8 +48,8 @@ import { applySwipe } from './swipes.ts'
 import { isShown, isVoid, NEW_USER, selfOf, withoutOldSwipes, withProfile } from './user-state.ts'
 
 /**
- * Policy for records from clients. A swipe or place on which a processor fails becomes a dead letter, so that it does
- * not block the records of other users.
+ * Policy for records from clients. A swipe or location on which a processor fails becomes a dead letter, so that it
+ * does not block the records of other users.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 /** Policy for records that the topology itself writes. A bad record there is a bug. */
@@ -59,7 +59,10 @@ const BAD_ID = deadLetter('bad_user_id', 'a user id is not a lower-case UUID, or
 
 const BY_USER = { partitions: 1, productionPartitions: 200 }
 
-/** Maximum number of rewound targets per user. They are stored as exceptions, because they remain in the seen-set. */
+/**
+ * Maximum number of rewound targets per user. They are stored as exceptions, because items cannot be removed from the
+ * seen-set.
+ */
 const MAX_EXCEPTIONS = 50
 const EXCEPTION_MS = 30 * 24 * 3_600_000
 
@@ -75,18 +78,22 @@ const WALK_EVERY_MS = 3_600_000
  */
 const WAIT_FOR_PROFILE_MS = 600_000
 
-/** Maximum number of users who leave the index per tick. It is limited, because swipes wait until the tick ends. */
+/**
+ * Maximum number of inactive users whom one tick removes from the index. It is limited, because swipes wait until the
+ * tick ends.
+ */
 const LEAVING_PER_TICK = 500
 const LEAVE_EVERY_MS = 10_000
 
 /**
- * Commit interval. It is long, so that several swipes at one target and several changes of a user's pages share a
- * commit. Only pushes about matches wait for the commit.
+ * Commit interval. It is long enough for several swipes at one target, and several changes of a user's pages, to share
+ * a commit. Only pushes about matches wait for the commit.
  */
 const COMMIT_INTERVAL_MS = 200
 
 /**
- * Builds the candidate index, the seen-sets and the likes of pairs from each user's profile, places, swipes and scores.
+ * Builds the candidate index, the seen-sets and the likes of pairs from each user's profile, locations, swipes and
+ * scores.
  */
 export const matchUsers = topology(
   'match-users',
@@ -273,8 +280,8 @@ export const matchUsers = topology(
     }
 
     /**
-     * Makes the broker compact the records of deleted users. Every partition of the index may contain a tombstone of a
-     * place where such a user has been.
+     * Makes the broker compact the records of deleted users. Every partition of the index may contain a tombstone whose
+     * key shows where such a user has been.
      */
     function rollLogs(now: number, ctx: Context): void {
       if (!logs.isNeeded(now)) return

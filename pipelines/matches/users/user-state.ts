@@ -51,7 +51,10 @@ export function selfOf({ elo_score, lat, lon, location_updated_at, last_active_a
   return { elo_score, lat, lon, location_updated_at, last_active_at, exceptions: targets, last_swipe }
 }
 
-/** Removes all traces of swipes before a time from a user's state. @returns the same state if there are none */
+/**
+ * Removes all traces of swipes before a time from a user's state.
+ * @returns the same state if there are none
+ */
 export function withoutOldSwipes(user: MatchUser, before: number): MatchUser {
   const { last_swipe, exceptions } = user
   const kept = exceptions.filter(({ rewound_at }) => rewound_at >= before)

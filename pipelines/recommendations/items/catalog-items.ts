@@ -54,8 +54,8 @@ export function declareCatalogItems(
   function keep(productId: string, item: RecommendationItem, ctx: Context): boolean {
     const before = known.get(productId)
     if (before !== undefined && isSame(before, item)) return false
-    // Readers ignore an item with an older time. The clock of the worker that takes over may be behind the clock of
-    // this worker, so the time never decreases.
+    // Readers ignore an item whose time is older than that of the item they have. After a takeover, the clock of the
+    // new worker may be behind the old one's, so the time must never decrease.
     const newer = { ...item, updated_at: Math.max(item.updated_at, before?.updated_at ?? 0) }
     known.put(productId, newer)
     ctx.emit(items, BigInt(productId), newer)
@@ -142,7 +142,7 @@ function singleAttributes(attributes: readonly string[]): Record<string, string>
   return Object.fromEntries([...found].filter((entry): entry is [string, string] => entry[1] !== undefined))
 }
 
-/** Returns whether two items are equal except for their time. */
+/** Returns whether two items are equal except for `updated_at`. */
 function isSame(one: RecommendationItem, other: RecommendationItem): boolean {
   return JSON.stringify({ ...one, updated_at: 0 }) === JSON.stringify({ ...other, updated_at: 0 })
 }

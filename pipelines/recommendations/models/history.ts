@@ -11,12 +11,12 @@ export const NO_MODELS: ModelHistory = {
   changed_at: 0,
 }
 
-/** Adds a trained version that is not yet used for answers. */
+/** Adds a trained version that does not answer requests yet. */
 export function withTrained(models: ModelHistory, version: ModelVersion, now: number): ModelHistory {
   return recordOf(withVersion(historyOf(models), version), models.challenger_percent, now)
 }
 
-/** Adds a trained version and makes it the current one. */
+/** Adds a trained version and makes it the champion. */
 export function withTrainedInForce(models: ModelHistory, version: ModelVersion, now: number): ModelHistory {
   const added = withVersion(historyOf(models), version)
   return recordOf(promoted(added, version.version) ?? added, models.challenger_percent, now)

@@ -18,13 +18,13 @@ export interface ModelJobDeps {
 /** Delay of the first training run. A system that has just been started has no data to learn from. */
 const FIRST_AFTER_MS = 15 * MINUTE_MS
 /**
- * How long the loop waits for a request during a training run. The wait is short, because the loop must notice the end
- * of the run.
+ * How long the loop waits for a request during a training run. The wait is short, because the loop must also notice
+ * when the run ends.
  */
 const WAIT_WHILE_TRAINING_MS = 500
 const LONGEST_WAIT_MS = 60_000
 
-/** If a run does not end in time, all runs are urgent for this long. */
+/** After a run that did not end in time, all runs are urgent for this long. */
 const URGENT_FOR_MS = DAY_MS
 
 type Turn = JobTurn<string, ModelRequest>

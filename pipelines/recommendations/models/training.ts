@@ -69,7 +69,7 @@ const PROGRAM = fileURLToPath(new URL('../../../tools/recommendations/train/main
 const LOWEST_PRIORITY = '19'
 /**
  * Time limit of a training run at the lowest priority. Runs start every 4 hours, and embeddings must not become older
- * than 6 hours. With this limit, an urgent run that follows has another hour.
+ * than 6 hours. With this limit, one hour is left for the urgent run that follows a failed one.
  */
 const LOW_TIME_LIMIT_MS = HOUR_MS
 /** Time limit of an urgent run. A run that takes longer than the time between the starts of two runs has hung. */
@@ -78,7 +78,7 @@ const STOP_GRACE_MS = 5_000
 const REASON_CHARACTERS = 500
 
 /**
- * Trains in a separate process at the lowest priority. A replay takes minutes of CPU time and a lot of memory, and must
+ * Trains in a separate process at the lowest priority. Training takes minutes of CPU time and a lot of memory, and must
  * not delay the streams of this worker.
  */
 export function trainingProgram({ folder, tools, python, program = PROGRAM, limitMs = LOW_TIME_LIMIT_MS }: TrainingProgramOptions): Train {
@@ -101,7 +101,10 @@ export function trainingProgram({ folder, tools, python, program = PROGRAM, limi
   }
 }
 
-/** The program ends when its standard input closes, so it does not outlive a worker that was killed. */
+/**
+ * Runs the training program. The program ends when its standard input closes, so it does not outlive a worker that was
+ * killed.
+ */
 function runProgram([command, ...args]: readonly string[], signal: AbortSignal, limitMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ['pipe', 'ignore', 'pipe'] })

@@ -56,7 +56,10 @@ export function withActivity(before: ItemSignals, { events, entered, shown }: It
   return counts
 }
 
-/** The maximum is computed in loops, because a hot item has more timestamps than a function call may have arguments. */
+/**
+ * Returns the newest of all timestamps. Compares them in loops, because a hot item has more timestamps than a call of
+ * `Math.max` may have arguments.
+ */
 function newestOf(before: number, events: ItemActivity['events'], entered: readonly number[], shown: readonly number[]): number {
   let newest = before
   for (const { at } of events) newest = Math.max(newest, at)

@@ -27,8 +27,8 @@ export interface KeptNeighbours {
 }
 
 /**
- * Unpacks neighbours into columns. An event changes ten items, and a map of a hundred objects for each of them would
- * take several times as long.
+ * Unpacks neighbours into columns. One event changes the neighbours of ten items. If each item's hundred neighbours
+ * were objects in a map, this would take several times as long.
  *   @param fade factor by which all weights are multiplied
  *   @param most number of neighbours that may be added
  */

@@ -32,14 +32,14 @@ export interface KnownItems {
 const PARKED_MS = HOUR_MS
 /** Maximum number of unknown items per partition whose activity is kept. */
 export const MAX_PARKED_ITEMS = 1_000
-/** Maximum number of events, pairs and times that are kept per unknown item, about 10 KB. */
+/** Maximum number of events, pairs and times that are kept per unknown item. They take about 10 KB. */
 export const MAX_PARKED_ENTRIES = 200
 const FORGET_EVERY_MS = 60_000
 const FORGOTTEN_PER_TICK = 200
 const COUNT = 'parked'
 
 /**
- * Follows the topic of items.
+ * Consumes the topic of items, and declares the stores of known items and of parked activity.
  * @param onKnown receives the parked activity of an item that has become known
  */
 export function declareKnownItems(t: TopologyBuilder, onKnown: (itemId: bigint, activity: ItemActivity) => void): KnownItems {

@@ -11,11 +11,14 @@ import { byGroup } from './trend-groups.ts'
 import { declareTrending, TRENDING_EVERY_MS } from './trending.ts'
 
 /**
- * Commit interval. It is long, so that the activities of a hot item share a commit. No request waits for this topology,
- * because a different topology computes the features of users.
+ * Commit interval. It is long enough for many activities of a hot item to share a commit. No request waits for this
+ * topology, because a different topology computes the features of users.
  */
 const COMMIT_INTERVAL_MS = 500
-/** How long a list of trending items waits for records that are still on their way. */
+/**
+ * Delay of the time markers that trigger the lists of trending items. Records that are still on their way arrive in the
+ * meantime.
+ */
 const TRENDING_DELAY_MS = 1_000
 
 /** Policy for records that the topology itself writes. A bad record there is a bug, so the worker stops. */

@@ -27,8 +27,8 @@ export function byGroup(itemId: bigint, events: readonly ItemEvent[]): Map<strin
 }
 
 /**
- * Adds an amount to a decayed sum. Only the log2 of the sum is stored, so the stored value does not change as time
- * passes and never overflows.
+ * Adds an amount to an exponentially decayed sum. The sum is stored as a log2 that is relative to the epoch, so the
+ * stored value does not change as time passes and never overflows.
  */
 export function addToLog(log: number | undefined, amount: number, at: number): number {
   const added = Math.log2(amount) + at / HALF_LIFE

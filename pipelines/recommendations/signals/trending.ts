@@ -8,8 +8,8 @@ import { addToLog, amountOf } from './trend-groups.ts'
 export const TRENDING_EVERY_MS = 30_000
 const MAX_TRENDING = 500
 /**
- * An item can be forgotten when its amount is below this limit. The amount of a single view falls below it after two
- * days.
+ * An item can be forgotten when its decayed amount is below this limit. The amount of a single view falls below the
+ * limit after two days.
  */
 const FORGOTTEN_BELOW = 2 ** -8
 const SWEPT_PER_TIME = 1_000

@@ -2,7 +2,7 @@ import { placeOf, unpackIds } from '../../../schemas/recommendations/events/pack
 import { isViewed, weightOf } from '../../../schemas/recommendations/events/weights.ts'
 import type { Interaction, ItemActivity, UserState } from '../../../schemas/recommendations/types.ts'
 
-/** Collects the activities of items between two commits, so that a hot item costs no more than others. */
+/** Collects the activities of items between two commits, so that a hot item causes no more records than others. */
 export interface Activities {
   /**
    * Adds an interaction.
@@ -15,7 +15,7 @@ export interface Activities {
 }
 
 /**
- * Factor by which the weight of a pair is multiplied for each item between its two items:
+ * Factor by which the weight of a pair is multiplied for each item that the user viewed between its two items:
  * docs/services/recommendations.md#neighbours
  */
 const CLOSENESS_PER_PLACE = 0.8
@@ -32,8 +32,8 @@ export function activities(): Activities {
   }
 
   /**
-   * Pairs an item that joins the last views with each of the others. An item that is already among the last views has
-   * been paired with all of them, so repetitions add no pairs.
+   * Pairs an item that becomes one of the user's last views with each of the others. An item that is already among the
+   * last views has been paired with all of them, so repetitions add no pairs.
    */
   function addPairs(itemId: bigint, at: number, before: UserState, after: UserState): void {
     const place = placeOf(after.viewed, itemId)

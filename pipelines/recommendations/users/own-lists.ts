@@ -10,7 +10,10 @@ const ENTRY_BYTES = 8
  */
 const MAX_LISTS = 20
 
-/** Adds a list. @returns undefined if the list is already known; all pages of a list have the same id */
+/**
+ * Adds the id of a list to the user's last lists.
+ * @returns undefined if the list is already known; all pages of a list have the same id
+ */
 export function withList(known: Uint8Array | undefined, requestId: string): Buffer | undefined {
   if (isOwnList(known, requestId)) return undefined
   const bytes = known ?? Buffer.alloc(0)

@@ -3,7 +3,7 @@ import { hashItem } from '../../../state/stores/seen-set/item-hash.ts'
 
 /**
  * The format of the events that a user sent within a day, oldest first. Each event has 8 bytes for its hash and 4 bytes
- * for the epoch seconds of its arrival. The probability that two events of a user have the same hash is 2^-64.
+ * for the epoch seconds of its arrival. The probability that two given events of a user have the same hash is 2^-64.
  */
 
 const HALF_HASH_BYTES = 4
@@ -12,11 +12,14 @@ const ENTRY_BYTES = 12
 const MS_PER_SECOND = 1_000
 /**
  * Maximum number of events that are remembered per user. A row thus has at most 48 KB. No person sends more events in a
- * day. For programs that do, repetitions are recognised for a shorter time.
+ * day. For a program that does, repetitions are recognised for less than a day.
  */
 const MAX_EVENTS = 4_096
 
-/** Adds an event. @returns undefined if the event is already known */
+/**
+ * Adds an event to the user's recent events.
+ * @returns undefined if the event is already known
+ */
 export function withEvent(known: Uint8Array | undefined, eventId: string, arrivedAt: number): Buffer | undefined {
   const bytes = known === undefined ? Buffer.alloc(0) : Buffer.from(known.buffer, known.byteOffset, known.byteLength)
   const { place, mark } = hashItem(Buffer.from(eventId))

@@ -54,7 +54,7 @@ const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 
 const FORGET_EVERY_MS = 10_000
 const FORGOTTEN_PER_TICK = 500
-/** Commit interval. Several events of one user or item share a commit. */
+/** Commit interval. It is long enough for several events of one user or item to share a commit. */
 const COMMIT_INTERVAL_MS = 100
 
 /**
@@ -115,8 +115,8 @@ export const userFeaturesTopology = topology(
     }
 
     /**
-     * Sets the timer of a user without events for whom other data is kept: ids of events, or lists that were served to
-     * the user.
+     * Sets the timer for a user who has no events but for whom other data is kept: ids of events, or lists that were
+     * served to the user.
      */
     function forgetLater(userId: bigint, user: UserState, at: number): void {
       if (user.last_event_at === null && idle.dueTime(userId) === undefined) idle.schedule(userId, at + FORGET_AFTER_MS)

@@ -11,14 +11,16 @@ import type {
 } from '../../../schemas/recommendations/types.ts'
 import { DAY_MS } from '../../../schemas/retention.ts'
 
-/** Number of last views that are paired with each other. The API uses the first five. */
+/**
+ * Number of a user's last viewed items that are remembered and paired with each other. The API uses the newest five.
+ */
 const MAX_VIEWED = 10
 const MAX_SESSION_ITEMS = 200
 const MAX_HIDDEN = 1_000
-/** Number of shown items that are remembered: those of the last five answers of 20 items. */
+/** Number of shown items that are remembered. They are the items of the last five answers, if each has 20 items. */
 const MAX_SHOWN = 100
 const SESSION_GAP_MS = 30 * 60_000
-/** How long after a user's last event the session and the last views are forgotten. */
+/** Time after a user's last event at which the session and the last views are forgotten. */
 export const FORGET_AFTER_MS = 7 * DAY_MS
 
 export const NEW_USER: UserState = {
@@ -92,7 +94,10 @@ export function withServed(user: UserState, { items, served_at }: ServedItems): 
   return { ...user, shown }
 }
 
-/** Applies a record about a user. @returns undefined if a newer record has already been applied */
+/**
+ * Applies a record about a user.
+ * @returns undefined if a newer record has already been applied
+ */
 export function withUser(user: UserState, record: RecommendationUser | null): UserState | undefined {
   if (record === null) return { ...user, country: null, language: null, age_bucket: null, sub_tier: null, user_updated_at: null }
   if (record.updated_at < (user.user_updated_at ?? 0)) return undefined
@@ -100,7 +105,10 @@ export function withUser(user: UserState, record: RecommendationUser | null): Us
   return { ...user, country, language, age_bucket, sub_tier, user_updated_at: updated_at }
 }
 
-/** Applies a record of a user's preferences. @returns undefined if a newer record has already been applied */
+/**
+ * Applies a record of a user's preferences.
+ * @returns undefined if a newer record has already been applied
+ */
 export function withPreferences(user: UserState, record: UserPreferences | null): UserState | undefined {
   if (record === null) return { ...user, preferences: [], preferences_updated_at: null }
   if (record.updated_at < (user.preferences_updated_at ?? 0)) return undefined

@@ -126,7 +126,9 @@ export interface ProductSource
   readonly price_band: string
   /** Mean number of stars as shown, with one decimal; 0 if there are no reviews. */
   readonly rating: number
-  /** Mean number of stars including prior reviews. Lists are sorted by this mean. */
+  /**
+   * Mean number of stars, computed as if every product also had some average reviews. Lists are sorted by this mean.
+   */
   readonly rating_mean: number
   /** `rating`, rounded down to whole stars. */
   readonly rating_band: string

@@ -19,8 +19,8 @@ const RECENCY_EPOCH = Date.UTC(2026, 0, 1)
 const STOCK_FACTORS: Readonly<Record<CatalogStockStatus, number>> = { in_stock: 1, low_stock: 0.5, out_of_stock: 0 }
 
 /**
- * Text score at which the text factor is one half. Of eleven values, this one scored best on the judgments, although
- * the scores for values from 8 to 20 hardly differ (`npm run bench:search-quality -- --constants`).
+ * Text score at which the text factor is one half. Of eleven tested values, this one scored best on the judgments,
+ * although the scores for values from 8 to 20 hardly differ (`npm run bench:search-quality -- --constants`).
  */
 export const TEXT_HALF = 14
 

@@ -65,8 +65,8 @@ function tokensOf(text: string): string[] {
 
 /**
  * Removes differences in spelling that do not change the meaning: case, accents, separators of thousands, signs of
- * units. In each pattern, only one part can match a given space. Otherwise, the time that a match takes would grow with
- * the square of the number of spaces.
+ * units. In each pattern, only one part can match a given space. Otherwise, the time for a match would grow with the
+ * square of the number of spaces.
  */
 function tidied(text: string): string {
   return text
@@ -87,8 +87,8 @@ function tidied(text: string): string {
 }
 
 /**
- * Words that end a product's name in a title. The text after them says what belongs to the product, not what the
- * product is.
+ * Words and signs that end a product's name in a title. The text after them describes what the product has or is for,
+ * not what the product is.
  */
 const END_OF_NAME = /\s(?:with|without|in|for|by|from|-|–|—)\s|,/i
 const IN_BRACKETS = /\([^)]*\)/g

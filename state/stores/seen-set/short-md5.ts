@@ -15,7 +15,7 @@ const STEPS = 4 * ROUND_STEPS
 const UINT32_BITS = 32
 const [A, B, C, D] = [0x67452301, 0xefcdab89 | 0, 0x98badcfe | 0, 0x10325476]
 
-/** The constant, the word of the block and the left rotation of each step. */
+/** For each step: the constant, the word of the block and the left rotation. */
 const SINES = Int32Array.from({ length: STEPS }, (_, step) => Math.floor(Math.abs(Math.sin(step + 1)) * 2 ** UINT32_BITS) | 0)
 const WORDS = Uint8Array.from({ length: STEPS }, (_, step) => {
   const factors = [step, 5 * step + 1, 3 * step + 5, 7 * step]

@@ -3,8 +3,8 @@ import type { Table } from '../table.ts'
 import { isoMonth, isoTime, isoTimeOrNull } from '../time.ts'
 
 /**
- * Every movement of stock and its result, in the order of `version` for each variant and warehouse. Fed by
- * `inventory.changed`. Read it with FINAL.
+ * Every movement of stock and the stock that resulted. The `version` orders the movements of each variant and
+ * warehouse. Fed by `inventory.changed`. Read it with FINAL.
  */
 export const stockMovementsTable: Table<string, InventoryChange> = {
   name: 'stock_movements',

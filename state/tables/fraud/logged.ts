@@ -14,9 +14,9 @@ export interface LoggedTransaction
 
 /** Selects the transactions that a back-test reads. */
 export interface LoggedQuery {
-  /** Epoch ms; included. */
+  /** Start of the period, epoch ms, inclusive. */
   readonly from: number
-  /** Epoch ms; excluded. */
+  /** End of the period, epoch ms, exclusive. */
   readonly to: number
   /** Maximum number of transactions. If the period has more, a uniform sample is read. */
   readonly limit: number
@@ -48,7 +48,7 @@ const COUNTED_SHARES = [2 ** -12, 2 ** -6, 1]
 const ENOUGH_COUNTED = 10_000
 /** Share of the limit that a sample aims for, so that a low estimate does not make the sample exceed the limit. */
 const AIMED_SHARE = 0.95
-/** A share is converted into a hash with this number of bits, which is the precision of a double. */
+/** Number of bits with which a share is converted into a hash: the precision of a double. */
 const SHARE_BITS = 52
 /**
  * Settings of queries for back-tests. These queries use one core of ClickHouse, and all other queries have priority.

@@ -1,6 +1,6 @@
 import { readRows, type TableReader } from '../reader.ts'
 
-/** Number of transactions that a model scored, in one bin of scores, by label. */
+/** How many of the transactions that a model scored are in one bin of scores, by label. */
 export interface ScoreCount {
   readonly model: string
   /** Mean score of the bin. */
@@ -20,7 +20,7 @@ export interface FeatureCounts {
 }
 
 const SCORES = ['account_takeover', 'payment_fraud', 'money_laundering'] as const
-/** Features whose distribution shows a change in the traffic or in the data that callers send. */
+/** Features whose distributions reveal changes in the traffic or in the data that callers send. */
 const WATCHED = [
   'amount_usd',
   'amount_zscore',
@@ -82,7 +82,7 @@ FROM (
 )
 GROUP BY feature, is_now, bin`
 
-/** Number of bins of a feature: ten between the 9 quantiles, and one for missing values. */
+/** Number of bins of a feature: ten that the 9 quantiles separate, and one for missing values. */
 const FEATURE_BINS = 11
 
 /** Returns the greatest hash of a transaction id in the sample, as text because it exceeds 2^53. */

@@ -66,7 +66,10 @@ ORDER BY at, mode`
 
 type HourRow = [at: number, mode: RuleMode, ...counts: number[], missingBy: Record<string, number>]
 
-/** Returns the hours in which a rule was evaluated, oldest first. @param from epoch ms */
+/**
+ * Returns the hours in which a rule was evaluated, oldest first.
+ * @param from epoch ms
+ */
 export async function readRuleHours(reader: TableReader, rule: string, from: number): Promise<RuleHour[]> {
   const rows = await readRows<HourRow>(reader, HOURS_QUERY, { rule, from: Math.floor(from / MS_PER_SECOND) })
   return rows.map(([at, mode, ...rest]) => {

@@ -4,10 +4,10 @@ import { isoDay, isoTime } from '../time.ts'
 import { BY_TRANSACTION, EARLIEST, SCORED_COLUMNS, SCORED_LINGER_MS, scoredColumns } from './identity.ts'
 import { TRANSACTION_DAYS } from './retention.ts'
 
-/** The scores that a model and its challenger compute. */
+/** Names of the scores that the champion and the challenger compute. */
 const MODELS = ['account_takeover', 'payment_fraud', 'money_laundering'] as const
 
-/** Transactions with results of shadow rules or of a challenger. */
+/** Name of the ClickHouse view with the transactions that have results of shadow rules or of a challenger. */
 const SHADOW_VIEW = 'fraud_shadow'
 
 /** A scored transaction without most of its features. */

@@ -18,7 +18,7 @@ export interface UserTransaction {
 
 export interface UserTransactionsQuery {
   readonly userId: string
-  /** Start of the period, epoch ms. The transaction's own time is at or after `from` and before `to`. */
+  /** Bounds of the transaction's own time, epoch ms: `from` is inclusive, and `to` is exclusive. */
   readonly from: number
   readonly to: number
   readonly limit: number

@@ -8,8 +8,8 @@ const VIOLATION_DAYS = 30
 const MS_PER_SECOND = 1_000
 
 /**
- * Requests over a limit. There is one row per rule, client and second, regardless of how many API instances saw the
- * requests. Fed by `limit-violations`.
+ * Requests that exceeded a limit. There is one row per rule, client and second, regardless of how many API instances
+ * saw the requests. Fed by `limit-violations`.
  */
 export const limitViolationsTable: Table<string, LimitViolation> = {
   name: 'limit_violations',
@@ -41,7 +41,7 @@ WHERE ({rule:String} = '' OR rule_id = {rule:String}) AND ({client:String} = '' 
 ORDER BY second DESC, rule_id, client_id
 LIMIT {limit:UInt32} OFFSET {offset:UInt32}`
 
-/** Returns requests over a limit, newest first. */
+/** Returns requests that exceeded a limit, newest first. */
 export async function readViolations(reader: TableReader, rule: string | undefined, client: string | undefined, page: Page) {
   type Found = [number, string, string, string, string, string, number, number]
   const rows = await readRows<Found>(reader, VIOLATIONS_QUERY, { rule: rule ?? '', client: client ?? '', ...page })

@@ -5,14 +5,14 @@ import { matchesTable } from './matches.ts'
 import { matchSwipesTable } from './swipes.ts'
 
 /**
- * Columns that contain user ids, each with the column of the row's time. Rows that are newer than the deletion are
- * kept, because a user may create a new profile with the same id.
+ * For each table, the columns that contain user ids, and the column with the time of the row. Rows that are newer than
+ * the deletion are kept, because a user may create a new profile with the same id.
  */
 const ERASED = [
   { table: matchSwipesTable.name, users: ['swiper_id', 'target_id'], time: 'ts' },
   { table: matchesTable.name, users: ['user_a', 'user_b'], time: 'matched_at' },
 ]
-/** Number of users per statement. The limit keeps the parameters short. */
+/** Maximum number of users per statement. The limit keeps the parameters short. */
 const USERS_AT_ONCE = 1_000
 /** How long each deletion is repeated. Rows may arrive late when their sink is behind. */
 const LATE_MS = 24 * 3_600_000
@@ -31,7 +31,7 @@ export interface UserEraser {
 export interface ErasedUsers {
   /** Number of removed rows. */
   readonly removed: number
-  /** Time of the newest deletion of a user that the run has found, epoch ms; 0 if it has found none. */
+  /** Time of the newest user deletion that the run has found, epoch ms; 0 if it has found none. */
   readonly deletedAt: number
 }
 

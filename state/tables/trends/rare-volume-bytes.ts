@@ -105,7 +105,7 @@ function checked<T>(value: T): T {
   return value
 }
 
-/** Returns `whole` with a decoder that copies the rows without creating objects. */
+/** Returns the format `whole` with a decoder that leaves the rows encoded instead of creating objects. */
 export function rareVolumeBytes(whole: ValueFormat<TrendRareVolumes>): ValueFormat<RareVolumeBytes> {
   return bodyReader(whole, (buffer, start, end) => new RareVolumeBytes(buffer, start, end))
 }

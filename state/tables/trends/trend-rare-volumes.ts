@@ -41,7 +41,7 @@ export const trendRareVolumesTable: BinaryTable<number, RareVolumeBytes> = {
       let total = 0
       for (const volume of volumes) {
         values.uint32(volume)
-        // Every contribution is included in the volume of the world, which is therefore the greatest volume.
+        // Every contribution is also counted worldwide, so the worldwide volume is the greatest one.
         if (volume > total) total = volume
       }
       values.uint32(total)

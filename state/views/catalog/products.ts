@@ -53,8 +53,8 @@ export async function readProductText(
 const REVISION = '"revision":'
 
 /**
- * Returns a short mark for the text of a product. Every decision about a product increments its revision, so two texts
- * of a product with the same mark are equal.
+ * Returns a short fingerprint of a product's text. Every decision about a product increments its revision, so two texts
+ * of a product with the same fingerprint are equal.
  */
 export function markOfProductText(text: string): string {
   // The first occurrence of this name is the field itself, because no earlier field contains an object with arbitrary

@@ -11,7 +11,7 @@ import { caughtUpKey, type ListReader, NOT_CAUGHT_UP, type View, type ViewReader
  */
 export const SELLER_PRODUCTS_VIEW = 'seller-products'
 
-/** Times are epoch ms. */
+/** A product as the seller's list contains it. Times are epoch ms. */
 export type ListedProduct = Omit<SellerProduct, 'seller_id'>
 
 export const sellerProductsView: View<string, SellerProduct> = {

@@ -25,7 +25,10 @@ export const stockView: View<string, StockRow> = {
   },
 }
 
-/** Reads the stock of a variant in each warehouse. @param partition the partition of the variant's product */
+/**
+ * Reads the stock of a variant in each warehouse.
+ * @param partition the partition of the variant's product
+ */
 export async function readStock(
   reader: Pick<ViewReader, 'get'> & Pick<ListReader, 'hgetall'>,
   partition: number,

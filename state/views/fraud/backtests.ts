@@ -18,7 +18,7 @@ const KEPT_MS = 24 * 3_600_000
 /** A job counts as failed if its process has not renewed it for this long. */
 const LEASE_MS = 15_000
 
-/** What is known about a job. */
+/** The state of a job, as the process that runs it last stored it. */
 export interface BacktestState {
   readonly status: 'running' | 'done' | 'failed'
   /** Completed share of the back-test, from 0 to 1. */
@@ -27,7 +27,7 @@ export interface BacktestState {
   readonly started_at: number
   /** Epoch ms; null while the job runs. */
   readonly ended_at: number | null
-  /** Why the job failed, in words for people. */
+  /** Why the job failed, as a sentence for the caller. */
   readonly reason: string | null
   /** The report in the form in which the API returns it. */
   readonly report: unknown

@@ -18,9 +18,10 @@ import {
  * | key | value |
  * |---|---|
  * | `{fraud-blocklist:<p>}:entry:<entry_id>` | the entry as JSON |
- * | `{fraud-blocklist:<p>}:entries:<entity_type>` | sorted set with equal scores: places of entries, newest first |
+ * | `{fraud-blocklist:<p>}:entries:<entity_type>` | sorted set with equal scores: places (sort keys) of entries, newest first |
  *
- * The place of an entry is `<16 digits that decrease with creation time>-<entry_id>`, so lexical order is newest first.
+ * The place of an entry, which is its sort key, is `<16 digits that decrease with creation time>-<entry_id>`, so
+ * lexical order is newest first.
  */
 export const FRAUD_BLOCKLIST_VIEW = blocklistFlow.name
 

@@ -76,7 +76,10 @@ export async function readCase(
   return typeof text === 'string' ? (JSON.parse(text) as FraudCase) : text === null ? undefined : text
 }
 
-/** Returns whether a transaction has a case. @param partition the partition of the transaction's id */
+/**
+ * Returns whether a transaction has a case.
+ * @param partition the partition of the transaction's id
+ */
 export async function hasCase(reader: ViewReader, partition: number, transactionId: string): Promise<boolean | typeof NOT_CAUGHT_UP> {
   const text = await withCaughtUp(reader, FRAUD_CASES_VIEW, partition, reader.get(transactionKey(partition, transactionId)))
   return text === NOT_CAUGHT_UP ? text : text !== null

@@ -37,11 +37,11 @@ end
  * counters.
  *
  * ARGV:
- * 1. beginning of the transaction's row
+ * 1. first bytes of the transaction's row, which identify the transaction
  * 2. maximum number of transactions in flight
  * 3. time to live in ms
- * 4. second of the counter
- * 5. amount for the counter
+ * 4. field of the counter: the second of the transaction's time
+ * 5. amount to add to the counter
  * 6. number of counters from which seconds are joined into minutes
  * 7. first minute to keep when seconds are joined
  * 8. a transaction is still in flight if it was added in this second or later
@@ -212,7 +212,10 @@ export function heldBytes(answer: unknown, entities: number): HeldBytes[] | unde
   return counters.map((counted, index) => ({ profile: found[1 + 2 * index], flight: found[2 + 2 * index], counted }))
 }
 
-/** @returns undefined if a different version wrote the profile */
+/**
+ * Decodes the data about an entity.
+ * @returns undefined if a different version of the program wrote the profile
+ */
 export function heldEntity({ profile: bytes, flight, counted }: HeldBytes, now: number): HeldEntity | undefined {
   const profile = bytes === null ? undefined : profileFromBytes(bytes)
   if (bytes !== null && profile === undefined) return undefined
@@ -224,7 +227,10 @@ export function heldEntity({ profile: bytes, flight, counted }: HeldBytes, now: 
   return { profile, inFlight, inFlightSeconds: heldSeconds(counted) }
 }
 
-/** Returns whether a transaction is still in flight. @param addedAt epoch ms */
+/**
+ * Returns whether a transaction is still in flight.
+ * @param addedAt epoch ms
+ */
 export function isInFlight(addedAt: number, now: number): boolean {
   return addedAt > now - IN_FLIGHT_MS
 }

@@ -32,7 +32,7 @@ export const MOST_IN_FLIGHT = 256
 export const MOST_COUNTERS = 512
 /** How long a transaction is in flight if no profile includes it. */
 export const IN_FLIGHT_MS = 86_400_000
-/** Age above which counters are dropped when counters are joined, because no window includes them. */
+/** Age above which counters are dropped when counters are joined, because no window reaches back that far. */
 export const COUNTED_FOR_MS = 8 * IN_FLIGHT_MS
 
 const SECOND_MS = 1_000
@@ -52,11 +52,14 @@ const HAS_PLACE = 1 << 5
 /** A transaction in flight. It lacks the user's id, which only the pipeline needs. */
 export interface InFlight {
   readonly event: FraudEvent
-  /** Epoch ms, in whole seconds. */
+  /** Epoch ms, always a multiple of 1,000. */
   readonly addedAt: number
 }
 
-/** Returns the first bytes of a transaction's row. @param id hash of the transaction's id */
+/**
+ * Returns the first bytes of a transaction's row.
+ * @param id hash of the transaction's id
+ */
 export function flightId(id: number): Buffer {
   const bytes = Buffer.allocUnsafe(ID_BYTES)
   writeUint48(bytes, id, 0)

@@ -7,7 +7,7 @@ import type { ViewScript, ViewScripts } from '../view.ts'
  * | key | value |
  * |---|---|
  * | `{fraud-blocks}:slot:<number>` | hash for a slot of 15 s: `scored`, and the number of blocks by cause |
- * | `{fraud-blocks}:acted` | the rule on which the guard has acted last; expires after a pause |
+ * | `{fraud-blocks}:acted` | the rule that the guard last acted on; expires after a pause |
  */
 const TAG = '{fraud-blocks}'
 const SLOT_MS = 15_000

@@ -43,8 +43,7 @@ interface Resume {
  */
 export const BUILD_LOCK_MS = 2_000
 /**
- * How long the position of a search is kept. The search of a user who returns later starts again with the nearest
- * cells.
+ * How long the position of a search is kept. If the user returns later, the search starts again with the nearest cells.
  */
 const RESUME_TTL_MS = 3_600_000
 

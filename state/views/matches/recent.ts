@@ -2,8 +2,8 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
 
 /**
  * Recent events of a user that the API knows and the view does not include yet: swipes, blocks, ended matches, and the
- * place. Every function that shows users to each other reads these events, so that a user who was swiped or hidden is
- * not shown again.
+ * user's location. Every function that shows users to each other reads these events, so that a user who was swiped or
+ * hidden is not shown again.
  *
  * | field | value |
  * |---|---|
@@ -19,8 +19,8 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  * can be older than the view. Such a field has no effect for long: a newer field for the same target replaces it, or
  * the sink removes it because it is not newer than the view. The whole hash expires two days after its last change,
  * because outages are expected to be shorter. The hash of an active user never expires. Every new note about a block,
- * an ended match or the lifting of either therefore removes notes of these kinds, and notes about matches, that are two
- * days older.
+ * an ended match or the lifting of either therefore removes notes of these kinds, and notes about matches, that are at
+ * least two days older than the new note.
  *
  * When a user deletes their profile, all earlier swipes, blocks and ends of matches by this user are lifted. The sink
  * removes the notes from the user's own hash. It marks the notes in the hashes of other users as lifted once it has
@@ -128,12 +128,18 @@ return 1
 `,
 }
 
-/** Returns the arguments of NOTE_SEVERED. @param at time of the decision, epoch ms */
+/**
+ * Returns the arguments of NOTE_SEVERED.
+ * @param at time of the decision, epoch ms
+ */
 export function severedArguments(field: string, at: number, isSevered: boolean): (string | number)[] {
   return [RECENT_KEPT_MS, field, at, isSevered ? '1' : '0']
 }
 
-/** @param value the value of a field from `severedField`; null if there is no such field */
+/**
+ * Returns whether a note hides the two users from each other.
+ * @param value the value of a field from `severedField`; null if there is no such field
+ */
 export function isSeveredNote(value: string | null): boolean {
   return value !== null && !value.endsWith(LIFTED)
 }
@@ -146,7 +152,10 @@ export function severedVersion(at: number): FieldVersion {
   return { number: at, text: '1' }
 }
 
-/** Returns the time of the decision, epoch ms; 0 if there is none. @param value as for `isSeveredNote` */
+/**
+ * Returns the time of the decision, epoch ms; 0 if there is none.
+ * @param value as for `isSeveredNote`
+ */
 export function severedNoteTime(value: string | null): number {
   return value === null ? 0 : Number.parseInt(value, 10)
 }
@@ -172,8 +181,8 @@ export function severedField(otherId: string, cause: Cause): string {
 
 /**
  * Returns the operations for a user who deletes their profile. They remove all notes of the user, except for blocks by
- * other users and for actions of a new profile. The place is always removed, because its note does not begin with its
- * time. This does no harm, because the view soon includes the place of a new profile.
+ * other users and for actions of a new profile. The location is always removed, because its note does not begin with
+ * its time. This does no harm, because the view soon includes the location of a new profile.
  */
 export function leavingOperations(key: string, deletedAt: number, now: number): ViewOperation[] {
   return [{ op: 'hkeep', key, suffix: BY_OTHERS, number: deletedAt }, ...noted(key, LEFT, deletedAt, String(deletedAt), now)]
@@ -199,7 +208,7 @@ function noted(key: string, field: string, number: number, value: string, now: n
   ]
 }
 
-/** Returns all fields that hide a user. */
+/** Returns the names of all fields that can hide another user. */
 export function severedFields(otherId: string): string[] {
   return CAUSES.map((cause) => severedField(otherId, cause))
 }

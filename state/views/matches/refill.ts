@@ -12,7 +12,7 @@ export type Refill = 'built' | 'skipped'
  * @param token a unique token for the lock
  */
 export async function refillStack(deps: BuildDeps, partition: number, userId: string, token: string): Promise<Refill> {
-  // No search is possible for this user. Locking anyway would only delay the next feed.
+  // If no search is possible for this user, a lock would only delay the next feed.
   if ((await readyViewer()) === undefined) return 'skipped'
   const keys = userKeys(partition, userId)
   if (!(await lockBuild(deps, keys, token))) return 'skipped'

@@ -46,10 +46,10 @@ const META = 'meta'
  * Stores a stack without the candidates whom the user has swiped since the search began, or may no longer see. Stores
  * nothing if the lock has a different owner, because another search is newer or a rewind has made this search useless.
  *
- * KEYS: 1 the stack, 2 the recent events, 3 the lock of the search, 4 the place where the next search continues, 5 the
- * user's relations, which include what the sink has removed from the recent events.
- * ARGV: 1 the lock's token, 2 time to live in ms, 3 meta, 4 the place as JSON or an empty string, 5 its time to live in
- * ms, then ids and values of candidates.
+ * KEYS: 1 the stack, 2 the recent events, 3 the lock of the search, 4 the position from which the next search
+ * continues, 5 the user's relations, which include what the sink has removed from the recent events.
+ * ARGV: 1 the lock's token, 2 time to live in ms, 3 meta, 4 the position as JSON or an empty string, 5 its time to live
+ * in ms, then ids and values of candidates.
  * Returns the ids of the candidates who are left out, even if nothing is stored.
  */
 export const STORE_STACK: ViewScript = {
@@ -87,7 +87,10 @@ export function stackFields({ builtAt, basis, candidates }: Stack): { readonly m
   return { meta: JSON.stringify({ builtAt, basis }), fields }
 }
 
-/** Parses a stack; undefined if there is none. @param fields the fields of the hash */
+/**
+ * Parses a stack; undefined if there is none.
+ * @param fields the fields of the hash
+ */
 export function parseStack({ [META]: meta, ...fields }: Readonly<Record<string, string>>): Stack | undefined {
   if (meta === undefined) return undefined
   const { builtAt, basis } = JSON.parse(meta) as Pick<Stack, 'builtAt' | 'basis'>
@@ -101,7 +104,7 @@ export function parseStack({ [META]: meta, ...fields }: Readonly<Record<string, 
 
 /**
  * Returns the values on which a search depends: the viewer's preferences, gender and birth date, and the cell of the
- * viewer's place.
+ * viewer's location.
  */
 export function basisOf({ place, maxDistanceKm, minAge, maxAge, seekingGender, gender, birthDate }: Viewer): string {
   return JSON.stringify([

@@ -24,7 +24,7 @@ import { likeScore, MAX_KEPT_LIKES, matchScore, storedRelation } from './relatio
  * | key | value |
  * |---|---|
  * | `{match-profiles:<p>}:profile:<user>` | JSON of the profile; no key means that there is none |
- * | `{match-profiles:<p>}:self:<user>` | JSON of a MatchSelf: score, place, activity, rewound targets, last swipe |
+ * | `{match-profiles:<p>}:self:<user>` | JSON of a MatchSelf: score, location, activity, rewound targets, last swipe |
  * | `{match-profiles:<p>}:seen:<user>` | hash: page number → bytes of that page of the seen-set |
  * | `{match-profiles:<p>}:relations:<user>` | hash: matches and blocks by the other user's id: see relation.ts |
  * | `{match-profiles:<p>}:likes:<user>` | sorted set: users who like the user and have no entry in `relations`, by time: see relation.ts |
@@ -34,7 +34,7 @@ import { likeScore, MAX_KEPT_LIKES, matchScore, storedRelation } from './relatio
  * | `{match-profiles:<p>}:stack:<user>` | hash: the candidates found last: see stack.ts |
  * | `{match-profiles:<p>}:building:<user>` | token of the running search: see build.ts |
  * | `{match-profiles:<p>}:refill:<user>` | exists while no further refill may be requested: see take-swipe.ts |
- * | `{match-profiles:<p>}:resume:<user>` | JSON of the place where the next search continues: see build.ts |
+ * | `{match-profiles:<p>}:resume:<user>` | JSON of the position from which the next search continues: see build.ts |
  * | `{match-profiles:<p>}:jumps:<user>` | sorted set: times of moves over more than a kilometre: see jumps.ts |
  *
  * Other users decide how long `relations` and `likes` are. Readers therefore look up the users whom they need, or read

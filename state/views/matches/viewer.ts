@@ -44,7 +44,10 @@ export interface UserState {
 
 const seenSet = seenSetReader({ item: utf8, ...SEEN_SHAPE })
 
-/** @returns undefined if the user has no profile */
+/**
+ * Reads the data about the user who sends a request.
+ * @returns undefined if the user has no profile
+ */
 export async function readUser(
   reader: ViewReader & ListReader & BinaryReader,
   partition: number,
@@ -95,7 +98,10 @@ export async function readRelations(
   return new Map(otherIds.map((id, index) => [id, parseRelation(texts[index], scores[index])]))
 }
 
-/** Reads the interest of users in a viewer. The result lacks users whom the viewer has swiped or may not see. */
+/**
+ * Reads whether each of several users likes the viewer. The result lacks users whom the viewer has swiped or may not
+ * see.
+ */
 export type InterestReader = (userIds: readonly string[]) => Promise<ReadonlyMap<string, Interest> | typeof NOT_CAUGHT_UP>
 
 export function interestReader(
@@ -241,7 +247,7 @@ export async function readPair(reader: ViewReader & ListReader, partition: numbe
   }
 }
 
-/** Returns the newest place that the user has reported. */
+/** Returns the newest location that the user has reported. */
 export function placeOf({
   self,
   recent,
@@ -289,8 +295,8 @@ export function viewerAt(state: Pick<UserState, 'profile' | 'self'>, place: Plac
 export type Exclusion = 'swiped' | 'matched' | Cause
 
 /**
- * Returns a function that returns why a user may not see another user: a swipe, a match or a block. The function needs
- * the relation of the user to the other user; see `readRelations`.
+ * Returns a function that determines why a user may not see another user: a swipe, a match or a block. The function
+ * needs the relation of the user to the other user; see `readRelations`.
  */
 export function exclusionsOf({ self, recent, seenPages }: Pick<UserState, 'self' | 'recent' | 'seenPages'>, now: number) {
   const seen = seenSet.open((page) => seenPages[page], now)

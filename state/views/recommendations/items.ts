@@ -2,7 +2,7 @@ import type { RecommendationItem } from '../../../schemas/recommendations/types.
 import { type View, viewTag } from '../view.ts'
 
 /**
- * Data about items, as answers contain it. Fed by `items`, partitioned like it. Of several records about an item, the
+ * The data about items that answers contain. Fed by `items`, partitioned like it. Of several records about an item, the
  * one with the newest `updated_at` is kept.
  *
  * | key | value |

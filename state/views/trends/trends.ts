@@ -23,7 +23,7 @@ import {
  * | key | value |
  * |---|---|
  * | `{trends:<p>}:served:<woeid>` | line 1: head; then one served entry per line, best first |
- * | `{trends:<p>}:list:<woeid>` | the whole list as Avro, after the number of its format |
+ * | `{trends:<p>}:list:<woeid>` | the whole list as Avro, after the id of its format |
  *
  * The head is the window's end (epoch ms). In an incomplete list, the number of missing partitions follows a space.
  *
@@ -40,8 +40,8 @@ export const TRENDS_VIEW = 'trends'
 export const SERVED_ENTRIES = 30
 
 /**
- * Number of the format of whole lists. It changes with the schema. A reader ignores lists that a different version of
- * the program has written in a different format.
+ * Id of the format in which whole lists are stored. It changes with the schema, so that a reader can ignore lists that
+ * a different version of the program has written in a different format.
  */
 const LIST_FORMAT = crc32(JSON.stringify(trendOutput.value.schema)) & 0xffff
 const wholeLists: Codec<TrendOutput> = trendOutput.value.open(LIST_FORMAT, { get: () => undefined })
@@ -89,7 +89,7 @@ function operationsFor(partition: number, _woeid: number, list: TrendListBytes |
   return [
     { op: 'setIfNewer', key: servedKey(partition, list.woeid), version, value: served.join('\n') },
     { op: 'setIfNewer', key: listKey(partition, list.woeid), version, value: wholeList(list) },
-    // Earlier versions stored candidates as text. Nobody reads them any more.
+    // Deletes the candidates that earlier versions stored as text. Nothing reads them any more.
     { op: 'del', key: `${viewTag(TRENDS_VIEW, partition)}:candidates:${list.woeid}` },
   ]
 }

@@ -76,8 +76,8 @@ function decoded(text: string): string {
 }
 
 /**
- * Rounds a place as the index does. A later check of a candidate uses the rounded place, so that the filters give the
- * same results as in the search.
+ * Rounds coordinates as the index does. A later check of a candidate uses the rounded coordinates, so that the filters
+ * give the same results as in the search.
  */
 export function indexedPlace({ lat, lon }: Place): Place {
   return { lat: Math.round(lat * PLACE_SCALE) / PLACE_SCALE, lon: Math.round(lon * PLACE_SCALE) / PLACE_SCALE }
