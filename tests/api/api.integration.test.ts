@@ -84,7 +84,7 @@ async function token(...args: string[]): Promise<{ authorization: string }> {
   return { authorization: `Bearer ${stdout.trim()}` }
 }
 
-/** Number of times that the test of histories has run. Vitest repeats a test that fails. */
+/** How often the test about the history of terms has run. Vitest repeats a test that fails. */
 let histories = 0
 /** Window end of the newest worldwide list that a test has posted. */
 let newestEnd = 0
@@ -149,7 +149,7 @@ describe('the API process', () => {
     SETUP_TIMEOUT_MS,
   )
 
-  test('a posted list passes through Kafka and Redis, and every process serves the same bytes and tag', async () => {
+  test('a posted list passes through Kafka and Redis, and every process serves the same bytes and ETag', async () => {
     const now = newest()
     expect(await refresh(now, ['#Café', 'second'])).toBe(204)
     for (const api of apis) await expect.poll(async () => (await get('/v1/trends', {}, api)).status, SOON).toBe(200)
@@ -191,7 +191,7 @@ describe('the API process', () => {
       .toEqual(['three', 'two'])
   })
 
-  test('reads the history of frequent and rare terms, and adds up the greatest counts of the minutes in a step', async () => {
+  test('reads the history of frequent and rare terms, and sums the greatest count of each minute in a step', async () => {
     const step = Math.floor(Date.now() / (5 * MINUTE_MS)) * 5 * MINUTE_MS
     // Each run uses a different term, so that a repeated run does not find the counts of the previous one.
     const [term, plain] = [`café${step}n${++histories}`, `cafe${step}n${histories}`]
@@ -222,7 +222,8 @@ describe('the API process', () => {
     await facts.publish(trendRareVolumes, 0, rare(step - 3 * MINUTE_MS, [44418], [500]))
     await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 5]))
     await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 7]))
-    // A row with an id was counted after its minute had left the state. The second row repeats the first.
+    // Rows with an id were counted after their minute had left the state of the term, so they add to the volume. The
+    // second row repeats the first.
     for (const id of ['0-17', '0-17', '0-18']) await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [1], [10], id))
     await facts.close()
     await transport.close()

@@ -64,7 +64,7 @@ let sentBy: number
 let log: KnownTweet[]
 let expected: Expected
 let counted: readonly Contribution[]
-/** What each region's tweets contribute, by region and term. */
+/** The counted contributions of tweets, by region and term. */
 let byTerm: ReadonlyMap<number, ReadonlyMap<string, readonly Contribution[]>>
 let produced: { schema: number; partitions: Record<string, number> }
 /**

@@ -32,10 +32,11 @@ async function pay(prefix: string, count: number, amount: number): Promise<void>
   }
 }
 
-test('statistics and a back-test on any API cover the payments of all, and the guard disarms a rule that blocks too many', async () => {
+test('statistics and a back-test on any API cover the payments of all APIs, and the guard disarms a rule that blocks too many payments', async () => {
   const from = new Date(Date.now() - MINUTE_MS).toISOString()
   await pay('low', APPROVED, 20)
-  // The amount is below 1,000 USD. From there on, payments are sent to review if the user's profile arrives too late.
+  // The amount is below 1,000 USD, because from 1,000 USD on, a payment is sent to review if the user's profile arrives
+  // too late.
   await pay('high', BLOCKED, 900)
 
   const shadowed = async () => (await system.ask('GET', 'rules/high', { api: 1 })).body.mode === 'shadow'

@@ -153,7 +153,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     partitionOf: () => 0,
   })
 
-  /** Scores while the clock advances by one ms per turn, for at most `withinMs`. */
+  /** Scores a transaction while the clock advances by one ms per turn of the event loop, for at most `withinMs`. */
   async function scoreWithin(request: FraudRequest, withinMs: number) {
     let isDone = false
     const scoring = score(request, 'request-1').finally(() => {

@@ -197,7 +197,7 @@ test.each<[string, string, Record<string, string>, number]>([
 
 test.each<[string, string, string, string, number]>([
   ['a query', '/numbers/7?x=2', 'Content-Length: 12\r\n', '{"text":"a"}', 200],
-  ['a parameter that is no number', '/numbers/a', 'Content-Length: 12\r\n', '{"text":"a"}', 400],
+  ['a parameter that is not a number', '/numbers/a', 'Content-Length: 12\r\n', '{"text":"a"}', 400],
   ['a body that is too large', '/numbers/7', `Content-Length: ${MAX_BODY_BYTES + 1}\r\n`, 'x'.repeat(MAX_BODY_BYTES + 1), 413],
   ['a body of unknown length', '/numbers/7', 'Transfer-Encoding: chunked\r\n', 'c\r\n{"text":"a"}\r\n0\r\n\r\n', 200],
 ])('the framework handles a PATCH with %s', async (_what, path, more, body, status) => {

@@ -53,7 +53,7 @@ test('an answer to a request with a token is never cached', async () => {
 })
 
 test.each([
-  ['no HTTP', 'hello\r\n\r\n', 400, 'invalid_request'],
+  ['bytes that are not HTTP', 'hello\r\n\r\n', 400, 'invalid_request'],
   ['too many header bytes', `GET / HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'headers_too_large'],
   ['raw bytes beyond ASCII', 'GET /items/café/detail HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'invalid_request'],
   ['a path with dots', 'GET /a/../open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 200, undefined],

@@ -233,7 +233,7 @@ async function loggedSwipes(swiper: TestUser): Promise<string[]> {
   }
 }
 
-test('swipes while the broker is stopped are 202, survive kill -9 of the API, and reach the topic in order', async () => {
+test('swipes that are sent while the broker is stopped get 202, survive kill -9 of the API, and reach the topic in order', async () => {
   const town = nextTown++
   const ann = await person(town, 0, { gender: 'f', seeking_gender: ['m'] })
   const bobs = await Promise.all([1, 2, 3, 4, 5, 6].map((index) => person(town, index / 100, { gender: 'm' }, { api: 1 })))
@@ -284,7 +284,7 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
   })
 })
 
-test('swipes while Redis does not respond are accepted, and hide their targets when it is back', async () => {
+test('swipes that are sent while Redis does not respond are accepted, and hide their targets when Redis is back', async () => {
   const town = nextTown++
   const ann = await person(town, 0)
   const [bob, carl] = await Promise.all([1, 2].map((far) => person(town, far / 1_000, {}, { api: 1 })))
@@ -324,7 +324,7 @@ test('a swipe that leaves fewer than five candidates lets a worker find new ones
   expect(new Set(ids)).toEqual(new Set([newcomer.id, ...others.slice(1).map(({ id }) => id)]))
 })
 
-test('the place of a feed request is an update, and half a place is refused', async () => {
+test("the place in a feed request updates the user's place, and a latitude without a longitude is refused", async () => {
   const { ann } = await couple()
   expect((await ann.ask('GET', 'feed?lat=1')).body).toMatchObject({ error: 'invalid_request', details: [{ path: 'query.lon' }] })
   expect((await ann.ask('GET', 'feed?lat=80&lon=170')).body).toMatchObject({ candidates: [], location_age_s: 0 })

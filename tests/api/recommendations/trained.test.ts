@@ -17,7 +17,7 @@ const axisOf = (itemId: bigint) => Number(itemId % 3n)
 const broken = { vectors: false, ranking: false }
 let opened: OpenModel
 
-/** Opens a model whose parts fail while `broken` says so. */
+/** Opens a model whose vectors or trees fail while the flags in `broken` are set. */
 async function openBrittle(folder: string): Promise<OpenModel> {
   const model = await openModel(folder)
   opened = model

@@ -211,7 +211,7 @@ describe('visibility', () => {
   })
 })
 
-test('the total of a search leaves out snippets with limited reads, whose language matches', async () => {
+test('the total of a search leaves out snippets with limited reads, even if their language matches', async () => {
   const dave = await stack.bearer('4004')
   const fields = { content: 'program', visibility: 'public', language: 'haskell' }
   await stack.create({ ...fields, burn_after_reads: 2 }, dave)

@@ -108,7 +108,7 @@ test.each([
   ['/trends?woeid=2', 404, 'This place has no trends'],
   ['/trends/terms/tea?woeid=2', 404, 'This place has no trends'],
   ['/trends?woeid=44418', 503, 'This cannot be shown now'],
-])('%s gives %i as a page', async (path, status, title) => {
+])('%s shows an error page with the status %i', async (path, status, title) => {
   const { page } = await opened()
   const found = await page(path)
   expect([found.status, found.headers.get('content-type')]).toEqual([status, 'text/html; charset=utf-8'])

@@ -58,7 +58,7 @@ test('two likes make one match, and each user gets one push', () => {
   expect([events(), pushes()]).toEqual([[], []])
 })
 
-test('the newest swipe of each side counts', () => {
+test('the newest swipe of each of the two users counts', () => {
   const { pipe, events, relation } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 2_000), pairSwipe(ANN, BOB, 'REWIND', 3_000), pairSwipe(ANN, BOB, 'RIGHT', 2_000))
   pipe(pairSwipe(BOB, ANN, 'RIGHT', 4_000))
@@ -113,7 +113,7 @@ test('a block that overtakes a like takes effect, and only likes sent after it w
   expect(events()).toHaveLength(1)
 })
 
-test('ending a match requires the match, applies to both and can be repeated', () => {
+test('only an existing match can be ended, it ends for both users, and ending it again succeeds', () => {
   const { pipe, relation, command } = pairsDriver()
   const id = matchIdOf(ANN, BOB)
   expect(command('unmatch', ANN, BOB, id)).toEqual({ outcome: 'not_found' })
@@ -152,7 +152,7 @@ test('likes are forgotten after 90 days and then no longer lead to a match; matc
   expect(relation(CAT, ANN)).toBeNull()
 })
 
-test('reporting a match creates no match and sends no push twice', () => {
+test('the command `notify` creates no match and sends no second push', () => {
   const { pipe, pushes, events, command } = pairsDriver()
   const id = matchIdOf(ANN, BOB)
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000))
@@ -181,7 +181,7 @@ test('after a deletion, only blocks by others remain, and older likes no longer 
 test.each([
   [ANN, BOB],
   [BOB, ANN],
-])('a further deletion of %s also finds pairs that a block by %s kept', (gone, other) => {
+])('a second deletion of %s also covers a pair that was kept because of a block by %s', (gone, other) => {
   const { pipe, relation, command, driver } = pairsDriver()
   const remove = () => {
     driver.pipe(matchDeletions, gone, { user_id: gone, deleted_at: driver.now })

@@ -59,7 +59,7 @@ describe('a snippet', () => {
     expect(ask('anonymou', deleteBy(null))).toEqual({ outcome: 'forbidden' })
   })
 
-  test('gives out exactly as many reads as it has, across restarts', () => {
+  test('can be read exactly as often as its read limit allows, even across restarts', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 4 }),

@@ -8,7 +8,7 @@ const START = Date.UTC(2012, 9, 28)
 /** Duration of the six events of the public recording, in days. */
 const DAYS = 42
 const FIRST_ID = 262_342_930_549_850_112n
-/** Share of the tweets during an event that mention it. All other tweets are chat. */
+/** Share of the tweets during an event that mention the event. All other tweets are chat. */
 const ON_TOPIC = 0.5
 const CHAT_WORDS = 400
 const LONGEST_CHAT = 5

@@ -15,7 +15,7 @@ test('until a scan of all rows is complete, every term may have a row', () => {
   expect(['a', 'b', 'c'].map(hashOf).map(filter.mayHave)).toEqual([true, true, false])
 })
 
-test('no term with a row is missed, and few other terms are mistaken for one', () => {
+test('no term with a row is missed, and few terms without a row are mistaken for terms with one', () => {
   const filter = termFilter()
   for (let i = 0; i < TERMS; i++) filter.walked(name(i))
   filter.walkCompleted()

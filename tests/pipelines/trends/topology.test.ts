@@ -135,7 +135,7 @@ test('a tweet counts at its creation time: late tweets within the window count, 
   expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ ahead: 1 })
 })
 
-test('tweets from a producer that sets its own record timestamps are late by the same rule', () => {
+test('the same rule decides whether a tweet is late, even if its producer sets the record timestamps', () => {
   const driver = testDriver(trends, { startAt: START })
   const created_at = START - 3 * HOUR
   const tweet: Tweet = {

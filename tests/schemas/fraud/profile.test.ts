@@ -154,7 +154,7 @@ test.each([
   ['user', 7 * DAY],
   ['device', DAY],
   ['ip', 6 * DAY],
-] as const)('beyond 512 transactions a %s over %i ms counts by sums, within the stated error', (kind, spreadMs) => {
+] as const)('beyond 512 transactions, a %s over %i ms is counted with sums, within the stated error', (kind, spreadMs) => {
   const error = [MINUTE, 15 * MINUTE, 2 * HOUR]
   const requests = Array.from({ length: 3_000 }, (_, index) => ({
     ago: Math.floor((spreadMs * ((index * 7_919) % 3_000)) / 3_000),

@@ -312,7 +312,7 @@ test('deleting a key that was never stored writes no tombstone', async () => {
 })
 
 test.each(['keyed', 'sparse', 'packed'] as const)(
-  'a %s store has one entry for a key that was evicted, prefetched as the last used one, and changed by another record',
+  'a %s store has only one entry for a key that was evicted, prefetched as the key used last, and changed by another record',
   async (kind) => {
     const steps: Step[] = [
       { do: 'put', key: 'd', value: '' },

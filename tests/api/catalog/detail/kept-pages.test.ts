@@ -39,7 +39,7 @@ const readAt = (startedAt: number): PageRead => ({ startedAt, unchangedAt: () =>
 
 const shown = (page: { answer: { body: unknown } }) => JSON.parse(String(page.answer.body))
 
-test('a page whose contents have not changed is the kept page', () => {
+test('if the contents of a page have not changed, the kept page is returned', () => {
   const { pages, pass } = opened()
   const first = pages.page(5, texts(), TREE, readAt(NOON))
   pass(DAY_MS)
@@ -83,7 +83,7 @@ test('a category with a new name, and a product that is no longer new, are shown
   expect(shown(pages.page(5, texts(), TREE, readAt(NOON))).badges).toEqual(['sale'])
 })
 
-test('a text identifies a product only together with the same companions', () => {
+test('a product text counts as known only for its own product and with the same accompanying texts', () => {
   const { pages } = opened()
   const { product } = texts()
   expect(pages.isKnown(5)(product, COMPANIONS)).toBe(false)

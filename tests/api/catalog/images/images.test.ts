@@ -112,7 +112,7 @@ test('a smaller image is made once, even for concurrent requests, and again if i
   expect(await service.smaller('0'.repeat(64), 300)).toBeUndefined()
 })
 
-test('equal pictures are one original', async () => {
+test('equal pictures are stored as one original', async () => {
   const service = images(store)
   const bytes = await picture({ width: 31, height: 31, format: 'png' })
   expect(await service.keep(bytes)).toEqual(await service.keep(bytes))

@@ -90,7 +90,7 @@ async function reader(name: string): Promise<OpenBlocklist> {
   return blocklist
 }
 
-test('other instances enforce a change within a second of its answer, and a change without Kafka is not answered', async () => {
+test('other instances enforce a change within a second of its response, and without Kafka no change is confirmed', async () => {
   const readers = await Promise.all(['one', 'two'].map(reader))
   const delays: number[] = []
   for (let change = 0; change < CHANGES; change++) {

@@ -295,7 +295,7 @@ test('while Kafka is unreachable, a change gets 503 with the id of its command, 
   expect((await send('GET', 'rules')).status).toBe(200)
 })
 
-test('a process can move a rule to shadow by itself, in its own name', async () => {
+test('a process can move a rule to shadow mode without a caller, in its own name', async () => {
   const { changeSettings, settings, driver } = await settingsApi()
   await shadowMover(changeSettings)({ rule_id: 'seed-tor' })
   expect(settings.ruleSet.shadow.map(({ rule }) => rule.rule_id)).toEqual(['seed-tor'])

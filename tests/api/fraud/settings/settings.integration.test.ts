@@ -64,7 +64,10 @@ async function settingsSystem() {
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
   }
 
-  /** Scores a transaction. @returns the rules that matched, and the unavailable parts */
+  /**
+   * Scores a transaction.
+   * @returns the rules that matched, and the unavailable parts
+   */
   async function score(api: ApiProcess, id: string): Promise<{ rules: string[]; degraded: string[] }> {
     const given = { amount: 20, currency: 'USD', transaction_type: 'PURCHASE', payer: { user_id: 'u1' } }
     const payment = { transaction_id: id, timestamp: new Date().toISOString(), ...given }

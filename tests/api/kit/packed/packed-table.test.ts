@@ -140,7 +140,7 @@ describe('a snapshot', () => {
     expect([table.isFromSnapshot, table.isStale]).toEqual([false, false])
   })
 
-  test('is continued from its offsets', async () => {
+  test('lets the table continue reading at the offsets of the snapshot', async () => {
     const { folder, broker } = await saved()
     put(broker, 'a', '11')
     const world = await tableWorld({ folder, broker })

@@ -127,20 +127,23 @@ function faultyFiles() {
   return { state, files }
 }
 
-test.for(['write', 'datasync'] as const)('a %s that fails gives 503, and what was stored before and later survives', async (fault) => {
-  const { state, files } = faultyFiles()
-  const folder = await spoolFolder()
-  const first = await spoolWorld({ folder, files })
-  first.stop()
-  expect(await first.facts.publishOrSpool(plain, 'a', '1', LATE)).toBe('spooled')
-  state.fault = fault
-  await expect(first.facts.publishOrSpool(plain, 'b', 'failed', LATE)).rejects.toMatchObject({ definition: { code: 'unavailable' } })
-  state.fault = undefined
-  expect(await first.facts.publishOrSpool(plain, 'a', '2', LATE)).toBe('spooled')
-  await first.close()
-  const second = await spoolWorld({ folder })
-  await expect.poll(() => second.logged().a, SOON).toEqual(['1', '2'])
-})
+test.for(['write', 'datasync'] as const)(
+  'if %s fails, the caller gets 503, and records that were stored before or afterwards survive',
+  async (fault) => {
+    const { state, files } = faultyFiles()
+    const folder = await spoolFolder()
+    const first = await spoolWorld({ folder, files })
+    first.stop()
+    expect(await first.facts.publishOrSpool(plain, 'a', '1', LATE)).toBe('spooled')
+    state.fault = fault
+    await expect(first.facts.publishOrSpool(plain, 'b', 'failed', LATE)).rejects.toMatchObject({ definition: { code: 'unavailable' } })
+    state.fault = undefined
+    expect(await first.facts.publishOrSpool(plain, 'a', '2', LATE)).toBe('spooled')
+    await first.close()
+    const second = await spoolWorld({ folder })
+    await expect.poll(() => second.logged().a, SOON).toEqual(['1', '2'])
+  },
+)
 
 test('concurrent records share an fdatasync, and records without durability need none', async () => {
   const { state, files } = faultyFiles()

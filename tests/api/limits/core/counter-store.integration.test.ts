@@ -92,7 +92,7 @@ test('every decision equals that of the exact model, for random arrivals and at 
   )
 })
 
-test('requests in the same turn share one script, which decides them one after another', async () => {
+test('requests in the same turn of the event loop share one script call, which decides them one after another', async () => {
   const { store, setTime } = await clocked()
   await fc.assert(
     fc.asyncProperty(limits, fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 6 }), async (limit, rushes) => {
@@ -110,7 +110,7 @@ test('requests in the same turn share one script, which decides them one after a
   )
 })
 
-test('requests in the same turn may be of different kinds, and each is decided by its own rules', async () => {
+test('requests in the same turn of the event loop may be of different kinds, and each is decided by its own rules', async () => {
   const { store, setTime } = await clocked()
   const request = fc.record({ counter: fc.integer({ min: 0, max: 3 }), units: fc.integer({ min: 1, max: 3 }) })
   const kinds = fc.array(limits, { minLength: 4, maxLength: 4 })

@@ -153,7 +153,7 @@ test('recovers after Redis has run out of memory (OOM)', async () => {
   await untilLimiting(store)
 })
 
-test('a customer who rotates its IPv6 networks under a long window does not fill Redis, and limits remain', async () => {
+test('a caller that rotates its IPv6 networks does not fill Redis, even with a long window, and limits are still enforced', async () => {
   const redis = await privateRedis()
   const admin = new Redis(redis.address)
   onTestFinished(() => admin.disconnect())
@@ -217,7 +217,7 @@ test('an API reports a Redis that removes keys when its memory is full', async (
   expect(await safe.views.evictionProbe.check()).toBeUndefined()
 })
 
-test('a Cluster that loses a node still limits with the others', async () => {
+test('a Cluster that loses a node still enforces limits with the other nodes', async () => {
   const url = await privateRedisCluster(CLUSTER_MASTERS)
   const { store, failures } = openStore(url, { cluster: true })
   await untilLimiting(store)

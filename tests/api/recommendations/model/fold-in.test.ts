@@ -17,13 +17,16 @@ for (const row of fixture.factors) {
 }
 const solver = await foldIn({ gram, dimensions, regularization: fixture.regularization })
 
-test.each(fixture.users.map((user, index) => [index, user] as const))('user %i is folded in like in implicit', (_, user) => {
-  // The fixture contains confidences. The confidence of an interaction is its weight plus one.
-  const weights = user.history.map(([, confidence]) => confidence - 1)
-  const solved = solver.solve(Float32Array.from(user.history.flatMap(([item]) => fixture.factors[item])), weights)!
-  expect(cosine(solved, user.factors)).toBeGreaterThanOrEqual(0.999)
-  expect(Math.sqrt(product(solved, solved))).toBeCloseTo(Math.sqrt(product(user.factors, user.factors)), 3)
-})
+test.each(fixture.users.map((user, index) => [index, user] as const))(
+  'user %i gets the same vector as from the Python library implicit',
+  (_, user) => {
+    // The fixture contains confidences. The confidence of an interaction is its weight plus one.
+    const weights = user.history.map(([, confidence]) => confidence - 1)
+    const solved = solver.solve(Float32Array.from(user.history.flatMap(([item]) => fixture.factors[item])), weights)!
+    expect(cosine(solved, user.factors)).toBeGreaterThanOrEqual(0.999)
+    expect(Math.sqrt(product(solved, solved))).toBeCloseTo(Math.sqrt(product(user.factors, user.factors)), 3)
+  },
+)
 
 test('a user without items has no vector', () => {
   expect(solver.solve(new Float32Array(dimensions), [])).toBeUndefined()

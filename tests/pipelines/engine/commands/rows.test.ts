@@ -185,7 +185,7 @@ test('the judged time outlives the remembered commands', () => {
   expect(ask('a', { amount: 1 }, { appendedAt: first - 1 }).at).toBe(first)
 })
 
-test('refuses a command topic whose senders set the time', () => {
+test('refuses a command topic in which producers set the timestamps', () => {
   const commands = { ...flow.commands, config: {} }
   expect(() => accounts({ commands }).declare()).toThrow('needs message.timestamp.type=LogAppendTime')
 })

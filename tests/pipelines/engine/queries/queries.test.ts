@@ -14,7 +14,7 @@ import { hosted } from './hosted.ts'
 /** A declaration equal to that of the store in `wordCount`. */
 const totals = keyedStore('totals', { key: utf8, value: numberFormat })
 
-test('answers a key with its committed value, its position and the time up to which it is current', async () => {
+test('a query for a key returns the committed value, its position and the time up to which it is current', async () => {
   const at = bench()
   const one = await hosted(at)
   at.send(lines, 'ann', 'to be or not to be')
@@ -61,7 +61,7 @@ test('either of two workers finds a key, because a worker without the key names 
   expect(redirected).toBe(words.length)
 })
 
-test('uncommitted changes are never visible, and state and position are of the same commit', async () => {
+test('uncommitted changes are never visible, and state and position come from the same commit', async () => {
   const { worker, send } = bench()
   const counting = topology('counting', (t) => {
     const store = keyedStore('totals', { key: utf8, value: numberFormat })

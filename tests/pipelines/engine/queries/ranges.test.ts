@@ -76,7 +76,7 @@ const bigRows = topology('big-rows', (t) => {
   })
 })
 
-test('code gets typed pages; a page ends early if its rows are large', async () => {
+test('queries from code return typed pages, and a page ends early if its rows are large', async () => {
   const { worker, send } = bench()
   const running = await worker(bigRows)
   const keys = ['a', 'b', 'c', 'd', 'e', 'f']
@@ -116,7 +116,7 @@ test('code gets typed pages; a page ends early if its rows are large', async () 
   await expect(running.queries!.scan(timers(), { partition: 1 })).rejects.toMatchObject({ code: 'invalid_partition' })
 })
 
-test('a page contains only committed entries, and its entries and its position are of the same commit', async () => {
+test('a page contains only committed entries, and its entries and its position come from the same commit', async () => {
   const { worker, send } = bench()
   const counting = topology('counting', (t) => {
     const store = keyedStore('totals', { key: utf8, value: rawValue(utf8) })
@@ -161,7 +161,7 @@ const onlyTimers = topology('only-timers', (t) => {
   t.source(big).process('store', { stores: [due] }, (time, ctx) => due.schedule(ctx.key, time))
 })
 
-test('pages continue after keys that are longer than clients may request', async () => {
+test('paging works across keys that are longer than the longest key that a client may request', async () => {
   const at = bench()
   const { get, ready } = await hosted(at, {}, onlyTimers)
   await ready()

@@ -41,7 +41,10 @@ function counted(): { backend: StateBackend; rows: () => number } {
   }
 }
 
-/** Wraps a transport so that it records the byte limit of each poll. @param asked receives the limits */
+/**
+ * Wraps a transport so that it records the byte limit of each poll.
+ * @param asked receives the limits
+ */
 function pollsOf(transport: Transport, asked: (number | undefined)[]): Transport {
   return {
     ...transport,
@@ -176,7 +179,8 @@ async function isLoadedAnew(writing: (() => number) | undefined, reading: (() =>
 test('state that is older than the retention of tombstones is restored from scratch if others have written since', () =>
   isLoadedAnew(undefined, inDays(2)))
 
-test('state that a clock far ahead has written at an unknown time is also restored from scratch', () => isLoadedAnew(inDays(2), undefined))
+test('state written while the clock was far ahead has an unknown age, so it is also restored from scratch', () =>
+  isLoadedAnew(inDays(2), undefined))
 
 test('a restore that is interrupted does not make old state fresh, because it has not seen the tombstones at the end', async () => {
   const at = bench()

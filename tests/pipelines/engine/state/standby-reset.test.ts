@@ -29,7 +29,10 @@ function dataOf(keys: readonly string[], more: Partial<PartitionData> = {}): Par
   return { ...broker.fetch(CHANGELOG.topic, 0, 0, keys.length), ...more }
 }
 
-/** Starts a copy. @param polls the results of its fetches */
+/**
+ * Starts a copy.
+ * @param polls the results of its fetches
+ */
 async function copying(polls: PartitionData[]) {
   const session = memoryBackend().session('words')
   const peer = (memberId: string): GroupPeer => ({ memberId, address: undefined, topics: [SOURCE], partitions: [], notice: undefined })

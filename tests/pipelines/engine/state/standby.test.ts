@@ -17,7 +17,7 @@ const totals = keyedStore('totals', { key: utf8, value: numberFormat })
 /** Ids of the tasks that count. */
 const COUNTING = ['1_0', '1_1', '1_2']
 
-/** Number of turns of a worker's loop in which copies would normally complete. */
+/** Number of turns of a worker's loop within which copies normally complete. */
 const TURNS = 50
 
 /** Creates a log that collects how many changelog records each started task has restored, in order. */
@@ -170,7 +170,7 @@ test('copies make no progress while tasks restore', async () => {
   await until(() => status().ready && status().standbys.length > 0 && copies().length === 0, 'all state is complete')
 })
 
-test('state of partitions that moved away is kept, and when they come back only later records are read', async () => {
+test('when partitions move away, their state is kept, and when they come back, only later records are read', async () => {
   const at = bench()
   const { log, starts } = startLog()
   const first = await at.worker(wordCount(), { runtime: systemRuntime(log) })

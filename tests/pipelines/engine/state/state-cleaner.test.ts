@@ -9,7 +9,7 @@ import { wordCount } from '../words.ts'
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-test('state is kept for its retention from when the task moved away, however long ago it was last written', () => {
+test('the retention of state begins when its task moves away, no matter how long ago the state was last written', () => {
   const counting = wordCount()
   const [, part] = counting.subTopologies
   const place = taskPlace(counting.declare(), part, 0)

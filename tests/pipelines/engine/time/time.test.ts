@@ -22,7 +22,7 @@ const results = numberTopic('results', 1)
 /**
  * Creates a topology with three stages: the first aggregates votes per candidate until each commit, the second sums
  * them, and the third publishes the total per candidate every minute.
- * @param thinBehindMs the setting for the second stage
+ * @param thinBehindMs the setting of this name for the second stage
  */
 const electionThatThins = (thinBehindMs: number | undefined) =>
   topology('election', (t) => {
@@ -271,7 +271,7 @@ test.each([{ forwarding: [] }, { forwarding: ['votes'] }])(
   },
 )
 
-test('closeWithout waits for more than a quarter of the partitions, and for all when only times have passed that nobody marked', () => {
+test('closeWithout waits if more than a quarter of the partitions are missing, and for all partitions if time passed without any markers', () => {
   const { accept, due } = gate(['votes'], [], { share: 0.25, afterMs: MINUTE_MS })
   for (const number of [1, 2, 3]) for (const partition of [0, 1]) accept('votes', partition, 4, minute(number))
   expect(due()).toBeUndefined()
@@ -379,7 +379,7 @@ test('a first stage marks a time when it has processed everything that a fetch a
   expect(mark.ready([{ position: 70 }])).toBe(200)
 })
 
-test('the target does not move while a backlog is processed, so that the time is reached', () => {
+test('while a backlog is processed, the position at which a time is marked does not move, so that it is reached', () => {
   const mark = timeMark(100, 0, 1)
   mark.observe(0, 100, 1_000, 100)
   for (let time = 200; time < 1_000; time += 100) mark.observe(0, time, time * 100, time)

@@ -93,7 +93,7 @@ test('records whose schema is missing in the registry become dead letters, and p
   expect(broker.records('echo-dead-letters').map(({ value }) => value?.subarray(6).toString())).toEqual(['lost'])
 })
 
-test('state whose schema is not loaded yet is read once it is loaded, even by a read without prefetch', async () => {
+test('a read of state waits until the schema of the state is loaded, even without a prefetch', async () => {
   const { registry, worker, send, latest } = bench()
   const old = await registry.register('old', '"string"')
   let known = false
@@ -149,7 +149,10 @@ test('a bug stops the worker, nothing of the failed transaction is committed, an
   expect(failing.status().state).toBe('failed')
 })
 
-/** Creates a backend whose first commits fail. @param failures number of failing writes */
+/**
+ * Creates a backend whose first commits fail.
+ * @param failures number of failing writes
+ */
 function failingBackend(failures: number): StateBackend {
   const backend = memoryBackend()
   return {
@@ -342,7 +345,7 @@ test('state without a known input position stops the worker, because input could
   await expect(second.done).rejects.toThrow(/changelog records, but the input position .*delete its changelog topics/)
 })
 
-test('processes that end before their first commit leave nothing that the next process takes for state', async () => {
+test('processes that end before their first commit leave nothing that the next process mistakes for state', async () => {
   const { broker, worker, send, all } = bench()
   const backend = memoryBackend()
   const counting = wordCount()
@@ -442,7 +445,7 @@ test('a clock that is set back does not delay commits', async () => {
   await until(() => latest(wordCounts).has('after'), 'it commits')
 })
 
-test('a clock that is temporarily set forward delays neither commits nor wall ticks, then or later', async () => {
+test('a clock that is temporarily set forward delays neither commits nor wall ticks, neither at that time nor later', async () => {
   const { worker, send, latest } = bench()
   const times: number[] = []
   const ticking = topology(

@@ -19,7 +19,7 @@ import { newIdentity } from '../harness.ts'
 import { lines, numberTopic, textTopic, wordCount, wordCounts } from '../words.ts'
 import { authorLines, DEADLINE_MS, exactCounts, topicReader, wordBench } from './broker-bench.ts'
 
-/** Interval between records. It is so short that a commit is always close. */
+/** Interval between records. It is so short that the worker always has something to commit. */
 const SEND_EVERY_MS = 50
 
 /** Number of orders of 100 KB each. They fill ten fetch responses. */
@@ -44,7 +44,7 @@ test('the test driver and the real broker give the same output for the same inpu
   expect(await bench.output()).toEqual(simulated)
 })
 
-test('under a backlog each order gets the price of its time, although the price list arrives in one response', async () => {
+test('under a backlog, each order gets the price at the time of the order, although all prices arrive in one response', async () => {
   const { flow, orders, prices, bills } = billing(undefined, uniqueName('billing'))
   const transport = await connected(brokers)
   await transport.ensureTopics([orders, prices, bills].map(({ name }) => ({ name, partitions: 1 })))

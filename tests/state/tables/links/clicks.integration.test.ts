@@ -25,7 +25,10 @@ function click(number: number, clicked_at: number): ClickDetails {
   }
 }
 
-/** Inserts clicks as a sink does. @param from offset of the first click */
+/**
+ * Inserts clicks as a sink does.
+ * @param from offset of the first click
+ */
 async function insert(client: Client, clicks: readonly ClickDetails[], from: number): Promise<void> {
   const store = tableStore(clicksTable, client, ONE_SERVER)
   const byDay = Map.groupBy(clicks.entries(), ([, each]) => clicksTable.partitionOf(each.short_code, each))

@@ -108,7 +108,7 @@ test('a receiver can request a pause', async () => {
   expect(calls[1].at - calls[0].at).toBeLessThan(91_000)
 })
 
-test('records that keep failing use at most a quarter of the slots', async () => {
+test('records that keep failing use at most a quarter of the delivery slots', async () => {
   const { append, run, until, pass, control, attempts } = world({ concurrency: 8 })
   const isPoison = (value: string) => value.startsWith('poison')
   let hanging = 0
@@ -180,7 +180,7 @@ test('records that cannot be decoded go to the dead letters, and the others to t
   expect(sink.metrics).toMatchObject({ applied: 2, badRecords: 1 })
 })
 
-test('a record that Kafka does not take into the retry topic is not passed over', async () => {
+test('while Kafka refuses to store a failed record in the retry topic, the position does not advance past the record', async () => {
   const { append, run, until, pass, broker, control, committed, texts } = world()
   control.answer = (value, attempt) => (value === 'letter' && attempt === 1 ? FAILED : DELIVERED)
   broker.publishGate = Promise.reject(new TransportError('NOT_ENOUGH_REPLICAS', 'not enough replicas', { fatal: false }))
@@ -210,7 +210,7 @@ test('a sink that stops gracefully waits for its deliveries, so that none is rep
   expect(committed()).toEqual({ offset: 1, metadata: '' })
 })
 
-test('an error of the receiver that is not an outcome stops the sink', async () => {
+test('if the delivery function throws instead of returning an outcome, the sink stops', async () => {
   const { append, run, until, control } = world()
   control.answer = () => {
     throw new Error('a bug')
@@ -278,7 +278,7 @@ test('failed commits are retried without delivering a record again', async () =>
   expect(calls).toHaveLength(1)
 })
 
-test.each([1, 2, 3, 4, 5, 6, 7, 8])('no record is lost by faults and crashes (seed %i)', async (seed) => {
+test.each([1, 2, 3, 4, 5, 6, 7, 8])('faults and crashes lose no record (seed %i)', async (seed) => {
   const random = seededRandom(seed)
   const { append, run, until, pass, control, broker, calls, texts } = world({ partitions: 2, concurrency: 6, tickMs: 50 })
   const values = Array.from({ length: 60 }, (_, index) => `letter ${index}`)
