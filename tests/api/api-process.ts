@@ -12,7 +12,7 @@ export interface ApiProcess {
   readonly shortUrl: string | undefined
   /** Base URL of the listener that serves the metrics. */
   readonly operationsUrl: string
-  /** All log lines so far. */
+  /** All lines that the process has logged so far. */
   readonly lines: readonly Record<string, unknown>[]
   readonly child: ChildProcess
   /** Returns the error output of the process so far, such as the reason why the process ended. */

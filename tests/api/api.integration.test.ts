@@ -30,13 +30,16 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 /** Term with characters that would break an unescaped SQL statement. */
 const ODD_TERM = "it's \\ odd\t{x:int32} %_"
-/** How soon a process must notice that a server is down, and how soon a view must catch up. */
+/** How long to poll until a process has noticed that a server is down, or until a view has caught up, in ms. */
 const SOON = { timeout: 30_000, interval: 100 }
 /** Time limit of a write without Kafka: the handler's time limit plus a margin. */
 const WRITE_LIMIT_MS = 8_000
 const SETUP_TIMEOUT_MS = 120_000
 const FUZZ_EXAMPLES = 50
-/** Number of examples for anonymous callers. It is small, because they reach only a few routes. */
+/**
+ * Number of requests that the fuzzer generates per route for anonymous callers. It is small, because these callers
+ * reach only a few routes.
+ */
 const ANONYMOUS_EXAMPLES = 5
 
 const log = createLogger('silent')
@@ -143,7 +146,7 @@ describe('the API process', () => {
       await expect.poll(missingNames, SOON).toEqual([])
       expect((await get('/v1/trends')).body.message).toContain('no list yet')
       // Ready views do not show that the registry is reachable, because views do not need it. A process that found the
-      // registry unavailable retries only after a pause, so this waits for it.
+      // registry unavailable retries only after a pause, so the test waits until no API reports `kafka`.
       for (const api of apis) await expect.poll(() => readinessNames('degraded', api), SOON).not.toContain('kafka')
     },
     SETUP_TIMEOUT_MS,

@@ -10,7 +10,7 @@ export interface WorkerProcess {
   readonly child: ChildProcess
   /** Base URL of the worker's status endpoints. */
   readonly url: string
-  /** All log lines so far. */
+  /** All lines that the process has logged so far. */
   readonly lines: readonly Record<string, unknown>[]
   /** Returns whether all topologies and sinks of the worker are ready. */
   isReady(): Promise<boolean>

@@ -61,7 +61,7 @@ test('statistics and a back-test on any API cover the payments of all APIs, and 
   const isLogged = async () => (await tested({ rules: [RULE] })).report.transactions === APPROVED + BLOCKED
   await waitUntil(isLogged, { what: 'the log', ...SOON })
   expect(await tested({ rule: RULE })).toMatchObject({ status: 'done', report: { changed: 0, would_be: { block: BLOCKED } } })
-  // The guard has moved the rule to shadow, so the rules in force no longer block.
+  // The guard has moved the rule to shadow mode, so the rules in force no longer block.
   const now = await tested({})
   expect(now.report).toMatchObject({ changed: BLOCKED, would_be: { block: 0 }, logged: { block: BLOCKED } })
   expect(now.report.changes).toMatchObject([{ logged: 'BLOCK', would_be: 'APPROVE', count: BLOCKED }])

@@ -134,7 +134,7 @@ test('closing lets running requests finish and refuses new ones', async () => {
   expect(text.toLowerCase()).toContain('connection: close')
 })
 
-test('closing cuts requests that do not finish in time', async () => {
+test('closing aborts requests that do not finish in time', async () => {
   const { server } = await served()
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
   socket.on('error', () => undefined)

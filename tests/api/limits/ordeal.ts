@@ -130,7 +130,7 @@ export async function limitsOrdeal(system: LimitsSystem, random: () => number): 
       },
       { what: 'a refusal', timeoutMs: SEEN.timeoutMs, intervalMs: 1 },
     )
-    if (admitted > EXACT_LIMIT) wrong.push(`${admitted} requests were within a limit of ${EXACT_LIMIT}`)
+    if (admitted > EXACT_LIMIT) wrong.push(`${admitted} requests were admitted, above the limit of ${EXACT_LIMIT}`)
   }
 
   await limitsHold()

@@ -276,7 +276,7 @@ test('swipes that are sent while the broker is stopped get 202, survive kill -9 
     expect([id, at, logged]).toEqual([id, expect.toSatisfy((index: number) => index >= 0), logged])
   }
   expect(await foundBy(ann)).toEqual([bobs[5].id])
-  // Later tests use the restarted process, which may still be reconnecting, so this waits for it.
+  // Later tests use the restarted process. It may still be reconnecting, so this test waits until it is ready.
   await waitUntil(async () => (await fetch(`${system.apis[0].url}/readyz`)).ok, {
     what: 'the API',
     timeoutMs: SOON.timeout,

@@ -254,8 +254,8 @@ test(
     const stranger = await list('26')
     expect([stranger.status, stranger.body.degraded]).toEqual([200, expect.arrayContaining(['features'])])
     expect(stranger.body.recommendations.length).toBeGreaterThan(0)
-    // A user who has already received a complete list gets the same list again. Lists about an item lack its
-    // neighbours.
+    // A user who has already received a complete list gets the same list again. A list of similar items is made without
+    // the item's neighbours.
     const again = await list('22')
     expect([again.status, again.body.degraded]).toEqual([200, expect.arrayContaining(['features'])])
     const idsOf = ({ recommendations }: Asked['body']) => recommendations.map(({ item_id }: { item_id: string }) => item_id)

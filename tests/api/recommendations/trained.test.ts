@@ -134,7 +134,7 @@ test('without trees the candidates are sorted by the similarity of their vectors
   expect(body.recommendations[0].score).toBeCloseTo(1, 3)
 })
 
-test('without both, the rules rank the candidates, and similar items are based on the category', async () => {
+test('without vectors and trees, the rules rank the candidates, and similar items are based on the category', async () => {
   const { api, list } = await trainedApi()
   Object.assign(broken, { vectors: true, ranking: true })
   const body = await list()

@@ -63,7 +63,7 @@ function scripted(
   announced: (string | undefined)[]
   forgotten: () => number
   release: () => void
-  /** How long the member waited, for each of its waits. */
+  /** The duration of each wait of the member in ms, in order. */
   waits: number[]
 } {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()

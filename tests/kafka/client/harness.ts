@@ -120,7 +120,10 @@ export function newMember(transport: Transport, groupId: string, topics: readonl
   return transport.groupMember({ groupId, memberId, topics })
 }
 
-/** Waits for the next event. Throws if it is not of the given kind. */
+/**
+ * Waits for the next event.
+ * @throws Error if the event is not of the given kind
+ */
 export async function nextEvent<Type extends GroupEvent['type']>(
   member: GroupMember,
   type: Type,

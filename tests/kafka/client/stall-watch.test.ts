@@ -49,8 +49,8 @@ function watched(answers: readonly (BeatAnswer | 'throws')[] = [{ type: 'kept', 
     opened: () => opened,
     closed: () => closed,
     /**
-     * Advances the clock by `ms` and runs every check that is due on the way. `turning` simulates an event loop that
-     * turns.
+     * Advances the clock by `ms` and runs every check that is due on the way. With `turning`, the event loop is not
+     * blocked.
      */
     async pass(ms: number, { turning = false } = {}) {
       for (const until = now + ms; now < until; ) {

@@ -39,7 +39,7 @@ async function throughProxy(): Promise<BrokerProxy> {
 const INVALID_PRODUCER_EPOCH = 47
 /** Offset of the body in a response, after the correlation id (4 bytes) and the header tags (1 byte). */
 const BODY_AT = 5
-/** Position of the error code in responses that begin with the throttle time. */
+/** Offset of the error code in responses that begin with the throttle time. */
 const ERROR_AFTER_THROTTLE_AT = BODY_AT + 4
 
 function errorAt(at: number, code: number): (response: Buffer) => Buffer {
@@ -86,7 +86,7 @@ test('records that are appended during a commit belong to the next transaction',
   expect(await committing).toEqual(new Map([[`${topic}-0`, 1]]))
   expect(producer.appender(topic, 0).pendingRecords).toBe(3)
   expect(await values()).toEqual(['a'])
-  // The marker has offset 1.
+  // The marker of the first commit has offset 1.
   expect(await commit(producer)).toEqual(new Map([[`${topic}-0`, 5]]))
   append(producer, topic, 0, 'd')
   const last = commit(producer)

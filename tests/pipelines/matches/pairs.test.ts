@@ -233,8 +233,8 @@ test('a deletion lifts a block even if the other user has blocked since then, an
   const of = (user: string, other: string) => records.filter(({ key }) => key === `${user}:${other}`).map(({ value }) => value)
   expect(of(ANN, BOB).at(-1)).toMatchObject({ blocks: false, is_blocked: true })
   expect(of(BOB, ANN).at(-1)).toMatchObject({ blocks: true, is_blocked: false, unblocked_until: changed_at })
-  // A record with the time up to which ends of the match are void precedes the tombstone, because a tombstone cannot
-  // contain it.
+  // Before the tombstone comes a record with the time up to which records that end the match no longer apply. A
+  // tombstone cannot contain this time.
   for (const one of [of(ANN, CAT), of(CAT, ANN)]) expect(one.slice(-2)).toMatchObject([{ reopened_until: endedAt, has_ended: false }, null])
 })
 
@@ -272,29 +272,32 @@ test('a deleted user with many pairs is removed from all of them, in steps', () 
   expect(others.map((other) => relation(other, ANN)).filter((known) => known !== null)).toEqual([])
 })
 
-test.each([1, 2, 3, 4, 5])('with repeats and crashes, a match exists if and only if both newest swipes are likes (seed %i)', (seed) => {
-  const random = seededRandom(seed)
-  const { pipe, events, driver } = pairsDriver()
-  const directions = ['LEFT', 'RIGHT', 'SUPER_LIKE', 'REWIND'] as const
-  const sent = Array.from({ length: 12 }, (_, index) => {
-    const [from, to] = pick(random, [
-      [ANN, BOB],
-      [BOB, ANN],
-    ])
-    return pairSwipe(from, to, pick(random, directions), 1_000 + index)
-  })
-  const arrived: PairSwipe[] = []
-  let expected = 0
-  const order = sent.map((one) => ({ one, at: random() })).sort((a, b) => a.at - b.at)
-  const passed = throughUsers(order.map(({ one }) => one))
-  for (const one of passed.flatMap((one, index) => [one, ...passed.slice(0, index + 1).filter(() => integer(random, 4) === 0)])) {
-    arrived.push(one)
-    if (expected === 0 && bothLike(arrived)) expected = 1
-    pipe(one)
-    if (integer(random, 4) === 0) driver.restart({ wipeState: integer(random, 2) === 0 })
-  }
-  expect(events()).toHaveLength(expected)
-})
+test.each([1, 2, 3, 4, 5])(
+  'with repeats and crashes, a match exists if and only if the newest swipes of both users are likes (seed %i)',
+  (seed) => {
+    const random = seededRandom(seed)
+    const { pipe, events, driver } = pairsDriver()
+    const directions = ['LEFT', 'RIGHT', 'SUPER_LIKE', 'REWIND'] as const
+    const sent = Array.from({ length: 12 }, (_, index) => {
+      const [from, to] = pick(random, [
+        [ANN, BOB],
+        [BOB, ANN],
+      ])
+      return pairSwipe(from, to, pick(random, directions), 1_000 + index)
+    })
+    const arrived: PairSwipe[] = []
+    let expected = 0
+    const order = sent.map((one) => ({ one, at: random() })).sort((a, b) => a.at - b.at)
+    const passed = throughUsers(order.map(({ one }) => one))
+    for (const one of passed.flatMap((one, index) => [one, ...passed.slice(0, index + 1).filter(() => integer(random, 4) === 0)])) {
+      arrived.push(one)
+      if (expected === 0 && bothLike(arrived)) expected = 1
+      pipe(one)
+      if (integer(random, 4) === 0) driver.restart({ wipeState: integer(random, 2) === 0 })
+    }
+    expect(events()).toHaveLength(expected)
+  },
+)
 
 /** Returns the output of match-users for swipes in any order: the likes, and the swipes that take likes back. */
 function throughUsers(arriving: readonly PairSwipe[]): PairSwipe[] {

@@ -47,7 +47,7 @@ const FINAL_AFTER_HOURS = 3
 interface RegionPast {
   firstList: number | undefined
   lists: { windowEnd: number; mean: number }[]
-  /** The hour of the first list of each term. */
+  /** For each term: the hour of its first list. */
   tracked: Map<string, number>
   /** For each term: when its trend began, when it was last among the served terms, and its best rank. */
   trending: Map<string, { since: number; seen: number; leftAt: number | undefined; peak: number }>
@@ -374,7 +374,7 @@ function mostWritten(all: readonly Contribution[]): string {
   return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0][0]
 }
 
-/** Returns the newest tweet of each of the `users` most recent users, without tweets before `from`. */
+/** Returns the newest tweet of each of the `users` users who tweeted last. Leaves out tweets before `from`. */
 function newestOfUsers(all: readonly Contribution[], users: number, from: number): Tweet[] {
   const newestFirst = all.map(({ tweet }) => tweet).sort((a, b) => b.created_at - a.created_at || Number(b.tweet_id - a.tweet_id))
   const perUser = new Map<bigint, Tweet>()

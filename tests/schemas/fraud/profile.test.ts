@@ -20,7 +20,7 @@ const WINDOWS = [HOUR, DAY, 7 * DAY]
 const IDS = { user: 'u1', device: 'd1', ip: '192.0.2.1', card: 'c1', merchant: 'm1' } as const
 const KINDS = ['user', 'device', 'ip', 'card'] as const
 
-/** Generates transactions. Many have one of five common entities, and the others have further entities. */
+/** Generates transactions. Many refer to one of five common entities, and the rest to other entities. */
 const transactions = (most: number, spreadMs: number) =>
   fc.array(
     fc.record({

@@ -35,7 +35,7 @@ async function refusal(request: object, current?: readonly Rule[]): Promise<ApiE
     if (error instanceof ApiError) return error
     throw error
   }
-  return expect.unreachable('the request was accepted')
+  return expect.unreachable('unexpected: the request was accepted')
 }
 
 test('if a request gives no rules, the rules in force are tested', async () => {
@@ -65,7 +65,7 @@ test('a stored version can be tested, even if it has rules that are no longer ac
   expect((await refusal({ ruleset_version: 4 })).definition).toBe(fraudErrors.ruleset_version_not_found)
 })
 
-test('a wrong condition is refused with its place and position', async () => {
+test('an invalid condition is refused with its path in the body and the position of the fault', async () => {
   const error = await refusal({ rules: [DRAFT, { ...DRAFT, rule_id: 'x', condition: 'txn.amonut > 1' }] })
   expect(error.definition).toBe(fraudErrors.invalid_condition)
   expect(error.options.details).toMatchObject([

@@ -55,7 +55,7 @@ function fakeTables(tables: FakeTables): TableReader {
   }
 }
 
-/** Opens the case routes on fakes. The real topology decides the commands. */
+/** Opens the case routes with fake servers. The real topology decides the commands. */
 export async function casesApi() {
   const world = decidedWorld({
     topology: fraudCasesTopology,

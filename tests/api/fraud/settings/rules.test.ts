@@ -80,7 +80,7 @@ test('a condition with a wrong name is refused with the position and a suggested
   expect(published).toEqual([])
 })
 
-test('PUT replaces a rule, keeps who created it and when, and takes back what GET returned', async () => {
+test('PUT replaces a rule, keeps who created it and when, and accepts the body that GET returned', async () => {
   const { send, advance } = await settingsApi()
   const { body: created } = await send('POST', 'rules', { body: { ...RULE, created_by: 'max', mode: 'shadow' } })
   advance(SECOND_MS)

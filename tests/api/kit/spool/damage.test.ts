@@ -12,12 +12,12 @@ const SEGMENT = '00000001.records'
 const LATER = '00000002.records'
 const KEPT = '.damaged'
 const DAY_MS = 24 * 3_600_000
-/** Position of the first byte of a frame's body. */
+/** Offset of the body within a frame, in bytes. */
 const BODY = 8
 const declaration = topicFrame(0, { name: plain.name, schema: '' })
 const frames = ['1', '2', '3'].map((value) => recordFrame(0, { timestamp: 1, key: Buffer.from('a'), value: Buffer.from(value) }))
 const whole = Buffer.concat([SEGMENT_HEADER, declaration, ...frames])
-/** Position of the second record. */
+/** Offset of the second record's frame within the segment, in bytes. */
 const SECOND = SEGMENT_HEADER.length + declaration.length + frames[0].length
 
 /** Creates a spool with the folder of a dead process. */

@@ -219,7 +219,7 @@ test('files are deleted once all their records are sent, while the process conti
   expect(spool.state).toMatchObject({ sent: 2_500, dropped: 0 })
 })
 
-test('a record that is spooled before the registry has answered carries its schema, also to a process that lacks the topic', async () => {
+test('a record that is spooled before the registry has answered carries its schema, even to a process that does not know the topic', async () => {
   const folder = await spoolFolder()
   const broker = memoryBroker()
   for (const { name } of [plain, swipeEvents]) broker.createTopic({ name, partitions: PARTITIONS })

@@ -244,7 +244,8 @@ describe('replaced files', () => {
     await replace({ clientAuthorities: other.cert })
     await expect.poll(() => events('tls_files_replaced').length).toBe(1)
     const open = await call(port, '/certified', { agent, client: payments })
-    // The server also closes the connection. A client whose new certificate is trusted is then refused only once.
+    // The server also closes the connection, so a client that has already obtained a trusted certificate is refused
+    // only once.
     expect(open.connection).toBe('close')
     expect([open.status, open.socket === before.socket, open.body.message]).toEqual([
       401,

@@ -15,8 +15,8 @@ import { clockedScripts } from './test-clock.ts'
 
 const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
 /**
- * Time limit of the store. It is long because these tests check correctness, not speed: the store must not fail open on
- * a busy machine.
+ * How long the store waits for Redis. It is long because these tests check correctness, not speed: the store must not
+ * fail open on a busy machine.
  */
 const PATIENT_MS = 20_000
 const CLUSTER_NODES = 3
@@ -172,7 +172,7 @@ test('remaining units and reset times follow the documented formulas', async () 
   await setTime(120e6)
   await take(store, counter, 4)
   await setTime(195e6)
-  // 4 × (1 − 15/60) + 0 = 3; 10 − 3 − 1 = 6.
+  // The estimate is 4 × (1 − 15/60) + 0 = 3, so 10 − 3 − 1 = 6 requests remain.
   const [reading] = await decided(store, [{ mode: 'hard', counter, units: 1 }])
   expect(statusOf(limit, reading, 1)).toEqual({ estimate: 3, remaining: 6, resetAt: 240, resetAfterSeconds: 45, retryAfterSeconds: 45 })
 

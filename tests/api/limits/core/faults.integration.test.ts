@@ -21,7 +21,7 @@ const SOON = { timeout: 30_000, interval: 10 }
 /** How long the test blocks this process: longer than Redis needs to reply on any machine. */
 const BLOCKED_MS = 1_500
 const CLUSTER_MASTERS = 3
-/** Time limit of Redis. It is long enough for a decision on any machine. */
+/** How long the store waits for Redis. It is long enough for a decision on any machine. */
 const PATIENT_MS = 20_000
 /** Memory that Redis has left for counters. Separate counters for all networks in the test would not fit. */
 const ROOM_BYTES = 4 * 1_024 * 1_024
@@ -72,7 +72,7 @@ async function untilSeen(
 
 async function untilFailing(store: CounterStore, failures: readonly FailureReason[], reason: FailureReason): Promise<void> {
   await untilSeen(store, failures, reason)
-  // An open circuit decides without asking Redis.
+  // When the circuit is open, the store responds without asking Redis.
   await expect.poll(() => store.decide([{ mode: 'hard', counter: counter(), units: 1 }]), SOON).toEqual({ undecided: 'circuit_open' })
 }
 

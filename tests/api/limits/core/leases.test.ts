@@ -240,7 +240,7 @@ test('a changed rule applies at once, even to a counter that is hot or was refus
   expect(await admittedOf(400)).toBe(0)
 })
 
-test('slices whose answers are lost add up to at most a hundredth of the limit', async () => {
+test('slices whose replies are lost add up to at most a hundredth of the limit', async () => {
   const clock = { ms: 0, isCut: false }
   const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
   // Simulates a cut connection: the store grants the units, but its reply never arrives.

@@ -51,7 +51,10 @@ export async function publishBundle(blobs: BlobStore, bundle: TestBundle): Promi
 /** Half-precision encodings of the numbers in the test bundles. */
 const HALF = { 0: 0, 1: 0x3c00 }
 
-/** Writes a small bundle in the format of training. Its only tree prefers items with a high product of the vectors. */
+/**
+ * Writes a small bundle in the format of training. Its only decision tree prefers items whose vector is similar to the
+ * user's.
+ */
 export function writeBundle(folder: string, bundle: TestBundle): void {
   const { sequence, trainedAt, axes, dimensions = DIMENSIONS, tokens = {}, damage = {}, tamper = {} } = bundle
   mkdirSync(folder, { recursive: true })

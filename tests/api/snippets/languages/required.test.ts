@@ -88,7 +88,7 @@ describe('skipped patterns', () => {
   })
 })
 
-/** Detects the language by the documented rule, and runs all patterns. */
+/** Detects the language by the documented rule, but runs every pattern instead of skipping some. */
 function bySimplyRunningAll(text: string): string {
   let best = { name: PLAINTEXT, score: 0 }
   for (const { name, patterns } of languages) {

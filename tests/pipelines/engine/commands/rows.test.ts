@@ -24,8 +24,8 @@ import { decisionDriver } from '../../../../pipelines/engine/testing.ts'
 import { APPEND_TIME } from '../../../../schemas/retention.ts'
 
 /**
- * A movement of an account: a deposit, or a withdrawal if negative. Deposits expire, and withdrawals use the oldest
- * deposits first.
+ * A movement of an account: a deposit if the amount is positive, and a withdrawal if it is negative. Deposits expire,
+ * and withdrawals use the oldest deposits first.
  */
 interface Move {
   readonly amount: number

@@ -5,7 +5,7 @@ import { changelogCopy } from '../../../../pipelines/engine/state/copy-changelog
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 
 const changelog = { store: 'totals', topic: 'log', partition: 0, positionName: 'log', identityName: 'id', epochName: 'e' }
-/** Key numbers: from a range that is either very small, or so large that hardly any key repeats. */
+/** Generates key numbers from a range that is either very small or so large that hardly any key repeats. */
 const keyNumber = fc.oneof(fc.nat(3), fc.nat(1_000_000))
 const record = fc.record({ key: keyNumber, value: fc.option(fc.string({ maxLength: 3 })) })
 

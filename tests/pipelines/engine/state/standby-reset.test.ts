@@ -7,7 +7,7 @@ import { systemRuntime } from '../../../../runtime/system.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import { until } from '../harness.ts'
 
-/** In these tests, the changelog of a standby copy has lost records, so that the copy starts over. */
+/** In these tests, the changelog of a standby copy has lost records, so the copy starts over. */
 
 const CHANGELOG = { store: 'totals', topic: 'log', partition: 0, positionName: 'log', identityName: 'id', epochName: 'epoch' }
 const KEY = partitionKey(CHANGELOG.topic, CHANGELOG.partition)

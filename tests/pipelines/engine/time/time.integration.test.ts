@@ -11,7 +11,7 @@ import { ELECTION_DELAY_MS, publishedTimes, undercounted } from '../worker/elect
 
 const PARTITIONS = 2
 const CANDIDATES = 5
-/** Maximum time from the timestamps of the sender's records to the end of their transaction. */
+/** The delays before killed workers are restarted are multiples of this time. */
 const SEND_MS = 200
 
 let brokers: string

@@ -64,7 +64,7 @@ function voterOf(partition: number, partitions: number): string {
   return names.find((name) => partitionFor(Buffer.from(name), partitions) === partition)!
 }
 
-/** Creates a driver that has already published the last time that was due before its start. */
+/** Creates a driver, and drops the results for the last time that was due before its start. */
 function running(commit: 'record' | 'manual' = 'record', tested = election) {
   const driver = testDriver(tested, { startAt: START + DELAY_MS, commit })
   driver.settle()
@@ -265,7 +265,7 @@ test.each([{ forwarding: [] }, { forwarding: ['votes'] }])(
     accept('votes', 2, 4, minute(3))
     expect([due(), missing(minute(2))]).toEqual([minute(2), 1])
     close(minute(2))
-    // The missing partition is back.
+    // The missing partition sends times again.
     for (const time of [minute(2), minute(3)]) accept('votes', 3, 4, time)
     expect([due(), missing(minute(3))]).toEqual([minute(3), 0])
   },
@@ -278,7 +278,8 @@ test('closeWithout waits if more than a quarter of the partitions are missing, a
   const restarted = gate(['votes'], [], { share: 0.25, afterMs: MINUTE_MS })
   for (const partition of [0, 1, 2, 3]) restarted.accept('votes', partition, 4, minute(1))
   restarted.close(minute(1))
-  // All partitions were stopped for an hour. Partition 3 is still reading its backlog, so its time must not be skipped.
+  // All partitions were stopped for an hour. Partition 3 is still reading its backlog, so the stage must wait for its
+  // time.
   for (const partition of [0, 1, 2]) restarted.accept('votes', partition, 4, minute(61))
   expect(restarted.due()).toBeUndefined()
 })
@@ -333,7 +334,7 @@ test('if all clocks were ahead, no time is closed twice, and the next closed tim
   expect(due()).toBe(minute(62))
 })
 
-test('waits for the new partitions of an upstream stage that has grown', () => {
+test('waits for the new partitions of an upstream stage that has gained partitions', () => {
   const { accept, due, close } = gate(['votes'])
   accept('votes', 0, 1, 100)
   close(100)

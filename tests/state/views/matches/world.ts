@@ -132,13 +132,13 @@ function lexicalReader(members: readonly string[]): ListReader {
   for (const member of members.toSorted()) {
     const partition = partitionOfCell(indexCellOf(member))
     for (const operation of matchIndexView.operationsFor(partition, member, { user_id: '' })) {
-      if (operation.op !== 'zadd') throw new Error(`the index is not written by ${operation.op}`)
+      if (operation.op !== 'zadd') throw new Error(`unexpected: the index is written by ${operation.op}`)
       const set = sets.get(operation.key)
       if (set === undefined) sets.set(operation.key, [operation.member])
       else set.push(operation.member)
     }
   }
-  const unused = () => Promise.reject(new Error('a search reads only lexical ranges'))
+  const unused = () => Promise.reject(new Error('unexpected: the search reads something other than a lexical range'))
   return {
     hmget: unused,
     mget: unused,
