@@ -252,7 +252,7 @@ function watchAnswers({ apis }: System): AnswerWatch {
   let stopped = false
   /**
    * End of the first window with trends. When one API serves the list of this window, another API may still serve the
-   * previous list, which was empty.
+   * previous, empty list.
    */
   let trendsSince = Number.POSITIVE_INFINITY
 

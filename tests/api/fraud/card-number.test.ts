@@ -83,8 +83,7 @@ test.each<[string, (hash: Buffer) => string]>([
 })
 
 /**
- * Returns the check digit, which makes the Luhn sum a multiple of 10. Unlike the code under test, it adds from the
- * left.
+ * Returns the check digit that makes the Luhn sum a multiple of 10. Unlike the code under test, it adds from the left.
  */
 function checkDigit(digits: readonly number[]): number {
   const sum = digits.reduce((total, digit, index) => {

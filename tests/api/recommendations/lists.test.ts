@@ -173,7 +173,7 @@ test('lists do not wait for a Redis that hangs: only a probe queries it, and it 
     const { status, body } = await ask(1)
     expect([status, body.degraded[0], body.recommendations.length > 0]).toEqual([200, 'features', true])
   }
-  // Only a probe was sent. It reads a user, which takes three commands.
+  // Only a probe was sent. It reads a user with three commands.
   expect(state.reads - before).toBeLessThanOrEqual(3)
   state.isRedisHung = false
   await expect.poll(async () => (await ask()).body.degraded).toEqual([])

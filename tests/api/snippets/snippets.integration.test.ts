@@ -11,7 +11,7 @@ import { type Asked, type SnippetStack, SOON, snippetStack } from './stack.ts'
 const SETUP_TIMEOUT_MS = 120_000
 const TEN_MIB = 10_485_760
 const BURN_TIMEOUT_MS = 240_000
-/** Number of reads that the snippet allows. Some of them remain for the last wave of readers, which uses them up. */
+/** Number of reads that the snippet allows. The last wave of readers uses up the reads that are left. */
 const BURN_READS = 45
 const BURN_WAVE = 10
 

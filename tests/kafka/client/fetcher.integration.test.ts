@@ -13,8 +13,8 @@ beforeAll(async () => {
 const KIB = 1_024
 const LARGE = 'v'.repeat(10 * KIB)
 /**
- * Offset of the partition's error code in a Fetch response, which begins with throttle time, error and session id. Then
- * comes one topic with one partition, whose error follows its index.
+ * Offset of the partition's error code in a Fetch response. The response begins with throttle time, error and session
+ * id, followed by one topic with one partition. The partition's error follows its index.
  */
 const FETCH_ERROR_AT = 5 + 4 + 2 + 4 + 1 + 16 + 1 + 4
 /**

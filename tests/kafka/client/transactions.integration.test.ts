@@ -586,7 +586,7 @@ test('a batch of a committed transaction that arrives late cannot enter the next
   length.writeInt32BE(late.length)
   socket.write(Buffer.concat([length, late]))
   const [answer] = (await once(socket, 'data')) as [Buffer]
-  // The partition's error code follows its index, which follows the name of the topic.
+  // The topic's name is followed by the partition's index and then its error code.
   const at = answer.indexOf(topic) + topic.length + 1 + 4
   expect(answer.readInt16BE(at)).toBe(INVALID_PRODUCER_EPOCH)
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])

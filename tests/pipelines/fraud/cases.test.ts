@@ -12,7 +12,7 @@ import { DAY, NOON } from '../../schemas/fraud/payments.ts'
 import { caseCommand, review } from './case-commands.ts'
 
 const T1 = review({ id: 't1', user: 'u1', device: 'd1', ip: '192.0.2.1', card: 'c1', merchant: 'm1' })
-/** Time in ms within which all pending ticks fire. */
+/** Long enough for all pending ticks to fire, in ms. */
 const MOMENT = 2_000
 const STATUSES: readonly FraudCaseStatus[] = ['OPEN', 'IN_REVIEW', 'ESCALATED', 'CONFIRMED_FRAUD', 'FALSE_POSITIVE']
 /** The status changes that bring a new case into each status. */

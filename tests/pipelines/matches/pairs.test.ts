@@ -31,9 +31,7 @@ function pairsDriver() {
   return { command, pipe, events, pushes, relation, driver }
 }
 
-/**
- * Simulates that the topology was stopped for days, because the driver would otherwise run every tick of these days.
- */
+/** Lets days pass while the topology is stopped, because a running driver would run every tick of these days. */
 function daysPass(driver: TestDriver, days: number): void {
   driver.restart({ downMs: days * DAY_MS })
   driver.advanceWallClock(5_000)

@@ -26,7 +26,7 @@ const EVENTS = [
   ['glacier lake', '2013_Alberta_Like_Flood'],
 ] as const
 
-/** The terms of the events, which must rank near the top of the published lists. */
+/** The terms of the events. They must rank near the top of the published lists. */
 export const GENERATED_EVENTS: readonly string[] = EVENTS.map(([phrase]) => phrase)
 
 /**

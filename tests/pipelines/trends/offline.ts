@@ -60,8 +60,8 @@ export interface Offline {
    * Returns the list of every region for a window, best first, with at most 500 entries. Regions without entries are
    * absent. Must be called for each published window in order, because means, labels, baselines and `trending_since`
    * depend on earlier lists.
-   * @param isMissing returns true for tweets of a stuck partition, which are missing in the lists; such incomplete
-   * lists do not affect later ones
+   * @param isMissing returns true for tweets that the list lacks because their partition is stuck. A list that lacks
+   * tweets does not affect later lists
    */
   listsAt(windowEnd: number, isMissing?: (sent: SentTweet) => boolean): Map<number, TrendEntry[]>
   /** Returns the counts so far in a region, by term and minute (epoch ms of its start). */

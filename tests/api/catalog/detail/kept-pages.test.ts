@@ -105,8 +105,7 @@ test('with the same categories, a page is recent until a second after the read o
   expect(pages.recent(5, TREE)).toBeUndefined()
   pages.page(5, texts(), TREE, readAt(NOON + 500))
   expect(pages.recent(5, TREE)).toBe(first)
-  // The read of these texts began before that of the kept page, but ended after it. The texts are older, so they change
-  // nothing.
+  // This read began before the read of the kept page, but ended after it. Its texts are older, so they change nothing.
   pages.page(5, texts(), TREE, readAt(NOON))
   pass(499)
   expect(pages.recent(5, TREE)).toBe(first)

@@ -49,8 +49,8 @@ function address() {
       if (flight.length < MOST_IN_FLIGHT) flight.push({ event: added, addedAt: now })
     },
     /**
-     * Adds some of the transactions in flight to the profile, and removes some of these from the transactions in
-     * flight. The others are then in both at the same time.
+     * Adds the transactions that `isIncluded` selects to the profile. Of these, removes those that `isRemoved` selects
+     * from the transactions in flight. The rest are then in both places.
      */
     sink(isIncluded: (index: number) => boolean, isRemoved: (index: number) => boolean): void {
       const included = flight.filter((_, index) => isIncluded(index))

@@ -269,7 +269,7 @@ describe('replaced files', () => {
     await expect(served({ clientCa: 'nothing' })).rejects.toThrow('API_TLS_CLIENT_CA: the file contains no certificate')
     const files = { certificate: '/nowhere/cert.pem', key: '/nowhere/key.pem', clientAuthorities: '/nowhere/ca.pem' }
     const { log } = await testApp()
-    // All three files are read concurrently, so any of them may cause the first error, which is the one reported.
+    // Only the first error is reported. It may be about any of the three files, because they are read concurrently.
     await expect(watchMaterial({ files, log, registry: new Registry() })).rejects.toThrow(
       /API_TLS_(CERT|KEY|CLIENT_CA): the file cannot be read/,
     )

@@ -68,7 +68,7 @@ const limits = fc.record({
 })
 /**
  * Generates gaps between requests as fractions of a window, from bursts to pauses longer than two windows. Some are
- * exact multiples, which hit the edges of windows.
+ * exact multiples of a window, so that requests hit the edges of windows.
  */
 const gaps = fc.array(fc.oneof(fc.constantFrom(0, 1e-6, 0.5, 1, 2, 3), fc.double({ min: 0, max: 0.3, noNaN: true })), {
   minLength: 1,

@@ -232,8 +232,8 @@ test('a Cluster that loses a node still enforces limits with the other nodes', a
   process.kill(pid, 'SIGSTOP')
   try {
     await untilSeen(store, failures, 'timeout')
-    // The counters are spread over the nodes. The store still decides with those on responsive nodes and skips the
-    // unresponsive node.
+    // The counters are spread over the nodes. The store still decides with the counters on responsive nodes, and skips
+    // those on the unresponsive node.
     await expect.poll(() => ask(store), SOON).toBe('allowed')
     await expect.poll(() => ask(store), SOON).toBe('circuit_open')
   } finally {

@@ -36,7 +36,7 @@ export async function publishBundle(blobs: BlobStore, bundle: TestBundle): Promi
   try {
     writeBundle(folder, bundle)
     const { sequence, trainedAt } = bundle
-    // The manifest of some bundles that must be refused cannot be read, so these bundles have no version of their own.
+    // Some bundles are made to be refused, and their manifest cannot be read, so they have no version.
     const version = await readManifest(folder).then(
       (read) => read.version,
       () => `refused-${sequence}`,

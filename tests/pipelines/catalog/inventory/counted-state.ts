@@ -81,7 +81,9 @@ export function countedState(): CountedState {
   }
 }
 
-/** Returns a function that compares keys with a bound. It compares text in latin1, which sorts like the bytes. */
+/**
+ * Returns a function that compares keys with a bound. It compares latin1 text, because such text sorts like its bytes.
+ */
 function isBefore(bound: Buffer): (key: string) => boolean {
   const text = bound.toString('latin1')
   return (key) => key < text
