@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 
 /**
- * Script of the guardian. It waits until its standard input closes, which happens when the owner process ends, even by
+ * Script of the guardian. It waits until its standard input closes. This happens when the owner process ends, even by
  * kill -9. Then it kills every process whose working folder is inside the guarded folder, such as the servers of a test
  * run, and deletes the guarded folder. The guardian is a plain sh script, because sh needs only a megabyte and survives
  * the end of the Node process.

@@ -190,7 +190,7 @@ test('a partition that was assigned and revoked before the member took it is rep
   member.takeEvent()
   const owned = [{ topic: 't', partition: 1 }]
   member.acknowledge(owned)
-  // The owner is busy, so it does not take the second assignment before it is revoked.
+  // The owner is busy, so it does not take the second assignment before that assignment is revoked.
   await vi.waitFor(() => expect(heartbeats.length).toBeGreaterThan(4))
   const before = heartbeats.length
   expect(heartbeats.slice(2).map((heartbeat) => heartbeat.owned)).not.toContainEqual(expect.anything())

@@ -5,7 +5,7 @@ import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
 const SEED = 20121028
 const DAY_MS = 24 * 60 * 60_000
 const START = Date.UTC(2012, 9, 28)
-/** Duration of the six events of the public recording, in days. */
+/** Duration of the six events in the public recording, in days. */
 const DAYS = 42
 const FIRST_ID = 262_342_930_549_850_112n
 /** Share of the tweets during an event that mention the event. All other tweets are chat. */

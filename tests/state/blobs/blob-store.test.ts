@@ -163,8 +163,8 @@ describe('blobs in a folder', () => {
       bad[at] ^= 0x55
       writeFileSync(pathOf(hash), bad)
       const found = await contentOf(store(), hash).catch((error: Error) => error)
-      // Some bits of the header and of the stamp have no meaning. Flipping them is not detected, but it does not change
-      // the content.
+      // Some bits of the header and of the stamp have no meaning. Flipping such a bit is not detected, but does not
+      // change the content.
       expect(found instanceof BlobCorruptError || content.equals(found as Buffer), `byte ${at}`).toBe(true)
     }
   })

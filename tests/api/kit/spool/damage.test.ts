@@ -114,7 +114,8 @@ test('records are sent in the order of the processes, even if the clock goes bac
     await dead.facts.publishOrSpool(plain, `${index}`, 'v', QUICK)
     await dead.facts.publishOrSpool(plain, 'a', `${index}`, QUICK)
     await dead.close()
-    // Each process leaves a separate folder, because the folders of the others are still locked when it starts.
+    // Each process leaves a separate folder, because the folders of the earlier processes are still locked when it
+    // starts.
     await expect.poll(async () => (await readdir(folder)).length, SOON).toBe(index + 1)
   }
   const { logged } = await spoolWorld({ folder })

@@ -323,8 +323,8 @@ describe('the limits of the plain HTTP server also hold for TLS', () => {
     const head = 'PUT /items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n'
     const begun = Promise.withResolvers<void>()
     const running = raw(port, head, begun.resolve)
-    // Waits until the server has begun to handle the request. If it were closed earlier, it would treat the connection
-    // as idle.
+    // Waits until the server has begun to handle the request. If the server were closed earlier, it would treat the
+    // connection as idle.
     await begun.promise
     await expect.poll(() => server.connections()).toBe(2)
     const cut = server.close(300)

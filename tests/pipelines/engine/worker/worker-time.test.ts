@@ -160,7 +160,7 @@ test('while a time handler runs, other tasks process no more than fits into one 
   const { worker, send, broker } = bench()
   const tallies = numberTopic('tallies', 1)
   const handlerSteps = 200
-  // Upper bound for the steps. On a slow machine, the other tasks need more of them to make progress.
+  // Upper bound for the steps. On a slow machine, the other tasks need more steps to make progress.
   const mostSteps = 2_000
   // A store that has not written anything yet assumes 4 KiB per row, so 8,192 rows already fill the transaction.
   const progress = 8_000
