@@ -10,9 +10,9 @@ export interface ApiProcess {
   readonly url: string
   /** Address of the listener for short domains; undefined if the links service does not run. */
   readonly shortUrl: string | undefined
-  /** Base URL of its metrics. */
+  /** Base URL of the listener that serves the metrics. */
   readonly operationsUrl: string
-  /** All log lines so far. */
+  /** All lines that the process has logged so far. */
   readonly lines: readonly Record<string, unknown>[]
   readonly child: ChildProcess
   /** Returns the error output of the process so far, such as the reason why the process ended. */
@@ -24,7 +24,7 @@ export interface ApiProcess {
 /**
  * Starts the real API process on a free port, with a working folder inside `folder`. The folder's guardian kills the
  * process if the test does not stop it.
- * @param root the checkout to run
+ * @param root the checkout of the repository whose API is started
  */
 export async function startApiProcess(folder: string, env: Record<string, string>, root = ROOT): Promise<ApiProcess> {
   const child = spawn(process.execPath, [join(root, 'api/main.ts')], {

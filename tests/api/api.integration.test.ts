@@ -30,13 +30,16 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 /** Term with characters that would break an unescaped SQL statement. */
 const ODD_TERM = "it's \\ odd\t{x:int32} %_"
-/** How soon a process must notice that a server is down, and how soon a view must catch up. */
+/** How long to poll until a process has noticed that a server is down, or until a view has caught up, in ms. */
 const SOON = { timeout: 30_000, interval: 100 }
 /** Time limit of a write without Kafka: the handler's time limit plus a margin. */
 const WRITE_LIMIT_MS = 8_000
 const SETUP_TIMEOUT_MS = 120_000
 const FUZZ_EXAMPLES = 50
-/** Number of examples for anonymous callers. It is small, because they reach only a few routes. */
+/**
+ * Number of requests that the fuzzer generates per route for anonymous callers. It is small, because these callers
+ * reach only a few routes.
+ */
 const ANONYMOUS_EXAMPLES = 5
 
 const log = createLogger('silent')
@@ -84,7 +87,7 @@ async function token(...args: string[]): Promise<{ authorization: string }> {
   return { authorization: `Bearer ${stdout.trim()}` }
 }
 
-/** Number of times that the test of histories has run. Vitest repeats a test that fails. */
+/** How often the test about the history of terms has run. Vitest repeats a test that fails. */
 let histories = 0
 /** Window end of the newest worldwide list that a test has posted. */
 let newestEnd = 0
@@ -143,13 +146,13 @@ describe('the API process', () => {
       await expect.poll(missingNames, SOON).toEqual([])
       expect((await get('/v1/trends')).body.message).toContain('no list yet')
       // Ready views do not show that the registry is reachable, because views do not need it. A process that found the
-      // registry unavailable retries only after a pause, so this waits for it.
+      // registry unavailable retries only after a pause, so the test waits until no API reports `kafka`.
       for (const api of apis) await expect.poll(() => readinessNames('degraded', api), SOON).not.toContain('kafka')
     },
     SETUP_TIMEOUT_MS,
   )
 
-  test('a posted list passes through Kafka and Redis, and every process serves the same bytes and tag', async () => {
+  test('a posted list passes through Kafka and Redis, and every process serves the same bytes and ETag', async () => {
     const now = newest()
     expect(await refresh(now, ['#Café', 'second'])).toBe(204)
     for (const api of apis) await expect.poll(async () => (await get('/v1/trends', {}, api)).status, SOON).toBe(200)
@@ -191,7 +194,7 @@ describe('the API process', () => {
       .toEqual(['three', 'two'])
   })
 
-  test('reads the history of frequent and rare terms, and adds up the greatest counts of the minutes in a step', async () => {
+  test('reads the history of frequent and rare terms, and sums the greatest count of each minute in a step', async () => {
     const step = Math.floor(Date.now() / (5 * MINUTE_MS)) * 5 * MINUTE_MS
     // Each run uses a different term, so that a repeated run does not find the counts of the previous one.
     const [term, plain] = [`café${step}n${++histories}`, `cafe${step}n${histories}`]
@@ -222,7 +225,8 @@ describe('the API process', () => {
     await facts.publish(trendRareVolumes, 0, rare(step - 3 * MINUTE_MS, [44418], [500]))
     await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 5]))
     await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 7]))
-    // A row with an id was counted after its minute had left the state. The second row repeats the first.
+    // Rows with an id were counted after their minute had left the state of the term, so they add to the volume. The
+    // second row repeats the first.
     for (const id of ['0-17', '0-17', '0-18']) await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [1], [10], id))
     await facts.close()
     await transport.close()

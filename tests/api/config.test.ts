@@ -106,7 +106,7 @@ test.each([
   expect(() => readApiConfig(env)).toThrow(reason)
 })
 
-test('settings of a service that the process does not run are validated separately, without the rules of production', () => {
+test('settings of a service that the process does not run are validated separately, without the rules for production', () => {
   const production = { NODE_ENV: 'production', AUTH_JWKS_FILE: '/keys.json', AUTH_ISSUER: 'x', AUTH_AUDIENCE: 'y' }
   expect(namesOf({ ...production, API_SERVICES: 'trends' })).toEqual(['trends'])
   expect(() => readApiConfig({ ...production, API_SERVICES: 'trends', SHORT_PORT: 'x' })).toThrow('SHORT_PORT: is not a port')
@@ -132,9 +132,12 @@ test.each([
   ['file:///data/blobs', 'file:///data/blobs/images'],
   ['file:///data/images/blobs', 'file:///data/images'],
   ['s3://bucket', 's3://bucket/images'],
-])('images cannot share the place of other blobs, whose sweep would remove them: %s, %s', (BLOBS_URL, IMAGES_URL) => {
-  expect(() => readApiConfig({ BLOBS_URL, IMAGES_URL })).toThrow('IMAGES_URL')
-})
+])(
+  'images cannot be stored together with other blobs, because the sweep of those blobs would remove them: %s, %s',
+  (BLOBS_URL, IMAGES_URL) => {
+    expect(() => readApiConfig({ BLOBS_URL, IMAGES_URL })).toThrow('IMAGES_URL')
+  },
+)
 
 test('images are stored separately from other blobs by default, in a folder or in a bucket', () => {
   const { blobs, images } = readApiConfig({}).state

@@ -6,7 +6,7 @@ interface Opened extends Pick<TestApp, 'app'> {
 }
 
 /**
- * Opens the API of a service on fakes. `tests/api/<name>/harness.ts` must export `<name>Api`.
+ * Opens the API of a service with fake servers. `tests/api/<name>/harness.ts` must export `<name>Api`.
  * @param name a name in api/services.ts
  */
 export async function serviceOnFakes(name: string): Promise<Opened> {

@@ -6,7 +6,7 @@ import { type TestCertificate, testAuthority } from '../stack/certificates.ts'
 import { guardedFolder } from '../stack/folder.ts'
 import { type ApiProcess, startApiProcess } from './api-process.ts'
 
-/** Time limit for changes of the files. The process reads them every 5 s. */
+/** How long to wait until the process has noticed changed files. It reads them every 5 s. */
 const SOON = { timeout: 30_000, interval: 100 }
 
 const folder = guardedFolder()

@@ -8,9 +8,9 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface WorkerProcess {
   readonly child: ChildProcess
-  /** Base URL of its status endpoints. */
+  /** Base URL of the worker's status endpoints. */
   readonly url: string
-  /** All log lines so far. */
+  /** All lines that the process has logged so far. */
   readonly lines: readonly Record<string, unknown>[]
   /** Returns whether all topologies and sinks of the worker are ready. */
   isReady(): Promise<boolean>
@@ -25,7 +25,7 @@ export interface WorkerProcess {
 /**
  * Starts a real worker process with its state in `folder`. The folder's guardian kills the process if the test does not
  * stop it.
- * @param root the checkout to run
+ * @param root the checkout of the repository whose worker is started
  */
 export async function startWorkerProcess(folder: string, env: Record<string, string>, root = ROOT): Promise<WorkerProcess> {
   const child = spawn(process.execPath, [join(root, 'pipelines/main.ts')], {

@@ -6,7 +6,10 @@ import { START, signToken, testApp } from '../api/kit/harness.ts'
 import { background, useChromium } from './chromium.ts'
 import { deskFakes, HOSTILE, refusal } from './fraud-desk-fakes.ts'
 
-const NO_TABLES = { tables: { query: () => Promise.reject(new Error('the API is a fake')) }, now: Date.now }
+const NO_TABLES = {
+  tables: { query: () => Promise.reject(new Error('unexpected: a page read a table, but this test has none')) },
+  now: Date.now,
+}
 
 describe('the desk of fraud scoring in Chromium, with a fake API behind the real sign-in', () => {
   const open = useChromium()
@@ -200,7 +203,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('a rule shows what it did, and why it never matched', async () => {
+  test('the page of a rule shows what the rule did, and why it never matched', async () => {
     const { page, complaints } = await opened({ hash: '#rule/seed-impossible-travel' })
     expect(await page.getByRole('row', { name: 'evaluated' }).textContent()).toBe('evaluated3,0001,000')
     expect(await page.getByRole('row', { name: 'payer.account_age_days' }).textContent()).toBe('payer.account_age_days701.75 %')

@@ -239,7 +239,7 @@ test('the servers of compose have the versions and broker settings of the local 
       .split('\n')
       .map((line) => line.split('=') as [string, string]),
   )
-  // Addresses and folders differ.
+  // Addresses and folders differ between Compose and a local broker.
   const differs = /LISTENERS|QUORUM|LOG_DIRS/
   const common = Object.entries<string>(compose.services.kafka.environment).flatMap(([name, value]) => {
     const property = name.replace('KAFKA_', '').toLowerCase().replaceAll('_', '.')

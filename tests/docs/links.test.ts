@@ -23,7 +23,7 @@ interface Link {
   readonly section: string | undefined
 }
 
-/** Matches Markdown's `[text](target)`, whose target is relative to the file. */
+/** Matches Markdown's `[text](target)`. The target is relative to the file. */
 const MARKDOWN_LINK = /\]\(([^()\s#]*)(?:#([^()\s]*))?\)/g
 /** Matches a page that a comment names by its path relative to the root of the repository. */
 const NAMED_PAGE = /(?<![\w./-])docs\/([\w/-]+\.md)(?:#([\w-]*))?/g

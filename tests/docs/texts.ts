@@ -73,7 +73,10 @@ export function textsOfCode(source: string): Text[] {
   return texts
 }
 
-/** Matches links to tests. Their text is the title of a test, which is checked in the file of that test. */
+/**
+ * Matches links to tests. The text of such a link is the title of a test, and the title is checked in the file of that
+ * test.
+ */
 const LINK_TO_TEST = /\[[^\]]*\]\([^)]*\.test\.ts\)/g
 
 /** Finds the prose and tables of Markdown, without code, comments and the targets of links. */

@@ -95,7 +95,7 @@ export function expectedLists(log: readonly KnownTweet[], counted: readonly Cont
       const { least } = bounds(woeid, window_end).get(variant) ?? { least: 0 }
       if (common >= LEAST_COMMON && common > LEAST_SHARE * tweet_volume && least <= tweet_volume) return []
       return [
-        `${woeid} at ${new Date(window_end).toISOString()}: ${term} (${tweet_volume}) and ${variant} (${least}) have ${common} tweets`,
+        `${woeid} at ${new Date(window_end).toISOString()}: ${term} (${tweet_volume}) and ${variant} (${least}) have ${common} tweets in common`,
       ]
     })
   }

@@ -7,7 +7,7 @@ import { type System, startSystem } from './system.ts'
 /** Seed for the tweets and the times of the kills. tests/chaos runs many other seeds. */
 const SEED = 20260115
 const TWEETS_PER_SECOND = 200
-/** Pause between two incidents. */
+/** Upper bound for the random pause between two incidents. */
 const WITHIN_MS = 8_000
 
 let system: System

@@ -35,8 +35,8 @@ export interface Ordeal {
   /** Kills the part with -9. As in `npm start`, the supervisor restarts it. Resolves when the part is ready again. */
   kill(victim: Component): Promise<void>
   /**
-   * Waits until every region has a list for the same window, and that window ends after the call. Resolves with the end
-   * of the window.
+   * Waits until every region has a list for the same window that ends after the call. Resolves with the end of that
+   * window.
    */
   nextWindow(options?: { readonly wholeMinute?: boolean }): Promise<number>
   /** Stops sending tweets. Resolves when all sent tweets are acknowledged. */
@@ -90,7 +90,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
         return new Set(lists.map(({ as_of }) => as_of)).size === 1
       }
       await waitUntil(isOfOneWindow, {
-        what: `one window of ${woeid} everywhere`,
+        what: `a list of ${woeid} for the same window on all APIs`,
         timeoutMs: RECOVERY_TIMEOUT_MS,
         intervalMs: LOOK_EVERY_MS,
       })
@@ -147,7 +147,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
     }
     const checked = unchecked.splice(0)
     expect(checked.flatMap(expected.faults).slice(0, MAX_SHOWN)).toEqual([])
-    say(`${checked.length} more lists are right; in all ${regionsOf.size} windows over ${log.length} tweets`)
+    say(`${checked.length} more lists are correct; ${regionsOf.size} windows and ${log.length} tweets so far`)
   }
 
   async function checkTable(): Promise<void> {
@@ -200,7 +200,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
         await waitUntil(async () => (await read(woeid)).status !== 503, { what: `a list for ${woeid}`, timeoutMs: RECOVERY_TIMEOUT_MS })
         const list = await listOf(system.apis[0], woeid)
         const known = before.get(woeid) as ListBody
-        expect(list.as_of >= known.as_of, `${woeid} is of ${list.as_of} after ${known.as_of}`).toBe(true)
+        expect(list.as_of >= known.as_of, `the list of ${woeid} went back from ${known.as_of} to ${list.as_of}`).toBe(true)
         if (list.as_of === known.as_of) expect(list).toEqual(known)
       }
     } finally {
@@ -252,7 +252,7 @@ function watchAnswers({ apis }: System): AnswerWatch {
   let stopped = false
   /**
    * End of the first window with trends. When one API serves the list of this window, another API may still serve the
-   * previous list, which was empty.
+   * previous, empty list.
    */
   let trendsSince = Number.POSITIVE_INFINITY
 

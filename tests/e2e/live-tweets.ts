@@ -14,7 +14,7 @@ const STRIDE_MS = 100
 const RETRY_MS = 250
 const NO_TWEET = Buffer.from('no tweet')
 
-/** A record to send. If it has no tweet, it is a record that cannot be decoded. */
+/** A record to send. A record without a tweet has a value that cannot be decoded. */
 export interface LiveEvent {
   /** Epoch ms. */
   readonly at: number

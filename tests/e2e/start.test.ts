@@ -194,7 +194,7 @@ test(
     const where = { home, env: { ...env, MILLRACE_DEMO: '1', WORKERS: '1', DECIDERS: '1', WORKER_NICE: '1' } }
     const stack = run('start.ts', where)
     await stack.ready()
-    // When all cores are busy, processes that answer and decide have priority.
+    // When all cores are busy, processes that serve requests or decide commands have priority.
     const pidOf = (name: string) => findChild(join(home, 'run'), name)!.pid
     expect(['api-0', 'decider-0', 'worker-0'].map((name) => getPriority(pidOf(name)))).toEqual([0, 0, 1])
     const url = `http://${LOOPBACK}:${env.API_PORT}/v1/trends?woeid=1&limit=5`

@@ -32,7 +32,10 @@ export async function get(api: Component, path: string, headers: Record<string, 
   return { status: response.status, text: await response.text(), headers: response.headers }
 }
 
-/** Reads the region's list. Throws if there is none. */
+/**
+ * Reads the region's list.
+ * @throws Error if the region has no list
+ */
 export async function listOf(api: Component, woeid: number, query = '', headers: Record<string, string> = {}): Promise<ListBody> {
   const { status, text } = await get(api, `/v1/trends?woeid=${woeid}${query}`, headers)
   if (status !== 200) throw new Error(`${woeid}: ${status} ${text}`)

@@ -5,7 +5,7 @@ import { get, tokenFor } from './trends-api.ts'
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const SOON = { timeout: 60_000, interval: 200 }
-/** Cities from which no tweet comes. */
+/** Cities without tweets. */
 const ANKARA = 2343732
 const ADANA = 2343678
 const KONYA = 2344210

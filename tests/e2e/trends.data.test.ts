@@ -41,7 +41,7 @@ const TOKYO = 1118370
 const JAPAN = 23424856
 /** How far in the future a posted list is dated. Until that time, lists from the pipeline do not replace it. */
 const POSTED_AHEAD_MS = 15 * SECOND_MS
-/** A city from which no tweet comes. */
+/** A city without tweets. */
 const SILENT_CITY = regions.find(({ name, type }) => type === 'Town' && name === 'Ankara')!.woeid
 /** The terms of the six events in the public recording. */
 const REAL_EVENTS = ['hurricane sandy', 'boston marathon', 'fertilizer plant', 'oklahoma tornado', 'queensland flood', 'yycflood']
@@ -64,7 +64,7 @@ let sentBy: number
 let log: KnownTweet[]
 let expected: Expected
 let counted: readonly Contribution[]
-/** What each region's tweets contribute, by region and term. */
+/** The counted contributions of tweets, by region and term. */
 let byTerm: ReadonlyMap<number, ReadonlyMap<string, readonly Contribution[]>>
 let produced: { schema: number; partitions: Record<string, number> }
 /**

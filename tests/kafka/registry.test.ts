@@ -117,9 +117,9 @@ test.each([
   ['a page with 404', page(404)],
   ['a page with 403', page(403)],
   ['no schema', answer(200, {})],
-  ['a schema that is no JSON', answer(200, { schema: '<html>' })],
+  ['a schema that is not JSON', answer(200, { schema: '<html>' })],
   ['null', answer(200, null)],
-])('an answer that is not from the registry (%s) is repeated, and does not count as an answer', async (_what, wrong) => {
+])('after an answer that does not come from the registry (%s), the request is repeated', async (_what, wrong) => {
   const { seen, deps } = scripted(wrong, wrong, answer(200, { schema: '"long"' }))
   expect(await registryClient({ url: 'http://registry' }, deps).schemaById(3)).toBe('"long"')
   expect(seen).toHaveLength(3)

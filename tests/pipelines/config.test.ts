@@ -49,7 +49,7 @@ test('all wrong settings are reported together by name', () => {
   for (const name of Object.keys(wrong)) expect(() => readPipelinesConfig(wrong)).toThrow(`  ${name}: `)
 })
 
-test('names of services are checked, and at least one of them must have work for the role', () => {
+test("unknown service names are refused, and at least one of the services must have work for the worker's role", () => {
   expect(namesOf({ PIPELINES: 'links,clicks', WORKER_ROLE: 'deciding' })).toEqual(['links'])
   expect(() => readPipelinesConfig({ PIPELINES: 'links,moon' })).toThrow('PIPELINES: names moon, but there are: trends, links')
   expect(() => readPipelinesConfig({ PIPELINES: 'trends', WORKER_ROLE: 'deciding' })).toThrow('PIPELINES: leaves nothing to run')

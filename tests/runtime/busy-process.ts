@@ -15,7 +15,10 @@ export function busyProcess() {
       afterTurn: (callback: () => void) => void turn.push(callback),
       monotonic: () => now,
     },
-    /** Runs the timers that are due at the given time, and then the callbacks that wait for the end of the turn. */
+    /**
+     * Runs the timers that are due at the given time, then `read`, and then the callbacks that wait for the end of the
+     * turn.
+     */
     look(at: number, read: () => void = () => undefined): void {
       now = at
       for (const [callback, dueAt] of [...due]) {

@@ -64,7 +64,7 @@ test('a service added by the steps of docs/add-a-service.md works from its route
   // The setting limits the votes in a request, so four votes are too many.
   expect((await cast('2', 4)).status).toBe(400)
   const read = async () => (await fetch(`${api.url}/api/v1/votes/tea`)).json()
-  // These pass through the repartition topic, the store, the sinks, the view and the table.
+  // The votes pass through the repartition topic, the store, the sinks, the view and the table.
   await expect.poll(read, SOON).toEqual({ choice: 'tea', votes: 5, voters: 2 })
   // The service seeds a limit of five requests an hour.
   const statuses = []

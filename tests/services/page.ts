@@ -1,4 +1,4 @@
-/** A code block of a page: a whole file, or lines for a list. */
+/** A code block of a page: a whole file, or lines to add to a list. */
 export type Step =
   | { readonly kind: 'file'; readonly path: string; readonly text: string }
   | { readonly kind: 'lines'; readonly path: string; readonly added: readonly string[] }

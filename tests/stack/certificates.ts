@@ -10,7 +10,7 @@ export interface TestCertificate {
 
 export interface TestAuthority extends TestCertificate {
   issue(options: CertificateOptions): TestCertificate
-  /** Creates an authority that is certified by this authority. */
+  /** Creates an intermediate authority, whose certificate this authority signs. */
   intermediate(name: string): TestAuthority
   /** Creates a new certificate for the same key, as an authority does before its old one expires. */
   renewed(): TestAuthority
@@ -18,10 +18,13 @@ export interface TestAuthority extends TestCertificate {
 
 export interface CertificateOptions {
   readonly commonName?: string
-  /** Alternative names. */
+  /** Subject alternative names of type dNSName. */
   readonly dns?: readonly string[]
   readonly uri?: readonly string[]
-  /** Alternative names of type directoryName, one per given common name. They precede the others. */
+  /**
+   * Common names, each encoded as an alternative name of type directoryName. These names precede the other alternative
+   * names.
+   */
   readonly directory?: readonly string[]
   readonly usage: 'client' | 'server'
   /** Epoch ms. Default: valid from an hour ago until an hour from now. */

@@ -6,7 +6,9 @@ import { formatStorage } from '../../deploy/local/kafka/java.ts'
 import { ensureBrokerProgram } from '../../deploy/local/kafka/program.ts'
 import { brokerProperties } from '../../deploy/local/kafka/settings.ts'
 
-/** Ports for the settings that Kafka's formatting tool requires. Each start of the broker replaces them. */
+/**
+ * Placeholder ports, because Kafka's formatting tool requires these settings. Each start of the broker replaces them.
+ */
 const NO_PORTS = { client: 1, controller: 2 }
 const HASH_CHARACTERS = 12
 const CLUSTER_ID_BYTES = 16
@@ -40,7 +42,7 @@ async function formattedStorage(tools: string): Promise<string> {
   try {
     await formatStorage({ jars, dataDir, ports: NO_PORTS, logFile: join(dataDir, 'log'), archive })
     await rename(dataDir, folder).catch((error) => {
-      // If another process has stored its folder first, uses that one. Both are equivalent.
+      // If another process has stored its formatted folder first, that folder is used. Both are equivalent.
       if (!existsSync(folder)) throw error
     })
   } finally {

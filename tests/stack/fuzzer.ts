@@ -9,8 +9,8 @@ export const FUZZ_TIMEOUT_MS = 300_000
 const SEED = '20260115'
 const OUTPUT_BYTES = 64 * 1024 * 1024
 /**
- * Disables the check that all requests that match the schema are accepted. An API may refuse such a request because of
- * rules across fields or existing data.
+ * The schemathesis check that is skipped for every API. It expects an API to accept every request that matches the
+ * schema, but an API may refuse such a request because of rules across fields or existing data.
  */
 const LEFT_OUT = 'positive_data_acceptance'
 
@@ -20,7 +20,7 @@ export interface FuzzOptions {
   readonly authorization?: string
   /** How many requests to generate per route. */
   readonly examples: number
-  /** Address of the documentation, if it is not on `url`. */
+  /** Base URL of openapi.json, if it is not `url`. */
   readonly documentation?: string
   /** Additional headers of every request, such as `Host: sho.rt`. */
   readonly headers?: readonly string[]
@@ -33,8 +33,8 @@ export interface FuzzOptions {
 }
 
 /**
- * Tests an API with schemathesis, which generates valid and invalid requests from /openapi.json. If it finds a fault,
- * throws an error with its report.
+ * Tests an API with schemathesis, which generates valid and invalid requests from /openapi.json.
+ * @throws Error with the report of schemathesis if it finds a fault
  */
 export async function fuzz({
   url,

@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 
 /**
- * Script of the guardian. It waits until its standard input closes. This happens even when its owner is killed with -9.
- * Then it kills every process whose working folder is inside the guarded folder, and deletes that folder. The working
- * folders of all servers in a test run are inside it. The guardian is a plain sh script, because sh needs only a
- * megabyte and survives the end of the Node process.
+ * Script of the guardian. It waits until its standard input closes. This happens when the owner process ends, even by
+ * kill -9. Then it kills every process whose working folder is inside the guarded folder, such as the servers of a test
+ * run, and deletes the guarded folder. The guardian is a plain sh script, because sh needs only a megabyte and survives
+ * the end of the Node process.
  */
 const SCRIPT = `
 trap '' INT TERM HUP

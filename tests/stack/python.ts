@@ -22,13 +22,16 @@ export interface PythonOptions {
 }
 
 /**
- * Time limit for a Python program. A client of the broker takes seconds, or minutes on a busy machine. Each test also
- * has its own time limit.
+ * Time limit for a Python program. A program that uses the broker runs for seconds, or for minutes on a busy machine.
+ * Each test also has its own time limit.
  */
 const PYTHON_TIMEOUT_MS = 240_000
 const OUTPUT_BYTES = 64 * 1024 * 1024
 
-/** Runs a Python file and returns its standard output. Throws with its standard error. */
+/**
+ * Runs a Python file and returns its standard output.
+ * @throws Error with the program's standard error if the program fails
+ */
 export async function runPython(file: string, options: PythonOptions = {}): Promise<string> {
   const bin = await pythonEnvironment(options.environment ?? 'confluent')
   return new Promise((resolve, reject) => {

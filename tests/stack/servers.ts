@@ -27,7 +27,8 @@ export const TEST_JAVA_OPTIONS = ['-XX:TieredStopAtLevel=1'] as const
 /** Creates a separate broker in `folder` without starting it. `kill`, `stop` and `start` keep its data and its port. */
 export async function newKafka(folder: string, name = 'kafka', settings: BrokerSettings = {}): Promise<Component> {
   const dataDir = join(folder, name)
-  // Custom settings might change the format, so they rule out the formatted copy.
+  // Custom settings might change how the folder must be formatted, so a broker with such settings formats its own
+  // folder.
   if (Object.keys(settings).length === 0 && !existsSync(dataDir)) await copyFormattedStorage(TOOLS, dataDir)
   return kafkaBroker({
     name,
@@ -67,7 +68,7 @@ export async function newRegistry(folder: string, brokers: string, name = 'regis
 
 /**
  * Creates a separate search server in `folder` without starting it.
- * @param prefix command that runs the server's command
+ * @param prefix a program and its arguments, to which the server's command line is appended
  */
 export async function newSearch(folder: string, name = 'search', prefix: readonly string[] = []): Promise<Component> {
   return searchServer({

@@ -15,7 +15,7 @@ import { bind } from '../../../api/kit/route.ts'
 import type { ServiceRoutes } from '../../../api/kit/service-routes.ts'
 import { testApp } from '../kit/harness.ts'
 
-/** The route definitions of all files. */
+/** The exported route definitions, one entry for each file. */
 // biome-ignore format: one line per file
 const DEFINITIONS: readonly Readonly<Record<string, unknown>>[] = [
   productRoutes,

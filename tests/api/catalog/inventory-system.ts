@@ -20,7 +20,7 @@ const TOKEN_SECONDS = 3_600
 export interface InventorySystemOptions {
   readonly apiCount: number
   readonly reservationSeconds: number
-  /** The products that are for sale, with the number of their variants. */
+  /** The products that are for sale, with the number of variants of each. */
   readonly products: readonly { readonly productId: number; readonly variants: number }[]
 }
 

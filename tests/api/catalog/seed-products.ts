@@ -13,7 +13,7 @@ interface SeededProduct {
   readonly variants: number
 }
 
-/** Writes products in the form of their topology, for tests and benchmarks of other parts. */
+/** Writes products to Kafka in the same form as their topology, for tests and benchmarks of other parts. */
 export async function seedProducts(
   servers: { readonly kafka: string; readonly registry: string },
   products: readonly SeededProduct[],

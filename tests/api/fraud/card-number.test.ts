@@ -47,7 +47,7 @@ test.each([
   ['a fraction', 41111111111.11111],
   ['a greater number than cards have', 1e30],
   ['nothing', { type: null, expires: true, digits: [], amount: 20 }],
-])('takes nothing else for one: %s', (_what, value) => {
+])('does not mistake other values for a card number: %s', (_what, value) => {
   expect(hasCardNumber(value)).toBe(false)
 })
 
@@ -77,12 +77,14 @@ test.each<[string, (hash: Buffer) => string]>([
   ['UUIDs', (hash) => hash.toString('hex').replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*/, '$1-$2-4$3-8$4-$5')],
   ['SHA-256 in base64', (hash) => hash.toString('base64url')],
   ['64 bits in base 36', (hash) => `tok_${hash.readBigUInt64LE().toString(36)}`],
-])('random tokens are hardly ever taken for card numbers: %s', (_what, tokenOf) => {
+])('random tokens are hardly ever mistaken for card numbers: %s', (_what, tokenOf) => {
   const hashes = Array.from({ length: 20_000 }, (_, index) => tokenOf(createHash('sha256').update(String(index)).digest()))
   expect(hashes.filter(hasCardNumber)).toEqual([])
 })
 
-/** Returns the digit that makes the sum a multiple of 10. Unlike the code under test, it adds from the left. */
+/**
+ * Returns the check digit that makes the Luhn sum a multiple of 10. Unlike the code under test, it adds from the left.
+ */
 function checkDigit(digits: readonly number[]): number {
   const sum = digits.reduce((total, digit, index) => {
     const isDoubled = (digits.length - index) % 2 === 1

@@ -22,7 +22,7 @@ async function deskApp() {
   return { ...(await testApp({ services: [service] })), queries }
 }
 
-test('the page allows its own server, and nothing else', async () => {
+test('the Content-Security-Policy of the page allows only its own server', async () => {
   const { app } = await deskApp()
   const answer = await app.request('/fraud')
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])

@@ -32,10 +32,11 @@ async function pay(prefix: string, count: number, amount: number): Promise<void>
   }
 }
 
-test('statistics and a back-test on any API cover the payments of all, and the guard disarms a rule that blocks too many', async () => {
+test('statistics and a back-test on any API cover the payments of all APIs, and the guard disarms a rule that blocks too many payments', async () => {
   const from = new Date(Date.now() - MINUTE_MS).toISOString()
   await pay('low', APPROVED, 20)
-  // The amount is below 1,000 USD. From there on, payments are sent to review if the user's profile arrives too late.
+  // The amount is below 1,000 USD, because from 1,000 USD on, a payment is sent to review if the user's profile arrives
+  // too late.
   await pay('high', BLOCKED, 900)
 
   const shadowed = async () => (await system.ask('GET', 'rules/high', { api: 1 })).body.mode === 'shadow'
@@ -60,7 +61,7 @@ test('statistics and a back-test on any API cover the payments of all, and the g
   const isLogged = async () => (await tested({ rules: [RULE] })).report.transactions === APPROVED + BLOCKED
   await waitUntil(isLogged, { what: 'the log', ...SOON })
   expect(await tested({ rule: RULE })).toMatchObject({ status: 'done', report: { changed: 0, would_be: { block: BLOCKED } } })
-  // The guard has moved the rule to shadow, so the rules in force no longer block.
+  // The guard has moved the rule to shadow mode, so the rules in force no longer block.
   const now = await tested({})
   expect(now.report).toMatchObject({ changed: BLOCKED, would_be: { block: 0 }, logged: { block: BLOCKED } })
   expect(now.report.changes).toMatchObject([{ logged: 'BLOCK', would_be: 'APPROVE', count: BLOCKED }])

@@ -19,7 +19,10 @@ import { payment } from './system.ts'
 const serverAuthority = testAuthority('server authority')
 const clientAuthority = testAuthority('client authority')
 
-/** Serves the scoring route with and without TLS. @param gateways the value of SCORE_GATEWAYS */
+/**
+ * Serves the scoring route with and without TLS.
+ * @param gateways the value of SCORE_GATEWAYS
+ */
 async function served(gateways: readonly string[], started = () => Promise.resolve()) {
   const { score } = scoreWorld()
   let clients: ClientCertificates | undefined
@@ -120,7 +123,7 @@ test('an address of SCORE_GATEWAYS is enough; a forwarded address is not, and a 
   expect(await statusOf(elsewhere.plain, { 'x-forwarded-for': '203.0.113.7' })).toBe(401)
 })
 
-test('a payment is scored only once it may start', async () => {
+test('a payment is scored only after `started` has resolved', async () => {
   const asked = Promise.withResolvers<void>()
   const start = Promise.withResolvers<void>()
   let isStarted = false

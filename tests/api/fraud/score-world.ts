@@ -31,7 +31,8 @@ const ENTITY_KEYS = 3
 type Presence = 'works' | 'fails' | 'hangs'
 
 /**
- * Scores payments on fakes. Each fake can be made to fail or hang. The fake Redis has no entities, but stores answers.
+ * Scores payments with fake servers. Each can be made to fail or hang. The fake Redis has no entities, but stores
+ * answers.
  */
 export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
   const runtime = manualRuntime({ startAt: NOON })
@@ -41,7 +42,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
   const losses: string[] = []
   const stages: Stage[] = []
   const activities: ScoredActivity[] = []
-  /** The expiry of each write to Redis, in ms. */
+  /** The time to live of each value that was written to Redis, in ms. */
   const keptMs: unknown[] = []
   const state = {
     redis: 'works' as Presence,
@@ -153,7 +154,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     partitionOf: () => 0,
   })
 
-  /** Scores while the clock advances by one ms per turn, for at most `withinMs`. */
+  /** Scores a transaction while the clock advances by one ms per turn of the event loop, for at most `withinMs`. */
   async function scoreWithin(request: FraudRequest, withinMs: number) {
     let isDone = false
     const scoring = score(request, 'request-1').finally(() => {

@@ -7,7 +7,8 @@ const SOON = { timeoutMs: 30_000, intervalMs: 100 }
 
 let system: FraudSystem
 /**
- * The user of the first payments. Each run of the test uses another user, so that a previous run does not affect it.
+ * The user of the first payments. Each run of the test uses another user, so that a previous run does not affect the
+ * next one.
  */
 let firstUser = ''
 

@@ -37,7 +37,7 @@ export interface FraudSystemOptions {
   readonly apiCount?: number
   /** Additional settings of the workers and the APIs. */
   readonly env?: Readonly<Record<string, string>>
-  /** Whether to start one worker for each role, and a ClickHouse that no other test uses. */
+  /** If true, starts a separate worker for each role, and a ClickHouse that no other test uses. */
   readonly isSplit?: boolean
 }
 

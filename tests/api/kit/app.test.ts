@@ -124,7 +124,7 @@ describe('input', () => {
   })
 
   test.each([
-    ['no JSON', JSON_HEADERS, '{"text":', 400, 'invalid_request'],
+    ['invalid JSON', JSON_HEADERS, '{"text":', 400, 'invalid_request'],
     ['an empty body', JSON_HEADERS, '', 400, 'invalid_request'],
     ['invalid UTF-8', JSON_HEADERS, Buffer.from([0x22, 0xff, 0x22]), 400, 'invalid_encoding'],
     ['an escaped NUL', JSON_HEADERS, '{"text":"a\\u0000b"}', 400, 'invalid_encoding'],

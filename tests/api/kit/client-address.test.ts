@@ -36,7 +36,7 @@ test.each([
   ['::FFFF:c000:0201', '192.0.2.1'],
   ['0:0:0:0:0:ffff:c000:201', '192.0.2.1'],
   ['::fffe:192.0.2.1', '::/64'],
-])('limits %s as %s', (address, expected) => {
+])('rate limits count %s as %s', (address, expected) => {
   expect(limitedAddress(address)).toBe(expected)
 })
 
@@ -45,7 +45,7 @@ test.each([
   ['2001:db8:1:2:3:4:5:6', '2001:db8:1::/48'],
   ['2001:db8::1', '2001:db8::/48'],
   ['::ffff:192.0.2.1', '192.0.2.1'],
-])('%s is limited widely as %s', (address, expected) => {
+])('when counting by wider networks, rate limits count %s as %s', (address, expected) => {
   expect(limitedAddress(address, true)).toBe(expected)
 })
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { addressRanges } from '../../../api/kit/client-address.ts'
 import { connectionGate } from '../../../api/kit/connections.ts'
 
-/** Creates a gate and a function that makes connections, which record whether the gate destroyed them. */
+/** Creates a gate, and a function that makes connections. Each connection records whether the gate destroyed it. */
 function gated(total: number, perAddress: number) {
   const registry = new Registry()
   const gate = connectionGate({ total, perAddress, trusted: addressRanges(['10.0.0.0/8']), registry })

@@ -130,7 +130,7 @@ test.each<[string, string, Record<string, string>]>([
   ['a bad token', '/numbers/1', { authorization: 'Bearer x' }],
   ['a session that has ended', '/numbers/1', { cookie: 'millrace-session=x' }],
   ['a request id that is not accepted', '/numbers/6', { 'x-request-id': 'x'.repeat(129) }],
-])("a direct answer is the framework's: %s", async (_what, path, headers) => {
+])('a direct answer equals that of the framework: %s', async (_what, path, headers) => {
   const api = await served()
   const [direct, framework] = [
     await seen(api, `${api.servers[0].url}${path}`, { headers }),
@@ -168,7 +168,7 @@ test.each<[string, string, string, Record<string, string>]>([
   ['no body', '/texts', '', {}],
   ['a body in pieces', '/pieces', 'größer', {}],
   ['a bad token, before the body is read', '/texts', 'abc', { authorization: 'Bearer x' }],
-])("a direct answer to a POST is the framework's: %s", async (_what, path, body, headers) => {
+])('a direct answer to a POST equals that of the framework: %s', async (_what, path, body, headers) => {
   const api = await served()
   const init = { method: 'POST', body, headers: { 'content-type': 'text/plain', ...headers } }
   const [direct, framework] = [await seen(api, `${api.servers[0].url}${path}`, init), await seen(api, `${api.servers[1].url}${path}`, init)]
@@ -183,7 +183,7 @@ test.each<[string, string, Record<string, string>, number]>([
   ['no body', '', {}, 400],
   ['another type', '{"text":"a"}', { 'content-type': 'text/plain' }, 415],
   ['a bad token, before the body is read', '{', { authorization: 'Bearer x' }, 401],
-])("a direct answer to a PATCH is the framework's: %s", async (_what, body, headers, status) => {
+])('a direct answer to a PATCH equals that of the framework: %s', async (_what, body, headers, status) => {
   const api = await served()
   const init = { method: 'PATCH', body, headers: { 'content-type': 'application/json', ...headers } }
   const [direct, framework] = [
@@ -197,7 +197,7 @@ test.each<[string, string, Record<string, string>, number]>([
 
 test.each<[string, string, string, string, number]>([
   ['a query', '/numbers/7?x=2', 'Content-Length: 12\r\n', '{"text":"a"}', 200],
-  ['a parameter that is no number', '/numbers/a', 'Content-Length: 12\r\n', '{"text":"a"}', 400],
+  ['a parameter that is not a number', '/numbers/a', 'Content-Length: 12\r\n', '{"text":"a"}', 400],
   ['a body that is too large', '/numbers/7', `Content-Length: ${MAX_BODY_BYTES + 1}\r\n`, 'x'.repeat(MAX_BODY_BYTES + 1), 413],
   ['a body of unknown length', '/numbers/7', 'Transfer-Encoding: chunked\r\n', 'c\r\n{"text":"a"}\r\n0\r\n\r\n', 200],
 ])('the framework handles a PATCH with %s', async (_what, path, more, body, status) => {
@@ -284,7 +284,7 @@ test.each([
   ['a host that is not plain', 'Host: a b<c>', '', 400],
   ['a host with an unknown port', 'Host: x:99999', '', 400],
   ['no host', 'X-Nothing: 1', '', 200],
-])('a request with %s is not direct', async (_what, host, more, status) => {
+])('a request with %s gets no direct answer', async (_what, host, more, status) => {
   const api = await served()
   const version = host.startsWith('Host') ? '1.1' : '1.0'
   const text = await raw(api.servers[0], `GET /numbers/1 HTTP/${version}\r\n${host}\r\n${more}Connection: close\r\n\r\n`)

@@ -124,8 +124,8 @@ const OFFER_EVERY_MS = 100
 const OFFERED_AT_ONCE = 100
 const OFFERS = 50
 /**
- * The buffer's size. With pipelined requests, the facts of little more than one round trip accumulate and fit. With one
- * request in flight at a time, those of two round trips would accumulate and exceed this size.
+ * The buffer's size, in facts. With pipelined requests, the facts from little more than one round trip accumulate, so
+ * they fit. With one request in flight at a time, the facts from two round trips would accumulate and exceed this size.
  */
 const CAPACITY = 1_900
 

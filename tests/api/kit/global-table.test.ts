@@ -208,7 +208,7 @@ test('announces readiness once, when the table is readable', async () => {
   expect(seen).toEqual([5])
 })
 
-test('skips a batch that cannot be unpacked, and continues after it', async () => {
+test('skips a batch that cannot be decompressed, and continues after it', async () => {
   const { broker, put, open } = await world()
   const inner = memoryTransport(broker)
   const nothing = Int32Array.of(-1)

@@ -34,7 +34,7 @@ export function recreatable(broker: MemoryBroker) {
 }
 
 /**
- * Starts to check a probe in every turn of the event loop.
+ * Checks a probe in every turn of the event loop until it is stopped.
  * @returns a function that stops the checks and returns the distinct results
  */
 export function watchProbe(check: () => Promise<string | undefined>): () => Promise<(string | undefined)[]> {

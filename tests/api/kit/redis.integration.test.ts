@@ -86,7 +86,7 @@ test(
 )
 
 test(
-  'scripts run on every node of a cluster, and a node that stops delays nobody but fails its own calls',
+  'scripts run on every node of a cluster, and if a node stops responding, its own calls fail and no other call is delayed',
   async () => {
     const { redis, cluster } = await connected()
     const partitions = Array.from({ length: PARTITIONS }, (_, partition) => partition)

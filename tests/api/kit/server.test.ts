@@ -53,7 +53,7 @@ test('an answer to a request with a token is never cached', async () => {
 })
 
 test.each([
-  ['no HTTP', 'hello\r\n\r\n', 400, 'invalid_request'],
+  ['bytes that are not HTTP', 'hello\r\n\r\n', 400, 'invalid_request'],
   ['too many header bytes', `GET / HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'headers_too_large'],
   ['raw bytes beyond ASCII', 'GET /items/café/detail HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'invalid_request'],
   ['a path with dots', 'GET /a/../open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 200, undefined],
@@ -134,7 +134,7 @@ test('closing lets running requests finish and refuses new ones', async () => {
   expect(text.toLowerCase()).toContain('connection: close')
 })
 
-test('closing cuts requests that do not finish in time', async () => {
+test('closing aborts requests that do not finish in time', async () => {
   const { server } = await served()
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
   socket.on('error', () => undefined)

@@ -20,7 +20,7 @@ const FOREIGN_PAGES: Record<string, string>[] = [
   { origin: 'http://localhost:3000' },
 ]
 
-/** One route for each method that makes changes. */
+/** One route for each method that changes data. */
 const changing = (['post', 'put', 'patch', 'delete'] as const).map((method) =>
   bind(
     defineRoute({
@@ -86,7 +86,7 @@ describe('signing in', () => {
     const answer = await signIn(api, await signToken(api.key, CLAIMS))
     expect(answer.headers.get('set-cookie')).toMatch(/; Path=\/; HttpOnly; SameSite=Strict; Secure$/)
     expect((await api.app.request('/user', { headers: { cookie } })).status).toBe(200)
-    // A cookie without the prefix is refused, because any neighbouring host could have set it.
+    // A cookie without the prefix is refused, because another host of the same domain could have set it.
     expect((await api.app.request('/user', { headers: { cookie: cookie.replace('__Host-', '') } })).status).toBe(401)
   })
 

@@ -165,7 +165,7 @@ describe('a limit', () => {
     for (const api of apis)
       await expect.poll(async () => (await visit(`/${shared}`, user, api)).headers.get('x-ratelimit-limit'), SOON).toBe('6')
     const usage = () => send('GET', '/rate-limits/usage/user:42', undefined, user)
-    /** Returns the count or, so that a failing test shows it, the body with the error. */
+    /** Returns the count. Without a count, returns the body, so that a failed test shows the error in it. */
     const current = async () => {
       const { body } = await usage()
       return body.rules?.find(({ rule_id }: { rule_id: string }) => rule_id === shared)?.current ?? body

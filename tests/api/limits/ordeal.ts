@@ -6,7 +6,7 @@ import type { ApiProcess } from '../api-process.ts'
 import { type LimitsSystem, send } from './system.ts'
 
 const CLIENTS_PER_API = 3
-/** Longest delay before a fault, and longest duration of a fault. Both are random. */
+/** Upper bound for the random delay before a fault and for the random duration of a fault. */
 const WITHIN_MS = 500
 const LONGEST_DELAY_MS = 50
 const SEEN = { timeoutMs: 60_000, intervalMs: 10 }
@@ -25,7 +25,10 @@ export type RedisFault = (typeof REDIS_FAULTS)[number]
 export interface Ordeal {
   /** Makes Redis fail under load, restores it, and checks that limits apply again. */
   suffer(fault: RedisFault): Promise<void>
-  /** Stops the load. @returns every unexpected response, and the number of responses */
+  /**
+   * Stops the load.
+   * @returns every unexpected response, and the number of responses
+   */
   finish(): Promise<{ readonly wrong: readonly string[]; readonly answers: number }>
 }
 
@@ -127,7 +130,7 @@ export async function limitsOrdeal(system: LimitsSystem, random: () => number): 
       },
       { what: 'a refusal', timeoutMs: SEEN.timeoutMs, intervalMs: 1 },
     )
-    if (admitted > EXACT_LIMIT) wrong.push(`${admitted} requests were within a limit of ${EXACT_LIMIT}`)
+    if (admitted > EXACT_LIMIT) wrong.push(`${admitted} requests were admitted, above the limit of ${EXACT_LIMIT}`)
   }
 
   await limitsHold()

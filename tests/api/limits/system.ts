@@ -16,7 +16,7 @@ const run = promisify(execFile)
 const TOKEN_COMMAND = fileURLToPath(new URL('../../../tools/token/main.ts', import.meta.url))
 const NODES = 3
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
-/** The address of a ClickHouse that does not exist, because decisions do not need it. */
+/** An address where no ClickHouse runs. The API must have an address, but decides requests without ClickHouse. */
 const NO_CLICKHOUSE = { CLICKHOUSE_URL: 'http://127.0.0.1:1', PIPELINES: 'limits' }
 
 /** Servers, one worker, and three API processes with the rate limit service. */
@@ -27,7 +27,10 @@ export interface LimitsSystem {
   readonly proxy: DelayingProxy
   readonly worker: WorkerProcess
   readonly apis: readonly ApiProcess[]
-  /** Mints a token and returns an Authorization header. @param args arguments of the token command */
+  /**
+   * Mints a token and returns an Authorization header.
+   * @param args arguments of the token command
+   */
   token(...args: string[]): Promise<Record<string, string>>
 }
 

@@ -17,7 +17,7 @@ const TIMEOUT_MS = 100
 /** A ClickHouse without rows. Other tests cover reading clicks. */
 const NO_TABLES: TableReader = { query: async () => ({ json: async () => [] }) }
 
-/** Opens the links API on fakes. The real topology decides its commands. */
+/** Opens the links API with fake servers. The real topology decides its commands. */
 export async function linksApi() {
   const clock = { now: START }
   const world = decidedWorld({

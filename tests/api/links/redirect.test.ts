@@ -10,7 +10,10 @@ import { linksApi } from './harness.ts'
 const URL_1 = 'https://example.com/1?a=b#c'
 const HOUR_MS = 3_600_000
 
-/** Serves the listener for short domains and, with `x-listener: front`, the API's front handler on one server. */
+/**
+ * Serves two handlers on one server: the API's front handler for requests with `x-listener: front`, and the listener
+ * for short domains for all other requests.
+ */
 async function shortApi({ countryHeader }: { countryHeader?: string } = {}) {
   const api = await linksApi()
   const clicks: Click[] = []

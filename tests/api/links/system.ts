@@ -14,7 +14,7 @@ import { startWorkerProcess } from '../worker-process.ts'
 export interface LinksSystem {
   readonly folder: GuardedFolder
   readonly kafka: Component
-  /** The stack's Redis; undefined if the caller passed a Redis. */
+  /** The system's own Redis; undefined if the caller passed a Redis. */
   readonly redis: Component | undefined
   readonly env: Readonly<Record<string, string>>
   readonly worker: SupervisedWorker

@@ -119,8 +119,8 @@ test(
     const texts = [mark, `|${units.lat}|${units.lon}|`].map((text) => Buffer.from(text))
     const needles = [...texts, avroDouble(place.lat), avroDouble(place.lon)]
     const held = new Set<string>()
-    // Collects the stores over time, because topics with a short retention may lose the user before the slowest store
-    // has them.
+    // Collects the stores over time, because a topic with a short retention may lose the user's data before the slowest
+    // store has received it.
     await waitUntil(
       async () => {
         for (const store of holding(needles)) held.add(store)

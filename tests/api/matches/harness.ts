@@ -14,7 +14,7 @@ const TIMEOUT_MS = 100
 /** Scripts without an effect. Tests on a real Redis cover the events that the API stores in addition to the view. */
 const NO_SCRIPTS: ViewScripts = { run: async ({ name }) => (name === TAKE_SWIPE.name ? [0, 0] : 1) }
 
-/** Opens the match feed on fakes. The real topology decides profile commands. No other topology runs. */
+/** Opens the match feed with fake servers. The real topology decides profile commands. No other topology runs. */
 export async function matchesApi() {
   const clock = { now: START }
   const now = () => clock.now

@@ -233,7 +233,7 @@ async function loggedSwipes(swiper: TestUser): Promise<string[]> {
   }
 }
 
-test('swipes while the broker is stopped are 202, survive kill -9 of the API, and reach the topic in order', async () => {
+test('swipes that are sent while the broker is stopped get 202, survive kill -9 of the API, and reach the topic in order', async () => {
   const town = nextTown++
   const ann = await person(town, 0, { gender: 'f', seeking_gender: ['m'] })
   const bobs = await Promise.all([1, 2, 3, 4, 5, 6].map((index) => person(town, index / 100, { gender: 'm' }, { api: 1 })))
@@ -276,7 +276,7 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
     expect([id, at, logged]).toEqual([id, expect.toSatisfy((index: number) => index >= 0), logged])
   }
   expect(await foundBy(ann)).toEqual([bobs[5].id])
-  // Later tests use the restarted process, which may still be reconnecting, so this waits for it.
+  // Later tests use the restarted process. It may still be reconnecting, so this test waits until it is ready.
   await waitUntil(async () => (await fetch(`${system.apis[0].url}/readyz`)).ok, {
     what: 'the API',
     timeoutMs: SOON.timeout,
@@ -284,7 +284,7 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
   })
 })
 
-test('swipes while Redis does not respond are accepted, and hide their targets when it is back', async () => {
+test('swipes that are sent while Redis does not respond are accepted, and hide their targets when Redis is back', async () => {
   const town = nextTown++
   const ann = await person(town, 0)
   const [bob, carl] = await Promise.all([1, 2].map((far) => person(town, far / 1_000, {}, { api: 1 })))
@@ -293,7 +293,7 @@ test('swipes while Redis does not respond are accepted, and hide their targets w
   process.kill(pid, 'SIGSTOP')
   try {
     const { status, body } = await ann.ask('POST', 'swipe', like(bob))
-    // The status is 202 if Kafka also misses its time limit, which can happen on a busy machine.
+    // On a busy machine, Kafka may also miss its time limit. The status is then 202.
     expect([200, 202]).toContain(status)
     expect(body).toMatchObject({ swipe_id: expect.stringMatching(UUID), match: null })
   } finally {
@@ -324,7 +324,7 @@ test('a swipe that leaves fewer than five candidates lets a worker find new ones
   expect(new Set(ids)).toEqual(new Set([newcomer.id, ...others.slice(1).map(({ id }) => id)]))
 })
 
-test('the place of a feed request is an update, and half a place is refused', async () => {
+test("the place in a feed request updates the user's place, and a latitude without a longitude is refused", async () => {
   const { ann } = await couple()
   expect((await ann.ask('GET', 'feed?lat=1')).body).toMatchObject({ error: 'invalid_request', details: [{ path: 'query.lon' }] })
   expect((await ann.ask('GET', 'feed?lat=80&lon=170')).body).toMatchObject({ candidates: [], location_age_s: 0 })

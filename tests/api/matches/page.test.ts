@@ -5,7 +5,7 @@ import { matchesApi } from './harness.ts'
 
 const FOLDER = join(import.meta.dirname, '../../../api/matches/page/browser')
 
-test('the page allows its own files and its own server, and nothing else', async () => {
+test('the Content-Security-Policy of the page allows only its own files and its own server', async () => {
   const { app } = await matchesApi()
   const answer = await app.request('/match')
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])

@@ -85,7 +85,7 @@ const suitable = {}
 const unsuitable = { gender: 'f' }
 const many = (count: number, one: Partial<MatchProfile>) => Array.from({ length: count }, () => one)
 
-test('the list of likes has the newest 1,000 users who suit, however many others like the caller', async () => {
+test('the list of likes has the newest 1,000 users who pass the filters, no matter how many others like the caller', async () => {
   const mixed = await likesOf([...many(1_200, unsuitable), ...many(3, suitable)])
   expect([mixed.count, mixed.more, mixed.likes[0].liked_at]).toEqual([3, false, new Date(NOW - 1_200).toISOString()])
   const full = await likesOf([suitable, unsuitable, ...many(999, suitable)])

@@ -58,7 +58,7 @@ test('a location that Kafka does not accept is refused, and not noted', async ()
   expect(noted).toEqual([])
 })
 
-test('a user must stay an adult, and reads neither a score nor a place that is unknown', async () => {
+test('a user cannot become a minor, sees no score, and gets null for an unknown place', async () => {
   const { app, bearer, facts } = await matchesApi()
   // Chooses a user in the first partition, because the fakes have filled only that partition of the view.
   let sub = randomUUID()

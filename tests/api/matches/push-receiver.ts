@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 /** A push notification as it was received. */
 export interface ReceivedPush {
   readonly key: string
-  /** Whether the signature is correct. The receiver computes it as described in docs/services/matches.md. */
+  /** Whether the signature equals the one that the receiver computes as described in docs/services/matches.md. */
   readonly isGenuine: boolean
   readonly status: number
   // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary fields

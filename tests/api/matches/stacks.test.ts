@@ -82,7 +82,7 @@ test('a feed waits for a search that is already running, and serves its result',
   expect(stored.searches).toBe(0)
 })
 
-test('a feed searches itself if the other search does not end', async () => {
+test('a feed runs its own search if the other search does not end', async () => {
   const { feed, stored, clock } = world(async (name) => {
     clock.now += 1_000
     return name === STORE_STACK.name ? [] : 0

@@ -119,7 +119,10 @@ export async function matchesSystem(options: MatchesSystemOptions = {}) {
   for (const api of apis) await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...READY })
   const key = await ensureDevelopmentKey(folder.path)
 
-  /** Creates a user. @param api index of the API process that receives the user's requests */
+  /**
+   * Creates a user.
+   * @param api index of the API process that receives the user's requests
+   */
   async function user({ id = randomUUID() as string, scope = undefined as string | undefined, api = 0 } = {}): Promise<TestUser> {
     const claims = {
       subject: id,

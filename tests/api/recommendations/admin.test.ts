@@ -22,7 +22,7 @@ test('an item with an older updated_at has no effect, and one with the same upda
   expect(titles()).toEqual(['new', 'newer'])
 })
 
-test('the limits of texts are in code points', async () => {
+test('the lengths of texts are limited in code points', async () => {
   const texts = { title: '😀'.repeat(500), category_path: '😀'.repeat(500), attributes: { n: '😀'.repeat(500) } }
   expect((await put('/internal/items/5', texts, 'internal')).status).toBe(204)
   for (const [name, value] of Object.entries({ title: '😀'.repeat(501), attributes: { n: '😀'.repeat(501) } }))

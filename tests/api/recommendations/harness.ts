@@ -120,7 +120,7 @@ export async function recommendationsApi({ open = openModel, readMs = 1_000 } = 
       if (operation.op === 'set') strings.set(operation.key, operation.value)
       else if (operation.op === 'hset') {
         hashes.set(operation.key, new Map([...(hashes.get(operation.key) ?? []), ...Object.entries(operation.fields)]))
-      } else throw new Error(`the harness has no ${operation.op}`)
+      } else throw new Error(`the harness does not implement ${operation.op}`)
     }
   }
 

@@ -45,7 +45,7 @@ async function list(query = '', scope = '') {
 }
 const idsOf = (body: { recommendations: { item_id: string }[] }) => body.recommendations.map(({ item_id }) => item_id)
 
-test('neighbours of the last items name the item because of which they are candidates, and trending items are marked as trending', async () => {
+test('each neighbour of a recently viewed item names that item as its source, and trending items are marked as trending', async () => {
   api.putUser('42:self', { page: null, self: self([1n, 2n]) })
   api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])
   api.putNeighbours(2n, [{ itemId: 44n, weight: 2 }])
@@ -68,7 +68,7 @@ test('at most three items of a genre are among the first 20, unless too few are 
   expect([few.recommendations.length, few.relaxed]).toEqual([20, ['genre_cap']])
 })
 
-test('an unknown item has no similar items, whether the request or the user names it', async () => {
+test("an unknown item has no similar items, whether it comes from the request or from the user's history", async () => {
   const reasonsOf = ({ recommendations }: { recommendations: { rec_type: string }[] }) => [
     ...new Set(recommendations.map(({ rec_type }) => rec_type)),
   ]
@@ -99,7 +99,7 @@ test('hidden and inactive items are not in a list, not even on later pages', asy
   expect(all).not.toContain('12')
 })
 
-test('trending items are those of the age group or country with enough events', async () => {
+test("trending items are those of the user's age group or, if it has too few events, of the country", async () => {
   api.putUser('42:self', { page: null, self: self([], { interactions: 0, country: 'DE', age_bucket: '25-34' }) })
   const trending = async () => idsOf(await list('rec_type=trending')).slice(0, 1)
   expect(await trending()).toEqual(['90'])
@@ -173,7 +173,7 @@ test('lists do not wait for a Redis that hangs: only a probe queries it, and it 
     const { status, body } = await ask(1)
     expect([status, body.degraded[0], body.recommendations.length > 0]).toEqual([200, 'features', true])
   }
-  // Only a probe was sent. It reads a user, which takes three commands.
+  // Only a probe was sent. It reads a user with three commands.
   expect(state.reads - before).toBeLessThanOrEqual(3)
   state.isRedisHung = false
   await expect.poll(async () => (await ask()).body.degraded).toEqual([])
@@ -233,7 +233,7 @@ test('explain shows channel and features, and the list is recorded with the same
   expect(value.items[0].features).toEqual(RANKING_FEATURES.map((name) => features[name]))
 })
 
-test('similar items are ranked by pairs divided by the root of both counts, and name what they share', async () => {
+test('similar items are ranked by the weight of their pairs divided by the square root of both counts, and name what they share', async () => {
   api.putStats(22n, 1_000)
   api.putNeighbours(2n, [
     { itemId: 22n, weight: 6 },

@@ -58,7 +58,7 @@ async function features(user: string): Promise<Asked['body']> {
 }
 
 test(
-  'a new user gets an explained list, by preferences when there are some, and pages through it without a repetition',
+  'a new user gets a list with explanations, based on preferences if there are any, and no item is repeated on later pages',
   async () => {
     const { status, body } = await list('21')
     expect([status, body.model_version, body.degraded]).toEqual([200, 'rules-1', []])
@@ -88,7 +88,7 @@ test(
 )
 
 test(
-  'five views change the list at once: other items, none of the five, with a reason',
+  'five views change the list at once: it has other items, none of the five, and gives a reason',
   async () => {
     const views = [0, 1, 2, 3, 4].map((place) => idOf(0, place))
     for (const item of views) await view('22', item)
@@ -153,7 +153,7 @@ test(
 )
 
 test(
-  'every event stands once in ClickHouse, and every answer with its features',
+  'ClickHouse contains every event once, and every served list with its features',
   async () => {
     for (let time = 0; time < 3; time++) await view('25', idOf(1, 0), { event_id: 'same', timestamp: 1_768_478_400 + 25_000_000 })
     const { request_id, recommendations } = (await list('25', 'limit=7')).body
@@ -199,7 +199,7 @@ async function change(action: string, body?: object): Promise<{ status: number; 
 }
 
 test(
-  'a training by request puts a model in force, which can be rolled back and promoted',
+  'a requested training run puts a model in force, and the model can be rolled back and promoted',
   async () => {
     expect(await models()).toMatchObject({ answering: 'rules-1', champion: null, versions: [], runs: [] })
     expect((await change('rollback')).error).toBe('no_earlier_model')
@@ -246,7 +246,7 @@ test(
 )
 
 test(
-  'without Redis lists are degraded, and heal',
+  'without Redis, lists are degraded, and they are complete again once Redis is back',
   async () => {
     const known = (await list('22')).body
     expect(known.degraded).toEqual([])
@@ -254,8 +254,8 @@ test(
     const stranger = await list('26')
     expect([stranger.status, stranger.body.degraded]).toEqual([200, expect.arrayContaining(['features'])])
     expect(stranger.body.recommendations.length).toBeGreaterThan(0)
-    // A user who has already received a complete list gets the same list again. Lists about an item lack its
-    // neighbours.
+    // A user who has already received a complete list gets the same list again. A list of similar items is made without
+    // the item's neighbours.
     const again = await list('22')
     expect([again.status, again.body.degraded]).toEqual([200, expect.arrayContaining(['features'])])
     const idsOf = ({ recommendations }: Asked['body']) => recommendations.map(({ item_id }: { item_id: string }) => item_id)

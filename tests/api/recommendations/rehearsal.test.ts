@@ -35,7 +35,7 @@ test('the process is ready after a few hundred lists, and does not repeat the re
   await expect.poll(() => probe.check()).toBeUndefined()
   const { lists } = state
   expect(lists).toBeGreaterThan(100)
-  // Once the code is compiled, the probe stays healthy, even if data is missing later.
+  // Once the rehearsal has finished, the probe stays healthy, even if data is missing later.
   state.missing = 'away'
   expect(await probe.check()).toBeUndefined()
   expect(state.lists).toBe(lists)

@@ -17,7 +17,7 @@ const axisOf = (itemId: bigint) => Number(itemId % 3n)
 const broken = { vectors: false, ranking: false }
 let opened: OpenModel
 
-/** Opens a model whose parts fail while `broken` says so. */
+/** Opens a model whose vectors or trees fail while the flags in `broken` are set. */
 async function openBrittle(folder: string): Promise<OpenModel> {
   const model = await openModel(folder)
   opened = model
@@ -134,7 +134,7 @@ test('without trees the candidates are sorted by the similarity of their vectors
   expect(body.recommendations[0].score).toBeCloseTo(1, 3)
 })
 
-test('without both, the rules rank the candidates, and similar items are based on the category', async () => {
+test('without vectors and trees, the rules rank the candidates, and similar items are based on the category', async () => {
   const { api, list } = await trainedApi()
   Object.assign(broken, { vectors: true, ranking: true })
   const body = await list()

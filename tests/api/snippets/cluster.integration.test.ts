@@ -35,8 +35,8 @@ test(
     const reads = await Promise.all(titles.map((_, index) => get(`/api/v1/pastes/${burning.body.paste_id}`, {}, index % 2)))
     expect(reads.filter(({ status }) => status === 200)).toHaveLength(2)
 
-    // Without Kafka, snippets and lists stay readable, and a change gets a 503 with a command id. Repeating the change
-    // with that id when Kafka is back makes it exactly once.
+    // Without Kafka, snippets and lists stay readable, and a change gets a 503 with a command id. When Kafka is back,
+    // repeating the request with that id makes the change exactly once.
     const other = await stack.bearer('43')
     const kept = await stack.create({ content: 'still here' }, other)
     const last = await stack.create({ content: 'one read', burn_after_reads: 1 })

@@ -61,7 +61,7 @@ async function keepOldPartsShortly(): Promise<void> {
 
 /**
  * Returns the names of parts that were merged into others. No query reads them any more, but ClickHouse deletes them
- * only in its next clean-up, which may be minutes later.
+ * only in its next clean-up, possibly minutes later.
  */
 async function mergedParts(): Promise<Set<string>> {
   const names = await query(`SELECT name FROM system.parts WHERE table = 'snippets' AND NOT active`)

@@ -24,7 +24,10 @@ import { START, type TokenClaims, testApp } from '../kit/harness.ts'
 const TIMEOUT_MS = 100
 const REPEATABLE_MS = 3_300_000
 
-/** Opens the snippets API on fakes. The real topology decides its commands, and a temporary folder stores contents. */
+/**
+ * Opens the snippets API with fake servers. The real topology decides its commands, and a temporary folder stores
+ * contents.
+ */
 export async function snippetsApi(
   options: { highlighter?: Highlighter; limits?: RequestLimits; shelf?: Partial<BlobShelf>; streams?: ContentStreams } = {},
 ) {

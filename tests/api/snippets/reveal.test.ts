@@ -88,7 +88,7 @@ describe('revealing a snippet with limited reads', () => {
   })
 
   test.each([
-    ['a key that nobody drew at random', 'key=1', 'application/x-www-form-urlencoded', 400],
+    ['a key that was not generated at random', 'key=1', 'application/x-www-form-urlencoded', 400],
     ['a body that is too long', `key=${'x'.repeat(10_000)}`, 'application/x-www-form-urlencoded', 413],
   ])('refuses %s as a page and keeps the read', async (_what, body, type, status) => {
     const { send, path, form, press } = await burning()

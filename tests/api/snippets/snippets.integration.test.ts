@@ -11,7 +11,7 @@ import { type Asked, type SnippetStack, SOON, snippetStack } from './stack.ts'
 const SETUP_TIMEOUT_MS = 120_000
 const TEN_MIB = 10_485_760
 const BURN_TIMEOUT_MS = 240_000
-/** Number of reads of the snippet. Some of them remain for the last wave of readers, which uses them up. */
+/** Number of reads that the snippet allows. The last wave of readers uses up the reads that are left. */
 const BURN_READS = 45
 const BURN_WAVE = 10
 
@@ -211,7 +211,7 @@ describe('visibility', () => {
   })
 })
 
-test('the total of a search leaves out snippets with limited reads, whose language matches', async () => {
+test('the total of a search leaves out snippets with limited reads, even if their language matches', async () => {
   const dave = await stack.bearer('4004')
   const fields = { content: 'program', visibility: 'public', language: 'haskell' }
   await stack.create({ ...fields, burn_after_reads: 2 }, dave)

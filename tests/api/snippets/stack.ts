@@ -116,7 +116,7 @@ export async function snippetStack(options: SnippetStackOptions = {}) {
   return {
     folder,
     kafka,
-    /** Undefined if the caller passed a Redis. */
+    /** The stack's own Redis; undefined if the caller passed a Redis. */
     redis,
     env,
     apis,

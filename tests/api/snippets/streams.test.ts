@@ -7,14 +7,14 @@ import { startServer } from '../../../api/kit/server.ts'
 import { type Slot, type StreamsOptions, streams } from '../../../api/snippets/streams.ts'
 import { snippetsApi } from './harness.ts'
 
-/** Content that is longer than a chunk of the decompression and than the read buffer of a file. */
+/** Content that is longer than both a chunk of decompressed data and a file's read buffer. */
 const LONG = Array.from({ length: 100_000 }, (_, index) => `line ${(index * 7_919) % 100_003}`).join('\n')
-/** A size above what sockets on one machine buffer, which is several megabytes. */
+/** More bytes than the two sockets of a local connection buffer. They buffer several megabytes. */
 const MORE_THAN_SOCKETS_BUFFER = 10_485_760
 const WAIT_MS = 20
 const SOON = { timeout: 10_000 }
 const ADDRESS = '10.0.0.9'
-/** The callback for transfers that are never cut off. */
+/** The callback that would cut off a transfer, for transfers that are never cut off. */
 const stays = () => undefined
 const TEXT = { 'content-type': 'text/plain' }
 
@@ -89,7 +89,9 @@ test('a caller may use only a share of the slots and of the queue, and an IPv6 /
 })
 
 describe('while another request waits', () => {
-  /** Fills all slots, each from a different address. Within six seconds, each transfers the given number of bytes. */
+  /**
+   * Fills all slots, each from a different address. Within six seconds, each slot transfers the given number of bytes.
+   */
   async function fullOf(bytes: readonly number[]) {
     const clock = { ms: 0 }
     const size = { places: bytes.length, placesPerCaller: bytes.length }
@@ -198,7 +200,8 @@ test('a reader that stops reading is disconnected when another waits', async () 
     await body?.cancel()
     return status
   }
-  // This is repeated, because the server measures the speed of the reader only after the socket's buffers are full.
+  // The request is repeated, because the server measures the speed of the reader only after the socket's buffers are
+  // full.
   await expect.poll(statusOfAnother, SOON).toBe(200)
   await expect.poll(server.connections, SOON).toBe(0)
 })

@@ -22,7 +22,9 @@ export interface Published {
   readonly value: unknown
 }
 
-/** Opens the trends API on fakes. Published records reach the view as if through a sink, unless `sink` is off. */
+/**
+ * Opens the trends API with fake servers. Published records reach the view as if through a sink, unless `sink` is off.
+ */
 export async function trendsApi(options: { caughtUp?: boolean } = {}) {
   const redis = fakeRedis()
   const published: Published[] = []
@@ -56,7 +58,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
     async query(request) {
       const { tables } = request.query_params as { tables?: string[] }
       if (tables !== undefined) return { json: async <Row>() => tables.map((name) => [name, table.caughtUp]) as Row[] }
-      // Returns no late volumes, which would be added to others, because these tests do not use them.
+      // Returns no rows to the query for late volumes, because these tests do not use late volumes.
       if (request.query.includes("adds_as != ''")) return { json: async <Row>() => [] as Row[] }
       table.requests.push(request)
       if (table.error !== undefined) throw table.error

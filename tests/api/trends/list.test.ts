@@ -29,7 +29,7 @@ describe('GET /v1/trends', () => {
     )
   })
 
-  test('says how many partitions a list lacks', async () => {
+  test('reports how many partitions are missing in a list', async () => {
     const { get, putList } = await trendsApi()
     putList({ missing_partitions: 2 })
     expect((await get('/v1/trends')).body).toMatchObject({ complete: false, missing_partitions: 2 })

@@ -45,7 +45,7 @@ test('shows a list with curves of the last day, escapes every text, and loads no
   expect(html).toContain('<a href="/trends?woeid=23424977">United States</a>')
 })
 
-test('the curves of a list are read once in half a minute, and the list is shown without them', async () => {
+test('the curves of a list are read once in half a minute, and the list is shown even if they cannot be read', async () => {
   const { page, putList, table, clock } = await opened()
   putList()
   await page('/trends')
@@ -108,7 +108,7 @@ test.each([
   ['/trends?woeid=2', 404, 'This place has no trends'],
   ['/trends/terms/tea?woeid=2', 404, 'This place has no trends'],
   ['/trends?woeid=44418', 503, 'This cannot be shown now'],
-])('%s gives %i as a page', async (path, status, title) => {
+])('%s shows an error page with the status %i', async (path, status, title) => {
   const { page } = await opened()
   const found = await page(path)
   expect([found.status, found.headers.get('content-type')]).toEqual([status, 'text/html; charset=utf-8'])
@@ -135,7 +135,7 @@ test('a list that is too old is not shown', async () => {
   expect(html).not.toContain('term1')
 })
 
-test('a curve spans its picture', () => {
+test('a curve fills the width and height of its picture', () => {
   const size = { width: 10, height: 4 }
   expect(curvePoints([0, 2, 1], size)).toBe('0,4 5,0 10,2')
   expect(curvePoints([0, 0], size)).toBe('0,4 10,4')

@@ -45,7 +45,7 @@ test('returns the snapshot as a list, with null for fields that its rows do not 
   expect((await get(`/v1/trends/1/past?at=${AT}&limit=1`)).body.trends).toHaveLength(1)
 })
 
-test('queries snapshots that are at most 3 minutes older, to the millisecond, once per location and second', async () => {
+test('finds only snapshots at most 3 minutes older than the requested time, with one query per location and second', async () => {
   const { get, table, clock } = await trendsApi()
   table.rows = [ROW]
   await Promise.all([get(`/v1/trends/1/past?at=${AT}`), get(`/v1/trends/1/past?at=${AT}&limit=3`)])
@@ -57,7 +57,7 @@ test('queries snapshots that are at most 3 minutes older, to the millisecond, on
   expect(table.requests).toHaveLength(2)
 })
 
-test('an empty list is a list, and a missing one a 404', async () => {
+test('an empty list gets 200, and a missing list gets 404', async () => {
   const { get, table } = await trendsApi()
   table.rows = [[START / 1000, '', '', null, null, '', [], null, null, null, null, []]]
   expect((await get(`/v1/trends/1/past?at=${AT}`)).body).toMatchObject({ as_of: '2026-01-15T12:00:00.000Z', trends: [] })

@@ -18,7 +18,7 @@ describe('GET /v1/trends/available?q=', () => {
     expect((await get('/v1/trends/available?q=lOnD', { 'if-none-match': headers.get('etag')! })).status).toBe(304)
   })
 
-  test('finds the words within names, after the names that begin with the text', async () => {
+  test('also finds words within names, and lists these names after those that begin with the text', async () => {
     expect(await namesFor('york')).toEqual(['New York'])
     expect(await namesFor('santo')).toEqual(['Santo Domingo', 'Santo Domingo Oeste', 'General Santos'])
     expect(await namesFor('new y')).toEqual(['New York'])

@@ -25,7 +25,7 @@ test('skips muted topics, and orders by score × weight (default 0.5), best firs
   )
 })
 
-test('matches topics as it matches terms, regardless of case, width and #', () => {
+test('matches topics in the same way as terms, regardless of case, width and #', () => {
   const candidates = ['cafe', 'tea', 'water'].map((name) => ({ term: name, score: 10, variants: [] }))
   const profile = { topic_weights: { '＃ＴＥＡ': 2 }, exclude_topics: ['#Water'], updated_at: 1 }
   expect(rerank(candidates, profile, 30).map((candidate) => candidate.term)).toEqual(['tea', 'cafe'])

@@ -110,7 +110,7 @@ test('topologies can be declared without secrets and without creating files', ()
 
 test('existing topics get the declared configuration only if deleted data would otherwise remain', () => {
   const all = topicSpecs('local').filter(({ erases }) => erases)
-  // Topics of the match feed: tests/schemas/matches/topics.test.ts.
+  // Checks only the topics of snippets. tests/schemas/matches/topics.test.ts checks those of the match feed.
   const erasing = all.filter(({ name }) => name.startsWith('snippet'))
   expect(all.length).toBeGreaterThan(erasing.length)
   expect(erasing.map(({ name }) => name).sort()).toEqual([

@@ -20,7 +20,7 @@ const KILL_AFTER = 10
 const RESTART_TEST_MS = 120_000
 
 test(
-  'when the broker is killed and restarted, producer, member and reader continue with every record once and in order',
+  'when the broker is killed and restarted, producer, group member and reader continue, and every record is read once and in order',
   async () => {
     const broker = await privateKafka()
     const transport = await connected(broker.address, { requestTimeoutMs: 5_000, deliveryTimeoutMs: 60_000 })

@@ -13,17 +13,17 @@ beforeAll(async () => {
 const KIB = 1_024
 const LARGE = 'v'.repeat(10 * KIB)
 /**
- * Layout of a Fetch response: throttle time, error, session id, then one topic with one partition. The error follows
- * the partition index.
+ * Offset of the partition's error code in a Fetch response. The response begins with throttle time, error and session
+ * id, followed by one topic with one partition. The partition's error follows its index.
  */
 const FETCH_ERROR_AT = 5 + 4 + 2 + 4 + 1 + 16 + 1 + 4
 /**
- * Layout of a request: API key, version and correlation id, then the client id, preceded by its length, and no tagged
- * fields.
+ * Offset of the client id's length in a request. API key, version and correlation id precede the length. The client id
+ * and an empty list of tagged fields follow it.
  */
 const CLIENT_ID_AT = 2 + 2 + 4
 
-test('records arrive while the reader waits, well before the maximum wait', async () => {
+test('a waiting fetch returns new records at once, long before its maximum wait', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const fetcher = transport.fetcher({ maxWaitMs: 20_000 })
@@ -96,7 +96,7 @@ test('the request time-out bounds how long the broker may wait for data', async 
   expect(Math.max(...waits())).toBeLessThanOrEqual(700)
 })
 
-test('a new partition does not wait for the response about silent ones, which then join its requests', async () => {
+test('a new partition does not wait for the pending request for silent partitions, and later requests contain all of them', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 3)
   const producer = await newProducer(direct)
@@ -292,7 +292,7 @@ test('back-pressure bounds unpolled records, and a paused partition is not fetch
   const first = await fetcher.poll(0)
   const firstBytes = flatten(first).reduce((sum, { value }) => sum + (value as string).length, 0)
   expect(firstBytes).toBeLessThan(200 * KIB)
-  // With a lower limit, each poll returns data of only one partition. The two polls return different partitions.
+  // With a limit of 1 byte, each poll returns data of only one partition. The two polls return different partitions.
   const little = [await fetcher.poll(0, 1), await fetcher.poll(0, 1)]
   expect(little.map((data) => data.length)).toEqual([1, 1])
   expect(little[0][0].partition).not.toBe(little[1][0].partition)
@@ -336,7 +336,7 @@ test.each(['none', 'zstd'] as const)(
         (fetcher.position({ topic, partition }) as number) < (ends.get(partitionKey(topic, partition)) as number)
       const deadline = Date.now() + DEADLINE_MS
       while (isOpen(0) || isOpen(1)) {
-        if (Date.now() > deadline) throw new Error(`not within ${DEADLINE_MS} ms with ${limitBytes}`)
+        if (Date.now() > deadline) throw new Error(`not finished within ${DEADLINE_MS} ms with a poll limit of ${limitBytes} bytes`)
         const data = await fetcher.poll(1_000, limitBytes)
         const bytes = flatten(data).reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
         expect(bytes).toBeLessThanOrEqual(Math.max(limitBytes ?? Infinity, 32 * KIB) + 64 * KIB)
@@ -509,7 +509,7 @@ test('a topic that was deleted and created again is a fatal error, because its o
   await expect(pollUntil(fetcher, () => false, 'the error')).rejects.toMatchObject({ code: 'TOPIC_RECREATED', fatal: true })
 })
 
-test('a compacted log has gaps in its offsets, and the position moves past them', async () => {
+test("the offsets of a compacted log have gaps, and the fetcher's position moves past them", async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1, {
     'cleanup.policy': 'compact',

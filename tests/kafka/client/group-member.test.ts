@@ -57,13 +57,13 @@ function scripted(
 ): {
   member: GroupMember
   heartbeats: Heartbeat[]
-  /** Member ids that the member has asked its caller to persist. */
+  /** Member ids that the member passed to `onMemberId`, so that its caller persists them. */
   kept: string[]
   /** Types of the member's events, in order. */
   announced: (string | undefined)[]
   forgotten: () => number
   release: () => void
-  /** How long the member waited, for each of its waits. */
+  /** The duration of each wait of the member in ms, in order. */
   waits: number[]
 } {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
@@ -190,7 +190,7 @@ test('a partition that was assigned and revoked before the member took it is rep
   member.takeEvent()
   const owned = [{ topic: 't', partition: 1 }]
   member.acknowledge(owned)
-  // The owner is busy, so it does not take the second assignment before it is revoked.
+  // The owner is busy, so it does not take the second assignment before that assignment is revoked.
   await vi.waitFor(() => expect(heartbeats.length).toBeGreaterThan(4))
   const before = heartbeats.length
   expect(heartbeats.slice(2).map((heartbeat) => heartbeat.owned)).not.toContainEqual(expect.anything())
@@ -274,7 +274,7 @@ test('a heartbeat response from before the member rejoined brings no assignment'
   expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: [{ topic: 't', partition: 1 }] })
 })
 
-test('an acknowledgement does not wait for the next heartbeat', async () => {
+test('an acknowledgement is sent immediately, and not only with the next regular heartbeat', async () => {
   const { member, heartbeats } = scripted([{ assignment: [0], intervalMs: 60_000 }, { intervalMs: 60_000 }])
   await member.join()
   member.acknowledge([{ topic: 't', partition: 0 }])
@@ -355,7 +355,7 @@ test('when the coordinator moves, the member finds it again and reports no event
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('a fenced member reports it and stops heartbeats, and rejoin starts with epoch 0 and no partitions', async () => {
+test('a fenced member reports that it was fenced and stops its heartbeats, and rejoin starts with epoch 0 and no partitions', async () => {
   const { member, heartbeats } = scripted([{ assignment: [0] }, { errorCode: FENCED_MEMBER_EPOCH }, { memberEpoch: 9, assignment: [0] }])
   await member.join()
   await vi.waitFor(() => expect(heartbeats.length).toBe(2))
@@ -430,14 +430,14 @@ test('leaving sends epoch -1 and ends the heartbeats', async () => {
   await expect(member.heartbeat()).rejects.toThrow('is left')
 })
 
-test('a member that keeps its slot stops without sending a request', async () => {
+test('a member that keeps its place in the group when it leaves stops without sending a request', async () => {
   const { member, heartbeats } = scripted([{ memberEpoch: 1, intervalMs: 60_000 }])
   await member.join()
   await member.leave({ keepPlace: true })
   expect(heartbeats.map(({ epoch }) => epoch)).toEqual([0])
 })
 
-test('after a stall with a rebalance the member continues with the epoch of the thread and asks for its assignment', async () => {
+test('after a rebalance during a stall, the member continues with the epoch that the stall thread received, and asks for its assignment', async () => {
   const sessions: KeptSession[] = []
   let released = 0
   let guardedEpoch: number | undefined

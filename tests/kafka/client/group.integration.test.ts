@@ -35,7 +35,7 @@ const SESSION_TIMEOUT_MS = 6_000
 /** Upper bound for "at once". It is far below the session timeout, and far above the time that a busy machine needs. */
 const AT_ONCE_MS = 2_500
 
-test('a member joins with epoch 1, gets all partitions, and keeps them by heartbeats', async () => {
+test('a member joins with epoch 1, gets all partitions, and keeps them by sending heartbeats', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 3)
   const member = newMember(transport, uniqueName('group'), [topic])
@@ -271,7 +271,7 @@ test('an unanswered heartbeat or a lost connection does not affect the membershi
   await member.commit(offsetsOf(owned, 1))
 })
 
-test('offsets are read only when they have no open transaction', async () => {
+test('committed offsets are returned only after the open transaction that changes them has ended', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const member = newMember(transport, uniqueName('group'), [topic])
@@ -299,7 +299,7 @@ test('offsets are read only when they have no open transaction', async () => {
   expect((await reading).get(`${topic}-0`)?.offset).toBe(9)
 })
 
-test('a healthy member can rejoin and gets its partitions back, as a worker does whose transaction has timed out', async () => {
+test('a healthy member can rejoin and gets its partitions back, as a worker does after its transaction has timed out', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const member = newMember(transport, uniqueName('group'), [topic])

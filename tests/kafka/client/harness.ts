@@ -78,7 +78,10 @@ export function flatten(data: readonly PartitionData[]): ReadRecord[] {
   )
 }
 
-/** Polls until `enough` or the deadline, and returns all chunks. */
+/**
+ * Polls until `enough` returns true for the chunks so far, and returns these chunks.
+ * @throws Error after the deadline
+ */
 export async function pollUntil(
   fetcher: Fetcher,
   enough: (data: readonly PartitionData[]) => boolean,
@@ -87,7 +90,7 @@ export async function pollUntil(
   const all: PartitionData[] = []
   const deadline = Date.now() + DEADLINE_MS
   while (!enough(all)) {
-    if (Date.now() > deadline) throw new Error(`${what}: not within ${DEADLINE_MS} ms; ${flatten(all).length} records came`)
+    if (Date.now() > deadline) throw new Error(`${what}: not within ${DEADLINE_MS} ms; ${flatten(all).length} records arrived`)
     all.push(...(await fetcher.poll(1_000)))
   }
   return all
@@ -117,7 +120,10 @@ export function newMember(transport: Transport, groupId: string, topics: readonl
   return transport.groupMember({ groupId, memberId, topics })
 }
 
-/** Waits for the next event. Throws if it is not of the given kind. */
+/**
+ * Waits for the next event.
+ * @throws Error if the event is not of the given kind
+ */
 export async function nextEvent<Type extends GroupEvent['type']>(
   member: GroupMember,
   type: Type,

@@ -1,4 +1,4 @@
-"""A client for the transport's tests that is independent of the transport: librdkafka.
+"""A client built on librdkafka. It shares no code with the transport, so the transport's tests compare the two.
 
 librdkafka.py write BROKERS   steps from standard input, as JSON:
     {"options": {...}, "steps": [["send", producer, topic, partition, value] | ["commit", producer] | ["abort", producer]]}

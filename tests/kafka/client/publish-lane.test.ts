@@ -8,7 +8,7 @@ import { TransportError } from '../../../kafka/transport.ts'
 import { manualRuntime } from '../../../runtime/manual.ts'
 
 const PRODUCER_ID = 7
-/** Number of a producer's batches that a running broker remembers. A restarted broker remembers only one batch. */
+/** How many of a producer's latest batches a running broker remembers. A restarted broker remembers only one batch. */
 const REMEMBERED_BATCHES = 5
 const MAX_VALUE_BYTES = 100
 const TOO_LARGE: Outcome = { kind: 'refused', error: new TransportError('MESSAGE_TOO_LARGE', 'too large', { fatal: true }) }
@@ -20,7 +20,7 @@ const UNANSWERED: Outcome = { kind: 'unknown', reason: 'NETWORK_EXCEPTION', lead
 function partitionLog() {
   const values: string[] = []
   let epoch = -1
-  /** First and last sequence numbers of the last batches. */
+  /** First and last sequence numbers of the latest batches, as the broker remembers them. */
   let remembered: { first: number; last: number }[] = []
 
   function take(bytes: Buffer): Outcome {
@@ -47,7 +47,7 @@ function partitionLog() {
     restart: () => {
       remembered = remembered.slice(-1)
     },
-    /** Simulates the election of a leader that does not have the end of the log. */
+    /** Simulates the election of a leader whose log lacks the last `count` records. */
     loseLast: (count: number) => {
       values.splice(-count)
       remembered = [{ first: -1, last: -1 }]
@@ -175,7 +175,7 @@ test('when a broker has lost acknowledged records, the unacknowledged records ar
   ])
 })
 
-test('after the last epoch, requests a new producer id', () => {
+test('when the epochs of its producer id are used up, requests a new producer id', () => {
   const opened = openLane()
   opened.lane.identity = { producerId: PRODUCER_ID, producerEpoch: 32_767 }
   opened.append('x'.repeat(MAX_VALUE_BYTES + 1))

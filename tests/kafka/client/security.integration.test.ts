@@ -93,7 +93,7 @@ test(
 )
 
 test(
-  'provisioning, registry, worker, API and the command for dead letters reach such a broker by their settings',
+  'provisioning, registry, worker, API and the command for dead letters reach a broker with TLS and passwords through their settings',
   async () => {
     const { address, certificate, users } = broker
     const folder = guardedFolder()

@@ -48,7 +48,10 @@ function watched(answers: readonly (BeatAnswer | 'throws')[] = [{ type: 'kept', 
     times,
     opened: () => opened,
     closed: () => closed,
-    /** Advances the clock to each check in turn. */
+    /**
+     * Advances the clock by `ms` and runs every check that is due on the way. With `turning`, the event loop is not
+     * blocked.
+     */
     async pass(ms: number, { turning = false } = {}) {
       for (const until = now + ms; now < until; ) {
         now += CHECK_EVERY_MS
@@ -78,7 +81,7 @@ test('in a stall the thread sends a heartbeat per interval until the tolerance e
   expect(closed()).toBe(1)
 })
 
-test('when the loop turns again the thread stops, and a later stall starts again', async () => {
+test('when the event loop turns again, the thread stops sending, and a later stall makes it send again', async () => {
   const { pass, epochs, opened, closed } = watched()
   await pass(6_000)
   const before = epochs.length

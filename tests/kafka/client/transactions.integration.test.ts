@@ -39,7 +39,7 @@ async function throughProxy(): Promise<BrokerProxy> {
 const INVALID_PRODUCER_EPOCH = 47
 /** Offset of the body in a response, after the correlation id (4 bytes) and the header tags (1 byte). */
 const BODY_AT = 5
-/** Position of the error code in responses that begin with the throttle time. */
+/** Offset of the error code in responses that begin with the throttle time. */
 const ERROR_AFTER_THROTTLE_AT = BODY_AT + 4
 
 function errorAt(at: number, code: number): (response: Buffer) => Buffer {
@@ -86,7 +86,7 @@ test('records that are appended during a commit belong to the next transaction',
   expect(await committing).toEqual(new Map([[`${topic}-0`, 1]]))
   expect(producer.appender(topic, 0).pendingRecords).toBe(3)
   expect(await values()).toEqual(['a'])
-  // The marker has offset 1.
+  // The marker of the first commit has offset 1.
   expect(await commit(producer)).toEqual(new Map([[`${topic}-0`, 5]]))
   append(producer, topic, 0, 'd')
   const last = commit(producer)
@@ -136,7 +136,7 @@ test('offsets are committed together with records, or alone, and the commit step
   expect((await member.committed(owned)).get(`${topic}-0`)?.offset).toBe(6)
 })
 
-test('splits a batch below the broker limit, and sends several partitions in one request', async () => {
+test("splits records into batches below the broker's size limit, and sends several partitions in one request", async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 2)
@@ -224,7 +224,7 @@ test("a producer that knows the topic's limit refuses a record above it, and the
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual([...fitting, largest, 'small'])
 })
 
-test('the limit applies to the compressed record', async () => {
+test('the size limit of a batch applies to the compressed record', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1, { 'max.message.bytes': '100000' })
   const maxBatchBytes = await transport.maxBatchBytes([topic])
@@ -281,7 +281,7 @@ test('an instance that was replaced does not take the transactional id back, and
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual([FILLER, 'of the third life'])
 })
 
-test('an epoch that was raised for this producer in a lost response is not mistaken for another instance', async () => {
+test("a producer that misses the response with its raised epoch does not mistake that epoch for another instance's", async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address, {
     requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS,
@@ -512,7 +512,10 @@ test.each([
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
 })
 
-/** Returns a proxy to the cluster. In its responses, version 1 of transactions is the highest enabled version. */
+/**
+ * Returns a proxy that makes the cluster look older: in its responses, version 1 of transactions is the highest enabled
+ * version.
+ */
 async function throughOlderCluster(): Promise<BrokerProxy> {
   const proxy = await throughProxy()
   const name = 'transaction.version'
@@ -547,7 +550,7 @@ test.each(COORDINATOR_ERRORS)('retries the steps that fail with %s of the transa
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a'])
 })
 
-test('a commit has three requests, and each transaction its own epoch', async () => {
+test('a commit takes three requests, and each transaction has its own producer epoch', async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 1)
@@ -583,7 +586,7 @@ test('a batch of a committed transaction that arrives late cannot enter the next
   length.writeInt32BE(late.length)
   socket.write(Buffer.concat([length, late]))
   const [answer] = (await once(socket, 'data')) as [Buffer]
-  // The partition's error code follows its index, which follows the name of the topic.
+  // The topic's name is followed by the partition's index and then its error code.
   const at = answer.indexOf(topic) + topic.length + 1 + 4
   expect(answer.readInt16BE(at)).toBe(INVALID_PRODUCER_EPOCH)
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])

@@ -68,7 +68,7 @@ test('aborted records are never visible', async () => {
   expect(broker.records('t')).toEqual([])
 })
 
-test('a newer instance of a transactional id fences the older one, whose transaction is not committed', async () => {
+test("a newer instance of a transactional id fences the older instance, and the older instance's transaction is not committed", async () => {
   const { transport, broker } = opened()
   const first = write(transport, 'tx')
   const second = write(transport, 'tx')

@@ -22,7 +22,7 @@ function stockCommand(more: Partial<InventoryCommand> = {}): InventoryCommand {
   return { action: 'RECEIVE', lines, version: null, reservation_id: null, held_ms: HELD_MS, ...more }
 }
 
-test('the topology of stock continues after invalid commands and invalid ends of carts', () => {
+test('the stock topology continues after invalid commands and after invalid records about carts that have ended', () => {
   const { driver, ask, result } = decisionDriver(inventory, inventoryFlow)
   driver.pipeBytes(inventoryFlow.commands, Buffer.from('7'), JUNK)
   driver.pipeBytes(reservationOutcomes, Buffer.from('7'), JUNK)
@@ -34,7 +34,7 @@ test('the topology of stock continues after invalid commands and invalid ends of
   expect(ask('7', stockCommand())).toMatchObject({ outcome: 'done', row: { available: 5 } })
 })
 
-test('the topology of carts continues after an invalid command', () => {
+test('the cart topology continues after an invalid command', () => {
   const { driver, ask } = decisionDriver(reservations, reservationFlow)
   driver.pipeBytes(reservationFlow.commands, Buffer.from('c-1'), JUNK)
   expect(driver.readDeadLetters()).toHaveLength(1)
@@ -44,7 +44,7 @@ test('the topology of carts continues after an invalid command', () => {
   expect(opened).toMatchObject({ outcome: 'done' })
 })
 
-test('the topology of products continues after an invalid command and after a command without content', () => {
+test('the product topology continues after an invalid command and after a command without content', () => {
   const { driver, ask, result } = decisionDriver(products, productFlow)
   driver.pipeBytes(productFlow.commands, Buffer.from('42'), JUNK)
   expect(result('42', creation(driver.now, undefined, { content: null }))).toBeUndefined()
@@ -52,7 +52,7 @@ test('the topology of products continues after an invalid command and after a co
   expect(ask('42', creation(driver.now))).toMatchObject({ outcome: 'done' })
 })
 
-test('the topology of skus continues after an invalid command and an invalid use', () => {
+test('the sku topology continues after an invalid command and after an invalid record about the use of a sku', () => {
   const { driver, ask } = decisionDriver(skus, skuFlow)
   driver.pipeBytes(skuFlow.commands, Buffer.from('a'), JUNK)
   driver.pipeBytes(skuUses, Buffer.from('a'), JUNK)

@@ -17,7 +17,7 @@ const offers = fc
   .map((list) => list.map(({ sku, price }) => offer(sku, price)))
 const minutes = fc.integer({ min: -5, max: 30 })
 
-/** Creates a request that is made at time `now`, epoch ms. */
+/** Creates a command that a client sends at time `now`, epoch ms. */
 type Request = (now: number) => CatalogProductCommand
 
 const requests: fc.Arbitrary<Request> = fc.oneof(
@@ -119,7 +119,7 @@ test('variants keep their ids and skus forever, and revisions grow by one', () =
   )
 })
 
-test('every price is between half and one and a half times the accepted prices, unless it was forced', () => {
+test('unless it was forced, every price is between half the lowest and one and a half times the highest accepted price', () => {
   fc.assert(
     fc.property(histories, (history) => {
       replay(history, ({ before, after, command }) => {
@@ -137,7 +137,7 @@ test('every price is between half and one and a half times the accepted prices, 
   )
 })
 
-test('periods never overlap, a current period shows its price, and the next timer is always in the future', () => {
+test("periods never overlap, the price during a period is the period's price, and the next timer is always in the future", () => {
   fc.assert(
     fc.property(histories, (history) => {
       replay(history, ({ after, now }) => {
@@ -178,7 +178,7 @@ test('once all periods are over, the price is the last one that was set permanen
   )
 })
 
-test('the emitted sku uses are those of the product', () => {
+test('the emitted sku uses are exactly the skus that the product uses', () => {
   fc.assert(
     fc.property(histories, fc.boolean(), (history, deletes) => {
       const used = new Set<string>()

@@ -51,7 +51,7 @@ test('a new product has version and revision 1 and numbered variants, and is pub
   expect(driver.read(sellerProducts)).toMatchObject([{ key: '7:42', value: { price_cents: 1_000, variants: 2, revision: 1 } }])
 })
 
-test('a product_id is used once, even after its product was deleted', () => {
+test('a product_id is never used again, even after its product was deleted', () => {
   const { ask, create } = opened()
   create()
   expect(create()).toEqual({ outcome: 'taken' })
@@ -59,14 +59,14 @@ test('a product_id is used once, even after its product was deleted', () => {
   expect(create()).toEqual({ outcome: 'taken' })
 })
 
-test('a product is not created more than five minutes after its claim, nor with a sku that was not claimed', () => {
+test('a product is not created more than five minutes after its skus were claimed, nor with a sku that was not claimed', () => {
   const { ask, driver } = opened()
   expect(ask(creation(driver.now - 5 * MINUTE_MS - 1))).toEqual({ outcome: 'unclaimed', skus: ['a'] })
   expect(ask(creation(driver.now, [offer('a'), offer('b')], { claimed_skus: ['b'] }))).toEqual({ outcome: 'unclaimed', skus: ['a'] })
   expect(ask(creation(driver.now - 5 * MINUTE_MS))).toMatchObject({ outcome: 'done' })
 })
 
-test('a replacement finds variants by sku, deactivates the others, and can reactivate them later', () => {
+test('a replacement matches variants by sku and deactivates the variants that it omits, and a later one can reactivate them', () => {
   const { ask, create, driver, uses } = opened()
   create([offer('a'), offer('b')])
   uses()
@@ -94,7 +94,7 @@ test('a replacement with a new sku needs a claim', () => {
   expect(ask(replacement([offer('a'), offer('b')]))).toEqual({ outcome: 'unclaimed', skus: ['b'] })
 })
 
-test('at most 50 variants are active and 255 are ever made', () => {
+test('a product has at most 50 active variants, and at most 255 variants in its whole life', () => {
   const { ask, create, driver } = opened()
   const many = (from: number, count: number) => Array.from({ length: count }, (_, i) => offer(`s${from + i}`))
   const claimed = (variants: ReturnType<typeof many>) => ({ claimed_at: driver.now, claimed_skus: variants.map(({ sku }) => sku) })
@@ -107,7 +107,7 @@ test('at most 50 variants are active and 255 are ever made', () => {
   expect(ask(replacement(many(250, 5), claimed(many(250, 5))))).toMatchObject({ outcome: 'done' })
 })
 
-test('a product above 256 KiB is refused', () => {
+test('a product that is larger than 256 KiB is refused', () => {
   const { create } = opened()
   const attributes = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`name-${i}`, 'x'.repeat(200)]))
   const large = (count: number) =>
@@ -134,7 +134,7 @@ test('only the owner and administrators can change a product, and others cannot 
   expect(ask(newStatus('ACTIVE', { seller_id: null }))).toMatchObject({ outcome: 'done' })
 })
 
-test('states follow each other as documented, and each change makes a version', () => {
+test('only the documented changes of status are accepted, and each change creates a new version', () => {
   const { ask, create, driver } = opened()
   expect(productOf(create([offer('a')], { status: 'DRAFT' })).status).toBe('DRAFT')
   expect(ask(newStatus('INACTIVE'))).toEqual({ outcome: 'no_transition', status: 'DRAFT' })
@@ -161,7 +161,7 @@ test('a deleted product releases its skus and disappears from views and lists', 
     expect(ask(later)).toEqual({ outcome: 'not_found' })
 })
 
-test('a price changes without a new version, and the event carries the whole product', () => {
+test('a price change creates no new version, and its event contains the whole product', () => {
   const { ask, create, prices } = opened()
   create()
   prices()
@@ -180,7 +180,7 @@ test('a price changes without a new version, and the event carries the whole pro
   expect(ask(newPrice(variantIdOf(ID, 2), 1_000))).toEqual({ outcome: 'variant_not_found' })
 })
 
-test('a price may be half of the lowest up to one and a half times the highest that was accepted', () => {
+test('a price may range from half the lowest to one and a half times the highest accepted price', () => {
   const { ask, create, prices } = opened()
   create([offer('a', 1_001)])
   const refused = { outcome: 'price_out_of_range', variant_id: FIRST, sku: 'a', lowest_cents: 501, highest_cents: 1_501 }
@@ -198,14 +198,14 @@ test('a price may be half of the lowest up to one and a half times the highest t
   expect(prices()).toMatchObject([{ is_forced: false }])
 })
 
-test('an inactive variant that returns is guarded by its own range', () => {
+test('when an inactive variant returns, its new price must be in the range of its own earlier prices', () => {
   const { ask, create } = opened()
   create([offer('a'), offer('b')])
   ask(replacement([offer('b')]))
   expect(ask(replacement([offer('a', 5_000)]))).toMatchObject({ outcome: 'price_out_of_range', sku: 'a' })
 })
 
-test('a period begins and ends by timer, and returns to the regular price', () => {
+test('timers begin and end a period, and after the period the regular price applies again', () => {
   const { ask, create, driver, prices, view } = opened()
   create()
   const starts_at = driver.now + 10 * MINUTE_MS
@@ -245,7 +245,7 @@ test('periods of a variant must not overlap, and periods that passed while the t
   expect(view(String(ID))).toMatchObject({ pricing: [{ regular: null, periods: [] }], product: { variants: [{ price_cents: 1_000 }] } })
 })
 
-test('a period can begin immediately, and an immediate price ends it', () => {
+test('a period can begin immediately, and a price that takes effect immediately ends the period', () => {
   const { ask, create, driver, prices, view } = opened()
   create()
   prices()
@@ -289,7 +289,7 @@ test('a period that is planned during another period keeps the regular compare p
   expect(periods[FIRST].map(({ compare_price }) => compare_price)).toEqual([1_000, 1_500])
 })
 
-test('a product has at most 100 periods at once', () => {
+test('a product has at most 100 planned periods at a time', () => {
   const { ask, create, driver } = opened()
   create([offer('a'), offer('b')])
   const begin = driver.now + MINUTE_MS

@@ -45,7 +45,7 @@ test.each([
   expect(outcomes()).toEqual([])
 })
 
-test('a cart expires a second after its end, is refused from its end on, and is forgotten a day later', () => {
+test('commands about a cart are refused from its end on, the cart expires a second after its end, and is forgotten a day later', () => {
   const { ask, outcomes, view, driver } = world()
   ask('OPEN')
   driver.advanceWallClock(HELD_MS + 1)
@@ -64,7 +64,7 @@ test('a cart expires a second after its end, is refused from its end on, and is 
   expect(outcomes()).toEqual([])
 })
 
-test('a cart is extended once, from the time of the request, and the stock is notified', () => {
+test('a cart can be extended only once, its new end counts from the time of the request, and the stock topology is notified', () => {
   const { ask, outcomes, driver } = world()
   ask('OPEN')
   driver.advanceWallClock(HELD_MS - 1_000)
@@ -78,7 +78,7 @@ test('a cart is extended once, from the time of the request, and the stock is no
   expect(ask('CHECK_OUT')).toMatchObject({ outcome: 'done' })
 })
 
-test('a cart whose reservations would end too soon is not opened, even if its first command is repeated', () => {
+test('a cart is not opened if its reservations would end too soon, even if the command that opens it is repeated', () => {
   const { ask, result, view, driver } = world()
   const late = { action: 'OPEN', parts: PARTS, parts_end_at: driver.now + HELD_MS + 44_999, held_ms: HELD_MS } as const
   const first = result(CART, { ...late, parts: [...PARTS] }, { id: 'late' })

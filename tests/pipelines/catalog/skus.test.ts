@@ -23,7 +23,7 @@ test('claims all skus of a request or none', () => {
   expect(claim(3, ['a', 'A'])).toMatchObject({ outcome: 'claimed' })
 })
 
-test('an unused claim ends after ten minutes, a used claim never ends', () => {
+test('an unused claim ends after ten minutes, and a used claim never ends', () => {
   const { claim, use, driver } = opened()
   claim(1, ['a', 'b'])
   use('a', 1)
@@ -35,7 +35,7 @@ test('an unused claim ends after ten minutes, a used claim never ends', () => {
   expect(claim(2, ['a'])).toMatchObject({ outcome: 'taken' })
 })
 
-test('a use that was recorded in time counts, even if the topology was stopped until after the end of the claim', () => {
+test('a use that was recorded before the claim ended counts, even if the topology was stopped and processes it after the end', () => {
   const { claim, use, driver } = opened()
   claim(1, ['a'])
   driver.crashAt('encoded')
@@ -45,7 +45,7 @@ test('a use that was recorded in time counts, even if the topology was stopped u
   expect(claim(2, ['a'])).toMatchObject({ outcome: 'taken' })
 })
 
-test('a refused request gives its skus back', () => {
+test('after a refused request, its skus can be claimed again', () => {
   const { claim, release } = opened()
   claim(1, ['a', 'b'])
   expect(release(1, ['a', 'b'])).toEqual({ outcome: 'released' })
@@ -64,7 +64,7 @@ test('a request releases only skus that it has claimed and that no product uses'
   expect(claim(2, ['b'])).toMatchObject({ outcome: 'claimed' })
 })
 
-test('of two requests for the same product, neither ends a claim that the other relies on', () => {
+test('two requests for the same product can claim the same sku, and neither request releases a sku that the other one needs', () => {
   for (const refused of ['first', 'second']) {
     const { claim, release, driver } = opened()
     claim(1, ['a'], 'first')
@@ -76,7 +76,7 @@ test('of two requests for the same product, neither ends a claim that the other 
   }
 })
 
-test('a claim that is renewed lasts ten minutes from then', () => {
+test('a renewed claim lasts ten minutes from its renewal', () => {
   const { claim, driver } = opened()
   claim(1, ['a'])
   driver.advanceWallClock(6 * MINUTE_MS)
@@ -85,7 +85,7 @@ test('a claim that is renewed lasts ten minutes from then', () => {
   expect(claim(2, ['a'])).toMatchObject({ outcome: 'taken' })
 })
 
-test('a product that ceases to use a sku frees it, but not for its former owner', () => {
+test('a sku that a product no longer uses becomes free, and a repeated report from that product does not free it again', () => {
   const { claim, use } = opened()
   claim(1, ['a'])
   use('a', 1)

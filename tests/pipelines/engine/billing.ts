@@ -3,7 +3,9 @@ import { utf8 } from '../../../schemas/keys.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
 import { numberFormat, numberTopic, textTopic } from './words.ts'
 
-/** Creates a topology that emits, for each order, the price at its time, or -1 if there was none. */
+/**
+ * Creates a topology that emits, for each order, the price at the time of the order, or -1 if there was no price yet.
+ */
 export function billing(maxIdleMs?: number, name = 'billing') {
   const orders = textTopic(`${name}-orders`, 1)
   const prices = numberTopic(`${name}-prices`, 1)

@@ -8,7 +8,10 @@ export interface GatedTransport {
   open(): void
 }
 
-/** Wraps a transport so that its fetchers return nothing until it is opened. Until then, copies make no progress. */
+/**
+ * Wraps a transport so that its fetchers return nothing until it is opened. Until then, standby copies make no
+ * progress.
+ */
 export function gatedTransport(transport: Transport): GatedTransport {
   let isOpen = false
   return {

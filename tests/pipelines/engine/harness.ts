@@ -16,7 +16,10 @@ import type { StateBackend } from '../../../state/stores/store.ts'
 const DEADLINE_MS = 10_000
 const POLL_MS = 5
 
-/** Polls until `condition` holds. @throws Error after the deadline */
+/**
+ * Polls until `condition` holds.
+ * @throws Error after the deadline
+ */
 export async function until(condition: () => boolean | Promise<boolean>, what: string, deadlineMs = DEADLINE_MS): Promise<void> {
   const end = Date.now() + deadlineMs
   while (!(await condition())) {

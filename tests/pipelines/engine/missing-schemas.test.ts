@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { missingSchemas } from '../../../pipelines/engine/missing-schemas.ts'
 
-test('an id counts as missing for half a minute', () => {
+test('a schema id that was not found counts as missing for half a minute', () => {
   let now = 0
   const missing = missingSchemas(() => now)
   missing.add(7)

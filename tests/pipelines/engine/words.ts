@@ -7,7 +7,7 @@ import { rawValue } from '../../../schemas/raw.ts'
 import type { Topic } from '../../../schemas/topic.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
 
-/** Encodes integers as decimal text. It is easy to read in a dump, and tests can easily make it invalid. */
+/** Encodes integers as decimal text. The text is easy to read in a dump, and tests can easily make it invalid. */
 const numberCodec: Codec<number> = {
   encode: (value, out) => utf8.encode(String(value), out),
   decode(buffer, start, end) {

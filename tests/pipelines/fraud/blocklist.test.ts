@@ -52,7 +52,7 @@ test('an entity is blocked and unblocked, and each change is published and audit
   expect(ask(id, UNBLOCK)).toEqual({ outcome: 'not_found' })
 })
 
-test('an equal entry gets `exists`, an entry with another attribute gets a conflict, and neither changes anything', () => {
+test('blocking an entity again returns `exists` if all attributes are equal and `conflict` otherwise, and changes nothing', () => {
   const { ask, driver, published, audited } = world()
   const { id, block } = entry('USER', 'u1', { ttl_hours: 2 })
   const first = ask(id, block)
@@ -92,7 +92,7 @@ test('a change replaces the attributes, restarts the lifetime, and is audited', 
   expect(view(id)).toMatchObject({ expires_at: null })
 })
 
-test('an entry expires to the millisecond, and the timer then removes and audits it', () => {
+test('an entry expires exactly at `expires_at`, and the timer then removes and audits it', () => {
   const { ask, view, driver, published, audited } = world()
   const { id, block } = entry('IP', '::ffff:192.0.2.1', { ttl_hours: 1 })
   const due = driver.now + HOUR_MS
@@ -141,7 +141,7 @@ test('a permanent entry that replaces an expired one has no timer', () => {
   expect(view(id)).toMatchObject({ ttl_hours: null, expires_at: null })
 })
 
-test('more entries than one tick removes expire over the following ticks', () => {
+test('if more entries expire than one tick removes, the following ticks remove the rest', () => {
   const { ask, driver, published } = world()
   const MANY = 1_200
   for (let index = 0; index < MANY; index++) {

@@ -3,7 +3,9 @@ import type { FraudCaseCommand, FraudReview } from '../../../schemas/fraud/types
 import { type Payment, pay } from '../../schemas/fraud/payments.ts'
 import { scored } from './scored.ts'
 
-/** Returns the record of a transaction with the decision REVIEW, with the fields that its case stores. */
+/**
+ * Returns a scored transaction with the decision REVIEW. It has the fields that the case about the transaction stores.
+ */
 export function review(payment: Payment = {}): FraudReview {
   return reviewOf({ ...scored(pay(payment)), decision: 'REVIEW', risk_score: 612, triggered_rules: ['r1'] })
 }

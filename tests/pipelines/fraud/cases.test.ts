@@ -12,7 +12,7 @@ import { DAY, NOON } from '../../schemas/fraud/payments.ts'
 import { caseCommand, review } from './case-commands.ts'
 
 const T1 = review({ id: 't1', user: 'u1', device: 'd1', ip: '192.0.2.1', card: 'c1', merchant: 'm1' })
-/** Long enough for all pending ticks. */
+/** Long enough for all pending ticks to fire, in ms. */
 const MOMENT = 2_000
 const STATUSES: readonly FraudCaseStatus[] = ['OPEN', 'IN_REVIEW', 'ESCALATED', 'CONFIRMED_FRAUD', 'FALSE_POSITIVE']
 /** The status changes that bring a new case into each status. */
@@ -118,7 +118,7 @@ test.each([
   [{ status: 'FALSE_POSITIVE' }, 'FALSE_POSITIVE', 'FALSE_POSITIVE'],
   [{ verdict: 'FALSE_POSITIVE' }, 'FALSE_POSITIVE', 'FALSE_POSITIVE'],
   [{ verdict: 'SUSPICIOUS' }, 'SUSPICIOUS', 'ESCALATED'],
-] as const)('a verdict is corrected by %o, with a note only, and names the previous one', (asked, verdict, status) => {
+] as const)('%o corrects a verdict only if it has a note, and the feedback names the previous verdict', (asked, verdict, status) => {
   const { driver, open, change, view, feedback } = casesDriver()
   open()
   change({ verdict: 'CONFIRMED_FRAUD' })
@@ -131,7 +131,7 @@ test.each([
   expect(feedback()).toMatchObject([{ verdict, previous_verdict: 'CONFIRMED_FRAUD', previous_at: NOON, at: NOON + 1_000 }])
 })
 
-test('a verdict after a suspicion needs no note, and the same verdict again is recorded', () => {
+test('a verdict after a suspicion needs no note, and a repeated verdict is recorded', () => {
   const { open, change, view, feedback } = casesDriver()
   open()
   for (const verdict of ['SUSPICIOUS', 'CONFIRMED_FRAUD', 'CONFIRMED_FRAUD'] as const) expect(change({ verdict }).outcome).toBe('done')
@@ -196,7 +196,7 @@ test('a change for another version is refused, and the answer contains the curre
   })
 })
 
-test('feedback without a case opens and closes one; without a transaction, no case is created', () => {
+test('feedback about a transaction without a case opens and closes a case, but feedback about an unknown transaction creates none', () => {
   const { open, change, view, feedback } = casesDriver()
   expect(change({ verdict: 'CONFIRMED_FRAUD' })).toEqual({ outcome: 'not_found' })
   expect(change({ verdict: 'CONFIRMED_FRAUD', transaction: { ...T1, decision: 'APPROVE' } }).outcome).toBe('done')
@@ -211,7 +211,7 @@ test('feedback without a case opens and closes one; without a transaction, no ca
   expect(view()).toEqual(before)
 })
 
-test('a case that was closed for 30 days leaves the state, and a request brings it back', () => {
+test('a case that has been closed for 30 days leaves the state, and a request brings it back', () => {
   const { driver, open, change, view, feedback, daysPass } = casesDriver()
   open()
   change({ verdict: 'CONFIRMED_FRAUD' })
@@ -247,7 +247,7 @@ test('a reopened case stays in the state, and its retention starts again with th
   expect(storedCase(driver, 't1')).toBeUndefined()
 })
 
-test('a case keeps its newest changes', () => {
+test('the history of a case keeps only the newest changes', () => {
   const { open, change, view } = casesDriver()
   open()
   for (let at = 0; at < 60; at++) change({ notes: `${at}` })
@@ -290,7 +290,7 @@ const steps = fc.array(
   { maxLength: 40 },
 )
 
-test('repeated records and requests lead to one case per transaction, whose history agrees with its feedback', () => {
+test('despite repeated records and requests, each transaction has one case, and its history agrees with the published feedback', () => {
   fc.assert(
     fc.property(steps, (given: readonly Step[]) => {
       const { ask, driver } = decisionDriver(fraudCasesTopology, caseFlow, { startAt: NOON })

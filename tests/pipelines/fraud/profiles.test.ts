@@ -119,7 +119,7 @@ test('an entity that the transaction does not name has no profile', () => {
   expect([...published(driver).profiles.keys()]).toEqual(['user:u1'])
 })
 
-test('a repeated transaction counts once within a day, and its records say that it is included', () => {
+test('a transaction that is repeated within a day counts once, and the published records list it as included', () => {
   const { driver, send, profile } = profilesDriver()
   const request = pay({ device: 'd1' })
   send(request)
@@ -171,7 +171,7 @@ test('a commit with very many transactions sends several records, and an entity 
   expect(included.size).toBe(count + 1)
 })
 
-test('a record between the stages stays small, however long the ids of another producer are', () => {
+test('records between the stages stay small, no matter how long the ids of another producer are', () => {
   const { driver, send, profile } = profilesDriver({ commit: 'manual' })
   const long = (index: number) => `${index}-${'d'.repeat(200_000)}`
   for (let index = 0; index < 5; index++) send(pay({ device: long(index), merchant: 'm1' }))
@@ -313,7 +313,7 @@ test.each([false, true])('profiles equal a fold of all transactions after crashe
   }
 })
 
-test('transactions to review go to the cases, including repeated ones', () => {
+test('transactions with the decision REVIEW are sent to the case topology, including repeated ones', () => {
   const { driver } = profilesDriver()
   const approved = scored(pay({ ...FULL, id: 't1' }))
   const event: TxnScored = { ...approved, decision: 'REVIEW', risk_score: 612, triggered_rules: ['r'] }

@@ -73,7 +73,7 @@ describe('rules', () => {
     ])
   })
 
-  test('an id is taken forever, and an unknown rule can be neither replaced nor disabled', () => {
+  test('a rule id can never be used again, and an unknown rule can be neither replaced nor disabled', () => {
     const { rule, revision } = settingsDriver()
     expect(rule('replace_rule', 'v')).toEqual({ outcome: 'rule_not_found' })
     expect(rule('disable_rule', 'v')).toEqual({ outcome: 'rule_not_found' })
@@ -128,7 +128,7 @@ describe('rules', () => {
     expect(before.changed).toBeLessThan(at)
   })
 
-  test('the seeded rules can be restored, and versions behind the last 50 cannot', () => {
+  test('the seeded rules can be restored, but versions older than the last 50 cannot', () => {
     const { rule, rules, rollBack, view } = settingsDriver()
     expect(rollBack(0)).toMatchObject({ ruleset_version: 1 })
     rule('create_rule', 'v')
@@ -279,7 +279,7 @@ describe('models', () => {
   const policy = policyRecord({ ...DEFAULT_POLICY, thresholds: { review: 500, block: 800 } })
   const versions = { payment_fraud: '2' }
 
-  test('are assigned together with their policy, which gets a separate version', () => {
+  test('are assigned together with their policy, and the policy has its own version number', () => {
     const { models, published, audit } = settingsDriver()
     expect(models('assign_models', { versions, policy })).toMatchObject({
       outcome: 'models',

@@ -144,7 +144,7 @@ test('an index that has lost its data is not refilled while it is searched: a ne
   await eventually(found).toEqual(expected())
 })
 
-test('a different form of the documents leads to a new index, and the old one is searched until it is complete', async () => {
+test('when the form of the documents changes, a new index is built, and the old one is searched until the new one is complete', async () => {
   const first = world()
   first.write('n1', 'one')
   const keeper = first.startKeeper()
@@ -192,7 +192,7 @@ const STEPS: [string, (call: SearchCall) => boolean, isApplied?: boolean][] = [
 ]
 
 test.each(STEPS.map(([what, step, isApplied = true]) => ({ what, step, isApplied })))(
-  'a keeper that dies at $what (carried out: $isApplied) is continued by another one',
+  'after a keeper dies at $what (carried out: $isApplied), another one continues its work',
   async ({ step, isApplied }) => {
     const { write, startKeeper, startSink, found, expected, requestRebuild, concreteIndexes, reports, client } = world()
     for (let i = 0; i < 10; i++) write(`n${i}`, `note ${i}`)

@@ -32,7 +32,7 @@ test('the first request gets the code, and all others are informed that it is ta
   expect(view(CODE)).toMatchObject({ short_code: CODE, long_url: 'https://example.com/', user_id: 42n })
 })
 
-test('a repeated command gets the first answer for a day, even after a restart, and later counts as new', () => {
+test('for a day, even after a restart, a repeated command gets the first answer, and after that it counts as a new command', () => {
   const { ask, driver } = linksDriver()
   const first = ask(CODE, linkCommand(), { id: 'one' })
   driver.advanceWallClock(23 * HOUR_MS)

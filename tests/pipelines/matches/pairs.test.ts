@@ -31,9 +31,7 @@ function pairsDriver() {
   return { command, pipe, events, pushes, relation, driver }
 }
 
-/**
- * Simulates that the topology was stopped for days, because the driver would otherwise run every tick of these days.
- */
+/** Lets days pass while the topology is stopped, because a running driver would run every tick of these days. */
 function daysPass(driver: TestDriver, days: number): void {
   driver.restart({ downMs: days * DAY_MS })
   driver.advanceWallClock(5_000)
@@ -58,7 +56,7 @@ test('two likes make one match, and each user gets one push', () => {
   expect([events(), pushes()]).toEqual([[], []])
 })
 
-test('the newest swipe of each side counts', () => {
+test('the newest swipe of each of the two users counts', () => {
   const { pipe, events, relation } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 2_000), pairSwipe(ANN, BOB, 'REWIND', 3_000), pairSwipe(ANN, BOB, 'RIGHT', 2_000))
   pipe(pairSwipe(BOB, ANN, 'RIGHT', 4_000))
@@ -113,7 +111,7 @@ test('a block that overtakes a like takes effect, and only likes sent after it w
   expect(events()).toHaveLength(1)
 })
 
-test('ending a match requires the match, applies to both and can be repeated', () => {
+test('only an existing match can be ended, it ends for both users, and ending it again succeeds', () => {
   const { pipe, relation, command } = pairsDriver()
   const id = matchIdOf(ANN, BOB)
   expect(command('unmatch', ANN, BOB, id)).toEqual({ outcome: 'not_found' })
@@ -152,7 +150,7 @@ test('likes are forgotten after 90 days and then no longer lead to a match; matc
   expect(relation(CAT, ANN)).toBeNull()
 })
 
-test('reporting a match creates no match and sends no push twice', () => {
+test('the command `notify` creates no match and sends no second push', () => {
   const { pipe, pushes, events, command } = pairsDriver()
   const id = matchIdOf(ANN, BOB)
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000))
@@ -181,7 +179,7 @@ test('after a deletion, only blocks by others remain, and older likes no longer 
 test.each([
   [ANN, BOB],
   [BOB, ANN],
-])('a further deletion of %s also finds pairs that a block by %s kept', (gone, other) => {
+])('a second deletion of %s also covers a pair that was kept because of a block by %s', (gone, other) => {
   const { pipe, relation, command, driver } = pairsDriver()
   const remove = () => {
     driver.pipe(matchDeletions, gone, { user_id: gone, deleted_at: driver.now })
@@ -233,8 +231,8 @@ test('a deletion lifts a block even if the other user has blocked since then, an
   const of = (user: string, other: string) => records.filter(({ key }) => key === `${user}:${other}`).map(({ value }) => value)
   expect(of(ANN, BOB).at(-1)).toMatchObject({ blocks: false, is_blocked: true })
   expect(of(BOB, ANN).at(-1)).toMatchObject({ blocks: true, is_blocked: false, unblocked_until: changed_at })
-  // A record with the time up to which ends of the match are void precedes the tombstone, because a tombstone cannot
-  // contain it.
+  // Before the tombstone comes a record with the time up to which records that end the match no longer apply. A
+  // tombstone cannot contain this time.
   for (const one of [of(ANN, CAT), of(CAT, ANN)]) expect(one.slice(-2)).toMatchObject([{ reopened_until: endedAt, has_ended: false }, null])
 })
 
@@ -272,29 +270,32 @@ test('a deleted user with many pairs is removed from all of them, in steps', () 
   expect(others.map((other) => relation(other, ANN)).filter((known) => known !== null)).toEqual([])
 })
 
-test.each([1, 2, 3, 4, 5])('with repeats and crashes, a match exists if and only if both newest swipes are likes (seed %i)', (seed) => {
-  const random = seededRandom(seed)
-  const { pipe, events, driver } = pairsDriver()
-  const directions = ['LEFT', 'RIGHT', 'SUPER_LIKE', 'REWIND'] as const
-  const sent = Array.from({ length: 12 }, (_, index) => {
-    const [from, to] = pick(random, [
-      [ANN, BOB],
-      [BOB, ANN],
-    ])
-    return pairSwipe(from, to, pick(random, directions), 1_000 + index)
-  })
-  const arrived: PairSwipe[] = []
-  let expected = 0
-  const order = sent.map((one) => ({ one, at: random() })).sort((a, b) => a.at - b.at)
-  const passed = throughUsers(order.map(({ one }) => one))
-  for (const one of passed.flatMap((one, index) => [one, ...passed.slice(0, index + 1).filter(() => integer(random, 4) === 0)])) {
-    arrived.push(one)
-    if (expected === 0 && bothLike(arrived)) expected = 1
-    pipe(one)
-    if (integer(random, 4) === 0) driver.restart({ wipeState: integer(random, 2) === 0 })
-  }
-  expect(events()).toHaveLength(expected)
-})
+test.each([1, 2, 3, 4, 5])(
+  'with repeats and crashes, a match exists if and only if the newest swipes of both users are likes (seed %i)',
+  (seed) => {
+    const random = seededRandom(seed)
+    const { pipe, events, driver } = pairsDriver()
+    const directions = ['LEFT', 'RIGHT', 'SUPER_LIKE', 'REWIND'] as const
+    const sent = Array.from({ length: 12 }, (_, index) => {
+      const [from, to] = pick(random, [
+        [ANN, BOB],
+        [BOB, ANN],
+      ])
+      return pairSwipe(from, to, pick(random, directions), 1_000 + index)
+    })
+    const arrived: PairSwipe[] = []
+    let expected = 0
+    const order = sent.map((one) => ({ one, at: random() })).sort((a, b) => a.at - b.at)
+    const passed = throughUsers(order.map(({ one }) => one))
+    for (const one of passed.flatMap((one, index) => [one, ...passed.slice(0, index + 1).filter(() => integer(random, 4) === 0)])) {
+      arrived.push(one)
+      if (expected === 0 && bothLike(arrived)) expected = 1
+      pipe(one)
+      if (integer(random, 4) === 0) driver.restart({ wipeState: integer(random, 2) === 0 })
+    }
+    expect(events()).toHaveLength(expected)
+  },
+)
 
 /** Returns the output of match-users for swipes in any order: the likes, and the swipes that take likes back. */
 function throughUsers(arriving: readonly PairSwipe[]): PairSwipe[] {

@@ -23,7 +23,7 @@ const COMMAND: MatchProfileCommand = {
   photo_urls: ['https://example.com/ann.jpg'],
 }
 
-test('answers are kept for a day, so they do not contain any part of a profile, which may be deleted earlier', () => {
+test('answers contain no part of a profile, because they are kept for a day, and the profile may be deleted earlier', () => {
   const { ask, view } = decisionDriver(matchProfiles, profileFlow)
   expect(ask(ANN, COMMAND)).toEqual({ outcome: 'created' })
   expect(ask(ANN, { ...COMMAND, action: 'patch', sets: ['bio'], bio: 'bye' })).toEqual({ outcome: 'changed' })

@@ -54,9 +54,7 @@ function usersDriver() {
   return { driver, profile, locate, swiped, swipedBefore, index, user }
 }
 
-/**
- * Simulates that the topology was stopped for days, because the driver would otherwise run every tick of these days.
- */
+/** Lets days pass while the topology is stopped, because a running driver would run every tick of these days. */
 function daysPass(driver: TestDriver, days: number): void {
   driver.restart({ downMs: days * DAY_MS })
   driver.advanceWallClock(MINUTE_MS)
@@ -102,8 +100,8 @@ test('further places in the same cell are omitted for ten minutes, but count as 
 })
 
 test.each<[string, Partial<SwipeEvent>, string?]>([
-  ['a swiper that is no UUID', { swiper_id: 'ann|1' }],
-  ['a target that is no UUID', { target_id: `${BOB}:page-1` }],
+  ['a swiper that is not a UUID', { swiper_id: 'ann|1' }],
+  ['a target that is not a UUID', { target_id: `${BOB}:page-1` }],
   ['a target in capitals', { target_id: BOB.toUpperCase() }],
   ['the key of another user', {}, CAT],
 ])('a swipe with %s becomes a dead letter', (_what, change, key) => {
@@ -117,9 +115,9 @@ test.each<[string, Partial<SwipeEvent>, string?]>([
 test.each<[string, number | null, number | null, string?]>([
   ['a latitude above 90', 90.1, 0],
   ['a longitude above 180', 0, -180.1],
-  ['a latitude that is no number', Number.NaN, 0],
-  ['half a place', 1, null],
-  ['a user that is no UUID', 1, 1, 'ann'],
+  ['a latitude that is not a number', Number.NaN, 0],
+  ['a latitude but no longitude', 1, null],
+  ['a user that is not a UUID', 1, 1, 'ann'],
 ])('a location with %s becomes a dead letter', (_what, lat, lon, id = ANN) => {
   const { locate, driver, user } = usersDriver()
   locate(id, lat, lon)
@@ -185,7 +183,7 @@ test('a repeated request counts once, however many swipes of the pair came in be
   expect(driver.read(pairSwipes).map(({ value }) => value?.direction)).toEqual(['RIGHT', 'REWIND', 'RIGHT'])
 })
 
-test('a rewind takes back a swipe that it has overtaken', () => {
+test('a rewind takes back its swipe even if the rewind arrives before the swipe', () => {
   const { profile, swiped, user, driver } = usersDriver()
   profile(BOB)
   swiped(swipe(ANN, BOB, 'REWIND', 2_000))
@@ -217,7 +215,7 @@ test('a swipe that the API could not check is dropped if it is invalid, and chan
   expect(driver.metrics.dropped.get('before_deletion')).toBe(1)
 })
 
-test('the pair gets likes and the passes that take them back, but no other passes', () => {
+test('match-pairs gets likes and the passes that take back likes, but no other passes', () => {
   const { swiped, driver } = usersDriver()
   swiped(swipe(ANN, BOB, 'LEFT', 1_000))
   swiped(swipe(ANN, CAT, 'SUPER_LIKE', 1_000))
@@ -244,7 +242,7 @@ test("the score of the target follows the formula only when the direction change
   expect(user(ANN)?.elo_score).toBe(1_500)
 })
 
-test('the index follows a score only after it has moved by ten', () => {
+test('the index entry is updated only after the score has changed by ten', () => {
   const { profile, locate, swiped, index } = usersDriver()
   profile(BOB)
   locate(BOB, TOWN.lat, TOWN.lon)
@@ -296,7 +294,7 @@ test('nothing of a deleted user is stored again, even if an API accepts it after
   expect([driver.store<SeenSetStore<string, string>>('seen').pages(ANN), driver.read(pairSwipes)]).toEqual([[], []])
 })
 
-test('swipes of a new profile score even at users whom the deleted profile had swiped, before the old swipes are removed', () => {
+test('swipes by a new profile change the scores even of users whom the deleted profile had swiped, before the old swipes are removed', () => {
   const { profile, swiped, user, driver } = usersDriver()
   profile(ANN)
   profile(BOB)
@@ -349,7 +347,7 @@ test('a deletion makes the broker close the segments that contain the user, and 
   expect(rolls()).toEqual(before.map((count) => count + 6))
 })
 
-test('a swipe that arrives late is forgotten by its own time', () => {
+test('a swipe that arrives late is forgotten according to its own timestamp, not its arrival', () => {
   const { swiped, driver } = usersDriver()
   const seen = () => driver.store<SeenSetStore<string, string>>('seen')
   swiped(swipe(ANN, BOB, 'LEFT', driver.now - 29 * DAY_MS))

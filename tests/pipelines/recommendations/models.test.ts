@@ -101,7 +101,7 @@ function good(version: string): TrainingResult {
 
 const worse: TrainingResult = { state: 'REFUSED', reason: 'worse', version: 'worse', learnedUntil: START, metrics: {} }
 
-test('a request trains a version, which goes into force in the same transaction as its run ends', async () => {
+test('a request trains a version, and one transaction puts the version into force and records the end of the run', async () => {
   const { start, ask, begun, models, run, swept } = await world()
   start('a')
   ask('one', 'TRAIN')
@@ -189,7 +189,7 @@ test('a roll-back request that was not read before a training run ended takes pr
   expect(begun).toHaveLength(3)
 })
 
-test('a roll-back names its version: a version that a training run has just replaced is skipped, and another one changes nothing', async () => {
+test('a roll-back names the version to leave: if a training run has just replaced it, both are skipped, and any other version changes nothing', async () => {
   const { start, ask, models, results, warned } = await world()
   for (const version of ['v1', 'v2', 'v3']) results.push(good(version))
   start('a')

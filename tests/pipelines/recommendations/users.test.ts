@@ -79,8 +79,8 @@ test.each<[string, Partial<Interaction>]>([
   ['in the year 2200', { timestamp: Date.UTC(2200, 0) }],
   ['with a rating that is not a number', { event_type: 'RATE', rating: Number.NaN }],
   ['with six stars', { event_type: 'RATE', rating: 6 }],
-  ['watched more than whole', { watch_pct: 1.5 }],
-  ['with endless dwelling', { event_type: 'DWELL', dwell_time_sec: Number.POSITIVE_INFINITY }],
+  ['with more than 100 % watched', { watch_pct: 1.5 }],
+  ['with an infinite dwell time', { event_type: 'DWELL', dwell_time_sec: Number.POSITIVE_INFINITY }],
 ])('an event %s is a dead letter and changes nothing', (_what, event) => {
   send(1, event)
   expect(driver.read(userFeatures)).toEqual([])
@@ -158,7 +158,7 @@ test('the newest properties and preferences of a user are part of the features',
   expect(driver.read(itemEvents)[0].value!.events[0]).toMatchObject({ country: 'DE', age_bucket: '25-34' })
 })
 
-test('shown items are remembered until the user chooses them, and count for the items', () => {
+test('shown items are remembered until the user chooses them, and every display is reported for its item', () => {
   driver.pipe(recommendationsServed, ADA, served([1n, 2n], START))
   expect(unpackIds(look().shown).sort()).toEqual([1n, 2n])
   expect(driver.read(itemEvents).map(({ key, value }) => [key, value!.shown])).toEqual([

@@ -59,7 +59,7 @@ describe('a snippet', () => {
     expect(ask('anonymou', deleteBy(null))).toEqual({ outcome: 'forbidden' })
   })
 
-  test('gives out exactly as many reads as it has, across restarts', () => {
+  test('can be read exactly as often as its read limit allows, even across restarts', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 4 }),
@@ -204,7 +204,7 @@ describe('expiry', () => {
 
   test.each([4, 10])('eventually marks all expired snippets, and at most 1,000 in each cleanup of %i partitions', (count) => {
     const { driver } = snippetsDriver({ partitions: Object.fromEntries(TOPICS.map(({ name }) => [name, count])) })
-    // Every partition has more than its share of a cleanup.
+    // Every partition has more expired snippets than a cleanup may mark in it.
     const many = 1_500
     const deadline = driver.now + MINUTE_MS
     for (let index = 0; index < many; index++) {

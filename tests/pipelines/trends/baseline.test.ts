@@ -16,7 +16,7 @@ test('after a week, the usual count averages the same hour of earlier weeks', ()
   expect(usualInHour(baseline, START + 2 * WEEK)).toBeCloseTo(0.3 * 20 + 0.7 * 40)
 })
 
-test('before that, the usual count is the mean of this hour on earlier days', () => {
+test('in the first week, the usual count is the mean of this hour on earlier days', () => {
   const baseline = newBaseline(START)
   for (const [hour, count] of [
     [0, 40],

@@ -24,7 +24,7 @@ interface Evaluation {
   readonly bound: number
 }
 
-/** Creates contenders to which a test can offer terms by name, and which return the names of the best terms. */
+/** Creates contenders. A test can offer terms by name, and gets the names of the best terms. */
 function contenders(keep: number) {
   const table = new TermTable()
   const subject = new Contenders(keep, table)

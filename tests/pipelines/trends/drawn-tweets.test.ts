@@ -36,7 +36,7 @@ function naive(tweets: readonly SampleTweet[], firstMinute: number): bigint[] {
   return inWindow.length < 4 ? [] : leastHashes(inWindow).map(({ tweet_id }) => tweet_id)
 }
 
-test('adding the samples and drawn tweets of parts in any order gives the draw of all tweets', () => {
+test('combining the samples and drawn tweets of several parts gives the same drawn tweets as drawing from all tweets', () => {
   const parts = fc.array(fc.array(tweet, { maxLength: 120 }), { minLength: 1, maxLength: 4 })
   fc.assert(
     fc.property(parts, fc.nat(WINDOW + 5), (all, first) => {

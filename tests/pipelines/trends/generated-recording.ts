@@ -5,10 +5,10 @@ import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
 const SEED = 20121028
 const DAY_MS = 24 * 60 * 60_000
 const START = Date.UTC(2012, 9, 28)
-/** Duration of the six events of the public recording, in days. */
+/** Duration of the six events in the public recording, in days. */
 const DAYS = 42
 const FIRST_ID = 262_342_930_549_850_112n
-/** Share of the tweets during an event that mention it. All other tweets are chat. */
+/** Share of the tweets during an event that mention the event. All other tweets are chat. */
 const ON_TOPIC = 0.5
 const CHAT_WORDS = 400
 const LONGEST_CHAT = 5
@@ -26,7 +26,7 @@ const EVENTS = [
   ['glacier lake', '2013_Alberta_Like_Flood'],
 ] as const
 
-/** The terms of the events, which must rank near the top of the published lists. */
+/** The terms of the events. They must rank near the top of the published lists. */
 export const GENERATED_EVENTS: readonly string[] = EVENTS.map(([phrase]) => phrase)
 
 /**

@@ -47,7 +47,7 @@ const FINAL_AFTER_HOURS = 3
 interface RegionPast {
   firstList: number | undefined
   lists: { windowEnd: number; mean: number }[]
-  /** The hour of the first list of each term. */
+  /** For each term: the hour of its first list. */
   tracked: Map<string, number>
   /** For each term: when its trend began, when it was last among the served terms, and its best rank. */
   trending: Map<string, { since: number; seen: number; leftAt: number | undefined; peak: number }>
@@ -60,8 +60,8 @@ export interface Offline {
    * Returns the list of every region for a window, best first, with at most 500 entries. Regions without entries are
    * absent. Must be called for each published window in order, because means, labels, baselines and `trending_since`
    * depend on earlier lists.
-   * @param isMissing returns true for tweets of a stuck partition, which are missing in the lists; such incomplete
-   * lists do not affect later ones
+   * @param isMissing returns true for tweets that the list lacks because their partition is stuck. A list that lacks
+   * tweets does not affect later lists
    */
   listsAt(windowEnd: number, isMissing?: (sent: SentTweet) => boolean): Map<number, TrendEntry[]>
   /** Returns the counts so far in a region, by term and minute (epoch ms of its start). */
@@ -374,7 +374,7 @@ function mostWritten(all: readonly Contribution[]): string {
   return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0][0]
 }
 
-/** Returns the newest tweet of each of the `users` most recent users, without tweets before `from`. */
+/** Returns the newest tweet of each of the `users` users who tweeted last. Leaves out tweets before `from`. */
 function newestOfUsers(all: readonly Contribution[], users: number, from: number): Tweet[] {
   const newestFirst = all.map(({ tweet }) => tweet).sort((a, b) => b.created_at - a.created_at || Number(b.tweet_id - a.tweet_id))
   const perUser = new Map<bigint, Tweet>()

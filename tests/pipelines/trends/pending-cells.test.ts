@@ -5,7 +5,7 @@ import { unpackCells } from '../../../pipelines/trends/packed-cells.ts'
 import { pendingCells } from '../../../pipelines/trends/pending-cells.ts'
 
 const NOW = 30_000_000
-/** More places than are searched linearly, without a map. */
+/** More places than the code searches linearly, so that it looks them up in a map. */
 const PLACES = Array.from({ length: 12 }, (_, i) => 1_000 + i)
 
 const contribution = fc.record({
@@ -16,7 +16,7 @@ const contribution = fc.record({
   user: fc.bigInt({ min: 1n, max: 30n }),
 })
 
-test('the contributions of a term are combined by place, and leave once', () => {
+test('the contributions of a term are combined by place, and are taken out once', () => {
   const pending = pendingCells()
   fc.assert(
     fc.property(fc.array(contribution, { maxLength: 60, size: 'max' }), fc.constantFrom(0, 1_000_000), (all, fullBytes) => {

@@ -63,7 +63,7 @@ test('a rare term has the same values in each region as a separate state', () =>
   )
 })
 
-test('packed cells are read as they were packed, and their counts can be read alone', () => {
+test('packed cells are read back unchanged, and their counts can be read without the other fields', () => {
   const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 200 })
   const id = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
   const sample = fc.record({

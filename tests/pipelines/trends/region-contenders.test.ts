@@ -59,7 +59,7 @@ test('the best terms and their evaluations are the same after the table of terms
   )
 })
 
-test('an offer ends the evaluation of a term', () => {
+test('offering a term again discards its evaluation', () => {
   const region = new RegionContenders({ keep: KEEP, listener: ignored }, { keep: KEEP, listener: ignored })
   const given = new TextBytes().of('term')
   region.offer('fresh', given, 1)

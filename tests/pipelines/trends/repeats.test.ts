@@ -63,7 +63,7 @@ test('contributions minus repeats equal the distinct users of each region, in th
   )
 })
 
-test('a first contribution has no repeats, and one in the same minute or up to 59 minutes later has one', () => {
+test('a first contribution has no repeats, and a contribution in the same minute or up to 59 minutes later has one', () => {
   const user = new UserContributions()
   expect(user.admit(fingerprintOf('a'), START, PLACES[0])).toBe(NO_REPEATS)
   expect(user.admit(fingerprintOf('a'), START, PLACES[0])).toEqual([{ earlier: START, later: START, count: 1, levels: 7 }])

@@ -20,8 +20,8 @@ const ROUNDS_BEFORE = 8
 const ROUND = 30 * MINUTE
 const ROUNDS_STUCK = 4
 /**
- * Number of steps per round. There are several, because incomplete lists are a minute late, so several are published
- * between two rounds.
+ * Number of steps per round while the partition is stuck. One step is too short for the incomplete lists of a round,
+ * because they are published a minute late.
  */
 const STEPS_STUCK = 8
 const ROUNDS_AFTER = 3

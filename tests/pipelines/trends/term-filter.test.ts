@@ -15,11 +15,11 @@ test('until a scan of all rows is complete, every term may have a row', () => {
   expect(['a', 'b', 'c'].map(hashOf).map(filter.mayHave)).toEqual([true, true, false])
 })
 
-test('no term with a row is missed, and few other terms are mistaken for one', () => {
+test('no term with a row is missed, and few terms without a row are mistaken for terms with one', () => {
   const filter = termFilter()
   for (let i = 0; i < TERMS; i++) filter.walked(name(i))
   filter.walkCompleted()
-  // These terms get their rows during the next scan, which has already passed the positions of some of them.
+  // These terms get their rows during the next scan. The scan has already passed the positions of some of them.
   for (let i = TERMS; i < 2 * TERMS; i++) filter.add(name(i))
   const missed = () => Array.from({ length: 2 * TERMS }, (_, i) => name(i)).filter((term) => !filter.mayHave(term))
   expect(missed()).toEqual([])

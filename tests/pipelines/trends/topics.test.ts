@@ -25,7 +25,7 @@ test('two spellings that share most of their tweets are one trend in each region
   }
 })
 
-test('the following trends move up into the places of those that are folded', () => {
+test('when trends are folded into one, the trends below them move up', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   tweet(driver, 8, 'a', 'b', 'c', 'd')
   for (let i = 0; i < 40; i++) tweet(driver, 5, `t${i}`)

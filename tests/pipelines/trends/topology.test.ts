@@ -135,7 +135,7 @@ test('a tweet counts at its creation time: late tweets within the window count, 
   expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ ahead: 1 })
 })
 
-test('tweets from a producer that sets its own record timestamps are late by the same rule', () => {
+test('the same rule decides whether a tweet is late, even if its producer sets the record timestamps', () => {
   const driver = testDriver(trends, { startAt: START })
   const created_at = START - 3 * HOUR
   const tweet: Tweet = {
@@ -292,8 +292,8 @@ test('a term counts as trending since it entered the top 30, despite gaps of up 
   send(driver, { hashtags: ['first'], created_at: START - 55 * MINUTE })
   driver.advanceWallClock(MINUTE)
   const [first] = entriesOf(driver, WORLD)
-  // The term's only contribution leaves the window after five minutes. The second contribution follows within ten
-  // minutes, the third does not.
+  // The first contribution leaves the window after five minutes. The second one follows within ten minutes of that, but
+  // the third one does not.
   driver.advanceWallClock(12 * MINUTE)
   expect(entriesOf(driver, WORLD)).toEqual([])
   send(driver, { hashtags: ['first'], created_at: driver.now - 58 * MINUTE })
@@ -444,7 +444,8 @@ test('contributions to minutes that have left the state of a frequent term are i
   const minute = START - (START % MINUTE)
   for (let i = 0; i < 40; i++) send(driver, { hashtags: ['outage'] })
   driver.settle()
-  // After a stop, partition 3 of the tweets is read later than partition 0, whose tweets are three hours newer.
+  // After a stop, partition 3 of the tweets is read later than partition 0, although the tweets in partition 0 are
+  // three hours newer.
   for (let i = 0; i < 5; i++) send(driver, { user_id: userOf(3, 1_000 * i), hashtags: ['outage'] })
   driver.advanceWallClock(3 * HOUR)
   send(driver, { user_id: userOf(0, 1), hashtags: ['outage'] })

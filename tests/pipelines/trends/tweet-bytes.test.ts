@@ -92,7 +92,7 @@ test('a tweet has the same fields as when it is decoded, and its terms in the sa
   )
 })
 
-test('damaged tweets are refused exactly if the decoder refuses them, except for damage in the text', () => {
+test('damaged tweets are refused if and only if the decoder refuses them, except for damage in the text', () => {
   const damage = fc.record({ at: fc.nat(), byte: fc.nat(255), cut: fc.nat(3) })
   fc.assert(
     fc.property(tweet, damage, (value, { at, byte, cut }) => {

@@ -17,7 +17,7 @@ test.each([
   { users: 21, tweets: 1 },
   { users: 21, tweets: 2 },
   { users: 400, tweets: 3 },
-])('$users users with $tweets tweets each are counted exactly, and so with lost state', ({ users, tweets }) => {
+])('$users users with $tweets tweets each are counted exactly, even after the state is lost', ({ users, tweets }) => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   for (let i = 0; i < tweets; i++) {
     for (let user = 1; user <= users; user++) send(driver, { user_id: BigInt(user), hashtags: ['sandy'] })

@@ -69,8 +69,8 @@ function withNames(shape: AvroSchema): AvroSchema {
 const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 12 }), fc.string({ unit: 'grapheme', maxLength: 60 }))
 const bytes = fc.uint8Array({ maxLength: 20 }).map((array) => Buffer.from(array))
 /**
- * Beyond this limit, avsc rounds the zigzag form of longs. The decoder's own tests cover larger longs and compare them
- * with the definition of the format.
+ * Greatest magnitude of generated longs. Beyond it, avsc rounds their zigzag form. The decoder's own tests cover larger
+ * longs and compare them with the definition of the format.
  */
 const LARGEST = 2 ** 52
 const safeLong = fc.oneof(
@@ -80,7 +80,7 @@ const safeLong = fc.oneof(
   fc.constantFrom(LARGEST, -LARGEST, 2 ** 31, -(2 ** 31) - 1, 2 ** 34, 2 ** 35 - 1),
 )
 
-/** Returns true if no branch of any union in the schema could be promoted to another branch of the same union. */
+/** Returns true if no union in the schema has a branch whose type could be promoted to that of another branch. */
 export function hasDistinctBranches(schema: AvroSchema): boolean {
   if (typeof schema === 'string') return true
   if (Array.isArray(schema)) {

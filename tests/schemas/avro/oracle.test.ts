@@ -49,7 +49,7 @@ test('truncated input and trailing bytes are a CodecError', () => {
     fc.property(schemaAndValue, fc.nat(), ({ schema, value }, cut) => {
       const bytes = encoded(schema, value)
       const decode = compileDecoder(schema)
-      // Puts zeros after the end. If the decoder read past the end, they would complete the value.
+      // Adds zeros after the end. They would complete the value if the decoder read past the end.
       const padded = Buffer.concat([bytes, Buffer.alloc(64)])
       expect(() => decode(padded, 0, bytes.length + 1)).toThrow(CodecError)
       if (bytes.length > 0) expect(() => decode(padded, 0, cut % bytes.length)).toThrow(CodecError)

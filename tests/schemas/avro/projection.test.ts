@@ -47,7 +47,7 @@ test.each([0, -1, 2 ** 31 - 1, -(2 ** 31)])('a projection refuses records with t
   expect(() => decode(bytes, 0, bytes.length)).toThrow(UnknownSchemaError)
 })
 
-test('a projection reads records of other writers when their schema is loaded', () => {
+test('a projection reads records from other writers once their schema is loaded', () => {
   const older = { ...schema, fields: schema.fields.map((field) => (field.name === 'total' ? { ...field, type: 'int' } : field)) }
   const out = byteWriter()
   avroValue<object>(older)

@@ -29,7 +29,7 @@ function encoded(schemaId: number, value: Point): Buffer {
   return out.buffer.subarray(0, out.length)
 }
 
-test('the wire format is a zero byte, the id in four bytes, and Avro', () => {
+test('the wire format is a zero byte, the schema id in four bytes, and the Avro body', () => {
   expect([...encoded(258, { x: 1, y: -1 })]).toEqual([0, 0, 0, 1, 2, 2, 1])
 })
 
@@ -63,7 +63,7 @@ test.each([
   ['another magic byte', [1, 0, 0, 0, 1, 2, 2], 'begins with byte 1'],
   ['JSON', [...Buffer.from('{"x":1}')], 'begins with byte 123'],
   ['a truncated body', [0, 0, 0, 0, 1, 2], 'Point.y: the bytes end inside the value'],
-  ['a rest', [0, 0, 0, 0, 1, 2, 2, 0], 'Point: 1 bytes are left after the value'],
+  ['trailing bytes', [0, 0, 0, 0, 1, 2, 2, 0], 'Point: 1 bytes are left after the value'],
 ])('%s is a codec error', (_, bytes, message) => {
   const codec = avroValue<Point>(schema).open(1, lookup())
   const buffer = Buffer.from(bytes)

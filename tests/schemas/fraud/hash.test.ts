@@ -16,8 +16,8 @@ test.each([
 ])('hashes of %s collide as rarely as random numbers', (_what, texts) => {
   const ids = texts.map(hash48)
   expect(new Set(ids).size).toBe(COUNT)
-  for (const id of ids) if (!Number.isInteger(id) || id < 0 || id >= 2 ** 48) throw new Error(`${id} has no 48 bits`)
-  // Random 32-bit numbers would have about five collisions.
+  for (const id of ids) if (!Number.isInteger(id) || id < 0 || id >= 2 ** 48) throw new Error(`${id} is not an unsigned 48-bit integer`)
+  // This many random 32-bit numbers would have about five collisions.
   expect(COUNT - new Set(texts.map(hash32)).size).toBeLessThan(25)
 })
 

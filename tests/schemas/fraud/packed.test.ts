@@ -74,7 +74,7 @@ function requestsOf(made: typeof payments extends fc.Arbitrary<infer T> ? T : ne
 }
 
 test.each(ENTITY_KINDS)(
-  'transactions folded into the bytes of a profile give the profile that they give when it is decoded: %s',
+  'folding transactions into the bytes of a profile gives the same result as folding them into the decoded profile: %s',
   (kind) => {
     fc.assert(
       fc.property(fc.array(payments, { minLength: 1, maxLength: 12 }), (batches) => {

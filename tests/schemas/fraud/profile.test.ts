@@ -20,7 +20,7 @@ const WINDOWS = [HOUR, DAY, 7 * DAY]
 const IDS = { user: 'u1', device: 'd1', ip: '192.0.2.1', card: 'c1', merchant: 'm1' } as const
 const KINDS = ['user', 'device', 'ip', 'card'] as const
 
-/** Generates transactions. Many have one of five common entities, and the others have further entities. */
+/** Generates transactions. Many refer to one of five common entities, and the rest to other entities. */
 const transactions = (most: number, spreadMs: number) =>
   fc.array(
     fc.record({
@@ -154,7 +154,7 @@ test.each([
   ['user', 7 * DAY],
   ['device', DAY],
   ['ip', 6 * DAY],
-] as const)('beyond 512 transactions a %s over %i ms counts by sums, within the stated error', (kind, spreadMs) => {
+] as const)('beyond 512 transactions, a %s over %i ms is counted with sums, within the stated error', (kind, spreadMs) => {
   const error = [MINUTE, 15 * MINUTE, 2 * HOUR]
   const requests = Array.from({ length: 3_000 }, (_, index) => ({
     ago: Math.floor((spreadMs * ((index * 7_919) % 3_000)) / 3_000),

@@ -20,7 +20,7 @@ import { matchSwipesTable } from '../../../state/tables/matches/swipes.ts'
 
 const DAY_MS = 24 * 3_600_000
 
-test('the topics have the names and the partitions of the specification in production', () => {
+test('in production, the topics have the specified names and partition counts', () => {
   expect([swipeEvents, locationUpdates].map(({ name, productionPartitions }) => [name, productionPartitions])).toEqual([
     ['swipe-events', 200],
     ['location-updates', 50],
@@ -28,7 +28,7 @@ test('the topics have the names and the partitions of the specification in produ
   expect([matchEvents.name, stackRefillRequests.name]).toEqual(['match-events', 'stack-refill-requests'])
 })
 
-test('all topics that one task or one view of a user reads have the same number of partitions as the swipes', () => {
+test('all topics that the same task or the same view of a user reads have as many partitions as the topic of swipes', () => {
   const byUser = [matchProfileCommands, matchProfiles, matchSeen, matchRelations, matchSwipes, matchNotifications, stackRefillRequests]
   expect(new Set(byUser.map(({ productionPartitions }) => productionPartitions))).toEqual(new Set([200]))
   expect(new Set(byUser.map(({ partitions }) => partitions))).toEqual(new Set([swipeEvents.partitions]))

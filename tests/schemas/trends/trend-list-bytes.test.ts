@@ -73,7 +73,7 @@ test('the bytes contain the fields of the list and its best entries, whatever th
   )
 })
 
-test('damaged lists are refused exactly if the decoder refuses them', () => {
+test('damaged lists are refused if and only if the decoder refuses them', () => {
   fc.assert(
     fc.property(lists, fc.nat(), fc.nat(255), fc.boolean(), (list, at, byte, isCut) => {
       const bytes = encoded(list)

@@ -25,7 +25,7 @@ let bucketStore: BlobStore
 let plainBucketStore: BlobStore
 let bucketClient: S3Client
 let s3Url: string
-/** The bucket's clock. It determines the times of touches. */
+/** The time in the bucket tests, epoch ms. A blob in a bucket is touched at this time. */
 let bucketNow = Date.now()
 
 beforeAll(async () => {
@@ -163,8 +163,8 @@ describe('blobs in a folder', () => {
       bad[at] ^= 0x55
       writeFileSync(pathOf(hash), bad)
       const found = await contentOf(store(), hash).catch((error: Error) => error)
-      // Some bits of the header and of the stamp have no meaning. Flipping them is not detected, but it does not change
-      // the content.
+      // Some bits of the header and of the stamp have no meaning. Flipping such a bit is not detected, but does not
+      // change the content.
       expect(found instanceof BlobCorruptError || content.equals(found as Buffer), `byte ${at}`).toBe(true)
     }
   })
@@ -233,7 +233,7 @@ describe('uncompressed blobs in a folder', () => {
   const plain = () => blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root), compresses: false })
   const pathOf = (hash: string) => join(root, hash.slice(0, 2), `${hash}.zst`)
 
-  it.each([1_000, 300_000])('holds %i bytes as they are, after a stamp, and any store of the folder reads them', async (length) => {
+  it.each([1_000, 300_000])('stores %i bytes unchanged after a stamp, and every store on the folder can read them', async (length) => {
     const content = Buffer.alloc(length, `plain ${length}`)
     const { hash } = await keep(plain(), content)
     const stored = readFileSync(pathOf(hash))

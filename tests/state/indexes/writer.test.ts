@@ -50,7 +50,7 @@ test('splits batches by number of documents and by bytes', async () => {
 test.each([
   [undefined, 2],
   [1, 1],
-])('sends so many bulks at a time, and returns when none is in flight: %s', async (bulksInFlight, expected) => {
+])('sends at most this many bulk requests at a time, and returns when none is in flight: %s', async (bulksInFlight, expected) => {
   let [inFlight, most, ended] = [0, 0, 0]
   const client = {
     async call(call: SearchCall) {
@@ -94,7 +94,7 @@ test.each([429, 403, 503])('an item with status %i is retried', async (status) =
   await expect(writer.write([change('1'), change('2')])).rejects.toThrow(TargetUnavailableError)
 })
 
-test('a missing index is not a failure', async () => {
+test('writing to a missing index does not throw, but reports that the index is gone', async () => {
   const gone = { type: 'index_not_found_exception', reason: 'no such index' }
   const { writer } = world((call) => (call.path.includes('_bulk') ? items([404, gone]) : { status: 404, body: { error: gone } }))
   expect(await writer.write([change('1')])).toBe(INDEX_GONE)

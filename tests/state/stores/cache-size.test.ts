@@ -7,7 +7,7 @@ import type { StateColumn } from '../../../state/stores/store.ts'
 import { raw, TOPOLOGY } from './harness.ts'
 
 const KEYS = Array.from({ length: 1_000 }, (_, i) => `key ${i}`)
-/** Cache size with room for only some of the keys. */
+/** Cache size in bytes, with room for only some of the keys. */
 const SMALL = 2_000
 
 interface World {
@@ -105,7 +105,7 @@ test('a batch leaves memory after it was processed', () => {
   expect(reads).toHaveLength(1_000)
 })
 
-test.each([10, 300, 2_000])('objects of %i bytes use the configured memory, however many of them fit', (valueBytes) => {
+test.each([10, 300, 2_000])('objects of %i bytes fill the configured memory, no matter how many of them fit into it', (valueBytes) => {
   const cacheBytes = 40_000
   const bytes = ENTRY_BYTES + 'key 999'.length + valueBytes
   const kept = keptOf(storeOf(valueBytes, { worker: cacheBytes }))

@@ -13,8 +13,8 @@ export const PARTITION = 3
 
 const MEMORY_RUNS = 300
 /**
- * Number of runs on RocksDB. There are fewer than in memory, because each run opens a database several times, and this
- * takes milliseconds.
+ * Number of runs of each property on RocksDB. There are fewer than in memory, because each run opens a database several
+ * times, and this takes milliseconds.
  */
 const ROCKSDB_RUNS = 60
 export const PROPERTY_TIMEOUT_MS = 60_000

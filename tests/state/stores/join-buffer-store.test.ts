@@ -37,7 +37,7 @@ interface Item extends Buffered<string> {
 
 const segmentOf = (time: number) => Math.max(0, Math.floor(time / SEGMENT_MS))
 
-/** Sizes of a full row: one value, a few values, and as in production. */
+/** Sizes of a full row in bytes: room for one value, room for a few values, and the size in production. */
 const fullRowBytes = [1, 12, 262_144]
 
 function newStore(fullBytes: number): JoinBufferStore<string, string> {

@@ -73,10 +73,6 @@ function expectedScan(model: ReadonlyMap<string, string>, step: Step & { do: 'sc
   return rows.slice(0, limit)
 }
 
-/**
- * Runs the steps on a store and on two maps. One map has the current contents, and the other has the committed
- * contents.
- */
 type Kind = 'keyed' | 'sparse' | 'packed' | 'packed, uncached'
 
 function storeOf(kind: Kind) {
@@ -87,6 +83,10 @@ function storeOf(kind: Kind) {
     : keyedStore(STORE, { ...options, sparse: kind === 'sparse' })
 }
 
+/**
+ * Runs the steps on a store and on two maps. One map has the current contents, and the other has the committed
+ * contents.
+ */
 async function runAgainstModel(kind: Kind, opened: TestBackend, steps: readonly Step[]): Promise<void> {
   const record = { source: 0, slot: -1 }
   const open = () => openStore(storeOf(kind), opened.backend, CACHE_BYTES, PARTITION, record)
@@ -118,7 +118,7 @@ async function runAgainstModel(kind: Kind, opened: TestBackend, steps: readonly 
           both.store.prefetch(key)
         })
         both.store.loadPrefetched()
-        // Records may use keys that they did not announce.
+        // Records may also use keys that they did not prefetch.
         step.keys.forEach((key, slot) => {
           record.slot = slot
           for (const each of [key, step.others[slot], key]) {
@@ -312,7 +312,7 @@ test('deleting a key that was never stored writes no tombstone', async () => {
 })
 
 test.each(['keyed', 'sparse', 'packed'] as const)(
-  'a %s store has one entry for a key that was evicted, prefetched as the last used one, and changed by another record',
+  'a %s store has only one entry for a key that was evicted, prefetched as the key used last, and changed by another record',
   async (kind) => {
     const steps: Step[] = [
       { do: 'put', key: 'd', value: '' },

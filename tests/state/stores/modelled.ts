@@ -29,7 +29,10 @@ export interface Modelled<S, M> {
   /** The model of the contents after the last commit. */
   committed: M
   readonly changelog: TestChangelog
-  /** A commit includes all changes before the flush. Changes between flush and commit belong to the next commit. */
+  /**
+   * Runs a step on both the store and the model. A commit includes all changes before the flush. Changes between flush
+   * and commit belong to the next commit.
+   */
   live(step: LifeStep): Promise<void>
 }
 

@@ -340,7 +340,7 @@ async function batchesIn(folder: string): Promise<{ position: number | undefined
 }
 
 test(
-  'after kill -9 at any moment, state and position belong to one batch, no older than the last one reported',
+  'after kill -9 at any moment, state and position belong to the same batch, which is no older than the last one reported',
   async () => {
     const folder = newFolder()
     let reported = 0

@@ -7,7 +7,7 @@ import type { StateBackend, StateColumn } from '../../../state/stores/store.ts'
 import { isOnDisk, newFolder, openStore, put, raw, TOPOLOGY } from './harness.ts'
 
 const SECRET = 'a secret that must vanish'
-/** So many rows that copying them takes several slices. */
+/** Number of rows: so many that copying them takes several slices. */
 const ROWS = 60_000
 
 const all = (column: StateColumn) => new Map([...column.scan({})].map(([key, value]) => [String(key), String(value)]))

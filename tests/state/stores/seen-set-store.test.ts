@@ -59,7 +59,7 @@ function newStore({ capacity = 1_000, errorRate = EXACT, lifetimeMs = LIFETIME_M
 interface Model {
   /** The latest time at which each item was added, by key and item. */
   readonly items: Map<string, Map<string, number>>
-  /** A copy of the pages, made from the changes. */
+  /** A copy of the pages, kept up to date with the collected changes. */
   readonly pages: Map<string, Buffer>
 }
 

@@ -12,7 +12,10 @@ import { windowedCounterStore } from '../../../state/stores/windowed-counter-sto
 
 type Uses<S> = { readonly [Method in Exclude<keyof S, keyof EngineStore>]: () => unknown }
 
-/** Pairs a store with one call of each method that authors can use. The type checker reports missing methods. */
+/**
+ * Pairs a store with one call of each method that authors of topologies can use. The type checker reports missing
+ * methods.
+ */
 function uses<S extends EngineStore>(store: S, calls: (store: S) => Uses<S>): [EngineStore, Readonly<Record<string, () => unknown>>] {
   return [store, calls(store)]
 }

@@ -9,7 +9,7 @@ export interface Event {
   readonly rows?: number
 }
 
-/** A table with one row per event and number, and one table partition per month. */
+/** A table to which an event adds `rows` rows, numbered from 0. It has one table partition per month. */
 export const eventsTable: Table<string, Event> = {
   name: 'events',
   columns: ['id String', 'number UInt32', "at DateTime64(3, 'UTC')"],

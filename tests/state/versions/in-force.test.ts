@@ -63,7 +63,7 @@ it('keeps the old version when the new one is damaged or cannot be opened', asyn
   expect(timers).toEqual([])
 })
 
-it('asks a store that did not respond again', async () => {
+it('retries the fetch if the store did not respond', async () => {
   const here = localVersions({ blobs, folder, now: Date.now })
   let isAway = true
   const { versions, told, timers } = inForce({
@@ -78,7 +78,7 @@ it('asks a store that did not respond again', async () => {
   expect(versions.current?.opened).toBe('six')
 })
 
-it('fetches a version again whose files vanished before they were opened', async () => {
+it('fetches a version again if its files vanished before they were opened', async () => {
   const here = localVersions({ blobs, folder, now: Date.now })
   let isRemoved = true
   const { versions, told, timers } = inForce({

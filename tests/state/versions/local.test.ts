@@ -27,7 +27,7 @@ it('fetches all files of a version, stored uncompressed, into one folder', async
   expect(partials()).toEqual([])
 })
 
-it('does not fetch again what is here, and repairs a file that was damaged here', async () => {
+it('does not fetch files again that are in the local folder, and repairs a local file that is damaged', async () => {
   const version = await publish(2, { vectors: Buffer.alloc(100_000, 'two') })
   const place = await local.fetch(version)
   const inode = statSync(join(place, 'vectors')).ino
@@ -40,7 +40,7 @@ it('does not fetch again what is here, and repairs a file that was damaged here'
   expect(partials()).toEqual([])
 })
 
-it('refuses a blob that is damaged, cut off or missing, and leaves nothing of the version', async () => {
+it('refuses a blob that is damaged, truncated or missing, and leaves no files of the version', async () => {
   const version = await publish(3, { 'trees.txt': 'fine', vectors: Buffer.alloc(300_000, 'three') })
   const path = pathOfBlob(version.files[1].hash)
   const stored = readFileSync(path)
@@ -64,14 +64,14 @@ it('refuses a record whose length differs from that of the blob', async () => {
   }
 })
 
-it('lets several fetch the same version at once', async () => {
+it('lets several callers fetch the same version at once', async () => {
   const version = await publish(5, { vectors: long.subarray(0, 400_000) })
   const places = await Promise.all([1, 2, 3].map(() => localVersions({ blobs, folder, now: Date.now }).fetch(version)))
   expect(new Set(places).size).toBe(1)
   expect(readFileSync(join(places[0], 'vectors')).equals(long.subarray(0, 400_000))).toBe(true)
 })
 
-it('never shows a version whose fetching was killed, fetches it later, and removes the remains', async () => {
+it('after a fetch was killed, never shows the incomplete version, fetches it later, and removes the remains', async () => {
   const version = await publish(6, { 'trees.txt': 'six', vectors: Buffer.alloc(900_000, 'six') })
   const child = spawn(process.execPath, [join(import.meta.dirname, 'children/fetcher.ts'), blobFolder, folder, JSON.stringify(version)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -98,9 +98,9 @@ it.each<[string, Partial<FileVersion>]>([
   ['a name that leads out of the folder', { version: '../v1' }],
   ['a file name that leads out of the folder', { files: [{ ...file, name: '../vectors' }] }],
   ['a hidden file', { files: [{ ...file, name: '.partial-1' }] }],
-  ['two files of one name', { files: [file, file] }],
+  ['two files with the same name', { files: [file, file] }],
   ['no files', { files: [] }],
-  ['a hash that is none', { files: [{ ...file, hash: 'abc' }] }],
+  ['an invalid hash', { files: [{ ...file, hash: 'abc' }] }],
   ['a negative length', { files: [{ ...file, bytes: -1 }] }],
   ['no sequence', { sequence: 0 }],
 ])('refuses %s', (_, fault) => {

@@ -6,7 +6,7 @@ import { blobStore } from '../../../state/blobs/blob-store.ts'
 import { draftFolderOf, folderShelf } from '../../../state/blobs/folder.ts'
 import { publishFiles } from '../../../state/versions/publish.ts'
 
-/** Creates a separate blob store and folder of versions, which are removed after the tests of the file. */
+/** Creates a separate blob store and folder of versions. Both are removed after the tests of the file. */
 export function versionsWorld() {
   const root = mkdtempSync(join(tmpdir(), 'millrace-versions-'))
   afterAll(() => rmSync(root, { recursive: true, force: true }))

@@ -205,7 +205,7 @@ test('a clearing that begins late does not empty a view that another process has
   await store.clear(view, 3, 'one', read)
   expect(await redis.exists(`${tag}:new`)).toBe(1)
 
-  // Another late process, one that found no positions.
+  // Simulates another late process. It has read that there are no positions.
   const late = new Redis(await testStack().redis())
   onTestFinished(() => late.disconnect())
   const exists = late.exists.bind(late)

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { recordingOf } from './recording.ts'
 
 const run = promisify(execFile)
-/** The first run has to install Python packages. */
+/** Time limit of the test. The first run has to install Python packages. */
 const TIMEOUT_MS = 5 * 60_000
 
 let folder: string

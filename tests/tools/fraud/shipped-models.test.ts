@@ -14,7 +14,7 @@ const UNSEEN = { seed: 4_711, people: 400, days: 30, occurrences: 25 }
 /** Options that make frauds about as frequent as in real traffic. */
 const RARE_FRAUDS = { ...UNSEEN, occurrences: 1 }
 const MOST_FALSE_POSITIVES = 0.01
-/** Of all payments. */
+/** Maximum share of fraudulent payments in all payments of RARE_FRAUDS. */
 const MOST_FRAUDS = 0.01
 const LEAST_FOUND = 0.95
 

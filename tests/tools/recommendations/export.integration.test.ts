@@ -23,7 +23,7 @@ const EVENT: Interaction = {
 }
 const KNOWN: ReadonlySet<bigint> = new Set([1n, 2n])
 
-/** Each event is a user, an item, and the seconds before NOW. */
+/** Inserts events and exports them. Each event consists of a user, an item, and a time in seconds before NOW. */
 async function exported(events: readonly (readonly [bigint, bigint, number])[], mostOfUser?: number) {
   const { client } = await testDatabase()
   const store = tableStore(interactionsTable, client, { cluster: undefined })

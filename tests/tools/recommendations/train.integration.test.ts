@@ -69,14 +69,14 @@ describe('training with Python', () => {
     expect(model).toMatchObject({ version, sequence: 3, trainedAt: Date.UTC(2026, 7, 1) })
   })
 
-  it('places what the same users like near each other', async () => {
+  it('places items that the same users like near each other', async () => {
     const model = await openModel(folder)
     const vector = model.foldIn([{ itemId: 2n, weight: 1 }])!
     const near = model.nearest(vector, 10).map(({ itemId }) => itemId % 2n)
     expect(near).toEqual(Array(10).fill(0n))
   })
 
-  it('ranks what was chosen above what was not', async () => {
+  it('ranks chosen items above the others', async () => {
     const model = await openModel(folder)
     const [{ features }] = lists()
     const scores = model.score(features, CANDIDATES)!

@@ -40,7 +40,7 @@ async function opened(initial: Category[] = []) {
   return { ask, bearer, byId }
 }
 
-test('an administrator makes categories, and everybody reads them', async () => {
+test('an administrator creates categories, and anybody can read them', async () => {
   const { ask } = await opened()
   expect(await ask('PUT', '/1', { name: 'Tools', slug: 'tools' })).toMatchObject({
     status: 200,

@@ -61,7 +61,7 @@ test('categories can be read despite a cycle that two administrators made at the
   expect(categoryFault(tree, category(1, null))).toBeUndefined()
 })
 
-test('paths end and agree with descendants, whatever the parents are', () => {
+test('every path is finite and agrees with the lists of descendants, whatever the parents are', () => {
   const parents = fc.array(fc.option(fc.integer({ min: 0, max: 12 }), { nil: null }), { maxLength: 12 })
   fc.assert(
     fc.property(parents, (list) => {

@@ -70,11 +70,11 @@ test('a variant shows its own images and those of all variants, in display order
   ])
 })
 
-test('ids of sellers above 2^53 are texts, so that nothing rounds them', () => {
+test('seller ids above 2^53 are strings, so that no client rounds them', () => {
   expect(detailAnswer(parts({ product: stored({ seller_id: '9223372036854775807' }) }), OPTIONS).seller.id).toBe('9223372036854775807')
 })
 
-test('the mean of reviews has one decimal', () => {
+test('the mean rating is rounded to one decimal place', () => {
   expect(reviewsSummary([])).toEqual({ avg: 0, count: 0, distribution: { 1: 0, 2: 0, 3: 0, 4: 0, 5: 0 } })
   expect(reviewsSummary([1, 0, 0, 1, 1])).toEqual({ avg: 3.3, count: 3, distribution: { 1: 1, 2: 0, 3: 0, 4: 1, 5: 1 } })
 })

@@ -105,7 +105,7 @@ test('a product is shown with its seller, stock, reviews and best sellers', asyn
   })
 })
 
-test('Redis is asked in one turn, and a second time only for a seller, category or variants that are not known yet', async () => {
+test('a request reads from Redis in one turn, and a second time only for a seller, category or variants that are not known yet', async () => {
   const { get, put, values } = await opened()
   put(stored())
   expect((await get(5)).turns).toBe(2)

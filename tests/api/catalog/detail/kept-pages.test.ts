@@ -39,7 +39,7 @@ const readAt = (startedAt: number): PageRead => ({ startedAt, unchangedAt: () =>
 
 const shown = (page: { answer: { body: unknown } }) => JSON.parse(String(page.answer.body))
 
-test('a page whose contents have not changed is the kept page', () => {
+test('if the contents of a page have not changed, the kept page is returned', () => {
   const { pages, pass } = opened()
   const first = pages.page(5, texts(), TREE, readAt(NOON))
   pass(DAY_MS)
@@ -83,7 +83,7 @@ test('a category with a new name, and a product that is no longer new, are shown
   expect(shown(pages.page(5, texts(), TREE, readAt(NOON))).badges).toEqual(['sale'])
 })
 
-test('a text identifies a product only together with the same companions', () => {
+test('a product text counts as known only for its own product and with the same accompanying texts', () => {
   const { pages } = opened()
   const { product } = texts()
   expect(pages.isKnown(5)(product, COMPANIONS)).toBe(false)
@@ -105,8 +105,7 @@ test('with the same categories, a page is recent until a second after the read o
   expect(pages.recent(5, TREE)).toBeUndefined()
   pages.page(5, texts(), TREE, readAt(NOON + 500))
   expect(pages.recent(5, TREE)).toBe(first)
-  // The read of these texts began before that of the kept page, but ended after it. The texts are older, so they change
-  // nothing.
+  // This read began before the read of the kept page, but ended after it. Its texts are older, so they change nothing.
   pages.page(5, texts(), TREE, readAt(NOON))
   pass(499)
   expect(pages.recent(5, TREE)).toBe(first)

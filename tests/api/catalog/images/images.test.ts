@@ -21,7 +21,7 @@ const store = await connectImages({ url: pathToFileURL(folder).href, s3Endpoint:
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 test.each(['jpeg', 'png', 'webp', 'avif'] as const)('a %s is kept in its format, upright and without metadata', async (format) => {
-  // The picture is stored sideways: orientation 6 makes a viewer turn it to the right.
+  // The picture is stored sideways: orientation 6 makes a viewer rotate it 90° clockwise.
   const bytes = await picture({ width: 60, height: 40, format, orientation: 6 })
   expect((await sharp(bytes).metadata()).exif?.includes('Ann Example')).toBe(true)
   const checked = await checkImage(bytes)
@@ -112,7 +112,7 @@ test('a smaller image is made once, even for concurrent requests, and again if i
   expect(await service.smaller('0'.repeat(64), 300)).toBeUndefined()
 })
 
-test('equal pictures are one original', async () => {
+test('equal pictures are stored as one original', async () => {
   const service = images(store)
   const bytes = await picture({ width: 31, height: 31, format: 'png' })
   expect(await service.keep(bytes)).toEqual(await service.keep(bytes))

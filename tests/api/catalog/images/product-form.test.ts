@@ -89,7 +89,7 @@ test('only multipart/form-data is a form', () => {
 const IMAGE = { image_id: 11, variant_id: 1_281, position: 0, alt_text: 'front', ...stored('old') }
 const PRESENT = { product_id: 5, images: [IMAGE], variants: [{ variant_id: 1_281, sku: 'a' }] }
 
-test('without a list and files a product keeps its images, and files alone replace all of its images', () => {
+test('without a list and without files, a product keeps its images, and files without a list replace all of its images', () => {
   expect(offeredImages({ list: undefined, uploads: [], skus: [] }, PRESENT)).toBeNull()
   expect(offeredImages({ list: [], uploads: [], skus: [] }, PRESENT)).toEqual([])
   const uploads = [stored('x'), stored('y'), stored('x')]
@@ -116,7 +116,7 @@ test('positions change the order of a list, and an image without a position keep
   expect(images.map(({ content_hash }) => content_hash)).toEqual([stored('y'), stored('old'), stored('x')].map((one) => one.content_hash))
 })
 
-test('the sku and the text of an image are read as those of a product are', () => {
+test('the sku and the alternative text of an image are normalized like the texts of a product', () => {
   const [image] = offeredImageList.parse([{ upload: 0, alt_text: ' cafe\u0301 ', sku: ' A-1 ' }])
   expect(image).toEqual({ upload: 0, alt_text: 'caf\u00e9', sku: 'A-1' })
 })
@@ -148,7 +148,7 @@ test.each([
   expect(offeredImageList.safeParse(list).success).toBe(false)
 })
 
-test('image ids are safe positive numbers that are derived from product and content', () => {
+test('image ids are safe positive integers that are derived from product and content', () => {
   const ids = Array.from({ length: 1_000 }, (_, index) => imageIdOf(index + 1, 'hash'))
   expect(ids.every((id) => Number.isSafeInteger(id) && id > 0)).toBe(true)
   expect(new Set(ids).size).toBe(1_000)

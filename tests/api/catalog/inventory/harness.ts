@@ -30,7 +30,7 @@ export const OTHER_VARIANT = variantIdOf(8, 1)
 const VIEWS = [stockView, cartsView]
 const INTERNAL: TokenClaims = { sub: 'shop', scope: 'internal' }
 
-/** Opens the stock and cart routes on fakes. The real topologies decide the commands. */
+/** Opens the stock and cart routes with fake servers. The real topologies decide the commands. */
 export async function stockApi() {
   const world = memoryWorld(seededRandom(1), { crashes: 0, losses: 0 })
   const redis = fakeRedis()

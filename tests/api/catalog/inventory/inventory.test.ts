@@ -65,7 +65,7 @@ test('each refusal has its code, and changes nothing', async () => {
   expect((await change('RESERVE', 1, { version: 2 })).status).toBe(200)
 })
 
-test('If-Match can name a version instead of the body', async () => {
+test('the expected version can be given in If-Match instead of in the body', async () => {
   const { change } = await stockApi()
   expect((await change('RECEIVE', 2, { version: 0 })).status).toBe(200)
   expect(await change('RESERVE', 1, {}, { ifMatch: '"2"' })).toMatchObject({ status: 409, body: { error: 'version_conflict', version: 1 } })

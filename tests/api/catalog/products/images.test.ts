@@ -92,8 +92,8 @@ test.each([
   ['a bad image', form(NEW_PRODUCT, 'bad'), 400, 'invalid_image'],
   ['a file that its list does not mention', form({ ...NEW_PRODUCT, images: [] }, 'one'), 400, 'invalid_request'],
   ['a field that is not valid', form({ ...NEW_PRODUCT, title: '' }, 'one'), 400, 'invalid_request'],
-  ['a sku of no variant', form({ ...NEW_PRODUCT, images: [{ upload: 0, sku: 'none' }] }, 'one'), 400, 'invalid_request'],
-])('a form with %s makes nothing', async (_what, body, status, error) => {
+  ['a sku that no variant has', form({ ...NEW_PRODUCT, images: [{ upload: 0, sku: 'none' }] }, 'one'), 400, 'invalid_request'],
+])('a form with %s creates nothing', async (_what, body, status, error) => {
   const { send, ran } = await productsApi()
   expect(await send('POST', 'products', { body })).toMatchObject({ status, body: { error } })
   expect(ran).toEqual([])
@@ -107,7 +107,7 @@ test('another media type gets 415, and JSON above 1 MiB gets 413', async () => {
   expect(large).toMatchObject({ status: 413, body: { error: 'content_too_large' } })
 })
 
-test('products of a bulk request cannot have files', async () => {
+test('products in a bulk request cannot have files', async () => {
   const { send } = await productsApi()
   const { body } = await send('POST', 'products/bulk', { body: { products: [{ ...NEW_PRODUCT, images: [{ upload: 0 }] }] } })
   expect(body.results).toMatchObject([{ status: 400, error: 'invalid_request' }])

@@ -90,7 +90,7 @@ test('skus of a request whose product is refused are free at once', async () => 
   expect((await create({ variants: [others[0], others[49]] }, { as: OTHER })).status).toBe(201)
 })
 
-test('a product above 256 KiB is refused before anything is claimed', async () => {
+test('a product that is larger than 256 KiB is refused before any sku is claimed', async () => {
   const { create, ran } = await productsApi()
   const long = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`${i}-${'n'.repeat(40)}`, '字'.repeat(200)]))
   const variants = Array.from({ length: 50 }, (_, i) => variant(`s${i}`, { attributes: long }))
@@ -136,7 +136,7 @@ test('an expired claim does not take a sku from the seller who has it now', asyn
   expect(await create({}, { headers })).toMatchObject({ status: 409, body: { error: 'sku_taken', sku: 'a' } })
 })
 
-test('a replacement makes the next version, and claims only new skus', async () => {
+test('a replacement creates the next version, and claims only new skus', async () => {
   const { create, replace, ran } = await productsApi()
   const { product_id } = (await create({ variants: [variant('a'), variant('b')] })).body
   ran.length = 0
@@ -154,7 +154,7 @@ test('a replacement makes the next version, and claims only new skus', async () 
   expect(ran).toHaveLength(1)
 })
 
-test('If-Match requires a version', async () => {
+test('a request with If-Match succeeds only if the product has that version', async () => {
   const { create, replace, send } = await productsApi()
   const { product_id } = (await create()).body
   const ifMatch = (tag: string) => ({ headers: { 'if-match': tag } })
@@ -192,7 +192,7 @@ test('the status follows the documented transitions', async () => {
   expect((await send('GET', 'products')).body).toMatchObject({ total: 0, products: [] })
 })
 
-test('a price must pass the guard unless an administrator forces it', async () => {
+test('a price must be in the allowed range unless an administrator forces it', async () => {
   const { create, send } = await productsApi()
   const { variants } = (await create()).body
   const path = `variants/${variants[0].variant_id}/price`
@@ -208,7 +208,7 @@ test('a price must pass the guard unless an administrator forces it', async () =
   expect((await send('PATCH', path, { body: { price_cents: 9_000, force: true }, as: ADMIN })).status).toBe(200)
 })
 
-test('a price for a period ends with a return to the regular price', async () => {
+test('when the period of a price ends, the regular price applies again', async () => {
   const { create, send, advance } = await productsApi()
   const { product_id, variants, created_at } = (await create()).body
   const path = `variants/${variants[0].variant_id}/price`
@@ -351,10 +351,10 @@ test.each<[string, object]>([
   ['a negative compare price', { compare_price_cents: -1 }],
   ['a fractional compare price', { compare_price_cents: 0.5 }],
   ['a huge compare price', { compare_price_cents: 10 ** 11 + 1 }],
-  ['a begin without an end', { starts_at: NOON }],
+  ['a start without an end', { starts_at: NOON }],
   ['an end without an offset', { ends_at: '2026-01-15T12:00:00' }],
   ['an end that is not a day', { ends_at: '2026-02-30T12:00:00Z' }],
-  ['an end before the begin', { starts_at: '2027-01-15T12:00:00Z', ends_at: '2027-01-14T12:00:00Z' }],
+  ['an end before the start', { starts_at: '2027-01-15T12:00:00Z', ends_at: '2027-01-14T12:00:00Z' }],
   ['an unknown field', { price: 10 }],
 ])('a new price with %s is refused, and changes nothing', async (_what, more) => {
   const { create, send } = await productsApi()
@@ -390,7 +390,7 @@ test('drops an attribute whose name would set the prototype of an object', async
   expect(Object.hasOwn(made.body.variants[0], '__proto__')).toBe(false)
 })
 
-test('accepts each length at its maximum', async () => {
+test('accepts every field at its maximum length', async () => {
   const { create } = await productsApi()
   const attributes = { ...attributesOf(19), ['n'.repeat(50)]: '字'.repeat(200) }
   const made = await create({

@@ -15,8 +15,8 @@ import { integer, pick, type Random, seededRandom } from '../../../../tools/rand
 import { content, newStatus, offer } from '../../../pipelines/catalog/requests.ts'
 
 /**
- * Requests through several APIs. Their steps happen in any order, with pauses of minutes, lost responses, and
- * repetitions hours later. No sku may ever be used by two products.
+ * This file simulates requests through several APIs. Their steps happen in any order, with pauses of minutes, lost
+ * responses, and repetitions hours later. No sku may ever be used by two products.
  */
 const SKUS = ['a', 'b', 'c', 'd', 'e']
 const PARTITIONS = 2
@@ -25,7 +25,7 @@ const SEEDS = 20
 const MINUTE_MS = 60_000
 const LONGEST_PAUSE_MINUTES = 7
 
-/** A step of a request that waits until the test selects it. */
+/** A step of a request. It waits until the test selects it. */
 interface Waiting {
   decide(): unknown
   resolve(answer: unknown): void
@@ -45,7 +45,7 @@ function world(random: Random) {
 
   const open = (id: string): OpenCommand => ({
     id,
-    once: () => Promise.reject(new Error('unexpected: sku requests do not use once')),
+    once: () => Promise.reject(new Error('unexpected: a sku request called `once`')),
     run: (flow, key, body, step) =>
       new Promise<never>((resolve, reject) => {
         const driver = (flow.name === productFlow.name ? ofProducts : ofSkus) as typeof ofProducts
@@ -116,8 +116,8 @@ function world(random: Random) {
     },
     takeUses,
     /**
-     * Advances the clock, after the sku topology has read all uses so far. In the service, the topology's `caught-up`
-     * clock ensures this before a tick.
+     * Makes the sku topology read all uses so far, and then advances the clock. In the service, the topology's
+     * `caught-up` clock ensures this before a tick.
      */
     pass(ms: number) {
       takeUses()
@@ -167,7 +167,7 @@ test.each(Array.from({ length: SEEDS }, (_, seed) => seed))(
   },
 )
 
-test('the world makes products, refuses some, and repeats requests', async () => {
+test('the simulation creates products, refuses some, and repeats requests', async () => {
   let live = 0
   for (let seed = 0; seed < 5; seed++) {
     const random = seededRandom(seed)

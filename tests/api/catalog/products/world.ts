@@ -31,7 +31,7 @@ export const CATEGORY = 12
 const body = { title: 'Shoe', category_id: CATEGORY, variants: [{ sku: 'a', price_cents: 1_000 }] }
 
 /**
- * Opens the product API on fakes. The real topologies decide its commands, and their output reaches the views
+ * Opens the product API with fake servers. The real topologies decide its commands, and their output reaches the views
  * immediately.
  */
 export async function productsApi() {
@@ -49,7 +49,7 @@ export async function productsApi() {
   /** All images that were read, valid or not. */
   const kept: Buffer[] = []
   const faults = { lost: undefined as string | undefined }
-  /** Values that requests with an Idempotency-Key computed once. */
+  /** Values stored for requests with an Idempotency-Key, so that a repeated request gets the same values. */
   const values = new Map<string, unknown>()
   let ids = 0
 
@@ -142,7 +142,7 @@ export async function productsApi() {
   const api = await testApp({ services: [service] })
 
   interface SendOptions {
-    /** A form, or any other value, which is sent as JSON. */
+    /** The body: a form, or any other value that is sent as JSON. */
     readonly body?: unknown
     /** Claims of the caller's token. Default: seller 7. */
     readonly as?: TokenClaims

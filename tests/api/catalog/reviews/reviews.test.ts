@@ -42,7 +42,7 @@ async function opened() {
   return { post, put, values, published, opens, user }
 }
 
-test('a user gives stars to a product', async () => {
+test('a user rates a product with stars', async () => {
   const { post, put, published, opens } = await opened()
   put(stored())
   expect(await post('5', { stars: 5 })).toEqual({ status: 201, body: { product_id: 5, stars: 5, at: '2026-03-01T10:00:00.000Z' } })

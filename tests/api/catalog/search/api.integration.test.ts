@@ -42,7 +42,7 @@ const documents = [
 let api: Awaited<ReturnType<typeof testApp>>
 let part: SearchPart
 let admin: Record<string, string>
-/** The clock. Tests advance it so far that searches do not share a result with earlier, equal searches. */
+/** The clock, epoch ms. Tests advance it so far that a search does not reuse the result of an earlier, equal search. */
 let now = START
 
 beforeAll(async () => {

@@ -241,13 +241,13 @@ describe.each([1, 3])('with %i shards', (shards) => {
     }
   })
 
-  it('a category may have as many categories below it as there can be', async () => {
+  it('a category may have the maximum number of categories below it', async () => {
     const categories = Array.from({ length: MOST_CATEGORIES }, (_, at) => String(at + 1))
     const { facets } = await search(request(undefined, { categories }))
     expect(facets.total).toBe(documents.length)
   })
 
-  it('a query of many words, each with many synonyms, is answered', async () => {
+  it('a query with many words, each of which has many synonyms, is answered', async () => {
     const words = Array.from({ length: 24 }, (_, at) => `sofa${at}`)
     const terms = Array.from({ length: 19 }, (_, at) => `one${at} two${at} three${at} four${at}`)
     const synonyms = synonymsOf(words.map((word) => ({ terms: [word, ...terms], one_way: false })))

@@ -5,7 +5,7 @@ import { ApiError, errors } from '../../../../api/kit/errors.ts'
 import { stored } from '../detail/stored.ts'
 import { found, HOSTILE, shopWorld } from './shop-world.ts'
 
-test('an address identifies the search of its page, whatever the values contain', () => {
+test('the address of a page identifies its search, whatever the values contain', () => {
   const query = { q: 'saw & "co"', brand: ['Smith & Sons, Ltd', 'Acme'], attr: 'size:1/2 in', price_min: '', sort: 'newest', page: '3' }
   const choice = choiceOf(query)
   expect(parametersOf(choice)).toEqual({
@@ -70,7 +70,7 @@ test('one star is in the singular', async () => {
   expect(html).toContain('1 star and more')
 })
 
-test('a wrong value is explained on the page, and errors of the search are pages too', async () => {
+test('a wrong value is explained on the page, and search errors are shown as pages, too', async () => {
   const { app, asked, world } = await shopWorld()
   const wrong = await app.request('/shop?price_min=cheap&sort=random')
   expect(wrong.status).toBe(400)

@@ -12,7 +12,7 @@ import { scoreLive, worlds } from './worlds.ts'
 
 const RUNS = 400
 
-/** Returns an event in the form in which a query of the table returns it. It was converted to JSON and back. */
+/** Converts an event to a table row, to JSON and back, as if a query of the table had returned it. */
 function fromTable(event: TxnScored): TxnScored {
   const [row] = JSON.parse(JSON.stringify(fraudFeaturesTable.rowsOf(event.request.payer.user_id, event)))
   return scoredOf([row.scored, ...FEATURE_NAMES.map((name) => row[name])])

@@ -107,7 +107,7 @@ async function jobsOnRedis() {
 
 const jobOf = (subject = randomUUID()) => ({ jobId: randomUUID(), subject })
 
-test('the log gives the events of a period once, with their labels', async () => {
+test('the log returns each event of a period once, with its label', async () => {
   const { events, read } = await world()
   const { available, found } = await read({ ...PERIOD, limit: 1_000_000 })
   expect(available).toBeGreaterThanOrEqual(DAYS * PER_DAY)
@@ -139,7 +139,7 @@ test('a sample is even over the days and hours, never above its limit, and repea
   expect(ids((await read({ ...PERIOD, limit: 1_200 })).found)).toEqual(ids(found))
 })
 
-test('the process gives the report that this process computes, and any process can read the job', async () => {
+test('the back-test process computes the same report as the test does, and any process can read the job', async () => {
   const { events, orderOf } = await world()
   const expected = new Replay({ ruleSet: compileRuleSet(1, RULES), lists: LISTS, snoozes: SNOOZES, policy: DEFAULT_POLICY })
   for (const event of events) {
@@ -174,7 +174,7 @@ test('the process gives the report that this process computes, and any process c
   await Promise.all([jobs.close(), other.close()])
 })
 
-test('a job fails with the reason: the history store, the time limit, the end of its process or of the API', async () => {
+test('a failed job names the reason: the history store, the time limit, or the end of its process or of the API', async () => {
   const { orderOf } = await world()
   const order = orderOf(1_000)
   const nothing = { lists: new Map(), snoozes: NO_SNOOZES }

@@ -67,7 +67,7 @@ test("decisions are counted by the analysts' verdicts, and the examples are ids"
   ])
 })
 
-test('without labels there is no quality', () => {
+test('without labels, the report has no figures about quality', () => {
   const replay = replayOf([])
   replay.add(logged(5))
   const nothing = { recall: null, precision: null, false_positive_rate: null }
@@ -75,7 +75,7 @@ test('without labels there is no quality', () => {
   expect(replayOf([]).result()).toMatchObject({ transactions: 0, would_be: { block_rate: 0 } })
 })
 
-test('changes against the logged decisions are counted by pair', () => {
+test('changed decisions are counted for each pair of logged and new decision', () => {
   const replay = replayOf([ruleOf('review', {}), ruleOf('step', { action: 'STEP_UP', condition: 'txn.amount BETWEEN 50 AND 60' })])
   for (const transaction of [
     logged(500),
@@ -117,7 +117,7 @@ test('shadow rules are counted and decide nothing; rules that do not compile are
   expect(would_be.approve).toBe(1)
 })
 
-test('a cell keeps a few examples from the whole period, the same in any order', () => {
+test('a cell of the confusion matrix keeps a few examples from the whole period, which do not depend on the order of transactions', () => {
   const transactions = Array.from({ length: 200 }, () => logged(5))
   const examplesOf = (order: typeof transactions) => {
     const replay = replayOf([])

@@ -35,10 +35,10 @@ async function refusal(request: object, current?: readonly Rule[]): Promise<ApiE
     if (error instanceof ApiError) return error
     throw error
   }
-  return expect.unreachable('the request was accepted')
+  return expect.unreachable('unexpected: the request was accepted')
 }
 
-test('without rules, those in force are tested', async () => {
+test('if a request gives no rules, the rules in force are tested', async () => {
   expect(await ask({})).toMatchObject({ version: 7, ids: ['a', 'b', 'off'], lists: ['vip'] })
   expect(await ask({ ruleset_version: 7 })).toMatchObject({ version: 7, ids: ['a', 'b', 'off'] })
 })
@@ -51,7 +51,7 @@ test('a draft is added to the rules in force, or replaces the one with its id', 
   expect(await ask({ rule: { ...DRAFT, rule_id: 'b' } })).toMatchObject({ ids: ['a', 'off', 'b'], lists: [] })
 })
 
-test('drafts of all rules replace all, and may be none', async () => {
+test('a list of drafts replaces all rules, and may be empty', async () => {
   expect(await ask({ rules: [DRAFT, { ...DRAFT, rule_id: 'x', condition: "inList('bad', payer.user_id)" }] })).toMatchObject({
     version: null,
     ids: ['draft', 'x'],
@@ -60,12 +60,12 @@ test('drafts of all rules replace all, and may be none', async () => {
   expect(await ask({ rules: [] })).toMatchObject({ version: null, ids: [] })
 })
 
-test('a version that is kept is tested, even with rules that are no longer accepted', async () => {
+test('a stored version can be tested, even if it has rules that are no longer accepted', async () => {
   expect(await ask({ ruleset_version: 3 })).toMatchObject({ version: 3, ids: ['old', 'broken'], lists: ['old'] })
   expect((await refusal({ ruleset_version: 4 })).definition).toBe(fraudErrors.ruleset_version_not_found)
 })
 
-test('a wrong condition is refused with its place and position', async () => {
+test('an invalid condition is refused with its path in the body and the position of the fault', async () => {
   const error = await refusal({ rules: [DRAFT, { ...DRAFT, rule_id: 'x', condition: 'txn.amonut > 1' }] })
   expect(error.definition).toBe(fraudErrors.invalid_condition)
   expect(error.options.details).toMatchObject([
@@ -76,7 +76,7 @@ test('a wrong condition is refused with its place and position', async () => {
   ])
 })
 
-test('more active rules than live are refused, and as many are not', async () => {
+test('the limit of active rules is the same as for live rules', async () => {
   const many = (count: number) => Array.from({ length: count }, (_, index) => ({ ...DRAFT, rule_id: `r${index}` }))
   expect((await ask({ rules: many(MAX_ACTIVE_RULES) })).ids).toHaveLength(MAX_ACTIVE_RULES)
   expect((await refusal({ rules: many(MAX_ACTIVE_RULES + 1) })).definition).toBe(fraudErrors.settings_limit_reached)
@@ -85,7 +85,7 @@ test('more active rules than live are refused, and as many are not', async () =>
   expect((await ask({ rule: { ...DRAFT, rule_id: 'r1' } }, full)).ids).toHaveLength(MAX_ACTIVE_RULES)
 })
 
-test('an id may occur once, and only one kind of rules may be given', async () => {
+test('each rule id may occur only once, and a request may choose its rules in only one way', async () => {
   expect((await refusal({ rules: [DRAFT, DRAFT] })).definition).toBe(errors.invalid_request)
   expect(BacktestBody.safeParse({ ...PERIOD, rule: DRAFT, ruleset_version: 3 }).success).toBe(false)
   expect(BacktestBody.safeParse({ ...PERIOD, sample: 1_000_001 }).success).toBe(false)

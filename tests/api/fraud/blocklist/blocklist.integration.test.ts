@@ -21,7 +21,7 @@ import { requestOf } from './entries.ts'
 const SETUP_TIMEOUT_MS = 180_000
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
 const SOON = { timeout: 60_000, interval: 5 }
-/** How soon a change must reach other instances, from the response to the change request. */
+/** How soon a change must reach other instances, counted from the response to the request that made the change. */
 const ENFORCED_WITHIN_MS = 1_000
 const CHANGES = 15
 const folder = guardedFolder()
@@ -90,7 +90,7 @@ async function reader(name: string): Promise<OpenBlocklist> {
   return blocklist
 }
 
-test('other instances enforce a change within a second of its answer, and a change without Kafka is not answered', async () => {
+test('other instances enforce a change within a second of its response, and without Kafka no change is confirmed', async () => {
   const readers = await Promise.all(['one', 'two'].map(reader))
   const delays: number[] = []
   for (let change = 0; change < CHANGES; change++) {

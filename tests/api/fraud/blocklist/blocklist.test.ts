@@ -78,7 +78,7 @@ test('a repeated PUT gets the first answer, although the entry has been removed 
   expect(await put('k2')).toMatchObject({ status: 404, body: { error: 'blocklist_entry_not_found' } })
 })
 
-test('each type is found by its canonical value, in the order of the types', async () => {
+test('an entry of any type is found by its canonical value, and types are checked in a fixed order', async () => {
   const { send, blocklist, hashes } = await blocklistApi()
   const block = async (entity_type: string, entity_value: string) =>
     expect((await send('POST', '', { body: { entity_type, entity_value, reason: 'r' } })).status).toBe(201)
@@ -99,7 +99,7 @@ test('each type is found by its canonical value, in the order of the types', asy
   expect(blocklist.find(requestOf({ user: 'd1', device: 'u1', card: 'u1' }))).toBeUndefined()
 })
 
-test('an expired entry neither blocks nor shows, even before it is removed', async () => {
+test('an expired entry neither blocks nor is shown, even before it is removed', async () => {
   const { send, blocklist, clock } = await blocklistApi()
   const { body } = await send('POST', '', { body: DEVICE })
   clock.now += HOUR_MS
@@ -174,7 +174,7 @@ test('a bulk request returns a result for each entry, and an invalid entry does 
   expect(blocklist.find(requestOf({ device: 'd2' }))).toBe('DEVICE')
 })
 
-test('a bulk has 1 to 1,000 entries', async () => {
+test('a bulk request has 1 to 1,000 entries', async () => {
   const { send } = await blocklistApi()
   const many = (count: number) =>
     Array.from({ length: count }, (_, index) => ({ entity_type: 'USER', entity_value: `u${index}`, reason: 'r' }))

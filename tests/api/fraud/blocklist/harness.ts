@@ -20,7 +20,8 @@ const TIMEOUT_MS = 100
 const ANALYST: TokenClaims = { sub: 'ann', scope: 'fraud:analyst' }
 
 /**
- * Opens the blocklist routes on fakes. The real topology decides the commands, and its records feed an in-memory table.
+ * Opens the blocklist routes with fake servers. The real topology decides the commands, and its records feed an
+ * in-memory table.
  */
 export async function blocklistApi() {
   const clock = { now: START }

@@ -8,7 +8,7 @@ import { casesSystem } from './system.ts'
 
 const SOON = { timeout: 60_000, interval: 50 }
 
-test('a transaction to review becomes a case, and its verdict reaches the table and the profile of its user', async () => {
+test('a transaction with the decision REVIEW becomes a case, and the verdict reaches the table and the profile of the user', async () => {
   const { log, ask, redis, rowsOf } = await casesSystem()
   const event: TxnScored = { ...scored(pay({ id: 't1', user: 'u1', at: Date.now() })), decision: 'REVIEW', triggered_rules: ['v'] }
   const approved = scored(pay({ id: 't2', user: 'u2', at: Date.now() }))

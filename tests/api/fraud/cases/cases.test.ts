@@ -8,7 +8,7 @@ import { casesApi } from './harness.ts'
 const CASE_ID = /^[1-9]\d{17,18}$/
 const DAY_MS = 24 * 3_600_000
 
-test('a transaction to review is a case in the list, which an analyst takes and closes', async () => {
+test('a transaction with the decision REVIEW is listed as a case, and an analyst takes and closes the case', async () => {
   const { send, reviewed } = await casesApi()
   expect((await send('GET', 'cases')).body).toEqual({ cases: [], page: 1, limit: 20, total: 0, complete: true })
   reviewed('t1')
@@ -115,7 +115,7 @@ test('text with NUL is refused', async () => {
   expect(reply).toMatchObject({ status: 400, body: { error: 'invalid_encoding' } })
 })
 
-test('a forbidden transition, a missing note and another version are refused, with the case', async () => {
+test('a forbidden transition, a missing note and another version are refused, and the response contains the case', async () => {
   const { send, reviewed } = await casesApi()
   reviewed('t1')
   const { case_id } = (await send('GET', 'cases')).body.cases[0]
@@ -147,7 +147,7 @@ test.each([
   [{ sub: 'u', scope: 'fraud:ops internal' }, 403],
   [{ sub: 'u', scope: 'fraud:analyst' }, 200],
   [{ sub: 'u', scope: 'admin' }, 200],
-])('with the token %o the list of cases is %i', async (claims, status) => {
+])('with the token %o, the list of cases answers %i', async (claims, status) => {
   const { send } = await casesApi()
   expect((await send('GET', 'cases', { claims })).status).toBe(status)
 })

@@ -31,7 +31,7 @@ export interface AskedCase {
   readonly key?: string
 }
 
-/** The rows of the fake ClickHouse, which recognises the queries of the routes. */
+/** The rows of a fake ClickHouse. The fake recognises the queries that the routes send. */
 export interface FakeTables {
   down: boolean
   /** Cases that are no longer in the topology's state, newest first. */
@@ -55,7 +55,7 @@ function fakeTables(tables: FakeTables): TableReader {
   }
 }
 
-/** Opens the case routes on fakes. The real topology decides the commands. */
+/** Opens the case routes with fake servers. The real topology decides the commands. */
 export async function casesApi() {
   const world = decidedWorld({
     topology: fraudCasesTopology,

@@ -47,7 +47,7 @@ function world(models: Partial<ActiveModels> = {}) {
 const answerOf = (rows: number, row: Partial<RowScores> = {}) =>
   encodeScores(Array.from({ length: rows }, () => ({ champion: scores, challenger: undefined, factors: [], ...row })))
 
-test('all calls of a turn share a batch, and each gets its own answer', async () => {
+test('all calls in one turn of the event loop share a batch, and each gets its own answer', async () => {
   const { child, score, turn } = world()
   const calls = [inputOf({ amount: 1 }), inputOf({ amount: 2 })].map(score)
   await turn()
@@ -64,7 +64,7 @@ test('all calls of a turn share a batch, and each gets its own answer', async ()
   )
 })
 
-test('the challenger scores its share, and each score belongs to the right transaction', async () => {
+test('the challenger scores its share of the transactions, and each score belongs to the right transaction', async () => {
   const { child, score, turn } = world({ challenger: [0, 3, 2] })
   const ids = Array.from({ length: 60 }, (_, index) => `t${index}`)
   const calls = ids.map((id) => score(inputOf({ id })))

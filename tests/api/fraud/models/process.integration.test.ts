@@ -89,7 +89,7 @@ test('a killed process is replaced, and no call fails in the meantime', async ()
   expect(await registry.getSingleMetricAsString('fraud_model_restarts_total')).toMatch(/fraud_model_restarts_total [1-9]/)
 })
 
-test('a stopped process costs requests nothing after a few late batches, and is replaced', async () => {
+test('after a few late batches, a suspended process no longer delays requests, and it is replaced', async () => {
   const [pid] = childPids()
   process.kill(pid, 'SIGSTOP')
   for (let batch = 0; batch < 3; batch++) expect(await models.score(inputOf())).toBeUndefined()
@@ -116,7 +116,7 @@ test('a changed assignment takes effect together with its policy', async () => {
 test.each<[string, (bytes: Buffer) => Buffer]>([
   ['changed file', (bytes) => Buffer.concat([bytes, Buffer.from([0])])],
   ['truncated file', (bytes) => bytes.subarray(0, 1_000)],
-])('a %s is refused and the earlier models stay, with their policy', async (name, change) => {
+])('a %s is refused, and the earlier models stay in force with their policy', async (name, change) => {
   const version = name.replace(' ', '-')
   await copyModel('account_takeover', version, change)
   const refusals = async () => Number(/refusals_total (\d+)/.exec(await registry.getSingleMetricAsString('fraud_model_refusals_total'))![1])
@@ -128,7 +128,7 @@ test.each<[string, (bytes: Buffer) => Buffer]>([
   expect(outcome).toMatchObject({ versions: { payment_fraud: 'next', account_takeover: '1' }, policy: { version: 5 } })
 })
 
-test('a challenger scores its share only, and one that cannot be loaded is left out', async () => {
+test('a challenger scores only its share of the transactions, and a challenger that cannot be loaded is left out', async () => {
   await copyModel('money_laundering', 'challenger')
   const champion = { payment_fraud: 'next' }
   const policy = { ...DEFAULT_POLICY, version: 7 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { curvesOf } from '../../../../api/fraud/models/report/curves.ts'
 import { stabilityIndex } from '../../../../api/fraud/models/report/drift.ts'
 
-test('scores that separate frauds have an AUC of 1, and equal scores one half', () => {
+test('scores that separate frauds from other transactions have an AUC of 1, and equal scores have an AUC of one half', () => {
   const perfect = curvesOf([
     { score: 0.1, normal: 90, frauds: 0 },
     { score: 0.9, normal: 0, frauds: 10 },
@@ -12,7 +12,7 @@ test('scores that separate frauds have an AUC of 1, and equal scores one half', 
   expect(curvesOf([{ score: 0.5, normal: 90, frauds: 10 }])).toMatchObject({ auc: 0.5, average_precision: 0.1, recall_at_1pct_fpr: 0 })
 })
 
-test('the area is the share of pairs in the right order, and equal pairs count half', () => {
+test('the AUC is the share of pairs whose scores are in the right order, and pairs with equal scores count half', () => {
   const bins = [
     { score: 0.1, normal: 5, frauds: 1 },
     { score: 0.5, normal: 3, frauds: 2 },
@@ -37,7 +37,7 @@ test('calibration compares mean scores with shares of frauds', () => {
   ])
 })
 
-test('without frauds nothing can be judged', () => {
+test('without frauds, there are no curves and no AUC', () => {
   expect(curvesOf([{ score: 0.5, normal: 10, frauds: 0 }])).toMatchObject({ auc: null, average_precision: null, roc: [], pr: [] })
   expect(curvesOf([])).toMatchObject({ transactions: 0, auc: null, calibration: [] })
 })

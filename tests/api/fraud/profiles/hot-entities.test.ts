@@ -15,7 +15,7 @@ import { comparable } from '../../../schemas/fraud/profile-contents.ts'
 
 const ENTITY = 'ip:192.0.2.1'
 /**
- * Number of earlier transactions. They exceed both limits of a profile: the number of transactions that it lists
+ * Number of earlier transactions. It exceeds both limits of a profile: the number of transactions that it lists
  * individually, and the number of users that it remembers.
  */
 const HISTORY = 530
@@ -34,8 +34,8 @@ interface Flight {
 }
 
 /**
- * Simulates the data of a busy address in Redis. Its functions have the effects of the script, the sink and the passing
- * time.
+ * Simulates the data in Redis about a busy IP address. The returned functions change the data as the script, the sink
+ * and the passage of time would.
  */
 function address() {
   let profile = foldEvents(
@@ -49,8 +49,8 @@ function address() {
       if (flight.length < MOST_IN_FLIGHT) flight.push({ event: added, addedAt: now })
     },
     /**
-     * Adds some of the transactions in flight to the profile, and removes some of these from the transactions in
-     * flight. The others are then in both at the same time.
+     * Adds the transactions that `isIncluded` selects to the profile. Of these, removes those that `isRemoved` selects
+     * from the transactions in flight. The rest are then in both places.
      */
     sink(isIncluded: (index: number) => boolean, isRemoved: (index: number) => boolean): void {
       const included = flight.filter((_, index) => isIncluded(index))

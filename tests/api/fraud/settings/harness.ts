@@ -43,7 +43,8 @@ async function modelFolders(): Promise<ModelFolders> {
 }
 
 /**
- * Opens the settings routes on fakes. The real topology decides the commands, and its records feed an in-memory table.
+ * Opens the settings routes with fake servers. The real topology decides the commands, and its records feed an
+ * in-memory table.
  */
 export async function settingsApi() {
   const clock = { now: START }

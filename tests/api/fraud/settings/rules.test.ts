@@ -80,7 +80,7 @@ test('a condition with a wrong name is refused with the position and a suggested
   expect(published).toEqual([])
 })
 
-test('PUT replaces a rule, keeps who created it and when, and takes back what GET returned', async () => {
+test('PUT replaces a rule, keeps who created it and when, and accepts the body that GET returned', async () => {
   const { send, advance } = await settingsApi()
   const { body: created } = await send('POST', 'rules', { body: { ...RULE, created_by: 'max', mode: 'shadow' } })
   advance(SECOND_MS)
@@ -295,7 +295,7 @@ test('while Kafka is unreachable, a change gets 503 with the id of its command, 
   expect((await send('GET', 'rules')).status).toBe(200)
 })
 
-test('a process can move a rule to shadow by itself, in its own name', async () => {
+test('a process can move a rule to shadow mode without a caller, in its own name', async () => {
   const { changeSettings, settings, driver } = await settingsApi()
   await shadowMover(changeSettings)({ rule_id: 'seed-tor' })
   expect(settings.ruleSet.shadow.map(({ rule }) => rule.rule_id)).toEqual(['seed-tor'])

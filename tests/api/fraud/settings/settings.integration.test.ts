@@ -18,7 +18,7 @@ const run = promisify(execFile)
 const TOKEN_COMMAND = fileURLToPath(new URL('../../../../tools/token/main.ts', import.meta.url))
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
 const SOON = { timeout: 30_000, interval: 50 }
-/** Number of log lines of the worker that a failed test prints. */
+/** How many of the worker's last log lines are printed when the test fails. */
 const LAST_LINES = 60
 const RULE = { rule_id: 'v', name: 'v', condition: 'txn.amount > 1', action: 'REVIEW', priority: 1 }
 

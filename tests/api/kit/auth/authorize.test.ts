@@ -75,8 +75,8 @@ describe('authorization', () => {
 describe('refused tokens', () => {
   const cases: [string, (api: TestApp) => Promise<string>, string][] = [
     ['expired', (api) => signToken(api.key, { sub: '1', exp: START - 6_000 }), 'it has expired'],
-    ['valid without end', (api) => signToken(api.key, { sub: '1', exp: null }), 'claim exp'],
-    ['about no subject', (api) => signToken(api.key, {}), 'claim sub'],
+    ['without an expiry', (api) => signToken(api.key, { sub: '1', exp: null }), 'claim exp'],
+    ['without a subject', (api) => signToken(api.key, {}), 'claim sub'],
     ['from another issuer', (api) => signToken(api.key, { sub: '1', iss: 'https://evil.example' }), 'claim iss'],
     ['for another audience', (api) => signToken(api.key, { sub: '1', aud: 'other' }), 'claim aud'],
     ['signed with another algorithm', async () => signToken(await signingKey('key-1', 'PS256'), { sub: '1' }), 'algorithm'],

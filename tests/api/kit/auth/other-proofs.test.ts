@@ -72,7 +72,7 @@ describe('a route that accepts a scope or a certificate', () => {
   })
 })
 
-test.each(['/internal', '/either', '/user', '/optional', '/open'])('a certificate proves nothing on %s', async (path) => {
+test.each(['/internal', '/either', '/user', '/optional', '/open'])('a certificate does not authenticate a caller on %s', async (path) => {
   const { call } = await proofApp()
   const answered = await call(path, { certificate: GOOD })
   expect(answered.status).toBe(path === '/optional' || path === '/open' ? 200 : 401)

@@ -53,7 +53,7 @@ async function refusal(work: Promise<unknown>): Promise<{ code: string; commandI
   return { code: error.definition.code, commandId: error.options.fields?.command_id }
 }
 
-test('the work on a command starts when its start is due', async () => {
+test('the work on a command starts only after `started` has resolved', async () => {
   const gate = Promise.withResolvers<void>()
   const bound: string[] = []
   const bindings: Bindings = { bind: async (id) => void bound.push(id) }

@@ -74,7 +74,7 @@ test('an API that starts while Kafka is unreachable answers with its snapshot, a
   expect(known()).toEqual([undefined, undefined, 99, 10, 1])
   await expect.poll(() => reports(second.table), SOON).toEqual({})
 
-  // An outage while the process is running.
+  // Simulates an outage while the process is running.
   await kafka.kill()
   await expect.poll(() => second.table.isStale, SOON).toBe(true)
   expect([known(), second.table.isFromSnapshot]).toEqual([[undefined, undefined, 99, 10, 1], false])

@@ -140,7 +140,7 @@ describe('a snapshot', () => {
     expect([table.isFromSnapshot, table.isStale]).toEqual([false, false])
   })
 
-  test('is continued from its offsets', async () => {
+  test('lets the table continue reading at the offsets of the snapshot', async () => {
     const { folder, broker } = await saved()
     put(broker, 'a', '11')
     const world = await tableWorld({ folder, broker })
@@ -176,7 +176,7 @@ describe('a snapshot', () => {
     expect(['a', 'b', 'c', 'd'].map((key) => table.get(key))).toEqual([undefined, 2, 3, 4])
   })
 
-  test('is not continued if the topic does not have its offsets', async () => {
+  test('is not continued if its offsets do not exist in the topic', async () => {
     const { folder } = await saved()
     const broker = newBroker()
     put(broker, 'z', '26')

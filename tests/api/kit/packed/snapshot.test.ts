@@ -89,7 +89,7 @@ test('segments whose entries have all expired do not cut off the segments after 
   await save((await loaded(folder))!.map)
   expect((await loaded(folder))!.map.get(inSegment(1, 0), 1, read)).toBe(1)
 
-  // Deleting most entries shrinks the segment, when the remaining entries have already expired.
+  // Deleting all entries but one shrinks the segment. The entry that is left has already expired.
   const shrunk = new PackedMap(form)
   for (let index = 0; index < ENTRIES; index++) shrunk.set(inSegment(0, index), value, 0, expiry, 1)
   shrunk.set(inSegment(1, 0), value, 0, 0, 1)

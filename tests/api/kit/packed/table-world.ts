@@ -36,7 +36,7 @@ export interface WorldOptions {
   readonly folder?: string
   readonly files?: SpoolFiles
   readonly broker?: MemoryBroker
-  /** Interval between snapshots. Default: only one at the end. */
+  /** Interval between snapshots. By default, it is so long that a snapshot is written only when the table closes. */
   readonly intervalMs?: number
   readonly packing?: Packing<string, number>
 }

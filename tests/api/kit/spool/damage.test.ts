@@ -12,12 +12,12 @@ const SEGMENT = '00000001.records'
 const LATER = '00000002.records'
 const KEPT = '.damaged'
 const DAY_MS = 24 * 3_600_000
-/** Position of the first byte of a frame's body. */
+/** Offset of the body within a frame, in bytes. */
 const BODY = 8
 const declaration = topicFrame(0, { name: plain.name, schema: '' })
 const frames = ['1', '2', '3'].map((value) => recordFrame(0, { timestamp: 1, key: Buffer.from('a'), value: Buffer.from(value) }))
 const whole = Buffer.concat([SEGMENT_HEADER, declaration, ...frames])
-/** Position of the second record. */
+/** Offset of the second record's frame within the segment, in bytes. */
 const SECOND = SEGMENT_HEADER.length + declaration.length + frames[0].length
 
 /** Creates a spool with the folder of a dead process. */
@@ -114,7 +114,8 @@ test('records are sent in the order in which their processes started, even if th
     await dead.facts.publishOrSpool(plain, `${index}`, 'v', QUICK)
     await dead.facts.publishOrSpool(plain, 'a', `${index}`, QUICK)
     await dead.close()
-    // Each process leaves a separate folder, because the folders of the others are still locked when it starts.
+    // Each process leaves a separate folder, because the folders of the earlier processes are still locked when it
+    // starts.
     await expect.poll(async () => (await readdir(folder)).length, SOON).toBe(index + 1)
   }
   const { logged } = await spoolWorld({ folder })

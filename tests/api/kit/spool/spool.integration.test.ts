@@ -20,7 +20,7 @@ const KEYS = ['a', 'b', 'c', 'd', 'e']
 const SOON = { timeout: 60_000 }
 const log = createLogger('silent')
 
-test('a broker that stops for longer than a request may take loses nothing, repeats nothing, and keeps the order per key', async () => {
+test('if a broker stops for longer than the time limit of a request, no record is lost or repeated, and the order per key is kept', async () => {
   const folder = guardedFolder()
   const kafka = await newKafka(folder.path)
   await kafka.start()

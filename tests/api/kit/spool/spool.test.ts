@@ -127,20 +127,23 @@ function faultyFiles() {
   return { state, files }
 }
 
-test.for(['write', 'datasync'] as const)('a %s that fails gives 503, and what was stored before and later survives', async (fault) => {
-  const { state, files } = faultyFiles()
-  const folder = await spoolFolder()
-  const first = await spoolWorld({ folder, files })
-  first.stop()
-  expect(await first.facts.publishOrSpool(plain, 'a', '1', LATE)).toBe('spooled')
-  state.fault = fault
-  await expect(first.facts.publishOrSpool(plain, 'b', 'failed', LATE)).rejects.toMatchObject({ definition: { code: 'unavailable' } })
-  state.fault = undefined
-  expect(await first.facts.publishOrSpool(plain, 'a', '2', LATE)).toBe('spooled')
-  await first.close()
-  const second = await spoolWorld({ folder })
-  await expect.poll(() => second.logged().a, SOON).toEqual(['1', '2'])
-})
+test.for(['write', 'datasync'] as const)(
+  'if %s fails, the caller gets 503, and records that were stored before or afterwards survive',
+  async (fault) => {
+    const { state, files } = faultyFiles()
+    const folder = await spoolFolder()
+    const first = await spoolWorld({ folder, files })
+    first.stop()
+    expect(await first.facts.publishOrSpool(plain, 'a', '1', LATE)).toBe('spooled')
+    state.fault = fault
+    await expect(first.facts.publishOrSpool(plain, 'b', 'failed', LATE)).rejects.toMatchObject({ definition: { code: 'unavailable' } })
+    state.fault = undefined
+    expect(await first.facts.publishOrSpool(plain, 'a', '2', LATE)).toBe('spooled')
+    await first.close()
+    const second = await spoolWorld({ folder })
+    await expect.poll(() => second.logged().a, SOON).toEqual(['1', '2'])
+  },
+)
 
 test('concurrent records share an fdatasync, and records without durability need none', async () => {
   const { state, files } = faultyFiles()
@@ -216,7 +219,7 @@ test('files are deleted once all their records are sent, while the process conti
   expect(spool.state).toMatchObject({ sent: 2_500, dropped: 0 })
 })
 
-test('a record that is spooled before the registry has answered carries its schema, also to a process that lacks the topic', async () => {
+test('a record that is spooled before the registry has answered carries its schema, even to a process that does not know the topic', async () => {
   const folder = await spoolFolder()
   const broker = memoryBroker()
   for (const { name } of [plain, swipeEvents]) broker.createTopic({ name, partitions: PARTITIONS })

@@ -8,8 +8,8 @@ const authority = testAuthority('client authority')
 test.each([
   ['plain names', { dns: ['a.example'], uri: ['spiffe://b'] }, ['client', 'a.example', 'spiffe://b']],
   ['values that Node quotes', { dns: ['a"b', 'c, DNS:d'] }, ['client', 'a"b', 'c, DNS:d']],
-  ['the name of a directory that looks like a host name', { directory: ['DNS:payments'], dns: ['a'] }, ['client', 'a']],
-  ['a quoted name of a directory that ends like the beginning of a host name', { directory: ['x,DNS:'], dns: ['a'] }, ['client', 'a']],
+  ['a directoryName that looks like a host name', { directory: ['DNS:payments'], dns: ['a'] }, ['client', 'a']],
+  ['a quoted directoryName that ends like the beginning of a host name', { directory: ['x,DNS:'], dns: ['a'] }, ['client', 'a']],
   ['a URI that contains another name', { uri: ['urn:x, DNS:payments'] }, ['client', 'urn:x, DNS:payments']],
 ])('reads %s', (_what, names, expected) => {
   const { cert } = authority.issue({ commonName: 'client', usage: 'client', ...names })

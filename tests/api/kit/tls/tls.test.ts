@@ -129,19 +129,19 @@ describe('client certificates', () => {
   test.each<[string, TestCertificate | undefined, number, string]>([
     ['none', undefined, 401, 'token or client certificate is required.'],
     ['a valid one', payments, 200, 'payments'],
-    ['one of an intermediate authority', { ...byMiddle, cert: byMiddle.cert + middle.cert }, 200, 'by department'],
+    ['one from an intermediate authority', { ...byMiddle, cert: byMiddle.cert + middle.cert }, 200, 'by department'],
     ['one without its intermediate authority', byMiddle, 401, 'its issuer is not trusted here'],
     ['one that names itself by URI', clientAuthority.issue({ uri: ['spiffe://pay/x'], usage: 'client' }), 200, 'spiffe://pay/x'],
     ['an expired one', clientAuthority.issue({ commonName: 'old', usage: 'client', ...past }), 401, 'it has expired'],
     ['one for the future', clientAuthority.issue({ commonName: 'new', usage: 'client', ...future }), 401, 'it is not valid yet'],
     ['one for servers', clientAuthority.issue({ commonName: 'web', usage: 'server' }), 401, 'it is not meant for clients'],
     [
-      'one of another authority with the same name',
+      'one from another authority with the same name',
       testAuthority('client authority').issue({ commonName: 'payments', usage: 'client' }),
       401,
       'its issuer is not trusted here',
     ],
-    ['one of the authority of the server', serverAuthority.issue({ commonName: 'payments', usage: 'client' }), 401, 'not trusted here'],
+    ["one from the server's authority", serverAuthority.issue({ commonName: 'payments', usage: 'client' }), 401, 'not trusted here'],
     ['one that signed itself', testAuthority('payments'), 401, 'its issuer is not trusted here'],
   ])('%s', async (_what, client, status, text) => {
     const { port, lines } = await served()
@@ -187,7 +187,7 @@ describe('client certificates', () => {
     expect([first.status, second.status, second.body.message]).toEqual([200, 401, expect.stringContaining('it has expired')])
   })
 
-  test('TLS sessions are never resumed, because a resumed session would keep its old verdict', async () => {
+  test('TLS sessions are never resumed, because a resumed session would keep its old verdict about the certificate', async () => {
     const { port } = await served()
     const reused = await Promise.all(
       ['TLSv1.2', 'TLSv1.3'].map(async (maxVersion) => {
@@ -219,10 +219,10 @@ describe('replaced files', () => {
 
   test.each<[string, () => Record<string, string>, string]>([
     ['a key that belongs to another certificate', () => ({ key: clientAuthority.key }), 'API_TLS_KEY'],
-    ['a certificate that is cut off', () => ({ certificate: serverCertificate.cert.slice(0, 200) }), 'API_TLS_CERT'],
+    ['a truncated certificate', () => ({ certificate: serverCertificate.cert.slice(0, 200) }), 'API_TLS_CERT'],
     ['a malformed certificate', () => ({ certificate: serverCertificate.cert.replaceAll(/[ABC]/g, 'D') }), 'API_TLS_CERT'],
     ['no authorities', () => ({ clientAuthorities: '' }), 'API_TLS_CLIENT_CA'],
-  ])('%s: the old ones stay, and the log says why', async (_what, broken, setting) => {
+  ])('%s: the old files stay in use, and the log says why', async (_what, broken, setting) => {
     const { port, replace, events, metrics } = await served()
     await replace(broken())
     await expect.poll(() => events('tls_files_not_usable').length).toBe(1)
@@ -244,7 +244,8 @@ describe('replaced files', () => {
     await replace({ clientAuthorities: other.cert })
     await expect.poll(() => events('tls_files_replaced').length).toBe(1)
     const open = await call(port, '/certified', { agent, client: payments })
-    // The server also closes the connection. A client whose new certificate is trusted is then refused only once.
+    // The server also closes the connection, so a client that has already obtained a trusted certificate is refused
+    // only once.
     expect(open.connection).toBe('close')
     expect([open.status, open.socket === before.socket, open.body.message]).toEqual([
       401,
@@ -268,14 +269,14 @@ describe('replaced files', () => {
     await expect(served({ clientCa: 'nothing' })).rejects.toThrow('API_TLS_CLIENT_CA: the file contains no certificate')
     const files = { certificate: '/nowhere/cert.pem', key: '/nowhere/key.pem', clientAuthorities: '/nowhere/ca.pem' }
     const { log } = await testApp()
-    // All three files are read concurrently, so any of them may cause the first error, which is the one reported.
+    // Only the first error is reported. It may be about any of the three files, because they are read concurrently.
     await expect(watchMaterial({ files, log, registry: new Registry() })).rejects.toThrow(
       /API_TLS_(CERT|KEY|CLIENT_CA): the file cannot be read/,
     )
   })
 })
 
-describe('the bounds of the plain server', () => {
+describe('the limits of the plain HTTP server also hold for TLS', () => {
   test('headers that arrive too slowly fail with request_timeout', async () => {
     const { port } = await served({ limits: { headersTimeoutMs: 200, requestTimeoutMs: 400, checkIntervalMs: 20, lingerMs: 20 } })
     expect(await raw(port, 'GET / HTTP/1.1\r\nHost')).toMatch(/^HTTP\/1\.1 408 [\s\S]*"error":"request_timeout"/)
@@ -322,8 +323,8 @@ describe('the bounds of the plain server', () => {
     const head = 'PUT /items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n'
     const begun = Promise.withResolvers<void>()
     const running = raw(port, head, begun.resolve)
-    // Waits until the server has begun to handle the request. If it were closed earlier, it would treat the connection
-    // as idle.
+    // Waits until the server has begun to handle the request. If the server were closed earlier, it would treat the
+    // connection as idle.
     await begun.promise
     await expect.poll(() => server.connections()).toBe(2)
     const cut = server.close(300)

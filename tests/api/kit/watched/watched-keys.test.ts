@@ -35,7 +35,7 @@ async function confirmed(read: { unchangedAt(): number | undefined }): Promise<n
   return read.unchangedAt()
 }
 
-test('before changes are reported, reads are not watched', async () => {
+test('reads are not watched before Redis reports changes', async () => {
   const { keys, state } = opened()
   const read = keys.begin()
   expect(await read.get('text')).toBe('unwatched')

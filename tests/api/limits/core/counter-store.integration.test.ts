@@ -15,8 +15,8 @@ import { clockedScripts } from './test-clock.ts'
 
 const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
 /**
- * Time limit of the store. It is long because these tests check correctness, not speed: the store must not fail open on
- * a busy machine.
+ * How long the store waits for Redis. It is long because these tests check correctness, not speed: the store must not
+ * fail open on a busy machine.
  */
 const PATIENT_MS = 20_000
 const CLUSTER_NODES = 3
@@ -68,7 +68,7 @@ const limits = fc.record({
 })
 /**
  * Generates gaps between requests as fractions of a window, from bursts to pauses longer than two windows. Some are
- * exact multiples, which hit the edges of windows.
+ * exact multiples of a window, so that requests hit the edges of windows.
  */
 const gaps = fc.array(fc.oneof(fc.constantFrom(0, 1e-6, 0.5, 1, 2, 3), fc.double({ min: 0, max: 0.3, noNaN: true })), {
   minLength: 1,
@@ -92,7 +92,7 @@ test('every decision equals that of the exact model, for random arrivals and at 
   )
 })
 
-test('requests in the same turn share one script, which decides them one after another', async () => {
+test('requests in the same turn of the event loop share one script call, which decides them one after another', async () => {
   const { store, setTime } = await clocked()
   await fc.assert(
     fc.asyncProperty(limits, fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 6 }), async (limit, rushes) => {
@@ -110,7 +110,7 @@ test('requests in the same turn share one script, which decides them one after a
   )
 })
 
-test('requests in the same turn may be of different kinds, and each is decided by its own rules', async () => {
+test('requests in the same turn of the event loop may be of different kinds, and each is decided by its own rules', async () => {
   const { store, setTime } = await clocked()
   const request = fc.record({ counter: fc.integer({ min: 0, max: 3 }), units: fc.integer({ min: 1, max: 3 }) })
   const kinds = fc.array(limits, { minLength: 4, maxLength: 4 })
@@ -172,7 +172,7 @@ test('remaining units and reset times follow the documented formulas', async () 
   await setTime(120e6)
   await take(store, counter, 4)
   await setTime(195e6)
-  // 4 × (1 − 15/60) + 0 = 3; 10 − 3 − 1 = 6.
+  // The estimate is 4 × (1 − 15/60) + 0 = 3, so 10 − 3 − 1 = 6 requests remain.
   const [reading] = await decided(store, [{ mode: 'hard', counter, units: 1 }])
   expect(statusOf(limit, reading, 1)).toEqual({ estimate: 3, remaining: 6, resetAt: 240, resetAfterSeconds: 45, retryAfterSeconds: 45 })
 

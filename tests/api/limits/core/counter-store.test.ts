@@ -66,7 +66,7 @@ test('a probe takes no slice, because no request waits to spend it', async () =>
   await expect.poll(() => sent.length, SOON).toBe(2)
   expect(kindsOf(sent[1].args)).toEqual([{ mode: UP_TO, extra: 0, units: 0 }])
   sent[1].answer(0)
-  // The reply to the probe has closed the circuit.
+  // The reply to the probe closes the circuit.
   await expect.poll(() => isAsking(store), SOON).toBe(true)
   await expect.poll(() => sent.length, SOON).toBe(3)
 })

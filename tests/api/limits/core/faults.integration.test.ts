@@ -21,7 +21,7 @@ const SOON = { timeout: 30_000, interval: 10 }
 /** How long the test blocks this process: longer than Redis needs to reply on any machine. */
 const BLOCKED_MS = 1_500
 const CLUSTER_MASTERS = 3
-/** Time limit of Redis. It is long enough for a decision on any machine. */
+/** How long the store waits for Redis. It is long enough for a decision on any machine. */
 const PATIENT_MS = 20_000
 /** Memory that Redis has left for counters. Separate counters for all networks in the test would not fit. */
 const ROOM_BYTES = 4 * 1_024 * 1_024
@@ -72,7 +72,7 @@ async function untilSeen(
 
 async function untilFailing(store: CounterStore, failures: readonly FailureReason[], reason: FailureReason): Promise<void> {
   await untilSeen(store, failures, reason)
-  // An open circuit decides without asking Redis.
+  // When the circuit is open, the store responds without asking Redis.
   await expect.poll(() => store.decide([{ mode: 'hard', counter: counter(), units: 1 }]), SOON).toEqual({ undecided: 'circuit_open' })
 }
 
@@ -153,7 +153,7 @@ test('recovers after Redis has run out of memory (OOM)', async () => {
   await untilLimiting(store)
 })
 
-test('a customer who rotates its IPv6 networks under a long window does not fill Redis, and limits remain', async () => {
+test('a caller that rotates its IPv6 networks does not fill Redis, even with a long window, and limits are still enforced', async () => {
   const redis = await privateRedis()
   const admin = new Redis(redis.address)
   onTestFinished(() => admin.disconnect())
@@ -217,7 +217,7 @@ test('an API reports a Redis that removes keys when its memory is full', async (
   expect(await safe.views.evictionProbe.check()).toBeUndefined()
 })
 
-test('a Cluster that loses a node still limits with the others', async () => {
+test('a Cluster that loses a node still enforces limits with the other nodes', async () => {
   const url = await privateRedisCluster(CLUSTER_MASTERS)
   const { store, failures } = openStore(url, { cluster: true })
   await untilLimiting(store)
@@ -232,8 +232,8 @@ test('a Cluster that loses a node still limits with the others', async () => {
   process.kill(pid, 'SIGSTOP')
   try {
     await untilSeen(store, failures, 'timeout')
-    // The counters are spread over the nodes. The store still decides with those on responsive nodes and skips the
-    // unresponsive node.
+    // The counters are spread over the nodes. The store still decides with the counters on responsive nodes, and skips
+    // those on the unresponsive node.
     await expect.poll(() => ask(store), SOON).toBe('allowed')
     await expect.poll(() => ask(store), SOON).toBe('circuit_open')
   } finally {

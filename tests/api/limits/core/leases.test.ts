@@ -240,7 +240,7 @@ test('a changed rule applies at once, even to a counter that is hot or was refus
   expect(await admittedOf(400)).toBe(0)
 })
 
-test('slices whose answers are lost add up to at most a hundredth of the limit', async () => {
+test('slices whose replies are lost add up to at most a hundredth of the limit', async () => {
   const clock = { ms: 0, isCut: false }
   const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
   // Simulates a cut connection: the store grants the units, but its reply never arrives.
@@ -374,7 +374,7 @@ test('a request that finds every slice used up waits for one store time-out in t
   }
   const waiting = 100 - asked.filter(({ mode }) => mode === 'hard').length
   expect(waiting).toBeGreaterThan(50)
-  // The store grants a slice of one unit, which one request uses up. It never replies to the later queries.
+  // The store grants a slice of one unit, and one request uses it up. The store never replies to the later queries.
   answers[asked.findIndex(({ mode }) => mode === 'up-to')](1)
   await expect.poll(() => outcomes.length, { timeout: 30_000, interval: 5 }).toBe(waiting)
   expect(outcomes.filter((outcome) => !('undecided' in outcome))).toHaveLength(1)

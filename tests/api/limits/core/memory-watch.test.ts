@@ -16,7 +16,7 @@ function watched() {
   return { state, changes, watch }
 }
 
-test('memory is short from 90 % until it falls below 80 %', async () => {
+test('memory counts as short from 90 % usage until usage falls below 80 %', async () => {
   const { state, changes, watch } = watched()
   const seen: boolean[] = []
   for (state.ratio of [0.89, 0.9, 0.85, 0.8, 0.79, 0.85]) {

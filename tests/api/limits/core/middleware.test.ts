@@ -151,7 +151,7 @@ describe('a limit holds in each process while Redis does not decide', () => {
     redis.error = new Error('connection refused')
     expect(admitted(await statuses(ask, 20))).toBe(20)
     redis.error = undefined
-    // The circuit closes after a probe.
+    // Waits until a probe has closed the circuit.
     await expect.poll(async () => (await ask('/text')).status === 200 && [...counts.values()][0] > 80).toBe(true)
     const [already] = counts.values()
     expect(admitted(await statuses(ask, 100))).toBe(100 - already)

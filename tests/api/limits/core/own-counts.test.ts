@@ -25,20 +25,20 @@ function counts() {
   return { own, clock, ask, admitted, learn }
 }
 
-test('a window begins with the last answer and slides like that of the store', () => {
+test('a window continues from the last reply and slides like that of the store', () => {
   const { clock, admitted, learn } = counts()
   learn(WINDOW, 1, 6)
   expect(admitted(WINDOW, 10)).toBe(3)
   clock.ms += 59_000
   expect(admitted(WINDOW, 10)).toBe(0)
-  // The requests of the previous window count half.
+  // Half of the next window has passed, so the previous window's ten requests count as five.
   clock.ms += 31_000
   expect(admitted(WINDOW, 10)).toBe(5)
   clock.ms += 120_000
   expect(admitted(WINDOW, 20)).toBe(10)
 })
 
-test('a bucket begins with the last answer and is refilled', () => {
+test('a bucket continues from the last reply and is refilled', () => {
   const { clock, admitted, learn } = counts()
   learn(BUCKET, 1, 4_000_000)
   expect(admitted(BUCKET, 10)).toBe(3)
@@ -57,7 +57,7 @@ test('a timely reply replaces the known counts, and a late one only increases th
   expect(admitted(WINDOW, 10, LATE)).toBe(7)
 })
 
-test('requests of a window that the store counts in the next window still count', () => {
+test('requests that the store counts only in the next window still count', () => {
   const { clock, admitted, learn } = counts()
   clock.ms = 59_999
   expect(admitted(WINDOW, 20, LATE)).toBe(10)

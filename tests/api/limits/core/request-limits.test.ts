@@ -274,7 +274,7 @@ describe('identification of callers', () => {
   })
 })
 
-test('limits without Redis while it does not respond, and logs the number of such requests once a second', async () => {
+test('enforces limits without Redis while Redis does not respond, and logs the number of such requests once a second', async () => {
   const { get, state: counters, second, timers, warnings, registry, lines } = await limitedApp()
   counters.failing = 'timeout'
   const statuses = []

@@ -27,7 +27,10 @@ const OPTIONS = {
 const folder = mkdtempSync(join(tmpdir(), 'millrace-package-'))
 const app = join(folder, 'app')
 
-/** @returns the output of the command; throws an error with the output if the command fails */
+/**
+ * @returns the output of the command
+ * @throws Error with the output if the command fails
+ */
 function run(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): string {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd: app, encoding: 'utf8', env: { ...process.env, ...env } })
   expect({ command: [command, ...args].join(' '), status, output: status === 0 ? '' : stdout + stderr }).toMatchObject({ status: 0 })

@@ -36,7 +36,7 @@ export async function publishBundle(blobs: BlobStore, bundle: TestBundle): Promi
   try {
     writeBundle(folder, bundle)
     const { sequence, trainedAt } = bundle
-    // The manifest of some bundles that must be refused cannot be read, so these bundles have no version of their own.
+    // Some bundles are made to be refused, and their manifest cannot be read, so they have no version.
     const version = await readManifest(folder).then(
       (read) => read.version,
       () => `refused-${sequence}`,
@@ -51,7 +51,10 @@ export async function publishBundle(blobs: BlobStore, bundle: TestBundle): Promi
 /** Half-precision encodings of the numbers in the test bundles. */
 const HALF = { 0: 0, 1: 0x3c00 }
 
-/** Writes a small bundle in the format of training. Its only tree prefers items with a high product of the vectors. */
+/**
+ * Writes a small bundle in the format of training. Its only decision tree prefers items whose vector is similar to the
+ * user's.
+ */
 export function writeBundle(folder: string, bundle: TestBundle): void {
   const { sequence, trainedAt, axes, dimensions = DIMENSIONS, tokens = {}, damage = {}, tamper = {} } = bundle
   mkdirSync(folder, { recursive: true })

@@ -47,7 +47,7 @@ test('an error about a missing file names its cause, because the file can be fet
   await expect(readManifest(folder)).rejects.toMatchObject({ name: 'BundleError', cause: { code: 'ENOENT' } })
 })
 
-test('an opened model folds users in, finds items by product, and prefers high products in its trees', async () => {
+test('an opened model folds users in, finds items by inner product, and its trees prefer similar vectors', async () => {
   const model = await openModel(folder)
   const vector = model.foldIn([{ itemId: 1n, weight: 1 }])!
   expect(vector[0]).toBeCloseTo(1, 5)

@@ -121,7 +121,7 @@ test('the challenger serves its share of the users, always the same ones, and no
 const NAN_HALF = 0x7e00
 test.each<[string, Partial<TestBundle>, string]>([
   ['factors that are not numbers', { damage: { 'items.f16': withHalf } }, 'row 0 are not numbers'],
-  ['too short factors', { damage: { 'items.f16': (content) => content.subarray(2) } }, 'too short'],
+  ['factors that are too short', { damage: { 'items.f16': (content) => content.subarray(2) } }, 'too short'],
   ['another dimension', { dimensions: 128 }, 'the vectors have 128 numbers'],
   [
     'a wrong checksum',
@@ -130,7 +130,7 @@ test.each<[string, Partial<TestBundle>, string]>([
   ],
   ['a sum that is not a number', { damage: { 'gram.f64': (content) => Buffer.alloc(content.length, 0xff) } }, 'gram.f64 holds NaN'],
   ['an unreadable index', { damage: { 'items.usearch': () => Buffer.alloc(100) } }, 'index'],
-  ['trees of other columns', { damage: { 'trees.txt': (content) => content.subarray(20) } }, 'feature_names'],
+  ['trees for other columns', { damage: { 'trees.txt': (content) => content.subarray(20) } }, 'feature_names'],
 ])('%s are refused, and the old version stays', async (_, damage, message) => {
   const good = await publish(1)
   await send(history(good, [good]))
@@ -147,7 +147,7 @@ function withHalf(content: Buffer): Buffer {
   return damaged
 }
 
-test('a store that does not have the files yet is asked again', async () => {
+test('if the store does not have the files yet, they are requested again', async () => {
   const one = await publish(1)
   isStoreAway = true
   await send(history(one, [one]))

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parseTrees, TreesError } from '../../../../api/recommendations/model/trees.ts'
 
-/** Results of LightGBM. tools/recommendations/python/fixtures.py generates them. */
+/** Trees that LightGBM trained, written by tools/recommendations/python/fixtures.py. */
 const text = readFileSync(new URL('./fixtures/trees.txt', import.meta.url), 'utf8')
 const { columns, rows, scores } = JSON.parse(readFileSync(new URL('./fixtures/scores.json', import.meta.url), 'utf8')) as {
   readonly columns: readonly string[]

@@ -266,9 +266,9 @@ describe('a form', () => {
     return [response.headers.get('content-type')!, Buffer.from(await response.arrayBuffer())] as const
   }
 
-  it('is parsed as the platform encodes it, with the content as field or as file', async () => {
+  it('is parsed as FormData encodes it, with the content as a field or as a file', async () => {
     const property = fc.asyncProperty(anyText, anyText, pieceSizes, fc.boolean(), async (content, title, size, asFile) => {
-      // Line ends are avoided in fields, because the platform encodes them as CRLF. It leaves files unchanged.
+      // Replaces line ends in fields, because FormData encodes them as CRLF. It leaves files unchanged.
       const value = asFile ? content : content.replaceAll(/[\r\n]/g, ' ')
       const name = title.replaceAll(/[\r\n]/g, ' ')
       const [type, body] = await formBody([

@@ -9,11 +9,11 @@ beforeAll(async () => {
   url = await testStack().clickhouse()
 })
 
+const QUIET = { level: ClickHouseLogLevel.OFF }
 /**
  * Makes ClickHouse quote 64-bit numbers. Since version 25.8, ClickHouse writes them as plain JSON numbers by default,
  * and JavaScript would round those.
  */
-const QUIET = { level: ClickHouseLogLevel.OFF }
 const EXACT = { output_format_json_quote_64bit_integers: 1 } as const
 
 function client(options: Parameters<typeof createClient>[0] = {}): ClickHouseClient {

@@ -103,7 +103,7 @@ test('a request target that is not a URL gets a response, because an unhandled r
 })
 
 test.each([[{ origin: 'https://evil.example' }], [{}], [key]])(
-  'a query id that a header must not contain gets an answer to %j, because a rejection would end the process',
+  'a query id that is not allowed in a header gets a response to %j, because an unhandled rejection would end the process',
   async (headers) => {
     const { post } = await served()
     for (const id of ['%0A', '%E2%82%AC']) {

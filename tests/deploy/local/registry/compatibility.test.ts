@@ -101,7 +101,7 @@ const recordOf = fc
   .uniqueArray(fc.tuple(fc.constantFrom('a', 'b', 'c'), flat), { selector: ([name]) => name, maxLength: 3 })
   .map((fields) => record(...fields.map(([name, type], index) => ({ name, type: named(type, index) }))))
 
-/** Enums in one record need different names. */
+/** Gives an enum a name with the given index, because all enums in one record need different names. */
 function named(type: Json, index: number): Json {
   return typeof type === 'object' && type !== null && 'symbols' in type ? { ...type, name: `E${index}` } : type
 }

@@ -172,7 +172,7 @@ const A_OPTIONAL = recordOf(field('a', 'int', OPTIONAL))
 const NOTHING = recordOf()
 
 test.each([
-  // level, history, next, accepted
+  // Each row: compatibility level, earlier versions, next version, and whether it is accepted.
   ['NONE', [WITH_A], { schema: '"string"' }, true],
   ['BACKWARD', [WITH_A], NOTHING, true],
   ['BACKWARD', [WITH_A], WITH_AB, false],

@@ -13,7 +13,10 @@ beforeAll(async () => {
   url = await testStack().search()
 })
 
-/** Sends a request with any headers. `fetch` does not allow some of the headers that an attacker's browser may send. */
+/**
+ * Sends a request with arbitrary headers. `fetch` does not allow some of the headers that an attacker's browser may
+ * send.
+ */
 function send(base: string, path: string, { method = 'GET', headers = {}, body }: Sent = {}) {
   return new Promise<{ status: number; headers: Record<string, unknown>; text: string }>((resolve, reject) => {
     const call = httpRequest(new URL(path, base), { method, headers }, (response) => {

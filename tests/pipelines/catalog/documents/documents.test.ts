@@ -6,7 +6,7 @@ import { catalogImages, reviews } from '../../../../schemas/catalog/documents/to
 import { productUpdated } from '../../../../schemas/catalog/products/topics.ts'
 import { DAY, documentsDriver, MINUTE, movement, NOON, owned, product, review, SECOND, sale, seller, variant } from './driver.ts'
 
-test('the topology has one stage by seller, one by product and one by category', () => {
+test('the topology has three stages: one keyed by seller, one by product and one by category', () => {
   expect(catalogTopology.describe().text).toMatchInlineSnapshot(`
     "topology catalog
       sub-topology 0: 1 partitions
@@ -90,13 +90,13 @@ test('a new product has a document with its cheapest active variant, and without
   ])
 })
 
-test('a compare price that is not higher is not shown', () => {
+test('a compare price that is not higher than the price is not shown', () => {
   const { send, written } = documentsDriver()
   send({ topic: 'created', product: product(5, { variants: [variant(5, 1, { compare_price: 1_000 })] }) })
   expect(written()).toMatchObject([{ was_cents: null, badges: [] }])
 })
 
-test('the newest revision wins, whichever topic brings it first', () => {
+test('the newest revision wins, no matter in which order the topics deliver the revisions', () => {
   const { driver, send, written } = documentsDriver()
   send({ topic: 'price', product: product(5, { revision: 3, title: 'Third' }) })
   send({ topic: 'created', product: product(5, { revision: 1, title: 'First' }) })
@@ -145,7 +145,7 @@ test('a product without active variants is not public', () => {
   expect(written()).toMatchObject([{ is_public: false, price_cents: 0 }])
 })
 
-test('a product that comes back has its stars, stock and sales again', () => {
+test('a product that becomes public again still has its stars, stock and sales', () => {
   const { driver, send, written } = documentsDriver()
   send({ topic: 'created', product: product(5) })
   send(review(5, 1, 4))
@@ -161,7 +161,7 @@ test('a product that comes back has its stars, stock and sales again', () => {
   expect(salesAt(document.sales_log, NOON)).toBeCloseTo(3)
 })
 
-test('stock counts all warehouses of active variants; only changes of the status are written', () => {
+test('stock is summed over all warehouses of active variants, and a document is written only when the stock status changes', () => {
   const { driver, send, written } = documentsDriver()
   const second = 5 * 256 + 2
   send({ topic: 'created', product: product(5, { variants: [variant(5, 1), variant(5, 2, { status: 'INACTIVE' })] }) })
@@ -261,7 +261,7 @@ test('pending sales survive a crash, and are written with the next change', () =
   expect(written()).toEqual([])
 })
 
-test('the rating of a seller reaches its products, including new ones, when its factor has changed by 0.05', () => {
+test("a seller's rating is sent to the seller's products, including new ones, once the ranking factor has changed by 0.05", () => {
   const { driver, send, written } = documentsDriver()
   send({ topic: 'created', product: product(5) })
   send(owned(5))
@@ -284,7 +284,7 @@ test('the rating of a seller reaches its products, including new ones, when its 
   expect(written()).toMatchObject([{ product_id: 6, seller_rating: null }])
 })
 
-test('the products of a large seller get its rating in batches, each product once', () => {
+test("the rating of a large seller is sent to the seller's products in batches, to each product once", () => {
   const { driver, send, written, newest } = documentsDriver({ commit: 'manual' })
   const ids = Array.from({ length: 2_500 }, (_, index) => index + 1)
   for (const id of ids) {
@@ -306,7 +306,7 @@ test('the products of a large seller get its rating in batches, each product onc
   for (const id of ids) expect(newest.get(id)?.seller_rating).toBeCloseTo(4.86)
 })
 
-test('a rating that changes while it is sent reaches every product with its last value', () => {
+test('if a rating changes while it is being sent, every product ends up with the last value', () => {
   const { driver, send, written, newest } = documentsDriver({ commit: 'manual' })
   for (let id = 1; id <= 1_500; id++) {
     send({ topic: 'created', product: product(id) })
@@ -324,7 +324,7 @@ test('a rating that changes while it is sent reaches every product with its last
   expect(ratings).toEqual(new Set(['1.227']))
 })
 
-test('best sellers follow decayed sales; only public products of the category count', () => {
+test('best sellers are ranked by decayed sales among the public products of the category', () => {
   const { driver, send, written, leaders, newest } = documentsDriver()
   for (const id of [1, 2, 3]) send({ topic: 'created', product: product(id) })
   send({ topic: 'created', product: product(4, { category_id: 2 }) })
@@ -348,7 +348,7 @@ test('best sellers follow decayed sales; only public products of the category co
   expect([1, 4].map((id) => newest.get(id)?.badges)).toEqual([[], ['bestseller']])
 })
 
-test('a category shows its twelve best sellers, and the thirteenth follows when one leaves', () => {
+test('a category shows its twelve best sellers, and the thirteenth moves up when one of them leaves', () => {
   const { driver, send, written, leaders } = documentsDriver()
   for (let id = 1; id <= 14; id++) {
     send({ topic: 'created', product: product(id) })

@@ -73,7 +73,7 @@ function changed(random: Random, id: number, known: CatalogProduct | undefined):
   })
 }
 
-/** Interleaves the topics at random. The order within each topic stays. */
+/** Interleaves the topics at random, but keeps the order within each topic. */
 function interleaved(random: Random, topics: readonly (readonly Input[])[]): Input[] {
   const next = topics.map(() => 0)
   const inputs: Input[] = []
@@ -85,7 +85,9 @@ function interleaved(random: Random, topics: readonly (readonly Input[])[]): Inp
   }
 }
 
-/** Returns the seller's rating that documents must show: the last rating that changed the factor by at least 0.05. */
+/**
+ * Returns the seller's rating that documents must show: the last one that changed the ranking factor by at least 0.05.
+ */
 function shownRating(inputs: readonly Input[]): number | null {
   let shown: number | null = null
   for (const input of inputs) {

@@ -42,7 +42,7 @@ async function opened() {
   return { store, keep, applying, widths, warnings }
 }
 
-test('every image of a product gets its four files before the first request, and none is enlarged', async () => {
+test('the four smaller files of every product image are made before the first request, and no image is enlarged', async () => {
   const { keep, applying, widths } = await opened()
   const [large, small, dropped] = await Promise.all(
     [1_500, 400, 900].map(async (width) => await keep(await picture({ width, height: 300 }))),
@@ -58,7 +58,7 @@ test('every image of a product gets its four files before the first request, and
   expect(await widths(dropped)).toEqual([undefined, undefined, undefined, undefined])
 })
 
-test('a repetition makes only what is missing', async () => {
+test('when a record is applied again, only the missing files are made', async () => {
   const { store, keep, applying, widths } = await opened()
   const hash = await keep(await picture({ width: 1_300, height: 200 }))
   for (const width of [150, 600] as const) await store.smaller.put(hash, imageForm(width), await picture({ width: 10, height: 10 }))
@@ -79,7 +79,7 @@ test('damaged and missing images do not delay the others', async () => {
   expect(await widths(good)).toEqual([150, 200, 200, 200])
 })
 
-test('while the image store is unavailable, the same image is tried again, and earlier images are not', async () => {
+test('while the image store is unavailable, the sink retries the current image, but does not repeat earlier ones', async () => {
   const { store, keep, applying, widths } = await opened()
   const hashes = await Promise.all([200, 210].map(async (width) => await keep(await picture({ width, height: 100 }))))
   const asked: string[] = []
@@ -104,7 +104,7 @@ test('while the image store is unavailable, the same image is tried again, and e
   expect(await widths(hashes[1])).toEqual([150, 210, 210, 210])
 })
 
-test('reading continues at the position of the group, unless the topic was recreated', async () => {
+test("reading continues at the group's committed offset, unless the topic was recreated", async () => {
   const { store } = await opened()
   const target = smallerImagesTarget(store, { log: {} } as unknown as Parameters<typeof smallerImagesTarget>[1])
   const committed = (offset: number) => ({ ...FACTS, committed: { offset, metadata: '' } })

@@ -49,7 +49,7 @@ test('images without a product are removed together with their smaller forms, an
   expect(readdirSync(join(folder, 'originals'), { recursive: true }).filter((name) => String(name).endsWith('.zst'))).toHaveLength(1)
 })
 
-test('nothing is removed while the references are unknown', async () => {
+test('no image is removed while it is unknown which images products use', async () => {
   const { keep, sweep, formsOf } = await opened()
   const hash = await keep('perhaps wanted')
   const reader = { exists: async () => 0 }

@@ -2,7 +2,7 @@ import { lowerBound } from '../../../../state/stores/lower-bound.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import type { ByteRange, StateBackend, StateColumn, StateSession } from '../../../../state/stores/store.ts'
 
-/** The work since the last call of `take`. */
+/** The reads and writes since the last call of `take`. */
 export interface Work {
   /** Number of keys that were looked up. */
   readonly reads: number
@@ -36,7 +36,7 @@ export function countedState(): CountedState {
     }
 
     function* scan(range: ByteRange): Generator<readonly [Buffer, Buffer]> {
-      if (range.reverse) throw new Error('only scans in ascending order are counted')
+      if (range.reverse) throw new Error('unexpected: a scan in descending order, which this state does not count')
       let at = range.gte === undefined ? 0 : lowerBound(everWritten, isBefore(range.gte))
       for (const row of column.scan(range)) {
         const next = lowerBound(everWritten, isBefore(row[0])) + 1
@@ -81,7 +81,9 @@ export function countedState(): CountedState {
   }
 }
 
-/** Returns a function that compares keys with a bound. It compares text in latin1, which sorts like the bytes. */
+/**
+ * Returns a function that compares keys with a bound. It compares latin1 text, because such text sorts like its bytes.
+ */
 function isBefore(bound: Buffer): (key: string) => boolean {
   const text = bound.toString('latin1')
   return (key) => key < text

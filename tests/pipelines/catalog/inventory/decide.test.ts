@@ -14,7 +14,10 @@ const FIRST_VARIANT = PRODUCT * 256 + 1
 const FIRST_STOCK = 10
 const HELD_MS = 1_000
 
-/** One step of a random history. Its numbers select among the rows and reservations that exist at that time. */
+/**
+ * One step of a random history. The numbers in a step are indexes into the rows and reservations that exist at that
+ * time.
+ */
 type Step =
   | {
       readonly kind: 'command'

@@ -6,7 +6,7 @@ import { memoryStock } from './memory-stock.ts'
 const PRODUCT = 7
 const HELD_MS = 900_000
 
-/** Creates stock that counts how many open reservations are read by calls that name no reservation. */
+/** Creates stock that counts how many open reservations are read by commands that name no reservation. */
 function countedStock() {
   const stock = memoryStock()
   const counted = { from: 0, read: 0 }
@@ -34,7 +34,7 @@ function countedStock() {
   }
 }
 
-test('a call without a reservation_id reads only the reservations that it ends, and begins where the previous call stopped', () => {
+test('a command without a reservation_id reads only the reservations that it ends, and begins where the previous command stopped', () => {
   const { ask, counted } = countedStock()
   ask('RECEIVE', 2_000)
   for (let index = 0; index < 1_500; index++) ask('RESERVE', 1)
@@ -45,7 +45,7 @@ test('a call without a reservation_id reads only the reservations that it ends, 
   expect(counted).toEqual({ from: firstEnd + 2, read: 1 })
 })
 
-test('a call that would end more than a thousand reservations is refused', () => {
+test('a command that would end more than a thousand reservations is refused', () => {
   const { ask, counted } = countedStock()
   ask('RECEIVE', 2_000)
   for (let index = 0; index < 1_500; index++) ask('RESERVE', 1)

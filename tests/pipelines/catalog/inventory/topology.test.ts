@@ -35,7 +35,7 @@ function commandOf(action: InventoryAction, quantity: number, more: Partial<Inve
   return { action, lines, version: null, reservation_id: null, held_ms: HELD_MS, ...more }
 }
 
-test('the row that clients read, the answer and the movement of a decision agree', () => {
+test('for each decision, the row that clients read, the answer and the stock movement agree', () => {
   const { ask, row, moved, driver } = world()
   ask('RECEIVE', 10)
   const answer = ask('RESERVE', 3, {}, 'first')
@@ -49,7 +49,7 @@ test('the row that clients read, the answer and the movement of a decision agree
   ])
 })
 
-test('a reservation expires once, a second after its end, and a timely deduction counts even if it is decided later', () => {
+test('a reservation expires once, a second after its end, and a deduction that was sent in time counts even if it is decided later', () => {
   const { ask, moved, driver } = world()
   ask('RECEIVE', 2)
   ask('RESERVE', 1, {}, 'first')
@@ -99,7 +99,7 @@ test.each([
   ['DEDUCTED', [['DEDUCT', 2, 8, 0]]],
   ['RELEASED', [['RELEASE', 2, 10, 0]]],
   ['EXPIRED', [['EXPIRE', 2, 10, 0]]],
-] as const)('a cart that was %s moves its part, once', (outcome, movements) => {
+] as const)('a cart that was %s moves the stock that it reserved, once', (outcome, movements) => {
   const { ask, moved, endCart, driver } = world()
   ask('RECEIVE', 10)
   ask('RESERVE_PART', 2, { reservation_id: CART })
@@ -113,7 +113,7 @@ test.each([
   expect(moved()).toEqual([])
 })
 
-test('a reservation whose cart never opened expires a minute later, and an extension delays this', () => {
+test('stock reserved for a cart that never opened is released a minute after the end of the cart, and an extension postpones this', () => {
   const { ask, moved, endCart, driver } = world()
   ask('RECEIVE', 10)
   ask('RESERVE_PART', 2, { reservation_id: CART })
@@ -125,7 +125,7 @@ test('a reservation whose cart never opened expires a minute later, and an exten
   expect(moved()).toEqual([['EXPIRE', 2, 10, 0]])
 })
 
-test('many reservations that end together expire in bounded ticks', () => {
+test('when many reservations end together, each tick expires a limited number of them', () => {
   const count = 1_500
   const driver = testDriver(inventory, { commit: 'manual' })
   const pipe = (command_id: string, body: InventoryCommand) => {
@@ -173,7 +173,7 @@ test.each(STEPS)('a crash after the commit step %s loses and repeats nothing', (
   expect(row()).toMatchObject({ available: 7, reserved: 0, version: 7 })
 })
 
-test('a cart takes its lines from the warehouses with the most available stock, or takes nothing', () => {
+test('a cart line without a warehouse is reserved where most stock is available, and a cart reserves all of its lines or none', () => {
   const { ask, driver } = world()
   const at = (warehouse_id: string | null, quantity: number) => ({
     variant_id: VARIANT,

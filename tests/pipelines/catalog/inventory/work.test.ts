@@ -11,7 +11,7 @@ const HELD_MS = 900_000
 const FEW = 200
 const MANY = 2_000
 const PER_COMMIT = 100
-/** Upper bound for the number of rows that a decision about one unit may touch. */
+/** Upper bound for the number of rows that a decision about one unit of stock may read or write. */
 const SOME = 10
 /** Size of the cache, so small that every read and write reaches the state. */
 const CACHE_BYTES = 1
@@ -81,7 +81,7 @@ function workBeside(count: number): Record<string, Work> {
   }
 }
 
-test('no decision reads or writes more because more reservations are open', () => {
+test('the number of open reservations does not affect how much a decision reads and writes', () => {
   const [few, many] = [workBeside(FEW), workBeside(MANY)]
   for (const [name, { writtenBytes, ...work }] of Object.entries(many)) {
     const { writtenBytes: bytesBesideFew, ...besideFew } = few[name]
@@ -91,7 +91,7 @@ test('no decision reads or writes more because more reservations are open', () =
   }
 })
 
-test('after reservations were ended by name, only the first call without a name scans over them', () => {
+test('after reservations were ended by their ids, only the first command without an id scans over them', () => {
   const { open, end, workOf } = crowdedRow()
   end(open(MANY).slice(2))
   open(3)
@@ -101,7 +101,7 @@ test('after reservations were ended by name, only the first call without a name 
   expect(workOf('RELEASE', 1).passed).toBeLessThan(SOME)
 })
 
-test('after a refused call, no later call scans over reservations that were ended before, and readers see no unchanged row', () => {
+test('after a refused command, no later command scans over reservations that ended earlier, and no unchanged row is emitted', () => {
   const { driver, open, end, workOf } = crowdedRow()
   end(open(MANY))
   expect(workOf('DEDUCT', 1).passed).toBe(0)
@@ -121,7 +121,7 @@ test('after a refused call, no later call scans over reservations that were ende
   expect(JSON.parse(value!.result!.answer)).toMatchObject({ outcome: 'done', row: { reserved: 1 } })
 })
 
-/** Returns the work of a tick in which a few reservations expire while `others` others are open. */
+/** Returns the work of a tick in which a few reservations expire while `others` more reservations stay open. */
 function workOfExpiry(others: number): Work {
   const { driver, open, takeWork } = crowdedRow()
   open(FEW)
@@ -137,7 +137,7 @@ function workOfExpiry(others: number): Work {
   return takeWork()
 }
 
-test('the work of expiry depends only on the reservations that have ended, and not on open ones', () => {
+test('the work of expiring reservations depends only on how many have ended, and not on how many are open', () => {
   const [few, many] = [workOfExpiry(FEW), workOfExpiry(MANY)]
   expect(many.writes).toBe(few.writes)
   // A small difference is allowed, because the sweep of remembered commands also reads some commands that opened the

@@ -24,8 +24,8 @@ import { decisionDriver } from '../../../../pipelines/engine/testing.ts'
 import { APPEND_TIME } from '../../../../schemas/retention.ts'
 
 /**
- * A movement of an account: a deposit, or a withdrawal if negative. Deposits expire, and withdrawals use the oldest
- * deposits first.
+ * A movement of an account: a deposit if the amount is positive, and a withdrawal if it is negative. Deposits expire,
+ * and withdrawals use the oldest deposits first.
  */
 interface Move {
   readonly amount: number
@@ -179,13 +179,13 @@ test('the judged time outlives the remembered commands', () => {
   const first = START + 72 * 3_600_000
   expect(ask('a', { amount: 1 }, { appendedAt: first }).at).toBe(first)
   driver.advanceWallClock(1_000)
-  // After this, periodic scans have forgotten all commands, because they are older than 24 hours.
+  // After this restart, periodic scans have forgotten all commands, because they are older than 24 hours.
   driver.restart({ downMs: 200 * 3_600_000 })
   for (let walk = 0; walk < 3; walk++) driver.advanceWallClock(3_600_000)
   expect(ask('a', { amount: 1 }, { appendedAt: first - 1 }).at).toBe(first)
 })
 
-test('refuses a command topic whose senders set the time', () => {
+test('refuses a command topic in which producers set the timestamps', () => {
   const commands = { ...flow.commands, config: {} }
   expect(() => accounts({ commands }).declare()).toThrow('needs message.timestamp.type=LogAppendTime')
 })

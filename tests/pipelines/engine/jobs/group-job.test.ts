@@ -62,7 +62,7 @@ function clerk(member: string): (turn: Turn) => Promise<void> {
   }
 }
 
-test('one process of a group runs the job, in the order of the requests', async () => {
+test('one process of a group runs the job, and handles the requests in their order', async () => {
   const { start, order, reported } = world()
   const [first, second] = [start('a', clerk('a')), start('b', clerk('b'))]
   const owners = () => [first, second].map((runner) => (runner.report() as { owner: boolean }).owner)

@@ -14,7 +14,7 @@ import { hosted } from './hosted.ts'
 /** A declaration equal to that of the store in `wordCount`. */
 const totals = keyedStore('totals', { key: utf8, value: numberFormat })
 
-test('answers a key with its committed value, its position and the time up to which it is current', async () => {
+test('a query for a key returns the committed value, its position and the time up to which it is current', async () => {
   const at = bench()
   const one = await hosted(at)
   at.send(lines, 'ann', 'to be or not to be')
@@ -37,9 +37,9 @@ test('either of two workers finds a key, because a worker without the key names 
   const workers = [await hosted(at), await hosted(at)]
   const words = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
   at.send(lines, 'ann', words.join(' '))
-  await until(() => at.broker.groups.members('words').length === 2, 'both are members')
+  await until(() => at.broker.groups.members('words').length === 2, 'both workers are members')
   for (const worker of workers) await worker.ready()
-  await until(() => at.latest(wordCounts).size === words.length, 'all are counted')
+  await until(() => at.latest(wordCounts).size === words.length, 'all words are counted')
   let redirected = 0
   for (const word of words) {
     for (const worker of workers) {
@@ -71,7 +71,7 @@ test('uncommitted changes are never visible, and state and position belong to th
     })
   })
   const running = await worker(counting)
-  await until(() => running.status().ready, 'it runs')
+  await until(() => running.status().ready, 'the worker runs')
   let sent = 0
   let seen = 0
   await until(async () => {
@@ -208,7 +208,7 @@ test('a partition without an owner is not ready', async () => {
   at.broker.groups.join('words', '! silent', ['lines', 'words-by-word-repartition'])
   await until(
     async () => (await one.get('/state/words/totals?key=a&partition=0')).body.error === 'not_ready',
-    'its partition is assigned to another worker',
+    "the key's partition is assigned to another worker",
   )
 })
 

@@ -22,9 +22,9 @@ test('a client that follows the pages gets each key of all partitions once, whic
   const at = bench()
   const workers = [await hosted(at), await hosted(at)]
   at.send(lines, 'ann', WORDS.join(' '))
-  await until(() => at.broker.groups.members('words').length === 2, 'both are members')
+  await until(() => at.broker.groups.members('words').length === 2, 'both workers are members')
   for (const worker of workers) await worker.ready()
-  await until(() => at.latest(wordCounts).size === WORDS.length, 'all are counted')
+  await until(() => at.latest(wordCounts).size === WORDS.length, 'all words are counted')
 
   async function listed(path: string): Promise<{ keys: string[]; partitions: number[]; pages: number }> {
     const keys: string[] = []
@@ -76,16 +76,16 @@ const bigRows = topology('big-rows', (t) => {
   })
 })
 
-test('code gets typed pages; a page ends early if its rows are large', async () => {
+test('queries from code return typed pages, and a page ends early if its rows are large', async () => {
   const { worker, send } = bench()
   const running = await worker(bigRows)
   const keys = ['a', 'b', 'c', 'd', 'e', 'f']
   keys.forEach((key, index) => void send(big, key, index))
-  await until(async () => (await running.queries?.get(timers(), 'f', { partition: 0 }))?.outcome === 'answered', 'it runs')
+  await until(async () => (await running.queries?.get(timers(), 'f', { partition: 0 }))?.outcome === 'answered', 'the worker runs')
   await until(async () => {
     const answer = await running.queries!.get(timers(), 'f', { partition: 0 })
     return answer.outcome === 'answered' && answer.value === 5
-  }, 'all are stored')
+  }, 'all rows are stored')
 
   const pages: StatePage<string, string>[] = []
   for (let after: Buffer | undefined; pages.length === 0 || after !== undefined; ) {
@@ -126,7 +126,7 @@ test('a page contains only committed entries, and its entries and its position b
   })
   const totals = keyedStore('totals', { key: utf8, value: rawValue(utf8) })
   const running = await worker(counting)
-  await until(() => running.status().ready, 'it runs')
+  await until(() => running.status().ready, 'the worker runs')
   let sent = 0
   await until(async () => {
     for (let i = 0; i < 20; i++) send(lines, 'ann', `${sent++}`)
@@ -161,7 +161,7 @@ const onlyTimers = topology('only-timers', (t) => {
   t.source(big).process('store', { stores: [due] }, (time, ctx) => due.schedule(ctx.key, time))
 })
 
-test('pages continue after keys that are longer than clients may request', async () => {
+test('paging works across keys that are longer than the longest key that a client may request', async () => {
   const at = bench()
   const { get, ready } = await hosted(at, {}, onlyTimers)
   await ready()
@@ -187,7 +187,7 @@ test.each([
   const at = bench()
   const asked = await hosted(at)
   const other = await hosted(at, { address })
-  await until(() => at.broker.groups.members('words').length === 2, 'both are members')
+  await until(() => at.broker.groups.members('words').length === 2, 'both workers are members')
   for (const worker of [asked, other]) await worker.ready()
   const answers = () => Promise.all([0, 1, 2].map((partition) => asked.get(`/state/words/totals?partition=${partition}`)))
   const there = async () => (await answers()).filter((answer) => answer.status !== 200).map((answer) => answer.status)

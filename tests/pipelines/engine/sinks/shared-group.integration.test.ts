@@ -124,7 +124,7 @@ async function counted(client: Client): Promise<{ rows: number; offsets: number 
 
 async function makeTable(client: Client): Promise<string> {
   const identity = await tableStore(eventsTable, client, { cluster: undefined }).prepare()
-  // Disables merges and deduplication, which would hide duplicate rows.
+  // Disables merges and deduplication, because both would hide duplicate rows.
   const merges = 'max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1'
   await client.command({ query: `ALTER TABLE events MODIFY SETTING ${merges}, non_replicated_deduplication_window = 0` })
   return identity

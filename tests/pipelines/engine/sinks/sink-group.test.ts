@@ -232,7 +232,7 @@ async function formerVersion(broker: MemoryBroker, sink: string, topic: string):
   const member = memoryTransport(broker).groupMember({ groupId: sink, memberId: 'former', topics: [topic] })
   await member.join()
   const event = member.takeEvent()
-  if (event?.type !== 'assignment') throw new Error('expected an assignment')
+  if (event?.type !== 'assignment') throw new Error('the first event is not an assignment')
   member.acknowledge(event.partitions)
   return member
 }

@@ -351,7 +351,7 @@ test('a batch that is not full waits only briefly for more records', async () =>
   await eventually(() => control.batches.filter(isFilled).map(({ records }) => records.length)).toEqual([2, 5, 2])
 })
 
-test('a slow target stops the fetching of its partition only', async () => {
+test('if writes to a partition are slow, only that partition is no longer fetched', async () => {
   const { append, appendBytes, run, control, memory } = world({ maxRecords: 1_000 })
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)

@@ -88,7 +88,7 @@ const binaryEvents: BinaryTable<string, Event> = {
   },
 }
 
-test('binary rows are split and limited in the same way, and tombstones have no rows', async () => {
+test('binary rows are split and limited in the same way as JSON rows, and tombstones have no rows', async () => {
   const { store, inserts, state } = memoryTable()
   const target = await tableTarget({ table: binaryEvents, maxInsertRows: 3 }, store)
   const write = target.prepare(

@@ -5,11 +5,11 @@ import { changelogCopy } from '../../../../pipelines/engine/state/copy-changelog
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 
 const changelog = { store: 'totals', topic: 'log', partition: 0, positionName: 'log', identityName: 'id', epochName: 'e' }
-/** Key numbers: from a range that is either very small, or so large that hardly any key repeats. */
+/** Generates key numbers from a range that is either very small or so large that hardly any key repeats. */
 const keyNumber = fc.oneof(fc.nat(3), fc.nat(1_000_000))
 const record = fc.record({ key: keyNumber, value: fc.option(fc.string({ maxLength: 3 })) })
 
-test('the restored state equals that of applying the records in order, for fetches of any size', () => {
+test('for fetches of any size, the restored state is the same as after applying the records in order', () => {
   fc.assert(
     fc.property(fc.array(record, { maxLength: 60 }), fc.integer({ min: 1, max: 20 }), (records, perFetch) => {
       const broker = memoryBroker()

@@ -33,7 +33,7 @@ test('a notice is valid only for the members for which it was announced', () => 
     expect(copiesNotice(other)).not.toBe(notice)
 })
 
-test('the group waits only for active workers that can announce something', () => {
+test('the group waits only for active workers that are able to announce their copies', () => {
   const makeup = { active: ['a', 'b', 'c', 'd'], learners: ['e'] }
   const notice = copiesNotice(makeup)
   const peers = [

@@ -51,8 +51,8 @@ test('when the group offsets are missing on the broker, those in RocksDB are use
 })
 
 /**
- * Adds rows that the changelog does not contain, as after missed tombstones, and sets the age of their partitions'
- * state.
+ * Adds rows that the changelog does not contain, as if the worker had missed their tombstones. Sets the age of the
+ * state of their partitions.
  */
 async function hauntState(bench: WordBench, folder: string, ghosts: readonly { word: string; ageMs: number }[]): Promise<void> {
   const backend = await openRocksdbBackend({ folder: join(bench.folder.path, folder) })

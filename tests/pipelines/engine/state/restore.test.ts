@@ -41,7 +41,10 @@ function counted(): { backend: StateBackend; rows: () => number } {
   }
 }
 
-/** Wraps a transport so that it records the byte limit of each poll. @param asked receives the limits */
+/**
+ * Wraps a transport so that it records the byte limit of each poll.
+ * @param asked receives the limits
+ */
 function pollsOf(transport: Transport, asked: (number | undefined)[]): Transport {
   return {
     ...transport,
@@ -95,7 +98,7 @@ test('a restart reads nothing that the state already contains', async () => {
   await first.words.stop()
   const before = rows()
   const second = await counting(at, backend)
-  await until(() => second.words.status().ready, 'it runs')
+  await until(() => second.words.status().ready, 'the worker runs')
   expect(rows()).toBe(before)
 })
 
@@ -112,7 +115,7 @@ test('a worker that returns reads only the records that other workers have writt
   const before = rows()
   const back = await counting(at, backend)
   back.after(6)
-  await until(() => back.words.status().ready, 'it runs')
+  await until(() => back.words.status().ready, 'the worker runs')
   expect(rows() - before).toBe(3)
   await back.count()
 })
@@ -139,12 +142,12 @@ test('state that contains records which its changelog has lost is restored from 
   const transport = shortenedTransport(memoryTransport(at.broker), asked)
   const first = await at.worker(wordCount(), { backend, transport })
   at.send(lines, 'ann', 'a b c d e f')
-  await until(() => at.latest(wordCounts).size === 6, 'all words')
+  await until(() => at.latest(wordCounts).size === 6, 'all words are counted')
   await first.stop()
   expect(asked).toEqual([])
   const before = rows()
   const second = await at.worker(wordCount(), { backend, transport })
-  await until(() => second.status().ready, 'it runs')
+  await until(() => second.status().ready, 'the worker runs')
   expect(asked.map(({ topic, leaderEpoch }) => ({ topic, leaderEpoch }))).toContainEqual({ topic: CHANGELOG, leaderEpoch: 3 })
   expect(rows() - before).toBe(6)
 })
@@ -166,7 +169,7 @@ async function isLoadedAnew(writing: (() => number) | undefined, reading: (() =>
   const before = rows()
   const back = await counting(at, backend, reading)
   back.after(6)
-  await until(() => back.words.status().ready, 'it runs')
+  await until(() => back.words.status().ready, 'the worker runs')
   // Another worker has added three words. The restarted worker reads more than these three records, because it reads
   // the whole changelogs of their partitions. The partition without any of these words is not read.
   expect(rows() - before).toBe(5)
@@ -199,13 +202,13 @@ test('a restore that is interrupted does not make old state fresh, because it ha
     transport: haltingTransport(memoryTransport(at.broker), () => rows() > before),
     runtime: { ...systemRuntime(), now: inHours(23) },
   })
-  await until(() => rows() > before, 'it has begun to restore')
+  await until(() => rows() > before, 'the worker has begun to restore')
   await half.stop()
   expect(rows() - before).toBe(1)
 
   const again = await counting(at, backend, inHours(26))
   again.after(6)
-  await until(() => again.words.status().ready, 'it runs')
+  await until(() => again.words.status().ready, 'the worker runs')
   expect(rows() - before - 1).toBe(5)
   await again.count()
 })
@@ -215,7 +218,7 @@ test('a changelog that loses its beginning during a restore is read again into a
   const { backend, rows } = counted()
   const first = await at.worker(wordCount(), { backend })
   at.send(lines, 'ann', 'a b c d e f')
-  await until(() => at.latest(wordCounts).size === 6, 'all words')
+  await until(() => at.latest(wordCounts).size === 6, 'all words are counted')
   await first.stop()
   const other = await at.worker(wordCount())
   for (const total of [2, 3]) {
@@ -228,15 +231,15 @@ test('a changelog that loses its beginning during a restore is read again into a
   let released = false
   const transport = haltingTransport(memoryTransport(at.broker), () => rows() > before && !released)
   const restoring = await at.worker(wordCount(), { backend, transport })
-  await until(() => rows() > before, 'it has begun to restore')
+  await until(() => rows() > before, 'the worker has begun to restore')
   for (const partition of [0, 1, 2]) {
     const log = at.broker.log(CHANGELOG, partition)
     log.truncateBefore(log.endOffset)
   }
   released = true
-  await until(() => restoring.status().ready, 'it runs')
+  await until(() => restoring.status().ready, 'the worker runs')
   at.send(lines, 'ann', 'a b c d e f')
-  await until(() => at.all(wordCounts).length === 4 * 6, 'all are counted again')
+  await until(() => at.all(wordCounts).length === 4 * 6, 'all words are counted again')
   expect([...at.latest(wordCounts).values()]).toEqual([1, 1, 1, 1, 1, 1])
 })
 
@@ -250,7 +253,7 @@ test('state that is old but current is used, even if the group offsets have expi
   const before = rows()
   const back = await counting(at, backend, () => Date.now() + 8 * DAY_MS)
   back.after(5)
-  await until(() => back.words.status().ready, 'it runs')
+  await until(() => back.words.status().ready, 'the worker runs')
   expect(rows()).toBe(before)
   await back.count()
 })
@@ -268,7 +271,7 @@ test('state beyond the end of its changelog belongs to another log, and is resto
   const before = rows()
   const moved = await counting(other, backend)
   moved.after(1)
-  await until(() => moved.words.status().ready, 'it runs')
+  await until(() => moved.words.status().ready, 'the worker runs')
   expect(rows() - before).toBe(3)
   await moved.count()
 })
@@ -290,7 +293,7 @@ test('a changelog that was deleted and filled again counts as another log, even 
 
   const before = rows()
   const back = await at.worker(wordCount(), { backend })
-  await until(() => back.status().ready, 'it runs')
+  await until(() => back.status().ready, 'the worker runs')
   expect(rows() - before).toBe(3)
   at.send(lines, 'ann', 'd e f')
   await until(() => at.all(wordCounts).length === 3 + 3 * 12 + 3, 'the words that only the deleted log had')
@@ -314,7 +317,7 @@ test('a restoring worker is not ready, reports its progress, and processes other
     const status = words.status()
     if (status.restoring.some(({ remaining, records }) => remaining > 0 && records > 0)) seen ??= status
     return status.ready
-  }, 'it runs')
+  }, 'the worker runs')
   expect(seen?.ready).toBe(false)
   expect(seen?.tasks.some(({ state }) => state === 'RUNNING')).toBe(true)
   // Polls are small while other tasks must commit, and large at other times.
@@ -328,7 +331,7 @@ test('a restore waits while the database is overloaded, but running tasks do not
   const at = bench()
   const first = await at.worker(wordCount())
   at.send(lines, 'ann', 'a b c d e f')
-  await until(() => at.all(wordCounts).length === 6, 'all are counted')
+  await until(() => at.all(wordCounts).length === 6, 'all words are counted')
   await first.stop()
 
   const backend = memoryBackend()
@@ -344,7 +347,7 @@ test('a restore waits while the database is overloaded, but running tasks do not
   await until(() => second.status().restoring.length > 0, 'the tasks with state restore')
   expect(second.status().restoring.map(({ records }) => records)).toEqual(second.status().restoring.map(() => 0))
   at.send(lines, 'ann', 'c')
-  await until(() => split.length === 2, 'it processes another line')
+  await until(() => split.length === 2, 'the task without state processes another line')
   expect(second.status().restoring.map(({ records }) => records)).toEqual(second.status().restoring.map(() => 0))
 
   isOverloaded = false

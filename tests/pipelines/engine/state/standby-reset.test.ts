@@ -7,7 +7,7 @@ import { systemRuntime } from '../../../../runtime/system.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import { until } from '../harness.ts'
 
-/** In these tests, the changelog of a standby copy has lost records, so that the copy starts over. */
+/** In these tests, the changelog of a standby copy has lost records, so the copy starts over. */
 
 const CHANGELOG = { store: 'totals', topic: 'log', partition: 0, positionName: 'log', identityName: 'id', epochName: 'epoch' }
 const KEY = partitionKey(CHANGELOG.topic, CHANGELOG.partition)
@@ -29,7 +29,10 @@ function dataOf(keys: readonly string[], more: Partial<PartitionData> = {}): Par
   return { ...broker.fetch(CHANGELOG.topic, 0, 0, keys.length), ...more }
 }
 
-/** Starts a copy. @param polls the results of its fetches */
+/**
+ * Starts a copy.
+ * @param polls the results of its fetches
+ */
 async function copying(polls: PartitionData[]) {
   const session = memoryBackend().session('words')
   const peer = (memberId: string): GroupPeer => ({ memberId, address: undefined, topics: [SOURCE], partitions: [], notice: undefined })

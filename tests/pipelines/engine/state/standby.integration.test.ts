@@ -25,7 +25,7 @@ test('the broker assigns partitions as the placement of copies predicts, before 
   })
   for (const member of members) await member.join()
 
-  /** Waits until the partitions are owned as expected. */
+  /** Waits until each partition has the expected owner. */
   async function dealt(of: readonly GroupMember[], expected: readonly (string | undefined)[]): Promise<void> {
     await waitUntil(
       async () => {

@@ -17,7 +17,7 @@ const totals = keyedStore('totals', { key: utf8, value: numberFormat })
 /** Ids of the tasks that count. */
 const COUNTING = ['1_0', '1_1', '1_2']
 
-/** Number of turns of a worker's loop in which copies would normally complete. */
+/** Number of turns of a worker's loop within which copies normally complete. */
 const TURNS = 50
 
 /** Creates a log that collects how many changelog records each started task has restored, in order. */
@@ -71,7 +71,7 @@ function lateRestores(transport: Transport): { transport: Transport; release(): 
 async function countedWords(at: Bench, rounds: number): Promise<void> {
   const before = at.all(wordCounts).length
   for (let i = 0; i < rounds; i++) at.send(lines, `author-${i}`, 'a b c d e f')
-  await until(() => at.all(wordCounts).length === before + 6 * rounds, 'all are counted')
+  await until(() => at.all(wordCounts).length === before + 6 * rounds, 'all words are counted')
 }
 
 test('a second worker keeps copies of the tasks of the first worker, and continues them when the first worker is gone', async () => {
@@ -80,7 +80,7 @@ test('a second worker keeps copies of the tasks of the first worker, and continu
   await at.worker(standing, { identity: first })
   const { log, starts } = startLog()
   const second = await at.worker(standing, { runtime: systemRuntime(log) })
-  await until(() => at.broker.groups.members('words').length === 2, 'both are members')
+  await until(() => at.broker.groups.members('words').length === 2, 'both workers are members')
   await countedWords(at, 20)
   const complete = () =>
     second.status().standbys.every(({ behind, completeAt }) => behind === 0 && completeAt !== undefined) &&
@@ -91,7 +91,7 @@ test('a second worker keeps copies of the tasks of the first worker, and continu
   await until(() => second.status().standbys.every(({ behind }) => behind === 0), 'still')
   at.broker.groups.expire('words', first.memberId)
   at.broker.groups.takeEvent('words', first.memberId)
-  await until(() => second.status().tasks.filter(({ state }) => state === 'RUNNING').length === 5, 'it runs everything')
+  await until(() => second.status().tasks.filter(({ state }) => state === 'RUNNING').length === 5, 'the second worker runs all tasks')
   const taken = starts.filter(({ task }) => copied.includes(task))
   expect(taken.map(({ task }) => task).sort()).toEqual(copied.sort())
   expect(taken.map(({ restored }) => restored)).toEqual(copied.map(() => 0))
@@ -102,7 +102,7 @@ test('a second worker keeps copies of the tasks of the first worker, and continu
 test('a copy answers queries on request, and reports its position', async () => {
   const at = bench()
   const workers = [await at.worker(standing, { address: 'http://one' }), await at.worker(standing, { address: 'http://two' })]
-  await until(() => at.broker.groups.members('words').length === 2, 'both are members')
+  await until(() => at.broker.groups.members('words').length === 2, 'both workers are members')
   await countedWords(at, 5)
   for (const key of ['a', 'b', 'c', 'd', 'e', 'f']) {
     const ask = async (standby: boolean) => Promise.all(workers.map((worker) => worker.queries!.get(totals, key, { standby })))
@@ -136,7 +136,7 @@ test('a copy makes no progress while the database is overloaded', async () => {
   const copies = () => second.status().standbys
   const areCompleteAfter = (ms: number) =>
     copies().length > 0 && copies().every(({ behind, completeAt }) => behind === 0 && (completeAt ?? 0) > ms)
-  await until(() => second.status().ready && areCompleteAfter(0), 'its tasks run, and the copies are complete')
+  await until(() => second.status().ready && areCompleteAfter(0), 'the second worker is ready, and the copies are complete')
   isOverloaded = true
   const before = copies()
   await countedWords(at, 5)
@@ -163,24 +163,24 @@ test('copies make no progress while tasks restore', async () => {
   await until(() => status().restoring.length > 0 && copies().length > 0, 'tasks restore, and copies are known')
   beginCopies()
   const [before, since] = [copies(), turns]
-  await until(() => turns > since + TURNS, 'the loop goes on')
+  await until(() => turns > since + TURNS, "the worker's loop continues")
   expect(status().restoring.length).toBeGreaterThan(0)
   expect(copies()).toEqual(before)
   release()
   await until(() => status().ready && status().standbys.length > 0 && copies().length === 0, 'all state is complete')
 })
 
-test('state of partitions that moved away is kept, and when they come back only later records are read', async () => {
+test('when partitions move away, their state is kept, and when they come back, only later records are read', async () => {
   const at = bench()
   const { log, starts } = startLog()
   const first = await at.worker(wordCount(), { runtime: systemRuntime(log) })
   await countedWords(at, 20)
   const second = await at.worker(wordCount())
-  await until(() => first.status().tasks.length < 5 && second.status().ready, 'some have moved')
+  await until(() => first.status().tasks.length < 5 && second.status().ready, 'some tasks have moved')
   await countedWords(at, 1)
   starts.length = 0
   await second.stop()
-  await until(() => first.status().tasks.filter(({ state }) => state === 'RUNNING').length === 5, 'they are back')
+  await until(() => first.status().tasks.filter(({ state }) => state === 'RUNNING').length === 5, 'all tasks are back')
   const counting = starts.filter(({ task }) => COUNTING.includes(task))
   expect(counting.length).toBeGreaterThan(0)
   for (const { restored } of counting) expect(restored).toBeLessThanOrEqual(6)
@@ -195,13 +195,13 @@ test('state of partitions that moved away is deleted after its retention', async
   const first = await at.worker(wordCount(), { runtime: systemRuntime(log), backend, keepStateMs: 0 })
   await countedWords(at, 20)
   const second = await at.worker(wordCount())
-  await until(() => second.status().tasks.some(({ id }) => COUNTING.includes(id)), 'some have moved')
+  await until(() => second.status().tasks.some(({ id }) => COUNTING.includes(id)), 'some tasks have moved')
   const moved = second.status().tasks.filter(({ id }) => COUNTING.includes(id))
   const left = () => moved.flatMap(({ partition }) => [...backend.session('words').column('totals', partition).scan({})])
-  await until(() => left().length === 0, 'it is deleted')
+  await until(() => left().length === 0, 'the state is deleted')
   expect(events).toContain('moved_state_deleted')
   await second.stop()
-  await until(() => first.status().tasks.filter(({ state }) => state === 'RUNNING').length === 5, 'they are back')
+  await until(() => first.status().tasks.filter(({ state }) => state === 'RUNNING').length === 5, 'all tasks are back')
   await countedWords(at, 1)
   expect(at.latest(wordCounts).get('a')).toBe(21)
 })
@@ -211,7 +211,7 @@ test('a copy does not count as state with a known input position, so the worker 
   const first = newIdentity()
   const running = await at.worker(standing, { identity: first })
   const second = await at.worker(standing)
-  await until(() => at.broker.groups.members('words').length === 2, 'both are members')
+  await until(() => at.broker.groups.members('words').length === 2, 'both workers are members')
   await countedWords(at, 5)
   await until(
     () =>
@@ -226,7 +226,7 @@ test('a copy does not count as state with a known input position, so the worker 
   await expect(third.done).rejects.toThrow('the input position that belongs to it is unknown')
 })
 
-/** A worker slot. Its folder and its place in the group remain when its process ends. */
+/** A worker slot. When its process ends, its member identity and its state remain. */
 interface Slot {
   readonly identity: MemberIdentity
   readonly backend: StateBackend
@@ -263,13 +263,13 @@ test('if a worker keeps its place when it stops, no partitions move, and its nex
   const slot: Slot = { identity: newIdentity(), backend: memoryBackend() }
   const first = await at.worker(wordCount(), { ...slot, keepPlaceOnStop: true })
   const other = await at.worker(wordCount())
-  await until(() => at.broker.groups.members('words').length === 2 && other.status().ready, 'both are members')
+  await until(() => at.broker.groups.members('words').length === 2 && other.status().ready, 'both workers are members')
   await countedWords(at, 2)
   const before = other.status().tasks.map(({ id }) => id)
   await first.stop()
   expect(at.broker.groups.members('words')).toHaveLength(2)
   const again = await at.worker(wordCount(), slot)
-  await until(() => again.status().ready, 'it runs again')
+  await until(() => again.status().ready, 'the restarted worker is ready')
   expect(other.status().tasks.map(({ id }) => id)).toEqual(before)
   await countedWords(at, 2)
   expect(at.latest(wordCounts).get('a')).toBe(4)

@@ -29,7 +29,7 @@ const LONE_SURROGATE = '\ud800'
 const BUG = 99
 const TOO_LARGE = 98
 const NOT_ENCODABLE = 97
-/** Values on which it fails before it changes anything. */
+/** Values on which the processor `add` fails before it changes anything. */
 const REJECTED = 96
 const UNREADABLE_KEY = 95
 
@@ -204,7 +204,7 @@ test.each([
   expect(() => pipe(testDriver(adding({ [stage]: 'fail' })))).toThrow(`the record was rejected (${code}: `)
 })
 
-test('a decoder that throws anything makes the record undecodable', () => {
+test('whatever a decoder throws, the record counts as undecodable', () => {
   const codec: Codec<number> = {
     encode: utf8.encode as unknown as Codec<number>['encode'],
     decode(buffer, start, end) {
@@ -224,7 +224,7 @@ test('a decoder that throws anything makes the record undecodable', () => {
   expect(values(driver, totals)).toEqual([5])
 })
 
-test('an unknown stage or policy prevents the declaration, and an undefined one is the default', () => {
+test('declaring an unknown stage or policy throws, and an undefined policy means the default', () => {
   const wrong = (onError: object) => () => adding(onError as OnError)
   expect(wrong({ proces: 'drop' })).toThrow('source orders: onError has no stage proces, only decode, reject, process, produce')
   expect(wrong({ process: 'skip' })).toThrow('onError.process is "skip", but must be one of fail, drop, dead-letter')
@@ -237,7 +237,7 @@ test('each source has its own policies', () => {
   expect(() => driver.pipe(refunds, 'a', BUG)).toThrow('adding/refund failed at refunds-')
 })
 
-test('a key that the store cannot encode makes only the record that uses it fail, not the others in its slice', () => {
+test('if the store cannot encode a key, only the record that uses this key fails, and not the other records in its slice', () => {
   const keyed = topology('keyed', (t) => {
     const sums = keyedStore('sums', { key: utf8, value: numberFormat })
     const keyOf = (value: number, key: string) => (value === BUG ? LONE_SURROGATE : key)

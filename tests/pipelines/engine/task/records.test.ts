@@ -113,7 +113,7 @@ test('a record without a key is processed if keys are optional', () => {
   ])
 })
 
-test('an outcome ends the record: later processors see no rejected, dropped or late records', () => {
+test('once a record has an outcome, its processing ends: later processors see no rejected, dropped or late records', () => {
   const driver = testDriver(doubling())
   for (const value of [13, 0, -5, 7]) driver.pipe(numbers, 'k', value)
   expect(driver.read(doubled).map(({ value }) => value)).toEqual([14])
@@ -286,7 +286,7 @@ test('with the policy "fail", a batch that is too large when decompressed stops 
   expect(() => task.run(() => false)).toThrow(/unreadable_batch: the record batch at offset 1/)
 })
 
-test('a batch of two sources that exceeds the cache decodes each value once', () => {
+test('even if a batch from two sources exceeds the cache, each value is decoded only once', () => {
   let decoded = 0
   const counted: typeof numberFormat = {
     ...numberFormat,

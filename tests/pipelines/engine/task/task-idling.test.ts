@@ -18,12 +18,12 @@ test('a task waits for a source if the broker has more records of it, or if this
   expect(taskIdling([filled, filled], 0).until(NOW)).toBeLessThan(NOW)
 })
 
-test('with -1, a task never waits, and a task with a single source never waits either', () => {
+test('with a limit of -1, a task never waits, and a task with a single source never waits either', () => {
   expect(taskIdling([filled, behind], -1).until(NOW)).toBeLessThan(NOW)
   expect(taskIdling([unknown], 100).until(NOW)).toBeLessThan(NOW)
 })
 
-test('with a positive limit a task also waits at the end of a source, again after each record', () => {
+test('with a positive limit, a task also waits at the end of a source, and after each record the wait starts again', () => {
   const source = { ...read }
   const idling = taskIdling([filled, source], 100)
   expect(idling.until(NOW)).toBe(NOW + 100)

@@ -105,7 +105,7 @@ test('an aggregate that `beforeCommit` emits is part of that commit only', () =>
   expect(driver.read(totals).map(({ value }) => value)).toEqual([6, 4])
 })
 
-test('a schedule returns each multiple at most once', () => {
+test('a schedule returns each multiple of its period at most once', () => {
   const schedule = tickSchedule(100)
   expect(schedule.take(1e9)).toBeUndefined()
   schedule.start(250)

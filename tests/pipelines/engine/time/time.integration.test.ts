@@ -11,7 +11,7 @@ import { ELECTION_DELAY_MS, publishedTimes, undercounted } from '../worker/elect
 
 const PARTITIONS = 2
 const CANDIDATES = 5
-/** Maximum time from the timestamps of the sender's records to the end of their transaction. */
+/** The delays before killed workers are restarted are multiples of this time. */
 const SEND_MS = 200
 
 let brokers: string
@@ -40,7 +40,8 @@ async function campaign() {
       }
       await producer.commit(new Map(), undefined)
       count += CANDIDATES
-      // Notes the time only now, because a record counts as sent before a time only if it was in the log by then.
+      // Notes the time only after the commit, because a published time has to include only records that were in the log
+      // by then.
       sent.push({ time: Date.now() + ELECTION_DELAY_MS, count })
       await delay(5)
     }

@@ -22,7 +22,7 @@ const results = numberTopic('results', 1)
 /**
  * Creates a topology with three stages: the first aggregates votes per candidate until each commit, the second sums
  * them, and the third publishes the total per candidate every minute.
- * @param thinBehindMs the setting for the second stage
+ * @param thinBehindMs the setting of this name for the second stage
  */
 const electionThatThins = (thinBehindMs: number | undefined) =>
   topology('election', (t) => {
@@ -64,7 +64,7 @@ function voterOf(partition: number, partitions: number): string {
   return names.find((name) => partitionFor(Buffer.from(name), partitions) === partition)!
 }
 
-/** Creates a driver that has already published the last time that was due before its start. */
+/** Creates a driver, and drops the results for the last time that was due before its start. */
 function running(commit: 'record' | 'manual' = 'record', tested = election) {
   const driver = testDriver(tested, { startAt: START + DELAY_MS, commit })
   driver.settle()
@@ -265,20 +265,21 @@ test.each([{ forwarding: [] }, { forwarding: ['votes'] }])(
     accept('votes', 2, 4, minute(3))
     expect([due(), missing(minute(2))]).toEqual([minute(2), 1])
     close(minute(2))
-    // The missing partition is back.
+    // The missing partition sends times again.
     for (const time of [minute(2), minute(3)]) accept('votes', 3, 4, time)
     expect([due(), missing(minute(3))]).toEqual([minute(3), 0])
   },
 )
 
-test('closeWithout waits for more than a quarter of the partitions, and for all when only times have passed that nobody marked', () => {
+test('closeWithout waits if more than a quarter of the partitions are missing, and for all partitions if time passed without any markers', () => {
   const { accept, due } = gate(['votes'], [], { share: 0.25, afterMs: MINUTE_MS })
   for (const number of [1, 2, 3]) for (const partition of [0, 1]) accept('votes', partition, 4, minute(number))
   expect(due()).toBeUndefined()
   const restarted = gate(['votes'], [], { share: 0.25, afterMs: MINUTE_MS })
   for (const partition of [0, 1, 2, 3]) restarted.accept('votes', partition, 4, minute(1))
   restarted.close(minute(1))
-  // All partitions were stopped for an hour. Partition 3 is still reading its backlog, so its time must not be skipped.
+  // All partitions were stopped for an hour. Partition 3 is still reading its backlog, so the stage must wait for its
+  // time.
   for (const partition of [0, 1, 2]) restarted.accept('votes', partition, 4, minute(61))
   expect(restarted.due()).toBeUndefined()
 })
@@ -333,7 +334,7 @@ test('if all clocks were ahead, no time is closed twice, and the next closed tim
   expect(due()).toBe(minute(62))
 })
 
-test('waits for the new partitions of an upstream stage that has grown', () => {
+test('waits for the new partitions of an upstream stage that has gained partitions', () => {
   const { accept, due, close } = gate(['votes'])
   accept('votes', 0, 1, 100)
   close(100)
@@ -379,7 +380,7 @@ test('a first stage marks a time when it has processed everything that a fetch a
   expect(mark.ready([{ position: 70 }])).toBe(200)
 })
 
-test('the target does not move while a backlog is processed, so that the time is reached', () => {
+test('while a backlog is processed, the position at which a time is marked does not move, so that it is reached', () => {
   const mark = timeMark(100, 0, 1)
   mark.observe(0, 100, 1_000, 100)
   for (let time = 200; time < 1_000; time += 100) mark.observe(0, time, time * 100, time)

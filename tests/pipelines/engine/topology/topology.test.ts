@@ -77,13 +77,13 @@ test.each([
   ['a name that no topic could have', () => topology('a b', (t) => t.source(a)), 'topology name "a b" cannot be used'],
   ['no source', () => topology('t', nothing), 'reads nothing'],
   [
-    'two processors of one name',
+    'two processors with the same name',
     () => topology('t', (t) => t.source(a).process('same', {}, nothing).process('same', {}, nothing)),
     'two processors are called same',
   ],
   ['a processor without a name', () => topology('t', (t) => t.source(a).process('', {}, nothing)), 'processor name ""'],
   [
-    'two stores of one name',
+    'two stores with the same name',
     () => topology('t', (t) => t.source(a).process('p', { stores: [store('s'), store('s')] }, nothing)),
     'two stores are called s',
   ],
@@ -102,7 +102,7 @@ test.each([
     'p announces reads of stores, but names none',
   ],
   [
-    'sources of different partition counts that share a store',
+    'sources with different partition counts that share a store',
     () =>
       topology('t', (t) => {
         const shared = store('shared')

@@ -45,7 +45,10 @@ export function election({ name = 'election', topics = { votes, results }, befor
   )
 }
 
-/** Returns the published totals by time. @throws Error if a time was published twice for a candidate */
+/**
+ * Returns the published totals by time.
+ * @throws Error if a time was published twice for a candidate
+ */
 export function publishedTimes(out: Iterable<{ readonly key: string; readonly value: number }>): Map<number, Map<string, number>> {
   const times = new Map<number, Map<string, number>>()
   for (const { key, value } of out) {

@@ -44,7 +44,10 @@ interface Names {
 const isBroken = (value: number) => value % BROKEN_EVERY === 0
 const isTooLarge = (value: number) => !isBroken(value) && value % TOO_LARGE_EVERY === 0
 
-/** Creates a topology that counts the records of each key. @param mended whether the failing code has been repaired */
+/**
+ * Creates a topology that counts the records of each key.
+ * @param mended whether the failing code has been repaired
+ */
 function counting({ name, input, output, large }: Names, mended: boolean): Topology {
   const [numbers, counts, texts] = [numberTopic(input, 2), numberTopic(output, 2), textTopic(large, 1)]
   return topology(name, (t) => {

@@ -77,7 +77,7 @@ test('the metrics count skipped records by source, stage and handling', async ()
   const b = bench()
   const worker = await b.worker(adding({ process: 'drop' }))
   await sendToAll(b, [1, BUG])
-  await until(() => (skippedOf(worker)[0]?.count ?? 0) === 5, 'all are skipped')
+  await until(() => (skippedOf(worker)[0]?.count ?? 0) === 5, 'all failing records are skipped')
   const samples = [...workerRunner(worker).samples()].filter(({ name }) => name === 'records_skipped_total')
   expect(samples.map(({ labels, value }) => [labels, value])).toEqual([
     [{ topology: 'adding', source: 'orders', stage: 'process', handling: 'drop' }, 5],
@@ -149,6 +149,6 @@ test('failing records do not prevent a long time handler of another task from fi
   })
   const worker = await b.worker(timed)
   for (let i = 0; i < 100; i++) b.send(orders, `k${i}`, BUG)
-  await until(() => b.all(totals).length >= 3 && skippedOf(worker)[0]?.count >= 100, 'both continue')
+  await until(() => b.all(totals).length >= 3 && skippedOf(worker)[0]?.count >= 100, 'both tasks continue')
   expect(worker.status().state).toBe('running')
 })

@@ -34,7 +34,7 @@ test.each([undefined, 'latest', 'fail'] as const)(
         [0, 1].map((partition) => ({ topic: lines.name, partition, offset: 0 })),
       )
     const echo = await b.worker(echoing({ offsetReset: offsetReset }))
-    await until(() => echo.status().ready, 'it is ready')
+    await until(() => echo.status().ready, 'the worker is ready')
     appendTo(b, lines, 0, 'before')
     await until(() => valuesOf(b).includes('before'), 'the first record')
     b.broker.addPartitions(lines.name, 4)
@@ -54,7 +54,7 @@ test('two stateless workers share the new partitions', async () => {
   b.broker.createTopic({ name: lines.name, partitions: 2 })
   const workers = [await b.worker(echoing()), await b.worker(echoing())]
   const tasks = () => workers.flatMap((each) => each.status().tasks.map(({ id }) => id)).sort()
-  await until(() => workers.every((each) => each.status().ready) && tasks().length === 2, 'both are ready')
+  await until(() => workers.every((each) => each.status().ready) && tasks().length === 2, 'both workers are ready')
   b.broker.addPartitions(lines.name, 4)
   for (const partition of [0, 1, 2, 3]) appendTo(b, lines, partition, `in ${partition}`)
   await until(() => b.all(echoes).length === 4, 'all records')
@@ -67,7 +67,7 @@ test('records go to the new partitions of an output', async () => {
   b.broker.createTopic({ name: lines.name, partitions: 2 })
   b.broker.createTopic({ name: echoes.name, partitions: 1 })
   const echo = await b.worker(echoing())
-  await until(() => echo.status().ready, 'it is ready')
+  await until(() => echo.status().ready, 'the worker is ready')
   b.broker.addPartitions(echoes.name, 8)
   b.broker.addPartitions(lines.name, 3)
   await until(() => echo.status().tasks.length === 3, 'the growth is noticed')
@@ -85,7 +85,7 @@ test('state does not follow the keys of a source that has grown, so the worker i
   await until(() => b.latest(wordCounts).get('be') === 1, 'the first line')
   expect(workerRunner(words).notReady()).toBeUndefined()
   b.broker.addPartitions('words-by-word-repartition', 4)
-  await until(() => !words.status().ready && words.status().withoutTask.length > 0, 'it is not ready')
+  await until(() => !words.status().ready && words.status().withoutTask.length > 0, 'the worker is not ready')
   expect(workerRunner(words).notReady()).toBe(words.status().withoutTask[0])
   expect(words.status().withoutTask).toEqual([
     expect.stringMatching(/^words-by-word-repartition has 4 partitions, but the state \(totals\) was built with 3: .*docs\/operations\.md/),
@@ -98,11 +98,11 @@ test('state does not follow the keys of a source that has grown, so the worker i
 
   await words.stop()
   const again = await b.worker(wordCount(), { identity, backend })
-  await until(() => again.status().tasks.length === 2, 'it starts again')
+  await until(() => again.status().tasks.length === 2, 'the restarted worker has tasks')
   expect(workerRunner(again).notReady()).toMatch(/^words-by-word-repartition has 4 partitions/)
   await again.stop()
 
-  // Applies the documented remedy: without its group offsets and changelogs, the topology starts from scratch.
+  // Applies the documented remedy: deletes the group offsets and changelogs, so that the topology starts from scratch.
   b.broker.groups.forgetOffsets('words')
   b.broker.deleteTopic('words-totals-changelog')
   b.broker.deleteTopic('words-by-word-repartition')
@@ -124,9 +124,9 @@ test('sources that share tasks wait until all of them have grown', async () => {
   const b = bench()
   for (const { name } of [lines, others]) b.broker.createTopic({ name, partitions: 2 })
   const worker = await b.worker(both)
-  await until(() => worker.status().ready, 'it is ready')
+  await until(() => worker.status().ready, 'the worker is ready')
   b.broker.addPartitions(lines.name, 3)
-  await until(() => worker.status().withoutTask.length > 0, 'it is not ready')
+  await until(() => worker.status().withoutTask.length > 0, 'a partition has no task')
   expect(worker.status().withoutTask).toEqual([expect.stringMatching(/^lines has 3 partitions, others has 2 partitions: add partitions/)])
   appendTo(b, lines, 0, 'old partition')
   await until(() => valuesOf(b).includes('old partition'), 'the old partitions continue')

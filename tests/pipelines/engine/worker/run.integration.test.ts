@@ -53,7 +53,7 @@ async function failureOf(topology: ReturnType<typeof counting>, given: RunOption
 test('a worker without a port runs, answers queries and stops', async () => {
   const worker = await run(counting(), options())
   onTestFinished(worker.stop)
-  await until(() => worker.status().ready, 'it is ready', 60_000)
+  await until(() => worker.status().ready, 'the worker is ready', 60_000)
   expect(worker.healthPort).toBeUndefined()
   expect(await worker.queries?.getBytes('seen', Buffer.from('nobody'))).toMatchObject({ outcome: 'answered', value: undefined })
   await worker.stop()

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 
 const BLOCKING_LINE: [string, string] = ['author-1', 'blocked all']
-/** Duration of a stall that exceeds the session time-out of the test brokers, which is 6 s. */
+/** Duration of a stall. It exceeds the session time-out of the test brokers, 6 s. */
 const LONGER_THAN_A_SESSION_MS = 10_000
 const SHORT_TOLERANCE_MS = 3_000
 const LONGER_THAN_TOLERANCE_AND_SESSION_MS = 15_000

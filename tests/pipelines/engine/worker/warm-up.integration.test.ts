@@ -14,7 +14,7 @@ import { newIdentity } from '../harness.ts'
 import { numberTopic, textTopic, wordCount } from '../words.ts'
 import { authorLines, broken, DEADLINE_MS, wordBench } from './broker-bench.ts'
 
-/** Maximum delay that a move may cause for a record. The heartbeats in these tests are a second apart. */
+/** Longest time by which moving a task may delay a record. The heartbeats in these tests are a second apart. */
 const LONGEST_STALL_MS = 3_000
 const LOOK_MS = 20
 const TASKS = 5
@@ -95,7 +95,7 @@ test('partitions are processed until their new owner has warm copies, and stall 
   await bench.complete()
   const gate = gatedTransport(await connected(brokers))
   const two = await start(gate.transport)
-  await until(() => (two.status().warmUp?.remaining ?? 0) > 0, 'it begins to copy')
+  await until(() => (two.status().warmUp?.remaining ?? 0) > 0, 'the second worker begins to copy')
   await bench.send(authorLines(200, 2))
   await bench.complete()
   expect(one.status().tasks).toHaveLength(TASKS)

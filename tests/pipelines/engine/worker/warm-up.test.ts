@@ -13,7 +13,7 @@ const ALWAYS = { warmUpLeastRecords: 1 }
 async function countedWords(at: Bench, rounds: number): Promise<void> {
   const before = at.all(wordCounts).length
   for (let i = 0; i < rounds; i++) at.send(lines, `author-${i}`, 'a b c d e f')
-  await until(() => at.all(wordCounts).length === before + 6 * rounds, 'all are counted')
+  await until(() => at.all(wordCounts).length === before + 6 * rounds, 'all words are counted')
 }
 
 function isExact(at: Bench): boolean {
@@ -48,7 +48,7 @@ test('the owners keep processing until a new worker has copies, and the new work
   const gate = gatedTransport(memoryTransport(at.broker))
   const { runtime, ends, restored } = startLog()
   const second = await at.worker(wordCount(), { ...ALWAYS, transport: gate.transport, runtime })
-  await until(() => (second.status().warmUp?.remaining ?? 0) > 0, 'it begins to copy')
+  await until(() => (second.status().warmUp?.remaining ?? 0) > 0, 'the new worker begins to copy')
   await countedWords(at, 20)
   expect(running(first)).toBe(TASKS)
   expect(second.status()).toMatchObject({ ready: false, tasks: [] })
@@ -56,7 +56,7 @@ test('the owners keep processing until a new worker has copies, and the new work
   expect(notReady()).toMatch(/it copies the state of \d tasks before it takes them over, \d+ records remain/)
   expect([...samples()].find(({ name }) => name === 'worker_warming_up')?.value).toBe(1)
   gate.open()
-  await until(() => settled([first, second]), 'both work')
+  await until(() => settled([first, second]), 'both workers have their tasks')
   expect(ends).toEqual(['warm'])
   expect(restored.size).toBe(running(second))
   for (const records of restored.values()) expect(records).toBe(0)
@@ -86,7 +86,7 @@ test('workers that join at the same time become active one after another, each w
   await countedWords(at, 20)
   const logs = [startLog(), startLog()]
   const others = await Promise.all(logs.map(({ runtime }) => at.worker(wordCount(), { ...ALWAYS, runtime })))
-  await until(() => settled([first, ...others]), 'all work')
+  await until(() => settled([first, ...others]), 'all workers have their tasks')
   expect(logs.map(({ ends }) => ends)).toEqual([['warm'], ['warm']])
   for (const { restored } of logs) expect(Math.max(0, ...restored.values())).toBe(0)
   await countedWords(at, 5)
@@ -100,9 +100,9 @@ test('a new worker takes over when all owners are gone', async () => {
   await countedWords(at, 5)
   const { runtime, ends } = startLog()
   const second = await at.worker(wordCount(), { ...ALWAYS, runtime, transport: gatedTransport(memoryTransport(at.broker)).transport })
-  await until(() => second.status().warmUp !== undefined, 'it warms up')
+  await until(() => second.status().warmUp !== undefined, 'the new worker warms up')
   at.broker.groups.leave('words', identity.memberId)
-  await until(() => ends.length > 0, 'it takes over')
+  await until(() => ends.length > 0, 'the new worker takes over')
   expect(ends).toEqual(['no-owner'])
 })
 
@@ -113,10 +113,10 @@ test('a new worker whose copies make no progress takes its partitions over after
   const gate = gatedTransport(memoryTransport(at.broker))
   const { runtime, ends } = startLog()
   const second = await at.worker(wordCount(), { ...ALWAYS, warmUpMaxMs: 300, runtime, transport: gate.transport })
-  await until(() => ends.length > 0, 'it waits no longer')
+  await until(() => ends.length > 0, 'the new worker stops waiting for its copies')
   expect(ends).toEqual(['took-too-long'])
   gate.open()
-  await until(() => settled([first, second]), 'both work')
+  await until(() => settled([first, second]), 'both workers have their tasks')
   await countedWords(at, 5)
   expect(isExact(at)).toBe(true)
 })
@@ -128,6 +128,6 @@ test('a worker with little to copy joins at once', async () => {
   const { runtime, ends } = startLog()
   const second = await at.worker(wordCount(), { warmUpLeastRecords: 1_000, runtime })
   expect(second.status().warmUp).toBeUndefined()
-  await until(() => settled([first, second]), 'both work')
+  await until(() => settled([first, second]), 'both workers have their tasks')
   expect(ends).toEqual([])
 })

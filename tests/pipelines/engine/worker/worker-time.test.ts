@@ -35,12 +35,12 @@ test('while two workers come and go, every time is published complete and only o
   const first = await worker(election())
   await until(() => published(all).size >= 2, 'the first worker publishes')
   const second = await worker(election())
-  await until(() => second.status().ready && second.status().tasks.length > 0, 'the second one has tasks')
+  await until(() => second.status().ready && second.status().tasks.length > 0, 'the second worker has tasks')
   const before = published(all).size
-  await until(() => published(all).size >= before + 3, 'both publish')
+  await until(() => published(all).size >= before + 3, 'both workers publish')
   await first.stop()
   const alone = published(all).size
-  await until(() => published(all).size >= alone + 3, 'the second one continues alone')
+  await until(() => published(all).size >= alone + 3, 'the second worker continues alone')
   clearInterval(input)
   expect(undercounted(published(all), sent, candidates)).toEqual([])
 })
@@ -49,12 +49,12 @@ test('a worker that was stopped publishes a time only with its whole backlog', a
   const { worker, send, all, broker } = bench()
   const backend = memoryBackend()
   const first = await worker(election(), { backend })
-  await until(() => first.status().ready, 'it runs')
+  await until(() => first.status().ready, 'the worker runs')
   await first.stop()
   const before = broker.records('results').length
   for (let i = 0; i < 20_000; i++) send(votes, `candidate-${i % 2}`, 1)
   await worker(election(), { backend })
-  await until(() => broker.records('results').length > before, 'it publishes')
+  await until(() => broker.records('results').length > before, 'the worker publishes')
   const first2 = all(results).slice(before)
   expect(first2.slice(0, 1).map(({ value }) => value)).toEqual([10_000])
 })
@@ -122,7 +122,7 @@ test('no transaction is open when time handlers start, because they may take lon
     },
   })
   const running = await worker(watched, { transport, commitIntervalMs: 60_000 })
-  await until(() => running.status().ready, 'it runs')
+  await until(() => running.status().ready, 'the worker runs')
   const counts = 'election-counts-repartition'
   const time = Math.floor(Date.now() / 1_000) * 1_000
   for (let i = 0; i < 20_000; i++)
@@ -160,7 +160,7 @@ test('while a time handler runs, other tasks process no more than fits into one 
   const { worker, send, broker } = bench()
   const tallies = numberTopic('tallies', 1)
   const handlerSteps = 200
-  // Upper bound for the steps. On a slow machine, the other tasks need more of them to make progress.
+  // Upper bound for the steps. On a slow machine, the other tasks need more steps to make progress.
   const mostSteps = 2_000
   // A store that has not written anything yet assumes 4 KiB per row, so 8,192 rows already fill the transaction.
   const progress = 8_000
@@ -241,7 +241,7 @@ test('a worker stops after its grace period although a time handler never ends, 
   expect(running.status().state).toBe('stopped')
   expect(endless.state.ended).toBe(true)
   expect(broker.records('results')).toEqual([])
-  // The worker keeps its place, so its replacement gets the partitions immediately.
+  // The worker keeps its place in the group, so its replacement gets the partitions immediately.
   expect(goodbyes.length).toBeGreaterThan(0)
   expect(goodbyes.every((options) => options?.keepPlace === true)).toBe(true)
 })

@@ -53,7 +53,7 @@ test('records whose schema cannot be loaded wait until the registry is back, and
   expect(all(echoes).map(({ value }) => value)).toEqual(['first'])
   expect(broker.records('echo-dead-letters')).toEqual([])
   registry.unreachable = false
-  await until(() => all(echoes).length === 3, 'all are processed, in order')
+  await until(() => all(echoes).length === 3, 'all records are processed, in order')
   expect(all(echoes).map(({ value }) => value)).toEqual(['first', 'second', 'third'])
 })
 
@@ -89,11 +89,11 @@ test('records whose schema is missing in the registry become dead letters, and p
   const send = (value: Buffer) => broker.append('greetings', 0, { timestamp: 1, key: Buffer.from('k'), value, headers: [] })
   send(greeting('lost', 99))
   send(greeting('kept', 1))
-  await until(() => all(echoes).length === 1, 'the second one is processed')
+  await until(() => all(echoes).length === 1, 'the second record is processed')
   expect(broker.records('echo-dead-letters').map(({ value }) => value?.subarray(6).toString())).toEqual(['lost'])
 })
 
-test('state whose schema is not loaded yet is read once it is loaded, even by a read without prefetch', async () => {
+test('a read of state waits until the schema of the state is loaded, even without a prefetch', async () => {
   const { registry, worker, send, latest } = bench()
   const old = await registry.register('old', '"string"')
   let known = false
@@ -149,7 +149,10 @@ test('a bug stops the worker, nothing of the failed transaction is committed, an
   expect(failing.status().state).toBe('failed')
 })
 
-/** Creates a backend whose first commits fail. @param failures number of failing writes */
+/**
+ * Creates a backend whose first commits fail.
+ * @param failures number of failing writes
+ */
 function failingBackend(failures: number): StateBackend {
   const backend = memoryBackend()
   return {
@@ -210,7 +213,7 @@ test('after a transient cluster failure at a commit, work is repeated from the l
   }
   await worker(wordCount(), { transport: shaky })
   for (let i = 0; i < 5; i++) send(lines, 'ann', 'a')
-  await until(() => all(wordCounts).length === 5, 'all are counted')
+  await until(() => all(wordCounts).length === 5, 'all words are counted')
   expect(all(wordCounts).map(({ value }) => value)).toEqual([1, 2, 3, 4, 5])
 })
 
@@ -251,9 +254,9 @@ test.each([
   })
   send(textTopic('in', 1), 'k', 'old')
   const copy = await worker(copying)
-  await until(() => copy.status().ready, 'it runs')
+  await until(() => copy.status().ready, 'the worker runs')
   send(textTopic('in', 1), 'k', 'new')
-  await until(() => all(echoes).at(-1)?.value === 'new', 'the new one')
+  await until(() => all(echoes).at(-1)?.value === 'new', 'the new record is processed')
   expect(all(echoes).map(({ value }) => value)).toEqual(expected)
 })
 
@@ -342,7 +345,7 @@ test('state without a known input position stops the worker, because input could
   await expect(second.done).rejects.toThrow(/changelog records, but the input position .*delete its changelog topics/)
 })
 
-test('processes that end before their first commit leave nothing that the next process takes for state', async () => {
+test('processes that end before their first commit leave nothing that the next process mistakes for state', async () => {
   const { broker, worker, send, all } = bench()
   const backend = memoryBackend()
   const counting = wordCount()
@@ -351,7 +354,7 @@ test('processes that end before their first commit leave nothing that the next p
   for (let partition = 0; partition < (broker.partitionCount(CHANGELOG) ?? 0); partition++) broker.log(CHANGELOG, partition).appendControl()
   for (let life = 0; life < 2; life++) {
     const running = await worker(counting, { backend })
-    await until(() => running.status().ready, 'it runs')
+    await until(() => running.status().ready, 'the worker runs')
     await running.stop()
   }
   send(lines, 'ann', 'a')
@@ -363,7 +366,7 @@ test('with at-least-once everything is processed without transactions', async ()
   const { broker, worker, send, latest } = bench()
   await worker(wordCount(), { guarantee: 'at-least-once' })
   for (let i = 0; i < 20; i++) send(lines, `author-${i}`, 'a b')
-  await until(() => latest(wordCounts).get('b') === 20 && latest(wordCounts).get('a') === 20, 'all are counted')
+  await until(() => latest(wordCounts).get('b') === 20 && latest(wordCounts).get('a') === 20, 'all words are counted')
   const offsets = broker.records('word-counts').map(({ offset, partition }) => `${partition} ${offset}`)
   expect(offsets).toContain('0 1')
 })
@@ -386,7 +389,7 @@ test('a worker stops while the broker is unreachable, and abandons its pending r
   }
   const running = await worker(wordCount(), { transport: { ...transport, producer }, stopGraceMs: 50 })
   send(lines, 'ann', 'a')
-  await until(() => committing, 'it commits')
+  await until(() => committing, 'the worker commits')
   await running.stop()
   // The worker stopped gracefully, so the process would exit with code 0.
   await running.done
@@ -412,14 +415,17 @@ test('tasks that wait for a schema block neither the input nor the processing of
     t.source(many).process('echo', { emits: [out] }, ({ text }, ctx) => ctx.emit(out, ctx.key, text))
   })
   const running = await worker(echoing)
-  await until(() => running.status().ready, 'it runs')
+  await until(() => running.status().ready, 'the worker runs')
   registry.unreachable = true
   const send = (partition: number, value: Buffer) =>
     broker.append(many.name, partition, { timestamp: 1, key: Buffer.from('k'), value, headers: [] })
   const large = Buffer.alloc(1_000, 'x')
   for (const partition of [0, 1, 2]) for (let i = 0; i < 5_000; i++) send(partition, greeting('late', 77, large))
   await until(() => running.status().waitingForSchemas.includes(77), 'three tasks wait')
-  await until(() => running.status().tasks.filter((task) => task.queuedBytes > 4_000_000).length === 3, 'and are full')
+  await until(
+    () => running.status().tasks.filter((task) => task.queuedBytes > 4_000_000).length === 3,
+    'the queues of three tasks are full',
+  )
   send(3, greeting('on time', 1))
   await until(() => broker.records(out.name).length === 1, 'the fourth continues')
 })
@@ -436,13 +442,13 @@ test('a clock that is set back does not delay commits', async () => {
   let setBackMs = 0
   await worker(echoing, { runtime: { ...systemRuntime(), now: () => Date.now() - setBackMs } })
   send(lines, 'ann', 'before')
-  await until(() => latest(wordCounts).has('before'), 'it commits')
+  await until(() => latest(wordCounts).has('before'), 'the worker commits')
   setBackMs = 3_600_000
   send(lines, 'ann', 'after')
-  await until(() => latest(wordCounts).has('after'), 'it commits')
+  await until(() => latest(wordCounts).has('after'), 'the worker commits')
 })
 
-test('a clock that is temporarily set forward delays neither commits nor wall ticks, then or later', async () => {
+test('a clock that is temporarily set forward delays neither commits nor wall ticks, neither at that time nor later', async () => {
   const { worker, send, latest } = bench()
   const times: number[] = []
   const ticking = topology(
@@ -464,8 +470,8 @@ test('a clock that is temporarily set forward delays neither commits nor wall ti
     aheadMs = ms
     times.length = 0
     send(lines, 'ann', word)
-    await until(() => latest(wordCounts).has(word), 'it commits')
-    await until(() => times.some((time) => Math.abs(time - Date.now() - ms) < 1_800_000), 'it ticks by the time of day')
+    await until(() => latest(wordCounts).has(word), 'the worker commits')
+    await until(() => times.some((time) => Math.abs(time - Date.now() - ms) < 1_800_000), 'a tick has the changed time')
   }
 })
 
@@ -476,9 +482,9 @@ test('a clock that is set back by hours delays no wall tick', async () => {
   })
   let setBackMs = 0
   const running = await bench().worker(ticking, { runtime: { ...systemRuntime(), now: () => Date.now() - setBackMs } })
-  await until(() => running.status().ready && times.length > 0, 'it ticks')
+  await until(() => running.status().ready && times.length > 0, 'the worker ticks')
   setBackMs = 3_600_000
-  await until(() => times.some((time) => time < Date.now() - 1_800_000), 'it ticks by the new time')
+  await until(() => times.some((time) => time < Date.now() - 1_800_000), 'a tick has the new time')
 })
 
 test('transient failures do not count as fencing, however many there are', async () => {
@@ -499,6 +505,6 @@ test('transient failures do not count as fencing, however many there are', async
   }
   const words = await worker(wordCount(), { transport: shaky })
   send(lines, 'ann', 'a')
-  await until(() => all(wordCounts).length === 1, 'it is counted')
+  await until(() => all(wordCounts).length === 1, 'the word is counted')
   expect(words.status()).toMatchObject({ state: 'running', restarts: 8, fences: 0 })
 })

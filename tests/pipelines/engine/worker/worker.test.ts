@@ -30,7 +30,7 @@ test('existing repartition topics keep their partition count, and changelogs are
   broker.createTopic(repartitionSpec('words-by-word-repartition', 7))
   const words = await worker(wordCount())
   send(lines, 'ann', 'to be or not to be')
-  await until(() => latest(wordCounts).get('be') === 2, 'both are counted')
+  await until(() => latest(wordCounts).get('be') === 2, 'both occurrences of be are counted')
   expect(words.status().tasks).toHaveLength(2 + 7)
   expect(broker.partitionCount('words-totals-changelog')).toBe(7)
 })
@@ -80,13 +80,13 @@ test('work in revoked partitions is committed before another worker gets them', 
     { commitWhenIdle: false, commitIntervalMs: 3_600_000 },
   )
   const first = await worker(echoing)
-  await until(() => first.status().ready, 'it runs')
+  await until(() => first.status().ready, 'the worker runs')
   const sent = Array.from({ length: 20 }, (_, i) => `line ${i}`)
   for (const [i, line] of sent.entries()) send(lines, `author-${i}`, line)
-  await until(() => done.length === sent.length, 'all are processed')
+  await until(() => done.length === sent.length, 'all records are processed')
   expect(all(wordCounts)).toEqual([])
   const second = await worker(echoing)
-  await until(() => second.status().ready && second.status().tasks.length === 1, 'the other one has a partition')
+  await until(() => second.status().ready && second.status().tasks.length === 1, 'the other worker has a partition')
   expect(
     all(wordCounts)
       .map(({ key }) => key)
@@ -100,13 +100,13 @@ test('a worker whose session timed out drops its uncommitted work, rejoins and c
   const { worker, send, latest, broker } = bench()
   const identity = newIdentity()
   const words = await worker(wordCount(), { identity })
-  await until(() => words.status().ready, 'it runs')
+  await until(() => words.status().ready, 'the worker runs')
   for (let i = 0; i < 200; i++) {
     send(lines, `author-${i % 5}`, 'one two')
     if (i % 50 === 10) broker.groups.expire('words', identity.memberId)
     if (i % 20 === 0) await new Promise(setImmediate)
   }
-  await until(() => latest(wordCounts).get('two') === 200 && latest(wordCounts).get('one') === 200, 'all are counted', 15_000)
+  await until(() => latest(wordCounts).get('two') === 200 && latest(wordCounts).get('one') === 200, 'all words are counted', 15_000)
   expect(words.status().fences).toBeGreaterThan(0)
 })
 
@@ -124,7 +124,7 @@ test('when two processes share an identity, the newer one continues and the olde
   await expect(older.done).rejects.toThrow(ReplacedError)
   expect(older.status()).toMatchObject({ state: 'failed', fences: 1 })
   send(lines, 'ann', 'a')
-  await until(() => all(wordCounts).length >= 41, 'all are counted')
+  await until(() => all(wordCounts).length >= 41, 'all words are counted')
   expect(all(wordCounts).map(({ value }) => value)).toEqual(Array.from({ length: 41 }, (_, i) => i + 1))
   expect(newer.status()).toMatchObject({ state: 'running', ready: true, fences: 0 })
   expect(broker.groups.members('words')).toEqual([identity.memberId])
@@ -140,11 +140,11 @@ test('an older process that restarts its tasks for another reason does not repla
   const { promise: answer, reject: fail } = Promise.withResolvers<void>()
   broker.commitGate = answer
   send(lines, 'ann', 'a')
-  await until(() => broker.waitingCommits === 2, 'both wait for the end of a transaction')
+  await until(() => broker.waitingCommits === 2, 'both commits wait for the end of a transaction')
   broker.commitGate = undefined
   fail(new TransportError('TIMED_OUT', 'the brokers were unreachable', { fatal: false }))
   await expect(older.done).rejects.toThrow(ReplacedError)
-  await until(() => all(wordCounts).length > 0, 'it is counted')
+  await until(() => all(wordCounts).length > 0, 'the word is counted')
   expect(all(wordCounts)).toHaveLength(1)
   expect(newer.status()).toMatchObject({ state: 'running', fences: 0 })
 })
@@ -172,7 +172,7 @@ test('commits early when so many keys have changed that encoding them would dela
 function takeTime(): void {
   const end = performance.now() + 0.1
   while (performance.now() < end) {
-    // Busy wait.
+    // Spins, so that the thread stays busy.
   }
 }
 
@@ -278,7 +278,7 @@ test('under the commit policy for decisions, a single record is committed immedi
     DECIDING,
   )
   const decider = await worker(counting, { runtime: { ...systemRuntime(), now: () => now } })
-  await until(() => decider.status().ready, 'it runs')
+  await until(() => decider.status().ready, 'the worker runs')
   now += 60_000
   const before = decider.status().commits
   send(lines, 'ann', 'alone')
@@ -286,7 +286,7 @@ test('under the commit policy for decisions, a single record is committed immedi
   const { commits } = decider.status()
   send(lines, 'ann', 'one')
   send(lines, 'ann', 'two')
-  await until(() => decider.status().metrics.processed === 3, 'both are processed')
+  await until(() => decider.status().metrics.processed === 3, 'both records are processed')
   expect(decider.status().commits).toBe(commits)
   now += DECIDING.commitIntervalMs as number
   await until(() => decider.status().commits > commits, 'the commit that they share')
@@ -309,10 +309,10 @@ test('a record that a caller is waiting for is committed sooner than others', as
     { commitIntervalMs: 60_000, commitSoonMs: 10, commitWhenIdle: false },
   )
   const words = await worker(counting, { runtime: { ...systemRuntime(), now: () => now } })
-  await until(() => words.status().ready, 'it runs')
+  await until(() => words.status().ready, 'the worker runs')
   now += 60_000
   send(lines, 'ann', 'first')
-  await until(() => words.status().commits > 0, 'its commit')
+  await until(() => words.status().commits > 0, 'the first commit')
   const { commits } = words.status()
   const process = async (line: string, count: number) => {
     send(lines, 'ann', line)

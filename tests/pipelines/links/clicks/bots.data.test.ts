@@ -4,7 +4,7 @@ import { confusionMatrix, type RecordedBrowser, readUserAgents } from '../../../
 import { userAgentReader } from '../../../../pipelines/links/clicks/user-agent.ts'
 import { dataTest } from '../../../public-data.ts'
 
-dataTest('userAgents', 'recognizes crawlers as bots, and browsers not', (folder) => {
+dataTest('userAgents', 'recognizes crawlers as bots, but not browsers', (folder) => {
   const userAgents = readUserAgents(folder, readFileSync)
   const matrix = confusionMatrix(userAgents)
   expect(userAgents.crawlers.length).toBeGreaterThan(2_000)

@@ -119,7 +119,7 @@ describe('visitors', () => {
     expect(visitorHasher('another secret')(NOON, '::1', '')).not.toBe(hashOf(NOON, '::1', ''))
   })
 
-  test('accepts days in any order, and more than it keeps', () => {
+  test('accepts days in any order, and more days than it keeps in memory', () => {
     const days = Array.from({ length: 20 }, (_, day) => hashOf(NOON + day * 24 * HOUR, '::1', ''))
     expect(new Set(days).size).toBe(20)
     expect(hashOf(NOON, '::1', '')).toBe(days[0])

@@ -82,7 +82,7 @@ test('counts a visitor once a day', () => {
   expect(newestStats(driver).get('abc1234')).toMatchObject({ total_clicks: 5, unique_clicks: 2 })
 })
 
-test('drops hours that are more than 48 hours old, and adds clicks that arrive so late only to the total', () => {
+test('drops the counts of hours that are more than 48 hours old, and adds later clicks from such hours only to the total', () => {
   const driver = drive()
   send(driver, { time: START - 60 * HOUR })
   send(driver)

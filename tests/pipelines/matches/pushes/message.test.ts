@@ -31,7 +31,7 @@ test('a push contains the same key in all attempts, the time of the attempt, and
   expect(later.headers['webhook-signature']).not.toBe(headers['webhook-signature'])
 })
 
-test('while the secret changes, a receiver with either one can verify the push', () => {
+test('while the secret is being replaced, a receiver with either secret can verify a push', () => {
   const { headers, body } = pushMessage(PUSH, [NEW, OLD], NOW)
   const signatures = headers['webhook-signature'].split(' ')
   expect(signatures).toHaveLength(2)

@@ -6,7 +6,7 @@ import type { RuleAction } from '../../../../schemas/fraud/rules/rule.ts'
 
 /**
  * The default policy without the thresholds of single models, so that tests can check the thresholds of the weighted
- * sum by themselves.
+ * sum alone.
  */
 const POLICY: Policy = { ...DEFAULT_POLICY, alone: { account_takeover: {}, payment_fraud: {}, money_laundering: {} } }
 

@@ -93,7 +93,7 @@ test('a transaction is returned with everything that was scored and its newest v
   expect(await readTransaction(client, 't2')).toBeUndefined()
 })
 
-test('a transaction without optional values, or after its features have expired', async () => {
+test('a transaction is returned even if it has no optional values, or if its features have expired', async () => {
   const { client, score, judge } = await world()
   await judge()
   const plain = { ...scored(pay({ id: 't1', at: NOW })), reason: null }

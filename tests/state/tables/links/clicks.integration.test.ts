@@ -25,7 +25,10 @@ function click(number: number, clicked_at: number): ClickDetails {
   }
 }
 
-/** Inserts clicks as a sink does. @param from offset of the first click */
+/**
+ * Inserts clicks as a sink does.
+ * @param from offset of the first click
+ */
 async function insert(client: Client, clicks: readonly ClickDetails[], from: number): Promise<void> {
   const store = tableStore(clicksTable, client, ONE_SERVER)
   const byDay = Map.groupBy(clicks.entries(), ([, each]) => clicksTable.partitionOf(each.short_code, each))
@@ -73,7 +76,8 @@ test('the roll-up counts each click once, despite repeated inserts and computati
   ]
   expect(await days(client)).toEqual(expected)
 
-  // Simulates two sinks that both believe to own the partition: the same rows are inserted again, in different batches.
+  // Simulates a second sink that also believes it owns the partition: it inserts the same rows again, in different
+  // batches.
   await insert(client, yesterday.slice(10, 50), 10)
   await insert(client, today.slice(0, 30), 60)
   const [{ rows }] = await rowsOf<{ rows: number }>(client, 'SELECT toUInt32(count()) AS rows FROM clicks')

@@ -110,7 +110,7 @@ test('in a densely populated area, the searches of a user who swipes all candida
   expect(await redis.pttl(keys.resume)).toBeLessThanOrEqual(3_600_000)
 })
 
-test('a new search does not continue while most candidates of the last one are left, and when it continues, it keeps those that are left', async () => {
+test('a new search starts over while most candidates of the last one are left, and otherwise continues and keeps those that are left', async () => {
   const { build, swipe } = await world(12_000, 300)
   const first = idsOf(await build())
   expect(first.length).toBeGreaterThan(10)

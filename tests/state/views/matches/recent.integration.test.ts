@@ -116,7 +116,7 @@ test.each<readonly Direction[]>([
       const state = await readUser(viewReader(redis), PARTITION, annId)
       if (state === undefined || state === NOT_CAUGHT_UP) throw new Error('the profile is missing')
       const isHidden = exclusionsOf(state, Date.now())(BOB, undefined) === 'swiped'
-      // While an action is in progress, both the result before it and the result after it are right.
+      // While an action is in progress, both the previous and the new result are correct.
       if (known === answered) expect([order, action, isHidden]).toEqual([order, action, directions[answered] !== 'REWIND'])
     }
     // A note may remain only if it was stored after its own record was applied. Such a note agrees with the view.
@@ -124,7 +124,7 @@ test.each<readonly Direction[]>([
   }
 })
 
-test('a lifted block is over, and a block renewed after that is not, in every order of notes', async () => {
+test('a lifted block is no longer in force, and a block renewed after that is in force, in every order of notes', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const annId = '0a000000-0000-4000-8000-000000000000'

@@ -49,8 +49,8 @@ function shown(ranked: readonly Ranked[]): [string, number][] {
 }
 
 /**
- * Finds the smallest of the three neighbourhoods in which 50 users pass, and returns its best 50 users. Returns
- * undefined if no neighbourhood has 50.
+ * Finds the smallest of the three neighbourhoods in which 50 users pass the filters, and returns the best 50 of these
+ * users. Returns undefined if no neighbourhood has 50 such users.
  */
 function bestNearby(world: World, viewer: Viewer): Ranked[] | undefined {
   for (const precision of [6, 5, 4] as const) {
@@ -64,7 +64,7 @@ function bestNearby(world: World, viewer: Viewer): Ranked[] | undefined {
 
 dataTest(
   'profiles',
-  '1,000 stacks of real profiles around San Francisco equal a brute force',
+  '1,000 stacks of real profiles around San Francisco equal those of a brute-force search',
   async (path) => {
     const rows = (await readProfiles(path)).filter((_, index) => index % TAKEN === 0)
     expect(await compareStacks(worldOf(placePeople(rows, LARGEST_TOWNS, NOW), NOW), VIEWERS)).toBeGreaterThan(10 * VIEWERS)
@@ -81,7 +81,7 @@ const EDGES: readonly Town[] = [
   { name: 'the South Pole', lat: -90, lon: 0, population: 1e7 },
 ]
 
-test.each(EDGES)('around $name, stacks equal a brute force', async (town) => {
+test.each(EDGES)('around $name, stacks equal those of a brute-force search', async (town) => {
   const people = placePeople(generatedProfiles(PEOPLE_PER_PLACE, 3), [town], NOW)
   const world = worldOf(
     people.map((person) => ({ ...person, place: onEarth(person.place) })),
@@ -90,12 +90,12 @@ test.each(EDGES)('around $name, stacks equal a brute force', async (town) => {
   expect(await compareStacks(world, VIEWERS_PER_PLACE)).toBeGreaterThan(10 * VIEWERS_PER_PLACE)
 })
 
-test('around San Francisco, stacks of generated profiles equal a brute force', async () => {
+test('around San Francisco, stacks of generated profiles equal those of a brute-force search', async () => {
   const world = worldOf(placePeople(generatedProfiles(PEOPLE_PER_PLACE, 3), LARGEST_TOWNS, NOW), NOW)
   expect(await compareStacks(world, VIEWERS_PER_PLACE)).toBeGreaterThan(10 * VIEWERS_PER_PLACE)
 })
 
-test('a stack contains the best 50 of the smallest neighbourhood in which 50 users pass', async () => {
+test('a stack contains the best 50 users of the smallest neighbourhood in which 50 users pass the filters', async () => {
   const world = worldOf(placePeople(generatedProfiles(PEOPLE_PER_PLACE, 3), LARGEST_TOWNS.slice(0, 2), NOW), NOW)
   let compared = 0
   for (const viewer of world.viewers.slice(0, VIEWERS_PER_PLACE)) {

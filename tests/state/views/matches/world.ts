@@ -18,14 +18,15 @@ const RADIANS = Math.PI / 180
 /** Maximum age of a user's last activity in these tests. It exceeds what the filter accepts. */
 const IDLE_FOR_AT_MOST_MS = 1.2 * ACTIVE_WITHIN_MS
 
-/** Search options without limits. With these, one search finds all users who pass. */
+/** Search options without limits. With these, one search finds all users who pass the filters. */
 export const NO_BOUNDS: SearchBounds = { stackSize: 1e9, examinedPerStep: 1e9, examinedInAll: 1e9, ringCells: 1e9 }
 
-/** A set of users, in an index as in Redis and also in a plain list. */
+/** A set of users, stored both in an index like the one in Redis and in a plain list. */
 export interface World {
   readonly viewers: readonly Viewer[]
   /**
-   * Returns the ids of all users who pass. Uses several searches, and each continues where the previous one stopped.
+   * Returns the ids of all users who pass the filters. Runs several searches, each of which continues where the
+   * previous one stopped.
    */
   searchOn(viewer: Viewer, bounds: SearchBounds, most: number): Promise<Set<string>>
   search(viewer: Viewer, excluded: ReadonlySet<string>, bounds?: SearchBounds): Promise<Ranked[]>
@@ -54,7 +55,7 @@ export function worldOf(people: readonly Person[], now: number): World {
   async function found(viewer: Viewer, excluded: ReadonlySet<string>, bounds?: SearchBounds, from?: SearchPlace): Promise<Found> {
     const interestsOf: InterestReader = async (userIds) => new Map(userIds.filter((id) => !excluded.has(id)).map((id) => [id, 'none']))
     const result = await findCandidates(viewer, { ...deps, interestsOf, ...(bounds && { bounds }) }, from)
-    if (result === NOT_CAUGHT_UP) throw new Error('the relations are known')
+    if (result === NOT_CAUGHT_UP) throw new Error('unexpected: the relations have not caught up')
     return result
   }
 
@@ -131,13 +132,13 @@ function lexicalReader(members: readonly string[]): ListReader {
   for (const member of members.toSorted()) {
     const partition = partitionOfCell(indexCellOf(member))
     for (const operation of matchIndexView.operationsFor(partition, member, { user_id: '' })) {
-      if (operation.op !== 'zadd') throw new Error(`the index is not written by ${operation.op}`)
+      if (operation.op !== 'zadd') throw new Error(`unexpected: the index is written by ${operation.op}`)
       const set = sets.get(operation.key)
       if (set === undefined) sets.set(operation.key, [operation.member])
       else set.push(operation.member)
     }
   }
-  const unused = () => Promise.reject(new Error('a search reads only lexical ranges'))
+  const unused = () => Promise.reject(new Error('unexpected: the search reads something other than a lexical range'))
   return {
     hmget: unused,
     mget: unused,

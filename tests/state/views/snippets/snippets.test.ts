@@ -107,7 +107,7 @@ test('a page of the newest snippets merges all partitions, but reads only the sn
   for (let from = 0; from < 90; from += 10) {
     const before = redis.state.reads
     const page = await readNewest(redis.reader, partitions, from, 10)
-    if (typeof page === 'symbol') throw new Error('the view has caught up')
+    if (typeof page === 'symbol') throw new Error('unexpected: the view has not caught up')
     seen.push(...page.snippets.map(({ id }) => id))
     expect([page.total, redis.state.reads - before]).toEqual([90, 3 * partitions + 10])
   }

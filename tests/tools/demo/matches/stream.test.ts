@@ -65,7 +65,7 @@ test('the most popular users get the most swipes and likes', () => {
   expect(swipes.some(({ direction }) => direction === 'SUPER_LIKE')).toBe(true)
 })
 
-test('every move is shorter than the jumps that are limited', () => {
+test('every move is so short that it does not count towards the limit of jumps', () => {
   const places = Map.groupBy(
     take(5_000).flatMap((event) => ('place' in event ? [event] : [])),
     ({ person }) => person.index,

@@ -17,7 +17,7 @@ const DAY_MS = 24 * 3_600_000
 const make = productMaker(generatedTitles, NOW)
 const answer = (max_score: number | null) => ({ hits: { max_score } })
 
-it('the relevance of a product never exceeds its ceiling plus the maximum of text and recency', () => {
+it('the relevance of a product never exceeds its ceiling plus the greatest possible values of text and recency', () => {
   const sample = fc.record({
     number: fc.nat(100_000),
     score: fc.double({ min: 0, max: 100, noNaN: true }),
@@ -39,7 +39,7 @@ it('the relevance of a product never exceeds its ceiling plus the maximum of tex
 interface Product {
   readonly id: number
   readonly ceiling: number
-  /** Share of the ceiling that is lost because sales have decayed. */
+  /** Share by which the relevance is below the ceiling, because sales have decayed since the ceiling was computed. */
   readonly lost: number
   readonly recency: number
   readonly textScore: number

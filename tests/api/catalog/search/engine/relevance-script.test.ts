@@ -5,7 +5,8 @@ import { SALES_HALF_LIFE_MS } from '../../../../../schemas/catalog/documents/sal
 const NOW = Date.UTC(2026, 0)
 const AGE = NOW / SALES_HALF_LIFE_MS
 
-// The search server refuses a script with a null parameter, and JSON represents infinities as null.
+// No parameter may be infinite: JSON represents infinities as null, and the search server refuses a script with a null
+// parameter.
 test.each([null, -1e308, 0, AGE - 1_074, AGE - 1_023, AGE, AGE + 1_023, 1e308])(
   'the parameters of the script are numbers for the percentile %s, which a forged cursor may contain',
   (salesPercentile) => {

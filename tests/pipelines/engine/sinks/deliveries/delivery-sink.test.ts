@@ -108,7 +108,7 @@ test('a receiver can request a pause', async () => {
   expect(calls[1].at - calls[0].at).toBeLessThan(91_000)
 })
 
-test('records that keep failing use at most a quarter of the slots', async () => {
+test('records that keep failing use at most a quarter of the delivery slots', async () => {
   const { append, run, until, pass, control, attempts } = world({ concurrency: 8 })
   const isPoison = (value: string) => value.startsWith('poison')
   let hanging = 0
@@ -210,7 +210,7 @@ test('a sink that stops gracefully waits for its deliveries, so that none is rep
   expect(committed()).toEqual({ offset: 1, metadata: '' })
 })
 
-test('an error of the receiver that is not an outcome stops the sink', async () => {
+test('if the delivery function throws instead of returning an outcome, the sink stops', async () => {
   const { append, run, until, control } = world()
   control.answer = () => {
     throw new Error('a bug')

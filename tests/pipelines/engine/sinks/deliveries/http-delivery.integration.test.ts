@@ -88,7 +88,7 @@ async function killed(child: ChildProcess): Promise<void> {
 }
 
 test(
-  'a receiver that fails, hangs and goes away, and workers that are killed, lose nothing and repeat only what was in flight',
+  'although the receiver fails, hangs and goes away and workers are killed, no record is lost, and only records in flight are sent again',
   async () => {
     const brokers = await testStack().kafka()
     const kafka = await realBroker(brokers)

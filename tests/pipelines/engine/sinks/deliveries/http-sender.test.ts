@@ -87,7 +87,7 @@ test.each([
   }
 })
 
-test('a receiver that does not respond, or not completely, takes up only the time limit', async () => {
+test('a request to a receiver that does not respond, or not completely, ends at the time limit', async () => {
   const silent = await receiver(() => {}, SHORT_MS)
   expect(await silent.sender.send(MESSAGE)).toMatchObject({ outcome: 'failed', code: 'timeout' })
   const endless = await receiver((_request, response) => void response.writeHead(200).write('begin'), SHORT_MS)
@@ -116,7 +116,7 @@ test('large response headers are a failure', async () => {
   expect(await sender.send(MESSAGE)).toMatchObject({ outcome: 'failed', code: 'HPE_HEADER_OVERFLOW' })
 })
 
-test('a receiver that is missing, closes the connection or sends an invalid response is a failure', async () => {
+test('a missing receiver, a closed connection and an invalid response count as failures', async () => {
   const { sender, server } = await receiver((request) => void request.socket.destroy())
   expect(await sender.send(MESSAGE)).toMatchObject({ outcome: 'failed', code: 'ECONNRESET' })
   server.close()

@@ -31,9 +31,12 @@ test('metadata fits into a commit, and offsets beyond it count as not done', () 
   expect(Math.max(...done)).toBe(100 + MAX_WINDOW_SPAN - 1)
 })
 
-test.each(['', 'memory', 'done:', 'done:%%%', 'event-time 5'])('metadata of another kind means that nothing is done: %j', (metadata) => {
-  expect(doneOffsets(7, metadata)).toEqual(new Set())
-})
+test.each(['', 'memory', 'done:', 'done:%%%', 'event-time 5'])(
+  'with metadata in another format, all offsets count as not done: %j',
+  (metadata) => {
+    expect(doneOffsets(7, metadata)).toEqual(new Set())
+  },
+)
 
 test('any set of done offsets survives a commit', () => {
   let seed = 1

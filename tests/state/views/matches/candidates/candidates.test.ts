@@ -38,7 +38,7 @@ test.each([
   ['2008-02-29', Date.UTC(2026, 1, 28, 23, 59), 17],
   ['2008-02-29', Date.UTC(2026, 2, 1), 18],
   ['2008-02-29', Date.UTC(2028, 1, 29), 20],
-])('who was born on %s is at %i aged %i', (birthDate, now, age) => {
+])('a user who was born on %s has, at the time %i, the age %i', (birthDate, now, age) => {
   expect(ageAt(birthDate, now)).toBe(age)
 })
 
@@ -100,7 +100,7 @@ test.each([
   [1_500, 1_900, 'RIGHT', 1_529.0909],
   [2_999, 3_000, 'SUPER_LIKE', 3_000],
   [101, 100, 'LEFT', 100],
-] as const)('a target of %d swiped by %d to the %s has %d', (target, swiper, direction, after) => {
+] as const)('the score of a target of %d that a user of %d swipes to the %s becomes %d', (target, swiper, direction, after) => {
   expect(eloAfter(target, swiper, direction)).toBeCloseTo(after, 3)
 })
 
