@@ -40,14 +40,16 @@ export function openFetchRetry(context: Context, cluster: Cluster, positions: Re
       }
       cancelRetry = undefined
       for (const state of positions.values()) if (state.attempts <= 1 && state.retryAt !== Number.POSITIVE_INFINITY) state.retryAt = 0
+      // The clock is read before `schedule` reads it. Otherwise, a position that becomes due between the two readings
+      // would be neither fetched nor waited for.
+      const now = runtime.monotonic()
       hooks.schedule()
-      wakeAt(nextRetry())
+      wakeAt(nextRetryAfter(now))
     })
   }
 
-  function nextRetry(): number {
+  function nextRetryAfter(now: number): number {
     let next = Number.POSITIVE_INFINITY
-    const now = runtime.monotonic()
     for (const { retryAt, failed } of positions.values()) if (!failed && retryAt > now && retryAt < next) next = retryAt
     return next
   }

@@ -1,0 +1,38 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import type { Cluster } from '../../../kafka/client/cluster.ts'
+import { FetchPosition } from '../../../kafka/client/fetch-positions.ts'
+import { openFetchRetry } from '../../../kafka/client/fetch-retry.ts'
+import type { Context } from '../../../kafka/client/options.ts'
+import { manualRuntime } from '../../../runtime/manual.ts'
+
+/** The longest pause between two retries: a second, plus up to 10 % at random. */
+const LONGEST_PAUSE_MS = 1_100
+const STEP_MS = 10
+
+test('a position that becomes due while the loop looks for due positions is fetched later', async () => {
+  const runtime = manualRuntime()
+  const state = new FetchPosition({ topic: 'payments', partition: 0 }, 7, 'fail', 3)
+  const cluster = { refresh: async () => {} } as unknown as Cluster
+  let fetches = 0
+  let looks = 0
+  const hooks = {
+    failed: (error: Error) => expect.unreachable(error.message),
+    schedule() {
+      looks++
+      const isDue = state.retryAt <= runtime.monotonic()
+      if (isDue) fetches++
+      // The loop has just seen that the position is not due, and now it is.
+      else runtime.advance(state.retryAt - runtime.monotonic())
+    },
+  }
+  const retry = openFetchRetry({ runtime } as unknown as Context, cluster, new Map([['payments-0', state]]), hooks)
+  // After a few failed attempts, a retry is far enough away that the loop looks for due positions before it.
+  for (let attempt = 0; attempt < 8; attempt++) retry.postpone(state)
+  retry.refreshSoon()
+  for (let passed = 0; passed < 2 * LONGEST_PAUSE_MS && fetches === 0; passed += STEP_MS) {
+    runtime.advance(STEP_MS)
+    await nextTurn()
+  }
+  expect([looks, fetches]).toEqual([2, 1])
+})
