@@ -29,7 +29,7 @@ test('a service added by the steps of docs/add-a-service.md works from its route
   for (const step of steps) apply(step, checkout)
   // These are the steps of `npm run schemas`, without the check for installed packages.
   runIn(checkout, ['scripts/schema-types.ts'])
-  expect(readFileSync(join(checkout, 'README.md'), 'utf8')).toContain('| `VOTES_AT_ONCE` | 10 | votes that one request may give |')
+  expect(readFileSync(join(checkout, 'README.md'), 'utf8')).toContain('| `VOTES_AT_ONCE` | 10 | maximum number of votes in one request |')
   writeFileSync(join(checkout, TYPES_OF_SERVICE), typeCheckOf(steps))
   runIn(checkout, ['node_modules/typescript/bin/tsc', '--project', TYPES_OF_SERVICE])
   runIn(checkout, ['node_modules/@biomejs/biome/bin/biome', 'check', '--vcs-enabled=false', ...ROOMS_OF_SERVICE])

@@ -53,6 +53,8 @@ export interface Plan {
    * check each other's processes, and remove members whose processes have ended from their groups.
    */
   readonly mistakenlyEnded?: number
+  /** True if the workers' processes may be suspended in the middle of a turn of the event loop. If absent, false. */
+  readonly isSuspended?: boolean
   /** Length of the period in which records are sent and faults begin, ms. */
   readonly troubleMs: number
   /** When each worker starts, ms. */
@@ -91,6 +93,8 @@ const SHARE_WATCHED = 0.6
 const SHARE_MISTAKEN = 0.4
 /** Probability that such a check is wrong. */
 const MISTAKEN = 0.6
+/** Share of worlds whose workers' processes may be suspended in the middle of a turn of the event loop. */
+const SHARE_SUSPENDED = 0.5
 const MOST_FAULTS = 7
 /** Share of worlds with a storm: many faults in quick succession over a longer period. */
 const SHARE_STORM = 0.08
@@ -181,5 +185,6 @@ export function planOf(seed: number, subject: SubjectName): Plan {
   const requestTimeoutMs = random() < SHARE_IMPATIENT ? Math.round(between(...IMPATIENT_MS)) : undefined
   const watches = random() < SHARE_WATCHED
   const mistakenlyEnded = watches ? (random() < SHARE_MISTAKEN ? MISTAKEN : 0) : undefined
-  return { ...plan, warmUpMaxMs, requestTimeoutMs, mistakenlyEnded }
+  const isSuspended = random() < SHARE_SUSPENDED
+  return { ...plan, warmUpMaxMs, requestTimeoutMs, mistakenlyEnded, isSuspended }
 }

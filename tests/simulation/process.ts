@@ -13,6 +13,15 @@ export function wallTime(simulated: number): number {
 const TURN_MS = [0.01, 0.3] as const
 /** Range of the delays of timers, ms. */
 const TIMER_LATE_MS = [0, 1.2] as const
+/**
+ * Probability that the operating system suspends a process that may be suspended just before a reading of the monotonic
+ * clock.
+ */
+const SHARE_SUSPENDED = 0.03
+/** Range of the durations of such a suspension, ms. */
+const SUSPENDED_MS = [0.01, 1.5] as const
+/** A process is not suspended again while its monotonic clock is this far ahead of the simulated time, ms. */
+const MOST_AHEAD_MS = 20
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 const ID_DIGITS = 12
 
@@ -24,10 +33,30 @@ export interface SimulatedProcess {
   clockOffsetMs: number
 }
 
-export function simulatedProcess(name: string, scheduler: Scheduler, clockOffsetMs = 0): SimulatedProcess {
+export interface SimulatedProcessOptions {
+  readonly clockOffsetMs?: number
+  /**
+   * True if time may also pass within a turn of the event loop, as it does when other processes need the CPU. Two
+   * readings of the monotonic clock then differ although nothing else has happened.
+   */
+  readonly isSuspended?: boolean
+}
+
+export function simulatedProcess(name: string, scheduler: Scheduler, options: SimulatedProcessOptions = {}): SimulatedProcess {
+  const { clockOffsetMs = 0, isSuspended = false } = options
   const own = actor(name)
   const startedAt = scheduler.now()
   const { random, between } = scheduler.chance(name)
+  const suspensions = scheduler.chance(`${name} suspensions`)
+  let lastReading = 0
+
+  function monotonic(): number {
+    const passed = scheduler.now() - startedAt
+    lastReading = Math.max(lastReading, passed)
+    if (isSuspended && lastReading - passed < MOST_AHEAD_MS && suspensions.random() < SHARE_SUSPENDED)
+      lastReading += suspensions.between(...SUSPENDED_MS)
+    return lastReading
+  }
 
   function setTimer(ms: number, callback: () => void): () => void {
     // As in Node, a delay is a whole number of milliseconds and at least 1. A delay above the maximum also becomes 1.
@@ -50,7 +79,7 @@ export function simulatedProcess(name: string, scheduler: Scheduler, clockOffset
 
   const runtime: Runtime = {
     now: () => wallTime(scheduler.now() + simulated.clockOffsetMs),
-    monotonic: () => scheduler.now() - startedAt,
+    monotonic,
     sleep,
     nextTurn: () => new Promise((resolve) => void scheduler.after(between(...TURN_MS), own, 'turn', resolve)),
     setTimer,

@@ -82,6 +82,7 @@ function simplerThan({ brokers, partitions }: Plan): Partial<Plan>[] {
     { sinks: false },
     { standby: 0 },
     { warmUpMaxMs: 0 },
+    { isSuspended: false },
     { upgradedAt: null },
     { firstEpoch: 0 },
     ...Array.from({ length: brokers - 1 }, (_, i) => ({ brokers: i + 1 })),

@@ -31,6 +31,8 @@ export interface SlotDeps {
   readonly warmUpMaxMs: number
   /** Request timeout of clients, ms; undefined for the client's default. */
   readonly requestTimeoutMs: number | undefined
+  /** Whether the processes may be suspended in the middle of a turn of the event loop. */
+  readonly isSuspended: boolean
   readonly guarantee: Guarantee
   /**
    * Decides whether a worker mistakes a live process for an ended one. Undefined if workers do not check each other.
@@ -83,7 +85,7 @@ export function openTransport(process: SimulatedProcess, { network, cluster, req
 }
 
 export function slot(name: string, deps: SlotDeps): Slot {
-  const { scheduler, network, registry, topology, sinks, settings, warmUpMaxMs, guarantee, isMistaken } = deps
+  const { scheduler, network, registry, topology, sinks, settings, warmUpMaxMs, isSuspended, guarantee, isMistaken } = deps
   const { random, between } = scheduler.chance(name)
   const failures: string[] = []
   let disk: MemoryDisk = memoryDisk()
@@ -110,7 +112,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
 
   function start(): void {
     if (process !== undefined) return
-    const own = simulatedProcess(`${name}.${++count}`, scheduler)
+    const own = simulatedProcess(`${name}.${++count}`, scheduler, { isSuspended })
     process = own
     isStopping = false
     live(own).then(

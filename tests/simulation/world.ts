@@ -48,7 +48,7 @@ function subjectOf({ subject, partitions, standby, sinks, guarantee, padding, ju
 
 /** Runs the world of a plan. The same plan always gives the same events and the same result. */
 export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
-  const { seed, troubleMs, upgradedAt, settings, warmUpMaxMs = 0, requestTimeoutMs, guarantee, mistakenlyEnded } = plan
+  const { seed, troubleMs, upgradedAt, settings, warmUpMaxMs = 0, requestTimeoutMs, isSuspended = false, guarantee, mistakenlyEnded } = plan
   const scheduler = newScheduler(seed, trace)
   const subject = subjectOf(plan, scheduler)
   const net: Network = network(scheduler, (host) => find(host))
@@ -59,7 +59,7 @@ export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
   const { topology, sinks } = subject
   const ended = new Set<string>()
   const isMistaken = mistakenlyEnded === undefined ? undefined : (chance: number) => chance < mistakenlyEnded && scheduler.now() < troubleMs
-  const ofWorkers = { settings, warmUpMaxMs, requestTimeoutMs, guarantee, isMistaken, ended }
+  const ofWorkers = { settings, warmUpMaxMs, requestTimeoutMs, isSuspended, guarantee, isMistaken, ended }
   const deps = { scheduler, network: net, cluster, registry, topology, sinks, ...ofWorkers }
   const slots: Slot[] = plan.workers.map((_, at) => slot(`worker-${at + 1}`, deps))
   const sources = new Set(topology.subTopologies.flatMap((part) => part.sources))

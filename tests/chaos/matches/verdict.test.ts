@@ -277,6 +277,25 @@ test('a swipe after the return need not score if the same swipe was made while t
   }
   for (const swipes of [[during], [after], [during, after]]) expect(scoredBy(...swipes)).toEqual([])
   expect(scoredBy(swipe(CAT, ANN, 'LEFT', 9_000))).not.toEqual([])
+  expect(scoredBy(during, during)).not.toEqual([])
+})
+
+test('a swipe that need not score may have the same direction and time as one that must', () => {
+  const evidence = goodEvidence()
+  const { swipeEvents, scored } = evidence.logs
+  const certain = swipeEvents.find(({ value }) => value.target_id === CAT && value.swiper_id === ANN)!.value
+  const { ts } = certain
+  const { direction } = scored.find(({ key, value }) => key === CAT && value.ts === ts)!.value
+  const doubtful = swipe(BOB, CAT, direction, ts)
+  const leave = asked('leave', BOB, ts - 2, { status: 204 })
+  const away = withAsked(evidence, leave, asked('return', BOB, ts + 1_000, { status: 201 }), swipeAsked(doubtful))
+  const log = { swipeEvents: [...swipeEvents, logged(BOB, doubtful)], matchDeletions: [logged(BOB, { user_id: BOB, deleted_at: ts - 1 })] }
+  const again = logged(CAT, { swiper_elo: 1_500, direction, ts })
+  const faults = (...more: (typeof again)[]) =>
+    faultsOf(withLog(away, { ...log, scored: [...scored, ...more] })).filter((fault) => fault.startsWith(`scored of ${CAT}`))
+  expect(faults()).toEqual([])
+  expect(faults(again)).toEqual([])
+  expect(faults(again, again)).not.toEqual([])
 })
 
 test('excuses and counts refusals from when a user leaves until shortly after the return', () => {

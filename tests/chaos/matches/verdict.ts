@@ -201,13 +201,13 @@ function scores(evidence: Evidence, fold: SwipeFold): string[] {
   const selves = new Map(logs.matchSeen.flat().flatMap(({ key, value }) => (value?.self ? [[key.split(':')[0], value.self]] : [])))
   for (const user of users) {
     const scoring = scoringOf.get(user) ?? []
-    const uncertain = new Set(mayScore.filter(({ target_id }) => target_id === user).map(text))
+    const uncertain = mayScore.filter(({ target_id }) => target_id === user)
     const scored = (scoredOf.get(user) ?? []).map(({ value }) => value)
+    const certain = withoutSurplus(scored, scoring, uncertain, text)
     // The order of swipes by users in different partitions is unknown, so both lists are sorted.
-    const certain = scored.filter((one) => !uncertain.has(text(one)) || scoring.some((swipe) => text(swipe) === text(one)))
     found.push(...differences(`scored of ${user}`, scoring.map(text).toSorted(), certain.map(text).toSorted()))
     for (const value of certain) {
-      const swipers = scoring.filter((swipe) => text(swipe) === text(value)).map(({ swiper_id }) => swiper_id)
+      const swipers = [...scoring, ...uncertain].filter((swipe) => text(swipe) === text(value)).map(({ swiper_id }) => swiper_id)
       const hadScore = (swiper: string) => deletions.has(swiper) || scoresOf.get(swiper)?.some((score) => isClose(score, value.swiper_elo))
       if (!swipers.some(hadScore)) found.push(`scored of ${user}: ${swipers.join()} never had the score ${value.swiper_elo}`)
     }
@@ -216,6 +216,25 @@ function scores(evidence: Evidence, fold: SwipeFold): string[] {
     if (!deletions.has(user) && !isClose(score, shownScore)) found.push(`the score of ${user} is ${shownScore} instead of ${score}`)
   }
   return found
+}
+
+/**
+ * Leaves out the scores that uncertain swipes may have caused. A score does not name its swiper, so a certain and an
+ * uncertain swipe in the same millisecond are indistinguishable.
+ */
+function withoutSurplus<S, E>(scored: readonly S[], certain: readonly E[], uncertain: readonly E[], text: (one: S | E) => string): S[] {
+  const missing = countsOf(certain, text)
+  const spare = countsOf(uncertain, text)
+  const take = (counts: Map<string, number>, of: string) => {
+    const left = counts.get(of) ?? 0
+    if (left > 0) counts.set(of, left - 1)
+    return left > 0
+  }
+  return scored.filter((one) => take(missing, text(one)) || !take(spare, text(one)))
+}
+
+function countsOf<E>(all: readonly E[], text: (one: E) => string): Map<string, number> {
+  return new Map([...Map.groupBy(all, text)].map(([key, group]) => [key, group.length]))
 }
 
 function isClose(one: number, other: number): boolean {
