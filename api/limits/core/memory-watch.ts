@@ -17,7 +17,7 @@ export interface MemoryWatchOptions {
   read(): Promise<number>
   /** Monotonic ms. */
   monotonic(): number
-  /** Called when the memory becomes short, and when it is no longer short. */
+  /** Called when Redis's memory runs short, and when it is no longer short. */
   onChange(isShort: boolean, ratio: number): void
 }
 

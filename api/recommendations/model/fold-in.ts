@@ -45,9 +45,9 @@ export async function foldIn({ gram, dimensions, regularization }: FoldInDeps): 
   const image = new Float64Array(dimensions)
 
   /**
-   * Applies the preconditioner to the residual. The product of the result and the common matrix is the residual again,
-   * so `commonImage` needs no further product.
-   * @returns the product of the result and the residual
+   * Applies the preconditioner to the residual. Multiplying the result by the common matrix gives the residual again,
+   * so `commonImage` needs no further matrix product.
+   * @returns the dot product of the result and the residual
    */
   function condition(): number {
     let product = 0

@@ -15,7 +15,7 @@ const DEAD_LETTER_PARTITION = 0
 export interface RecordOutcomes {
   /**
    * Applies an outcome.
-   * @returns false when the record was rejected and its timestamp must not advance the event time
+   * @returns false if the record was rejected; its timestamp must then not advance stream time
    */
   settle(queue: RecordQueue, outcome: Exclude<Outcome, void>): boolean
   /**

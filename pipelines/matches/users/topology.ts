@@ -299,7 +299,10 @@ export const matchUsers = topology(
       if (keys.length < SWEPT_PER_TICK) waitingUsers.cancel(first.key)
     }
 
-    /** Emits one record per commit, user and changed page, regardless of how many swipes changed the page. */
+    /**
+     * Emits one record for each page that changed since the last commit, however many swipes changed it, and one record
+     * for each user in `shown`.
+     */
     function showChanges(ctx: Context): void {
       for (const { key: userId, page, bytes } of seen.takeChanges()) {
         const value = bytes === undefined ? null : { page: bytes, swipes: [], self: null }

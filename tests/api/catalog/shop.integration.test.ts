@@ -89,7 +89,7 @@ test(
       variants: [{ inventory: { status: 'low_stock', quantity_hint: 'only 5 left' } }],
     })
 
-    // Another product of the same category is related to the sold product.
+    // The sold product appears among the related products of another product in the same category.
     const other = await ask(SELLER, 'POST', 'seller/products', {
       ...product,
       title: 'Other',

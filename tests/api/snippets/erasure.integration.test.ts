@@ -116,8 +116,8 @@ function avroLong(value: bigint): Buffer {
 }
 
 /**
- * Creates snippets of other users. Their records make the broker close segments, so that the test does not have to wait
- * for the ticks of the topology.
+ * Creates anonymous snippets that the test does not check. Their records make the broker close segments, so that the
+ * test does not have to wait for the ticks of the topology.
  */
 async function othersCreate(): Promise<void> {
   await Promise.all(Array.from({ length: SNIPPETS_PER_ROUND }, () => stack.create({ content: `other ${randomBytes(4).toString('hex')}` })))

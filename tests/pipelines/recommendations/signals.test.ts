@@ -26,7 +26,7 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const TYPES = ['VIEW', 'VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP', 'DWELL'] as const
 
-/** Generates events of a few users and items over two days, not always in chronological order. */
+/** Generates events of five users and 40 items, about four minutes apart, not always in chronological order. */
 function randomEvents(seed: number, count: number): ModelEvent[] {
   const random = seededRandom(seed)
   return Array.from({ length: count }, (_, index) => {

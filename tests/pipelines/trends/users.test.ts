@@ -27,7 +27,7 @@ test.each([
   driver.restart({ wipeState: true })
   send(driver, { user_id: 1n, hashtags: ['sandy'], created_at: driver.now - 2 * MINUTE })
   leap(driver, MINUTE)
-  // The repeated tweet counts only if its user has fewer than three tweets.
+  // The additional tweet of user 1 counts only if this user has fewer than three tweets so far.
   const volume = users * tweets + (tweets < 3 ? 1 : 0)
   expect(usersIn(driver, NEW_YORK)).toEqual([[volume, users]])
 })

@@ -38,8 +38,8 @@ import type { ShownList } from '../history/shown.ts'
 import { trends } from './trends.ts'
 
 /**
- * The recommendations service, in memory, at a time in the past. It folds interactions with the functions of the
- * streams, and makes lists with the functions of the API.
+ * An in-memory replica of the recommendations service at a time in the past. The functions of the service's pipelines
+ * fold interactions in, and the functions of its API make lists.
  */
 export interface ReplayWorld {
   putItem(itemId: bigint, item: RecommendationItem): void

@@ -49,7 +49,7 @@ export interface HitsSearch {
   readonly from: number | After
 }
 
-/** Returns the search for one page of results. */
+/** Returns the body of the search request for one page of results. */
 export function hitsSearch({ plan, filters, sort, moment, size, from }: HitsSearch): Query {
   const text = plan && textQuery(plan)
   const found = selecting(text, filters, sort === 'relevance')

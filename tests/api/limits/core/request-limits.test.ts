@@ -108,7 +108,7 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
     const response = await app.app.request(path, init, env)
     return { status: response.status, headers: response.headers }
   }
-  /** Advances the clock by one second. */
+  /** Runs all pending timers, as if one second had passed. */
   const second = () => {
     for (const run of timers.splice(0)) run()
   }

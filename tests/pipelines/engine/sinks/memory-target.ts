@@ -29,7 +29,7 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
     opened: [] as string[],
     /** The facts that the sink passed when it last opened each partition, keyed by partition. */
     facts: new Map<string, PartitionFacts>(),
-    /** Whether the last write to each partition reached the end of the log, keyed by partition. */
+    /** For each partition, whether the last write had reached the end that the log had when reading began. */
     caughtUp: new Map<string, boolean>(),
   }
 

@@ -21,7 +21,10 @@ const STACK_SIZE = 50
 const PEOPLE_PER_PLACE = 700
 const VIEWERS_PER_PLACE = 100
 const VIEWERS_THAT_GO_ON = 20
-/** Maximum number of searches. Each search examines 100 of 700 users, and examines some of them again. */
+/**
+ * Maximum number of searches per viewer. Each search examines at most 100 of the 700 users, some of whom earlier
+ * searches have already examined.
+ */
 const MOST_SEARCHES = 100
 /** Share of the candidates that a viewer has already swiped. */
 const SWIPED = 0.3

@@ -128,7 +128,7 @@ test('records that keep failing use at most a quarter of the delivery slots', as
   expect(sink.deliveries?.delivered).toBe(1)
 })
 
-test('a record that fails for too long becomes a dead letter of its own topic, and a replay delivers it', async () => {
+test('a record that fails for too long becomes a dead letter that names its original topic, and a replay delivers it', async () => {
   const { append, run, until, calls, control, broker } = world({ giveUpAfterMs: 10 * MINUTE_MS, tickMs: 100 })
   control.answer = () => FAILED
   append('other')
