@@ -17,7 +17,7 @@ const TIMER_LATE_MS = [0, 1.2] as const
  * Probability that the operating system suspends a process that may be suspended just before a reading of the monotonic
  * clock.
  */
-const SHARE_SUSPENDED = 0.03
+const SHARE_SUSPENDED = 0.2
 /** Range of the durations of such a suspension, ms. */
 const SUSPENDED_MS = [0.01, 1.5] as const
 /** A process is not suspended again while its monotonic clock is this far ahead of the simulated time, ms. */
