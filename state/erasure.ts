@@ -10,6 +10,11 @@ export interface ErasureTimes {
    * and longer than `repeatableMs`.
    */
   readonly untouchedMs: number
+  /**
+   * A blob that was touched within this time need not be touched again. The last read of a blob must protect the blob
+   * for as long as that read can be repeated, so this is the difference of the two times above.
+   */
+  readonly renewAfterMs: number
   /** Interval between sweeps that remove such blobs. */
   readonly sweepEveryMs: number
   /**
@@ -21,6 +26,7 @@ export interface ErasureTimes {
 
 const REPEATABLE_SHARE = 55 / 60
 const UNTOUCHED_SHARE = 56 / 60
+const RENEW_SHARE = 1 / 60
 const SWEEP_SHARE = 3 / 60
 const SCRUB_SHARE = 15 / 60
 
@@ -29,6 +35,7 @@ export function erasureTimes(withinMs: number): ErasureTimes {
   return {
     repeatableMs: withinMs * REPEATABLE_SHARE,
     untouchedMs: withinMs * UNTOUCHED_SHARE,
+    renewAfterMs: withinMs * RENEW_SHARE,
     sweepEveryMs: withinMs * SWEEP_SHARE,
     scrubEveryMs: withinMs * SCRUB_SHARE,
   }

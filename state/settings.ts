@@ -3,6 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { settingsFragment, type ValueOf } from '../settings/fragment.ts'
 import { addressOf, documented, flag, wholeNumber } from '../settings/variables.ts'
+import { erasureTimes } from './erasure.ts'
 
 const MS_PER_SECOND = 1_000
 
@@ -75,7 +76,11 @@ export const stateSettings = settingsFragment({
     opensearchUrl: env.OPENSEARCH_URL,
     /** Layout of new indexes. */
     opensearchLayout: { shards: env.OPENSEARCH_SHARDS, replicas: env.OPENSEARCH_REPLICAS },
-    blobs: { url: env.BLOBS_URL ?? folderUrl(home, 'blobs'), s3Endpoint: env.BLOBS_ENDPOINT },
+    blobs: {
+      url: env.BLOBS_URL ?? folderUrl(home, 'blobs'),
+      s3Endpoint: env.BLOBS_ENDPOINT,
+      renewAfterMs: erasureTimes(env.ERASE_WITHIN_SECONDS * MS_PER_SECOND).renewAfterMs,
+    },
     images: { url: env.IMAGES_URL ?? folderUrl(home, 'images'), s3Endpoint: env.BLOBS_ENDPOINT },
     /** Models are stored uncompressed, because processes map the files into memory. */
     models: { url: env.MODELS_URL ?? folderUrl(home, 'models'), s3Endpoint: env.BLOBS_ENDPOINT, compresses: false },

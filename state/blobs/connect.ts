@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { S3Client } from '@aws-sdk/client-s3'
+import { erasureTimes } from '../erasure.ts'
 import { type BlobStore, blobStore, UNTOUCHED_MS } from './blob-store.ts'
 import { bucketShelf } from './bucket.ts'
 import { draftFolderOf, folderShelf } from './folder.ts'
@@ -15,15 +16,16 @@ export interface BlobSettings {
    * its usual places.
    */
   readonly s3Endpoint: string | undefined
+  /**
+   * A blob in S3 that was touched within this time is not touched again; see `ErasureTimes`. Without this setting, it is
+   * a minute.
+   */
+  readonly renewAfterMs?: number
   /** Default true. False for content that is compressed already, such as images. */
   readonly compresses?: boolean
 }
 
-/**
- * A blob that was touched within this time is not touched again. The time must be short, because the last read of a
- * blob must protect the blob for as long as that read can be repeated.
- */
-const RENEW_AFTER_MS = 60_000
+const RENEW_AFTER_MS = erasureTimes(3_600_000).renewAfterMs
 /**
  * Time limit of one request to S3. A request for a small blob takes tens of milliseconds. API requests that wait for a
  * blob have deadlines of their own.
@@ -45,7 +47,7 @@ export async function connectBlobs(settings: BlobSettings): Promise<BlobStore> {
   return withKeptContents(store)
 }
 
-async function storeAt({ url, s3Endpoint, compresses }: BlobSettings): Promise<BlobStore> {
+async function storeAt({ url, s3Endpoint, compresses, renewAfterMs = RENEW_AFTER_MS }: BlobSettings): Promise<BlobStore> {
   const { protocol, hostname, pathname } = new URL(url)
   if (protocol === 'file:') {
     const root = fileURLToPath(url)
@@ -54,7 +56,7 @@ async function storeAt({ url, s3Endpoint, compresses }: BlobSettings): Promise<B
   if (protocol !== 's3:') throw new Error(`blobs at ${url}: must be a file: or s3: URL`)
   const client = await s3Client(s3Endpoint)
   const prefix = pathname === '/' || pathname === '' ? '' : `${pathname.slice(1).replace(/\/+$/, '')}/`
-  const shelf = await bucketShelf({ client, bucket: hostname, prefix, renewAfterMs: RENEW_AFTER_MS, now: Date.now })
+  const shelf = await bucketShelf({ client, bucket: hostname, prefix, renewAfterMs, now: Date.now })
   return blobStore({ shelf, draftFolder: join(tmpdir(), 'millrace-drafts'), compresses })
 }
 

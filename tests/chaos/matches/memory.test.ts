@@ -15,7 +15,7 @@ import { byteWriter } from '../../../schemas/codec.ts'
 import type { Command } from '../../../schemas/commands/topics.ts'
 import { matchIdOf, pairKey } from '../../../schemas/matches/pair.ts'
 import * as topics from '../../../schemas/matches/topics.ts'
-import type { DesirabilitySwipe, MatchProfileCommand, PairCommand, SwipeEvent } from '../../../schemas/matches/types.ts'
+import type { DesirabilitySwipe, MatchEvent, MatchProfileCommand, PairCommand, SwipeEvent } from '../../../schemas/matches/types.ts'
 import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
 import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
@@ -241,8 +241,8 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
       // This test has no tables and no webhook. Their contents are derived from the logs.
       tables: {
         swipes: logs.matchSwipes.map(({ value }) => value).filter(({ swiper_id, target_id, ts }) => !isErased([swiper_id, target_id], ts)),
-        matches: logs.matchEvents
-          .map(({ value }) => ({ ...value, conversation_id: value.conversation_id ?? '' }))
+        matches: newestOfEach(logs.matchEvents.map(({ value }) => value))
+          .map((value) => ({ ...value, conversation_id: value.conversation_id ?? '' }))
           .filter(({ user_a, user_b, matched_at }) => !isErased([user_a, user_b], matched_at)),
       },
       delivered: logs.matchNotifications.map(({ value }) => ({ key: `${value.match_id}:${value.user_id}`, isGenuine: true })),
@@ -251,6 +251,11 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
     }
   }
   return { showScores, evidence }
+}
+
+/** Returns the newest event of each match, like a table with one row per match. */
+function newestOfEach(events: readonly MatchEvent[]): MatchEvent[] {
+  return [...new Map(events.map((event) => [event.match_id, event])).values()]
 }
 
 /** Returns the notes that the API stores for both users of each decided command. Some notes are out of order. */

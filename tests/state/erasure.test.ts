@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest'
+import { readPipelinesConfig } from '../../pipelines/config.ts'
+import { erasureTimes } from '../../state/erasure.ts'
+
+const HOUR_MS = 3_600_000
+
+test.each([1_000, 60_000, HOUR_MS])(
+  'if everything is erased within %i ms, a blob outlives the repetitions of its last read',
+  (withinMs) => {
+    const { repeatableMs, renewAfterMs, untouchedMs, sweepEveryMs } = erasureTimes(withinMs)
+    // The last read need not touch a blob that another read has just touched.
+    expect(repeatableMs + renewAfterMs).toBeLessThanOrEqual(untouchedMs)
+    expect(untouchedMs + sweepEveryMs).toBeLessThan(withinMs)
+  },
+)
+
+test('a shorter time for erasures touches blobs more often', () => {
+  const renewAfterMs = (env: Record<string, string>) => readPipelinesConfig(env).blobs.renewAfterMs
+  expect(renewAfterMs({})).toBe(60_000)
+  expect(renewAfterMs({ ERASE_WITHIN_SECONDS: '60' })).toBe(1_000)
+})
