@@ -17,8 +17,7 @@ export interface BlobSettings {
    */
   readonly s3Endpoint: string | undefined
   /**
-   * A blob in S3 that was touched within this time is not touched again; see `ErasureTimes`. Without this setting, it is
-   * a minute.
+   * A blob in S3 that was touched within this time is not touched again; see `ErasureTimes`. The default is a minute.
    */
   readonly renewAfterMs?: number
   /** Default true. False for content that is compressed already, such as images. */
