@@ -117,12 +117,12 @@ test('reports all wrong settings at once', () => {
 })
 
 test('stores contents below the home folder by default, or at the configured file: or s3: URL', () => {
-  expect(readApiConfig({ MILLRACE_HOME: '/srv/millrace' }).state.blobs).toEqual({
+  expect(readApiConfig({ MILLRACE_HOME: '/srv/millrace' }).state.blobs).toMatchObject({
     url: 'file:///srv/millrace/data/blobs',
     s3Endpoint: undefined,
   })
   const bucket = { BLOBS_URL: 's3://bucket/prefix', BLOBS_ENDPOINT: 'http://minio:9000' }
-  expect(readApiConfig(bucket).state.blobs).toEqual({ url: 's3://bucket/prefix', s3Endpoint: 'http://minio:9000' })
+  expect(readApiConfig(bucket).state.blobs).toMatchObject({ url: 's3://bucket/prefix', s3Endpoint: 'http://minio:9000' })
   expect(() => readApiConfig({ BLOBS_URL: 'http://elsewhere/' })).toThrow('BLOBS_URL')
 })
 
