@@ -26,16 +26,17 @@ export interface ErasureTimes {
 
 const REPEATABLE_SHARE = 55 / 60
 const UNTOUCHED_SHARE = 56 / 60
-const RENEW_SHARE = 1 / 60
 const SWEEP_SHARE = 3 / 60
 const SCRUB_SHARE = 15 / 60
 
 /** @param withinMs the time within which all deleted data is erased */
 export function erasureTimes(withinMs: number): ErasureTimes {
+  const repeatableMs = withinMs * REPEATABLE_SHARE
+  const untouchedMs = withinMs * UNTOUCHED_SHARE
   return {
-    repeatableMs: withinMs * REPEATABLE_SHARE,
-    untouchedMs: withinMs * UNTOUCHED_SHARE,
-    renewAfterMs: withinMs * RENEW_SHARE,
+    repeatableMs,
+    untouchedMs,
+    renewAfterMs: untouchedMs - repeatableMs,
     sweepEveryMs: withinMs * SWEEP_SHARE,
     scrubEveryMs: withinMs * SCRUB_SHARE,
   }

@@ -2,8 +2,8 @@
  * # 9. Schemas
  *
  * Topics outlive the programs that write them. A worker that was deployed today reads records that a dock wrote last
- * year, and somebody's Python script reads the worker's own records. All these programs must agree on a *schema*, which
- * defines the fields of a value and their types. Millrace uses Avro with a schema registry, for topics and for state.
+ * year, and another team's Python script reads its output. All these programs must agree on a *schema*, which defines
+ * the fields of a value and their types. Millrace uses Avro with a schema registry, for topics and for state.
  *
  * You need chapters 1, 2 and 8.
  */

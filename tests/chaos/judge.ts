@@ -55,3 +55,10 @@ export function differences(what: string, expected: readonly string[], is: reado
       ]
   return []
 }
+
+/** Returns how often each text occurs. */
+export function countsOf(texts: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1)
+  return counts
+}

@@ -15,8 +15,8 @@ export interface AuthSettings {
 }
 
 /**
- * Returns whether nobody can replace the keys on their way from this URL, because the URL uses TLS or a loopback host.
- * An attacker who replaced the keys could sign tokens.
+ * Returns whether keys from this URL are safe in transit, because the URL uses TLS or a loopback host. An attacker who
+ * replaced the keys could sign tokens.
  */
 function isProtected(url: string): boolean {
   if (!URL.canParse(url)) return true

@@ -49,9 +49,11 @@ const rule = (path: string, limit: number, more: object = {}) => ({
   ...more,
 })
 
+const metricsOf = async (api: ApiProcess) => (await fetch(`${api.operationsUrl}/metrics`)).text()
+
 /** Returns how many requests the nodes have decided without Redis, because Redis was late or unreachable. */
 async function undecidedRequests(): Promise<number> {
-  const texts = await Promise.all(apis.map(async (api) => (await fetch(`${api.operationsUrl}/metrics`)).text()))
+  const texts = await Promise.all(apis.map(metricsOf))
   return texts
     .flatMap((text) => [...text.matchAll(/^rate_limit_undecided_total\{.*\} (\d+)$/gm)])
     .reduce((sum, [, count]) => sum + Number(count), 0)
@@ -249,7 +251,7 @@ test(
     const ordeal = await limitsOrdeal(system, seededRandom(CHAOS_SEED))
     for (const fault of REDIS_FAULTS) await ordeal.suffer(fault)
     expect((await ordeal.finish()).wrong).toEqual([])
-    const metrics = await (await fetch(`${apis[0].operationsUrl}/metrics`)).text()
+    const metrics = await metricsOf(apis[0])
     expect(Number(/rate_limit_undecided_total\{reason="circuit_open"\} (\d+)/.exec(metrics)?.[1])).toBeGreaterThan(0)
     expect(apis[0].lines.some(({ event }) => event === 'limiter_failed_open')).toBe(true)
   },

@@ -6,6 +6,11 @@ export function deletionsOf({ logs }: Evidence): ReadonlyMap<string, number> {
   return new Map(logs.matchDeletions.map(({ key, value }) => [key, value.deleted_at]))
 }
 
+/** Returns whether a row must be missing from the tables, because it names a user who has left since. */
+export function isErased(users: readonly string[], at: number, deletions: ReadonlyMap<string, number>): boolean {
+  return users.some((user) => at <= (deletions.get(user) ?? -Infinity))
+}
+
 /** The period in which a user has no profile. Times are in epoch ms. */
 export interface Absence {
   readonly user: string

@@ -24,7 +24,7 @@ import { profileCommand, swipe } from '../../pipelines/matches/swipes.ts'
 import { memoryConfig } from '../config.ts'
 import type { Logged } from '../log-reader.ts'
 import { decidedCommands } from './decided-commands.ts'
-import { certainFrom, deletionsOf } from './deletions.ts'
+import { certainFrom, deletionsOf, isErased } from './deletions.ts'
 import type { Evidence, Logs } from './evidence.ts'
 import { memoryView } from './memory-view.ts'
 import type { Asked, RequestKind } from './requests.ts'
@@ -234,16 +234,17 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
       remains: [],
     }
     const deletions = deletionsOf(known)
-    const isErased = (names: readonly string[], at: number) => names.some((name) => at <= (deletions.get(name) ?? -Infinity))
     const gone = [...certainFrom(known)].filter(([, from]) => from === Infinity).map(([userId]) => userId)
     return {
       ...known,
       // This test has no tables and no webhook. Their contents are derived from the logs.
       tables: {
-        swipes: logs.matchSwipes.map(({ value }) => value).filter(({ swiper_id, target_id, ts }) => !isErased([swiper_id, target_id], ts)),
+        swipes: logs.matchSwipes
+          .map(({ value }) => value)
+          .filter(({ swiper_id, target_id, ts }) => !isErased([swiper_id, target_id], ts, deletions)),
         matches: newestOfEach(logs.matchEvents.map(({ value }) => value))
           .map((value) => ({ ...value, conversation_id: value.conversation_id ?? '' }))
-          .filter(({ user_a, user_b, matched_at }) => !isErased([user_a, user_b], matched_at)),
+          .filter(({ user_a, user_b, matched_at }) => !isErased([user_a, user_b], matched_at, deletions)),
       },
       delivered: logs.matchNotifications.map(({ value }) => ({ key: `${value.match_id}:${value.user_id}`, isGenuine: true })),
       lists: new Map(lists.flatMap(([userId, list]) => (list === undefined ? [] : [[userId, list] as const]))),

@@ -1,9 +1,9 @@
 import { conversationIdOf, matchIdOf, pairKey } from '../../../schemas/matches/pair.ts'
 import type { PairSwipe, SwipeEvent } from '../../../schemas/matches/types.ts'
-import { differences } from '../judge.ts'
+import { countsOf, differences } from '../judge.ts'
 import { accepted } from './accepted.ts'
 import { decidedCommands } from './decided-commands.ts'
-import { certainFrom, deletionsOf } from './deletions.ts'
+import { certainFrom, deletionsOf, isErased } from './deletions.ts'
 import type { Evidence, Lists } from './evidence.ts'
 import { foldPair, isBlocked, type PairState } from './pair-fold.ts'
 import { isAccepted } from './requests.ts'
@@ -36,11 +36,6 @@ function mayBeVoid(
   deletions: ReadonlyMap<string, number>,
 ): boolean {
   return ts <= (deletions.get(swiper_id) ?? -Infinity)
-}
-
-/** Returns whether a row must be missing from the tables, because it names a user who has left since. */
-function isErased(users: readonly string[], at: number, deletions: ReadonlyMap<string, number>): boolean {
-  return users.some((user) => at <= (deletions.get(user) ?? -Infinity))
 }
 
 /** Checks that the topics `match-swipes` and `pair-swipes` and the table of swipes follow from the log. */
@@ -225,18 +220,14 @@ function scores(evidence: Evidence, fold: SwipeFold): string[] {
  * uncertain swipe in the same millisecond are indistinguishable.
  */
 function withoutSurplus<S, E>(scored: readonly S[], certain: readonly E[], uncertain: readonly E[], text: (one: S | E) => string): S[] {
-  const missing = countsOf(certain, text)
-  const spare = countsOf(uncertain, text)
+  const missing = countsOf(certain.map(text))
+  const spare = countsOf(uncertain.map(text))
   const take = (counts: Map<string, number>, of: string) => {
     const left = counts.get(of) ?? 0
     if (left > 0) counts.set(of, left - 1)
     return left > 0
   }
   return scored.filter((one) => take(missing, text(one)) || !take(spare, text(one)))
-}
-
-function countsOf<E>(all: readonly E[], text: (one: E) => string): Map<string, number> {
-  return new Map([...Map.groupBy(all, text)].map(([key, group]) => [key, group.length]))
 }
 
 function isClose(one: number, other: number): boolean {

@@ -1,6 +1,7 @@
 import { decimalId } from '../../../schemas/keys.ts'
 import type { UserSelf } from '../../../schemas/recommendations/types.ts'
 import { seenSetReader } from '../../../state/stores/seen-set/reader.ts'
+import { countsOf } from '../judge.ts'
 import { pastEvents, timedItems } from './bytes.ts'
 import type { Evidence, Logs } from './evidence.ts'
 import { countedEvents, type ExpectedUser, expectedUser, newestOf, saysYes, type UserEvent } from './user-fold.ts'
@@ -73,9 +74,9 @@ function shown(what: string, { user, own, logs }: Omit<Known, 'expected'>, is: U
     .flatMap(({ value }) => value!.items.map(({ item_id }) => `${item_id} at ${Math.floor(value!.served_at / 1_000)}`))
   const secondsOf = (entry: string) => Number(entry.split(' at ')[1])
   const viewed = new Set(own.filter(saysYes).map(({ item_id }) => String(item_id)))
-  const here = counted(timedItems(is.shown).map(({ item, seconds }) => `${item} at ${seconds}`))
+  const here = countsOf(timedItems(is.shown).map(({ item, seconds }) => `${item} at ${seconds}`))
   const faults: string[] = []
-  const served = counted(listed)
+  const served = countsOf(listed)
   for (const [entry, times] of here)
     if (times > (served.get(entry) ?? 0))
       faults.push(`${what}: shown has ${entry} ${times} times, and it was served ${served.get(entry) ?? 0} times`)
@@ -86,12 +87,6 @@ function shown(what: string, { user, own, logs }: Omit<Known, 'expected'>, is: U
     faults.push(`${what}: shown has ${entry} ${here.get(entry) ?? 0} times, and it was served ${times} times`)
   }
   return faults
-}
-
-function counted(entries: readonly string[]): Map<string, number> {
-  const counts = new Map<string, number>()
-  for (const entry of entries) counts.set(entry, (counts.get(entry) ?? 0) + 1)
-  return counts
 }
 
 function watched(
