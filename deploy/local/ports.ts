@@ -1,36 +1,67 @@
-import { connect, createServer } from 'node:net'
+import { connect, createServer, type Server } from 'node:net'
 
 export const LOOPBACK = '127.0.0.1'
 
 /**
- * First port to try. The range is below the kernel's ephemeral ports (from 32768), so that no outgoing connection takes
- * a port between the check and its use.
+ * Ports from which free ports are chosen. The range is below the kernel's ephemeral ports (from 32768), so that no
+ * outgoing connection takes a port between the check and its use.
  */
 const FREE_PORT_FROM = 20_000
 const FREE_PORT_TO = 32_000
-const FREE_PORT_TRIES = 200
-/** Ports that were already returned. They are remembered because a server may not be listening on them yet. */
-const given = new Set<number>()
+/**
+ * Ports in a block. A process takes ports only from blocks of its own, because a check alone does not show that another
+ * process has already chosen a port at which its server does not listen yet. Most processes need fewer than 20.
+ */
+const BLOCK_PORTS = 100
+const BLOCKS = (FREE_PORT_TO - FREE_PORT_FROM) / BLOCK_PORTS
+/** Ports of this process's blocks that the process has not checked yet. */
+let unchecked: number[] = []
+let claiming: Promise<void> | undefined
 
 /** Returns true if nothing listens at `port` on the loopback address. */
-export function isPortFree(port: number): Promise<boolean> {
+export async function isPortFree(port: number): Promise<boolean> {
+  const probe = await listenAt(port)
+  if (probe === undefined) return false
+  await new Promise((resolve) => probe.close(resolve))
+  return true
+}
+
+/** Listens at `port` on the loopback address. Returns undefined if the port is in use. */
+function listenAt(port: number): Promise<Server | undefined> {
   return new Promise((resolve) => {
-    const probe = createServer()
-    probe.once('error', () => resolve(false))
-    probe.listen({ port, host: LOOPBACK, exclusive: true }, () => probe.close(() => resolve(true)))
+    const server = createServer()
+    server.once('error', () => resolve(undefined))
+    server.listen({ port, host: LOOPBACK, exclusive: true }, () => resolve(server))
   })
 }
 
 /**
- * Returns a free port. The function never returns the same port twice in this process.
+ * Returns a free port. The function never returns the same port twice, neither in this process nor in another process
+ * that runs at the same time.
  * @param random returns a number from 0 (inclusive) to 1 (exclusive)
  */
 export async function freePort(random: () => number = Math.random): Promise<number> {
-  for (let attempt = 0; attempt < FREE_PORT_TRIES; attempt++) {
-    const port = FREE_PORT_FROM + Math.floor(random() * (FREE_PORT_TO - FREE_PORT_FROM))
-    if (given.has(port)) continue
-    given.add(port)
-    if (await isPortFree(port)) return port
+  for (;;) {
+    const port = unchecked.pop()
+    if (port === undefined) {
+      claiming ??= claimBlock(random).finally(() => {
+        claiming = undefined
+      })
+      await claiming
+    } else if (await isPortFree(port)) return port
+  }
+}
+
+/** Claims a block for this process. To claim it, the process listens at the first port of the block until it ends. */
+async function claimBlock(random: () => number): Promise<void> {
+  const start = Math.floor(random() * BLOCKS)
+  for (let attempt = 0; attempt < BLOCKS; attempt++) {
+    const first = FREE_PORT_FROM + ((start + attempt) % BLOCKS) * BLOCK_PORTS
+    const claim = await listenAt(first)
+    if (claim === undefined) continue
+    claim.unref()
+    unchecked = Array.from({ length: BLOCK_PORTS - 1 }, (_, index) => first + BLOCK_PORTS - 1 - index)
+    return
   }
   throw new Error(`no free port found between ${FREE_PORT_FROM} and ${FREE_PORT_TO}`)
 }

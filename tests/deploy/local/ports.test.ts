@@ -1,10 +1,28 @@
-import { expect, test } from 'vitest'
-import { freePort } from '../../../deploy/local/ports.ts'
+import { createServer } from 'node:net'
+import { expect, test, vi } from 'vitest'
+import { freePort, LOOPBACK } from '../../../deploy/local/ports.ts'
+
+const ANOTHER_PROCESS_COUNT = 60
 
 test('does not return the same port twice, even if no server listens on it yet', async () => {
-  let calls = 0
-  /** Returns each random number twice in a row, so that the code tries every port twice. */
-  const random = () => (Math.floor(calls++ / 2) % 1_000) / 1_000
-  const ports = await Promise.all(Array.from({ length: 10 }, () => freePort(random)))
-  expect(new Set(ports).size).toBe(10)
+  const ports = await Promise.all(Array.from({ length: 210 }, () => freePort()))
+  expect(new Set(ports).size).toBe(210)
+})
+
+test('does not return a port that another process has chosen, even if no server listens on it yet', async () => {
+  const random = () => 0.5
+  const here = await Promise.all(Array.from({ length: ANOTHER_PROCESS_COUNT }, () => freePort(random)))
+  // A second instance of the module has its own memory, as in another process.
+  vi.resetModules()
+  const other = await import('../../../deploy/local/ports.ts')
+  const there = await Promise.all(Array.from({ length: ANOTHER_PROCESS_COUNT }, () => other.freePort(random)))
+  expect(here.filter((port) => there.includes(port))).toEqual([])
+})
+
+test('does not return a port at which a server listens', async () => {
+  const next = (await freePort()) + 1
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(next, LOOPBACK, resolve))
+  expect(await freePort()).not.toBe(next)
+  server.close()
 })
