@@ -104,6 +104,9 @@ test.each<[string, Partial<SwipeEvent>, string?]>([
   ['a target that is not a UUID', { target_id: `${BOB}:page-1` }],
   ['a target in capitals', { target_id: BOB.toUpperCase() }],
   ['the key of another user', {}, CAT],
+  ['an id that is not a UUID', { swipe_id: 'first' }],
+  ['a negative duration', { duration_ms: -1 }],
+  ['a negative position', { position: -1 }],
 ])('a swipe with %s becomes a dead letter', (_what, change, key) => {
   const { driver } = usersDriver()
   const event = { ...swipe(ANN, BOB, 'RIGHT', driver.now), ...change }
