@@ -94,7 +94,8 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
       const { lat, lon, accuracy_m } = input.body
       if ((accuracy_m ?? 0) > LEAST_ACCURACY_M) return noContent()
       const user = userOf(input)
-      const state = await people.stateOf(user)
+      // Without a profile, the location would stay in the stores, because only the deletion of a profile removes it.
+      const state = await people.self(user)
       await people.checkJump(user, state, { lat, lon })
       const ts = placeTimeOf(state, now())
       await facts.publish(locationUpdates, user, { user_id: user, lat, lon, accuracy_m: accuracy_m ?? null, ts })

@@ -95,7 +95,7 @@ export const locationRoute = defineRoute({
   body: LocationBody,
   bodyExample: { lat: 37.77, lon: -122.42, accuracy_m: 20 },
   answers: { 204: { description: 'The location is stored.' } },
-  errors: [errors.not_ready],
+  errors: [matchesErrors.profile_not_found, errors.not_ready],
 })
 
 export const feedRoute = defineRoute({
@@ -150,7 +150,7 @@ export const rewindRoute = defineRoute({
       schema: QueuedRewindSchema,
     },
   },
-  errors: [matchesErrors.already_matched, matchesErrors.nothing_to_rewind, errors.not_ready],
+  errors: [matchesErrors.profile_not_found, matchesErrors.already_matched, matchesErrors.nothing_to_rewind, errors.not_ready],
 })
 
 export const likesRoute = defineRoute({
@@ -175,7 +175,7 @@ export const matchesRoute = defineRoute({
   auth: user,
   query: page,
   answers: { 200: { description: 'A page of matches.', schema: MatchesSchema } },
-  errors: [errors.not_ready],
+  errors: [matchesErrors.profile_not_found, errors.not_ready],
 })
 
 export const unmatchRoute = defineRoute({

@@ -11,12 +11,12 @@ import { matchesApi } from './harness.ts'
 const NOW = Date.UTC(2026, 0, 1)
 
 /** Sends a location. Returns the response, and everything that the request publishes and stores. */
-async function locate(body: object, isKafkaAway = false, state: object | undefined = undefined) {
+async function locate(body: object, isKafkaAway = false, state: object = { profile: { created_at: 0 }, self: undefined, recent: {} }) {
   const publish = vi.fn(async (..._record: unknown[]) => {
     if (isKafkaAway) throw new ApiError(errors.unavailable)
   })
   const tryToNote = vi.fn(async () => undefined)
-  const deps = { facts: { publish }, people: { stateOf: async () => state, checkJump: async () => undefined, tryToNote }, now: () => NOW }
+  const deps = { facts: { publish }, people: { self: async () => state, checkJump: async () => undefined, tryToNote }, now: () => NOW }
   const routes = profileRoutes(deps as unknown as Parameters<typeof profileRoutes>[0])
   const { handler } = routes.find(({ definition }) => definition === (locationRoute as object))!
   const answer = handler({ body: locationRoute.body!.parse(body), caller: { subject: ANN } } as unknown as Parameters<typeof handler>[0])
@@ -69,6 +69,9 @@ test('a user cannot become a minor, sees no score, and gets null for an unknown 
     return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
   }
   expect((await me('PATCH', { bio: 'x' })).body.error).toBe('profile_not_found')
+  const place = { method: 'POST', headers, body: JSON.stringify({ lat: 1, lon: 2 }) }
+  // Without a profile, the user could not delete the location.
+  expect(await (await app.request('/v1/location', place)).json()).toMatchObject({ error: 'profile_not_found' })
   expect(await me('PUT', { display_name: 'X', birth_date: '1990-05-01' })).toMatchObject({ status: 201 })
   expect((await me('PATCH', { birth_date: '2008-01-16' })).body.error).toBe('under_age')
   expect((await me('PATCH', { birth_date: '2008-01-15' })).body.birth_date).toBe('2008-01-15')
