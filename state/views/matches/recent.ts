@@ -160,6 +160,23 @@ export function severedNoteTime(value: string | null): number {
   return value === null ? 0 : Number.parseInt(value, 10)
 }
 
+/** A note that a user blocks another user, or has lifted the block. */
+export interface BlockNote {
+  readonly otherId: string
+  /** Time of the decision, epoch ms. */
+  readonly at: number
+  readonly isBlocked: boolean
+}
+
+/** Returns the notes about blocks by the user to whom the recent events belong. */
+export function blockNotes(fields: Readonly<Record<string, string>>): BlockNote[] {
+  return Object.entries(fields).flatMap(([field, value]) => {
+    const [, otherId, cause] = field.split(':')
+    if (!field.startsWith(SEVERED) || (cause as Cause) !== 'blocks') return []
+    return [{ otherId, at: severedNoteTime(value), isBlocked: isSeveredNote(value) }]
+  })
+}
+
 /** Returns the arguments of NOTE_RECENT. */
 export function noteArguments(fields: Readonly<Record<string, string>>): (string | number)[] {
   return [RECENT_KEPT_MS, MAX_RECENT_FIELDS, ...Object.entries(fields).flat()]
