@@ -5,7 +5,7 @@ import type { MatchProfile } from '../../schemas/matches/types.ts'
 import type { Place } from '../../state/views/matches/candidates/cells.ts'
 import { distanceKm } from '../../state/views/matches/candidates/distance.ts'
 import { ageAt } from '../../state/views/matches/candidates/person.ts'
-import { COUNT_JUMP, JUMP_KM, jumpArguments, jumpKeys, retryAfterSeconds } from '../../state/views/matches/jumps.ts'
+import { COUNT_JUMP, JUMP_KM, jumpArguments, jumpKeys, retryAfterSeconds, UNDO_JUMP } from '../../state/views/matches/jumps.ts'
 import { NOTE_RECENT, NOTE_SEVERED, noteArguments, severedArguments, withSwipes } from '../../state/views/matches/recent.ts'
 import { MATCH_USERS_VIEW, type UserKeys, userKeys } from '../../state/views/matches/users.ts'
 import {
@@ -93,9 +93,10 @@ export interface People {
   sever(userId: string, field: string, at: number, isSevered: boolean): Promise<void>
   /**
    * Counts a jump: a move of more than a kilometre from the user's last location, or the first location after the user
-   * has deleted a profile. Throws `rate_limit_exceeded` if there were too many jumps in the last hour.
+   * has deleted a profile. Returns a function that takes the jump back and never throws. Throws `rate_limit_exceeded` if
+   * there were too many jumps in the last hour.
    */
-  checkJump(userId: string, state: Parameters<typeof placeOf>[0], place: Place): Promise<void>
+  checkJump(userId: string, state: Parameters<typeof placeOf>[0], place: Place): Promise<() => Promise<void>>
   keysOf(userId: string): UserKeys
 }
 
@@ -170,11 +171,13 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
     },
     async checkJump(userId, state, place) {
       const known = placeOf(state)
-      if (known !== undefined && distanceKm(known, place) <= JUMP_KM) return
-      const args = jumpArguments(now(), randomUUID(), known === undefined)
-      const waitMs = Number(await scripts.run(COUNT_JUMP, jumpKeys(keysOf(userId)), args))
+      if (known !== undefined && distanceKm(known, place) <= JUMP_KM) return async () => {}
+      const keys = jumpKeys(keysOf(userId))
+      const member = randomUUID()
+      const waitMs = Number(await scripts.run(COUNT_JUMP, keys, jumpArguments(now(), member, known === undefined)))
       if (waitMs > 0)
         throw new ApiError(errors.rate_limit_exceeded, { message: 'You have moved too often.', retryAfter: retryAfterSeconds(waitMs) })
+      return async () => void (await scripts.run(UNDO_JUMP, keys, [member]).catch(() => undefined))
     },
   }
 }

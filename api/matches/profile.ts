@@ -96,9 +96,14 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
       const user = userOf(input)
       // Without a profile, the location would stay in the stores, because only the deletion of a profile removes it.
       const state = await people.self(user)
-      await people.checkJump(user, state, { lat, lon })
+      const undoJump = await people.checkJump(user, state, { lat, lon })
       const ts = placeTimeOf(state, now())
-      await facts.publish(locationUpdates, user, { user_id: user, lat, lon, accuracy_m: accuracy_m ?? null, ts })
+      const update = { user_id: user, lat, lon, accuracy_m: accuracy_m ?? null, ts }
+      await facts.publish(locationUpdates, user, update).catch(async (error: unknown) => {
+        // The client will repeat the request, and a repeated jump must not count again.
+        await undoJump()
+        throw error
+      })
       await people.tryToNote(user, placeField({ lat, lon }, ts))
       return noContent()
     }),
