@@ -81,8 +81,9 @@ export interface People {
    */
   listed(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
   /**
-   * Stores notes about a user. Never throws, because a missing note does little harm: the user may see a candidate
-   * again before the view has caught up.
+   * Stores notes about a user's location, activity or expected match. Never throws, because a missing note does little
+   * harm: until the view has caught up, a search may use the former location, or a like that has led to a match may be
+   * taken back.
    */
   tryToNote(userId: string, fields: Readonly<Record<string, string>>): Promise<void>
   /**

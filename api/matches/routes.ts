@@ -158,7 +158,8 @@ export const likesRoute = defineRoute({
   path: '/v1/likes',
   operationId: 'listLikes',
   summary: 'List who likes you',
-  description: 'Returns the 1,000 users who liked you most recently, newest first. Users whom you may not see are left out.',
+  description:
+    'Returns the 1,000 users who liked you most recently, newest first. Leaves out users whom you have swiped or may not see, and users if you and they do not suit each other in age and gender.',
   auth: user,
   answers: { 200: { description: 'The users.', schema: LikesSchema } },
   errors: [matchesErrors.profile_not_found, errors.not_ready],

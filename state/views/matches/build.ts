@@ -73,8 +73,8 @@ export interface Built {
 /**
  * Searches for candidates for a user and begins to store them.
  * @param token the token with which the caller has locked the search
- * @returns NOT_CAUGHT_UP if the view is being built
  * @param state must be read after the search was locked; otherwise it could lack a rewind that was made before the lock
+ * @returns NOT_CAUGHT_UP if the view is being built
  */
 export async function buildStack(
   deps: BuildDeps,

@@ -170,7 +170,6 @@ export async function readOwn(
 /** A user, and the partition of the view that contains the user's data. */
 export interface PlacedUser {
   readonly id: string
-  /** The partition of the view that contains the user. */
   readonly partition: number
 }
 
