@@ -15,11 +15,15 @@ import type { MatchProfile, MatchRelation, MatchSeen, PairCommand, SwipeEvent } 
 import { runScript } from '../../../../state/redis/run-script.ts'
 import { positionsKey, viewStore } from '../../../../state/views/apply.ts'
 import {
+  activeField,
   type Cause,
   matchedField,
   matchedFieldName,
+  NOTE_RECENT,
   NOTE_SEVERED,
+  noteArguments,
   parseRecent,
+  placeField,
   RECENT_KEPT_MS,
   type RecentSwipe,
   severedArguments,
@@ -295,6 +299,22 @@ test('a swipe from before a deletion hides nobody, even if it is noted after the
   await redis.hset(keys.recent, 'left', '1000')
   expect(await swiped(1_000)).toEqual(['left'])
   expect(await swiped(1_001)).toEqual(['last', 'left', `s:${BOB}`])
+})
+
+test('a place, an activity and an expected match from before a deletion are not stored after it', async () => {
+  const redis = new Redis((await privateRedis()).address)
+  onTestFinished(() => redis.disconnect())
+  const { recent } = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
+  const noted = (at: number) => ({ ...placeField({ lat: 37.5, lon: -122.5 }, at), ...activeField(at), ...matchedField(BOB, at) })
+  const note = (at: number) => runScript(redis, NOTE_RECENT, [recent], noteArguments(noted(at)))
+  await note(900)
+  expect(await redis.hgetall(recent)).toEqual(noted(900))
+  await redis.del(recent)
+  await redis.hset(recent, 'left', '1000')
+  await note(1_000)
+  expect(await redis.hgetall(recent)).toEqual({ left: '1000' })
+  await note(1_001)
+  expect(await redis.hgetall(recent)).toEqual({ left: '1000', ...noted(1_001) })
 })
 
 test('users swiped by a new profile stay hidden, although the view reads about the deletion later', async () => {
