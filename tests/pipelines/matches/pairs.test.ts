@@ -152,6 +152,20 @@ test('likes are forgotten after 90 days and then no longer lead to a match; matc
   expect(relation(CAT, ANN)).toBeNull()
 })
 
+test('a pair with nothing but a lifted block is forgotten after 90 days', () => {
+  const { command, driver } = pairsDriver()
+  const count = (store: string) => [...driver.store<KeyedStore<string, unknown>>(store).scan()].length
+  command('block', ANN, BOB)
+  command('unblock', ANN, BOB)
+  command('block', ANN, CAT)
+  driver.read(matchRelations)
+  daysPass(driver, 89)
+  expect([count('pairs'), count('partners')]).toEqual([2, 2])
+  daysPass(driver, 2)
+  expect([count('pairs'), count('partners')]).toEqual([1, 1])
+  expect(driver.read(matchRelations)).toEqual([])
+})
+
 test('the command `notify` creates no match and sends no second push', () => {
   const { pipe, pushes, events, command } = pairsDriver()
   const id = matchIdOf(ANN, BOB)
