@@ -22,6 +22,7 @@ import type {
   SwipeEvent,
 } from '../../../schemas/matches/types.ts'
 import { erasableKept } from '../../../schemas/retention.ts'
+import { isPossibleTime } from '../../../state/tables/time.ts'
 import { eloAfter } from '../../../state/views/matches/candidates/desirability.ts'
 import { ACTIVE_WITHIN_MS } from '../../../state/views/matches/candidates/filters.ts'
 import { indexCellOf } from '../../../state/views/matches/candidates/index-member.ts'
@@ -58,6 +59,8 @@ const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 const BAD_ID = deadLetter('bad_user_id', 'a user id is not a lower-case UUID, or differs from the key of its record')
 /** ClickHouse cannot store such a swipe, and the sink would try to insert the swipe's batch again and again. */
 const BAD_SWIPE = deadLetter('bad_swipe', 'the swipe id is not a lower-case UUID, or a number is negative')
+/** A time in the distant future, for example in microseconds, would make all later events of the user ineffective. */
+const BAD_TIME = deadLetter('bad_time', 'the time is not between 1970 and 2106')
 
 const BY_USER = { partitions: 1, productionPartitions: 200 }
 
@@ -118,6 +121,7 @@ export const matchUsers = topology(
     t.source(locationUpdates, { onError: SKIPPED }).process('locate', { emits: [located] }, function locate(update, ctx) {
       if (!isRecordId(update.user_id)) return BAD_ID
       if (!isPlaceOrNone(update)) return deadLetter('bad_place', 'the coordinates are out of range, or only one of them is given')
+      if (!isPossibleTime(update.ts)) return BAD_TIME
       ctx.emit(located, update.user_id, update)
     })
 
@@ -208,6 +212,7 @@ export const matchUsers = topology(
       // state.
       if (ctx.key !== swiper_id || !isRecordId(swiper_id) || !isRecordId(target_id)) return BAD_ID
       if (!isRecordId(event.swipe_id) || (event.duration_ms ?? 0) < 0 || (event.position ?? 0) < 0) return BAD_SWIPE
+      if (!isPossibleTime(ts)) return BAD_TIME
       const swiper = userOf(swiper_id)
       if (swiper_id === target_id) return drop('swipe_at_oneself')
       if (isVoid(swiper, ts)) {
