@@ -26,7 +26,7 @@ export interface PairAnswer {
    * versions lack this field.
    */
   readonly changed_at?: number
-  /** After `block` and `unblock`: the time at which the match of the two users ended, epoch ms, if there was a match. */
+  /** After `block` and `unblock`: the time at which the match of the two users ended, epoch ms, if it has ended. */
   readonly ended_at?: number
 }
 

@@ -12,9 +12,9 @@ export const STACK_SIZE = 50
 
 /** Limits on how much a search reads and returns. */
 export interface SearchBounds {
-  /** Maximum number of candidates. The search ends after the step in which this number of users has passed the filters. */
+  /** Maximum number of candidates. The search ends after the step in which this number of users pass the filters. */
   readonly stackSize: number
-  /** Maximum number of index members that a step reads. A step reads at most `RING_CELLS_AT_ONCE` cells of the rings. */
+  /** Maximum number of index members that a step reads. */
   readonly examinedPerStep: number
   readonly examinedInAll: number
   /** Maximum number of cells beyond the neighbours. */

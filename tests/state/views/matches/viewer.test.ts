@@ -50,7 +50,7 @@ test('a block is never missing while the sink moves it from the notes into the v
   )
 })
 
-/** A Redis client. Between two of its commands, a sink adds a rewind to the user's state and removes the note about it. */
+/** A Redis client. Between two of its commands, a sink adds a rewind to the user's state and removes its note. */
 function readerDuringRewind() {
   const keys = userKeys(0, ANN)
   let isApplied = false
