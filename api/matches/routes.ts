@@ -94,7 +94,7 @@ export const locationRoute = defineRoute({
   auth: user,
   body: LocationBody,
   bodyExample: { lat: 37.77, lon: -122.42, accuracy_m: 20 },
-  answers: { 204: { description: 'The location is stored.' } },
+  answers: { 204: { description: 'The location is stored, or ignored because it is too inaccurate.' } },
   errors: [matchesErrors.profile_not_found, errors.not_ready],
 })
 
@@ -120,7 +120,7 @@ export const swipeRoute = defineRoute({
   operationId: 'swipe',
   summary: 'Like or pass a candidate',
   description:
-    'Records your swipe. The API responds as soon as the swipe is stored safely. If you like each other, `match` contains the match.',
+    'Records your swipe. The API responds as soon as the swipe is stored safely. If you like each other, `match` contains the expected match.',
   auth: user,
   idempotent: true,
   body: SwipeBody,
