@@ -44,7 +44,7 @@ export const catalogErrors = defineErrors({
   },
   out_of_stock: {
     status: 409,
-    when: 'fewer units are available than the request wants to reserve; `available` is their number',
+    when: 'fewer units are available than the request would reserve or remove; `available` is their number',
     message: 'Fewer units are available.',
   },
   reservation_ended: {

@@ -66,7 +66,7 @@ export function expectedBy(ifMatch: number | undefined): number | null {
 
 /**
  * Maximum number of ids to try for a new product. With 500M products, the probability that all of them are already
- * taken is about 10^-19.
+ * taken is about 4 × 10^-20.
  */
 const MOST_IDS = 4
 /**
