@@ -321,6 +321,7 @@ test.each<[string, object]>([
   ['a huge price', { variants: [variant('a', { price_cents: 10 ** 11 + 1 })] }],
   ['a price as text', { variants: [variant('a', { price_cents: '100' })] }],
   ['a negative weight', { variants: [variant('a', { weight_grams: -1 })] }],
+  ['a title with a C1 control character', { title: 'a\u0085b' }],
   ['21 attributes', { variants: [variant('a', { attributes: attributesOf(21) })] }],
   ['an attribute name of 51 characters', { variants: [variant('a', { attributes: { ['n'.repeat(51)]: 'v' } })] }],
   ['an attribute value of 201 characters', { variants: [variant('a', { attributes: { n: 'v'.repeat(201) } })] }],
