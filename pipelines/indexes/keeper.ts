@@ -9,8 +9,8 @@ import type { Build } from './progress.ts'
 
 /**
  * Interval between checks of the index. Each check sends the search server one request for its health, one for the list
- * of indexes and one for the position of each partition, and sends Kafka two requests. A deleted index is noticed within
- * this time.
+ * of indexes and one for the position of each partition, and sends Kafka two requests. A deleted index is noticed
+ * within this time.
  */
 const LOOK_EVERY_MS = 5_000
 const FORMER_KEPT_MS = 2_000

@@ -21,8 +21,8 @@ import type { StockReader } from './stock.ts'
 import { stockReader, stockStores } from './stores.ts'
 
 /**
- * Interval between checks for expired reservations. Because of EXPIRES_AFTER_MS, the check that finds a reservation runs
- * one to two seconds after the reservation has ended.
+ * Interval between checks for expired reservations. Because of EXPIRES_AFTER_MS, the check that finds a reservation
+ * runs one to two seconds after the reservation has ended.
  */
 const EXPIRE_EVERY_MS = 1_000
 /**

@@ -197,8 +197,8 @@ function shownRating(sum: number, count: number): number {
 }
 
 /**
- * Returns the words of the title, and before them those of the brand. Leaves out the brand if the title already contains
- * all of its words, so that they are not counted twice.
+ * Returns the words of the title, and before them those of the brand. Leaves out the brand if the title already
+ * contains all of its words, so that they are not counted twice.
  */
 function titleWords(brand: string | null, title: string): string[] {
   const words = textsOf(title)
