@@ -12,19 +12,30 @@ const NOW = Date.parse('2026-03-01T10:00:00Z')
 async function opened() {
   const known = new Map<string, IndexRebuildStatus>()
   const published: { topic: string; key: string }[] = []
+  const stored = new Map<string, IndexRebuildStatus>()
   const changes = { arrived: () => {} }
   const facts = {
     async publish(topic: { name: string }, key: unknown, value: unknown) {
       published.push({ topic: topic.name, key: String(key) })
-      if (topic.name !== 'index-rebuilds') return
-      // The process receives the record only after it was stored.
-      setImmediate(() => {
-        known.set(String(key), value as IndexRebuildStatus)
-        changes.arrived()
-      })
+      if (topic.name === 'index-rebuilds') stored.set(String(key), value as IndexRebuildStatus)
     },
   }
-  const table = { entries: () => known, probes: [], close: async () => undefined }
+  /** A table in which a stored record arrives only after somebody has looked for it in vain. */
+  const table = {
+    entries() {
+      const missing = [...stored]
+      setImmediate(() => {
+        for (const [id, status] of missing) {
+          known.set(id, status)
+          stored.delete(id)
+        }
+        changes.arrived()
+      })
+      return known
+    },
+    probes: [],
+    close: async () => undefined,
+  }
   const rebuilds = await openRebuilds({
     async smallTables(_topic: unknown, { onChange }: Holding<unknown, unknown>) {
       changes.arrived = onChange!
