@@ -40,7 +40,7 @@ export const catalogErrors = defineErrors({
   version_conflict: {
     status: 409,
     when: 'the product or stock has been changed since the given version; the body shows the current state',
-    message: 'There is a newer version. Read it again.',
+    message: 'The current version is a different one. Read it again.',
   },
   out_of_stock: {
     status: 409,
