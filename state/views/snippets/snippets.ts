@@ -9,6 +9,7 @@ import {
   type ViewOperation,
   type ViewReader,
   viewTag,
+  withCaughtUp,
 } from '../view.ts'
 
 /**
@@ -161,9 +162,14 @@ export async function readSnippet(
   partition: number,
   id: string,
 ): Promise<SnippetRecord | undefined | typeof NOT_CAUGHT_UP> {
-  const text = await reader.get(snippetKey(partition, id))
+  const key = snippetKey(partition, id)
+  const text = await reader.get(key)
   if (text !== null) return JSON.parse(text) as SnippetRecord
-  return (await reader.get(caughtUpKey(SNIPPETS_VIEW, partition))) === null ? NOT_CAUGHT_UP : undefined
+  // The view may have received the snippet and caught up since the first read, so the snippet is read again with the
+  // flag.
+  const found = await withCaughtUp(reader, SNIPPETS_VIEW, partition, reader.get(key))
+  if (found === NOT_CAUGHT_UP) return NOT_CAUGHT_UP
+  return found === null ? undefined : (JSON.parse(found) as SnippetRecord)
 }
 
 /** Returns the record of a snippet whose reads are used up, for as long as its readers may repeat their reads. */
