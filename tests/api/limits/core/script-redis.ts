@@ -3,8 +3,8 @@ import type { Redis } from 'ioredis'
 
 const MINUTE_US = 60_000_000
 /**
- * The fixed time of the fake Redis, in µs. It is the middle of the minute in which the test process started, so a window
- * of a minute does not end soon after a reply.
+ * The fixed time of the fake Redis, in µs. It is the middle of the minute in which the test process started, so a
+ * window of a minute does not end soon after a reply.
  */
 export const NOW_US = Math.floor((Date.now() * 1_000) / MINUTE_US) * MINUTE_US + MINUTE_US / 2
 const NUMBERS_PER_KIND = 5
