@@ -19,9 +19,9 @@ import {
  *
  * | key | value |
  * |---|---|
- * | `{snippets:<p>}:snippet:<id>` | JSON of a StoredSnippet; no key means that the snippet has expired or was deleted |
+ * | `{snippets:<p>}:snippet:<id>` | JSON of a SnippetRecord; no key means that there is no such snippet, or that it has expired or was deleted |
  * | `{snippets:<p>}:burnt:<id>` | JSON of a burnt snippet whose reads can still be repeated; expires |
- * | `{snippets:<p>}:public` | sorted set: ids of public snippets by creation time |
+ * | `{snippets:<p>}:public` | sorted set: ids of public snippets with unlimited reads, by creation time |
  * | `{snippets:<p>}:user:<user_id>:<scope>:<order>` | sorted set: a user's snippets (scopes and orders below) |
  * | `{snippets:<p>}:versions:<id>` | sorted set: later versions of this first version by creation time |
  *
@@ -256,10 +256,10 @@ export async function readNewest(
   return { total, snippets: await readSnippets(reader, page) }
 }
 
-/** Maximum number of versions that a read of a snippet includes. If there are more, only the newest are returned. */
+/** Maximum number of versions after the first that are returned. If there are more, only the newest are. */
 export const MAX_VERSIONS = 100
 
-/** Returns the newest MAX_VERSIONS later versions of a first version, oldest first. */
+/** Returns the newest versions after a first version, at most MAX_VERSIONS, oldest first. */
 export async function readVersions(reader: ViewReader & ListReader, partition: number, root: string): Promise<SnippetRecord[]> {
   const ids = await reader.zrevrange(versionsKey(partition, root), 0, MAX_VERSIONS - 1)
   return await readSnippets(
