@@ -37,8 +37,8 @@ export interface ClickCounts {
 /** The codes that stores, views and URLs support. The service has never issued codes of a different form. */
 const SHORT_CODE = /^[0-9A-Za-z_-]{1,10}$/
 /**
- * Maximum number of links in a batch. The state of these links is prefetched with their records and must still be in
- * the stores' caches at the commit.
+ * Maximum number of links with pending clicks. Their state is prefetched with the records, and must still be in the
+ * stores' caches when the pending clicks are folded into it.
  */
 const MAX_PENDING_LINKS = 1_000
 
