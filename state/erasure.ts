@@ -16,8 +16,8 @@ export interface ErasureTimes {
    */
   readonly renewAfterMs: number
   /**
-   * A reference to a blob is made within this time after the blob's last touch. By default, 60 s may pass until a
-   * command is sent, because not every command touches the blob again, and the command may wait for another 30 s.
+   * A reference to a blob is made within this time after the blob's last touch. By default, the command that makes the
+   * reference is sent at most 60 s after the touch (`renewAfterMs`) and may be decided up to 30 s later.
    */
   readonly referencedWithinMs: number
   /** Interval between sweeps that remove such blobs. */
