@@ -84,8 +84,11 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
     const assignment = seat.assigned()
     if (assignment === undefined) return
     isOwner = !assignment.isFenced && assignment.partitions.has(partitionKey(place.topic, place.partition))
-    if (!isOwner) await endTurn()
-    else if (turn === undefined) turn = beginTurn()
+    if (!isOwner) {
+      await endTurn()
+      // The failures of this process say nothing about the process that runs the job now.
+      recovered()
+    } else if (turn === undefined) turn = beginTurn()
     seat.settle(assignment)
   }
 
@@ -103,14 +106,14 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
     runtime.log.info({ job: name, turn: turns }, 'job_turn_begins')
     try {
       const serdes = await openSerdes(registry, [requests, ...job.publishes], { runtime })
-      const opened = await openTurn({ name, place, requests, signal, serdes, transport, seat, group: group as MemberlessGroup, runtime })
+      const connections = { transport, seat, group: group as MemberlessGroup, runtime }
+      const opened = await openTurn({ name, place, requests, signal, serdes, onSuccess: recovered, ...connections })
       try {
         await job.run(opened.turn)
       } finally {
         await opened.close()
       }
-      pauseMs = FIRST_PAUSE_MS
-      failure = undefined
+      recovered()
     } catch (error) {
       if (signal.aborted) return
       failure = (error as Error).message
@@ -118,6 +121,11 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
       await runtime.sleep(pauseMs, signal)
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
     }
+  }
+
+  function recovered(): void {
+    pauseMs = FIRST_PAUSE_MS
+    failure = undefined
   }
 
   async function endTurn(): Promise<void> {
@@ -157,7 +165,12 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
     samples: () => [
       { name: 'job_owned', help: '1 in the process that runs the job', labels: { job: name }, value: isOwner ? 1 : 0 },
       { name: 'job_turns_total', help: 'Turns that this process has begun', labels: { job: name }, value: turns },
-      { name: 'job_failing', help: '1 if the last turn failed', labels: { job: name }, value: failure === undefined ? 0 : 1 },
+      {
+        name: 'job_failing',
+        help: '1 if the last turn failed and no later turn has succeeded yet',
+        labels: { job: name },
+        value: failure === undefined ? 0 : 1,
+      },
     ],
   }
 }

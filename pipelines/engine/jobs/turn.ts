@@ -62,6 +62,11 @@ export interface TurnDeps<K, V> {
   readonly requests: Topic<K, V>
   readonly signal: AbortSignal
   readonly serdes: Serdes
+  /**
+   * Called when the job has completed a request, or has waited for one for `QUIET_MS` and none is pending. Whatever made
+   * an earlier turn fail is then over.
+   */
+  readonly onSuccess: () => void
   readonly transport: Transport
   readonly seat: Pick<SinkSeat, 'confirmMembership'>
   readonly group: MemberlessGroup
@@ -69,10 +74,12 @@ export interface TurnDeps<K, V> {
 }
 
 const NO_OFFSETS = new Map()
+/** A wait of this length is long enough to fetch a request that is pending, ms. */
+const QUIET_MS = 1_000
 
 /** Opens a turn. Every earlier turn ends, because its producer is fenced before the first request of this turn. */
 export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobTurn<K, V>; close(): Promise<void> }> {
-  const { name, place, requests, signal, serdes, transport, seat, group, runtime } = deps
+  const { name, place, requests, signal, serdes, transport, seat, group, runtime, onSuccess } = deps
   const producer = transport.producer({ transactionalId: `job-${name}` })
   const partitionCounts = new Map<string, number>()
   let queue: RequestQueue<K, V> | undefined
@@ -135,7 +142,11 @@ export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobT
     turn: {
       signal,
       token: runtime.id(),
-      nextRequest: (waitMs) => opened.next(waitMs),
+      async nextRequest(waitMs) {
+        const request = await opened.next(waitMs)
+        if (request === undefined && waitMs >= QUIET_MS && !signal.aborted) onSuccess()
+        return request
+      },
       publish: (topic, key, value) => publishAll([jobRecord(topic, key, value)]),
       publishAll,
       readAll: (topic) => readTopic({ topic, serdes, transport, signal, runtime }),
@@ -144,6 +155,7 @@ export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobT
         const offset = { ...place, offset: request.offset + 1 }
         await group.commit(new Map([[partitionKey(place.topic, place.partition), offset]]))
         opened.dropTo(request.offset)
+        onSuccess()
       },
       confirm,
     },

@@ -4,6 +4,7 @@ import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { FencedError } from '../../../../kafka/transport.ts'
 import { type GroupJob, groupJob, type JobTurn, jobRecord, type Runner } from '../../../../pipelines/engine/index.ts'
+import type { Runtime } from '../../../../runtime/runtime.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
 import { avroValue } from '../../../../schemas/avro/value.ts'
 import { byteWriter } from '../../../../schemas/codec.ts'
@@ -34,10 +35,10 @@ function world() {
     })
   }
 
-  function start(memberId: string, run: (turn: Turn) => Promise<void>): Runner {
+  function start(memberId: string, run: (turn: Turn) => Promise<void>, runtime: Runtime = systemRuntime()): Runner {
     const transport = memoryTransport(broker)
     const job: GroupJob<string, { text: string }> = { name: 'clerk', requests: orders, publishes: [reports], run }
-    const runner = groupJob(job, { transport, registry, seat: loneSeat(transport, 'clerk', memberId), runtime: systemRuntime() })
+    const runner = groupJob(job, { transport, registry, seat: loneSeat(transport, 'clerk', memberId), runtime })
     void runner.start()
     onTestFinished(() => runner.stop())
     return runner
@@ -99,6 +100,86 @@ test('the next turn repeats a request that was not completed, and a failing turn
   await eventually(reported).toEqual(['one'])
   expect(attempts).toBe(2)
   expect((runner.report() as { turns: number }).turns).toBeGreaterThanOrEqual(2)
+})
+
+/** A runtime whose pauses after failed turns end at once, and these pauses in ms, except those of a second. */
+function pausesOf(): { readonly runtime: Runtime; readonly pauses: number[] } {
+  const pauses: number[] = []
+  const system = systemRuntime()
+  /** The job's loop waits for a second at a time. */
+  const sleep = (ms: number, signal?: AbortSignal) => {
+    if (ms !== 1_000) pauses.push(ms)
+    return system.sleep(ms === 1_000 ? ms : 0, signal)
+  }
+  return { runtime: { ...system, sleep }, pauses }
+}
+
+test('after a turn that worked, the pause after the next failure is short again, and the job no longer counts as failing', async () => {
+  const { start, order } = world()
+  const { runtime, pauses } = pausesOf()
+  let attempts = 0
+  const runner = start(
+    'a',
+    async (turn) => {
+      if (++attempts <= 3) throw new Error('no luck')
+      while (!turn.signal.aborted) {
+        const request = await turn.nextRequest(100)
+        if (request === undefined) continue
+        if (request.value.text === 'broken' && attempts === 4) throw new Error('no luck again')
+        await turn.completed(request)
+      }
+    },
+    runtime,
+  )
+  const failure = () => (runner.report() as { failure?: string }).failure
+  await eventually(() => attempts).toBe(4)
+  expect(failure()).toBe('no luck')
+  order('one')
+  await eventually(failure).toBeUndefined()
+  order('broken')
+  await eventually(() => attempts).toBe(5)
+  expect(pauses).toEqual([500, 2_000, 500])
+})
+
+test('a turn that has found no request for a second ends a series of failures', async () => {
+  const { start } = world()
+  const { runtime, pauses } = pausesOf()
+  let attempts = 0
+  const runner = start(
+    'a',
+    async (turn) => {
+      if (++attempts === 1) throw new Error('no luck')
+      while (!turn.signal.aborted) await turn.nextRequest(1_000)
+    },
+    runtime,
+  )
+  await eventually(() => attempts).toBe(2)
+  await eventually(() => (runner.report() as { failure?: string }).failure).toBeUndefined()
+  expect(pauses).toEqual([500])
+})
+
+test('a process that has lost the job does not count as failing', async () => {
+  const { broker, start } = world()
+  const { runtime } = pausesOf()
+  let attempts = 0
+  const first = start(
+    'a',
+    async (turn) => {
+      if (++attempts === 1) throw new Error('no luck')
+      while (!turn.signal.aborted) await turn.nextRequest(50)
+    },
+    runtime,
+  )
+  await eventually(() => attempts).toBe(2)
+  expect((first.report() as { failure?: string }).failure).toBe('no luck')
+  let isOwned = false
+  broker.groups.expire(groupOf('clerk'), 'a')
+  start('b', async (turn) => {
+    isOwned = true
+    while (!turn.signal.aborted) await turn.nextRequest(50)
+  })
+  await eventually(() => isOwned).toBe(true)
+  await eventually(() => first.report()).toMatchObject({ owner: false, failure: undefined })
 })
 
 test('a turn that has lost the job can neither publish nor complete nor confirm anything', async () => {
