@@ -49,10 +49,14 @@ export async function fillIndex<K, V>(
   const seat = wholeTopic(topic.name, count, turn.confirm)
   const sink = createSink({ name: `${index.name}-fill`, topics: [topic] }, { transport, registry, target, seat, runtime })
   const running = sink.run()
+  const ended = new AbortController()
+  const ending = AbortSignal.any([turn.signal, ended.signal])
   try {
     await Promise.race([running, untilComplete(sink)])
     turn.signal.throwIfAborted()
   } finally {
+    // If the sink has failed, the index never becomes complete, so nothing may wait for it any longer.
+    ended.abort()
     await sink.stop()
     await running.catch(() => {})
   }
@@ -69,8 +73,9 @@ export async function fillIndex<K, V>(
 
   async function untilComplete(filling: Sink): Promise<void> {
     let reportedAt = Number.NEGATIVE_INFINITY
-    while (!turn.signal.aborted && !isComplete(filling)) {
-      await runtime.sleep(LOOK_EVERY_MS, turn.signal)
+    while (!ending.aborted && !isComplete(filling)) {
+      await runtime.sleep(LOOK_EVERY_MS, ending)
+      if (ending.aborted) return
       if (runtime.monotonic() - reportedAt < REPORT_EVERY_MS) continue
       reportedAt = runtime.monotonic()
       await deps.report(turn, { ...build, state: 'filling', ...amountOf(filling.lanes()) })

@@ -125,6 +125,7 @@ export function notesIndexOn(broker: MemoryBroker, client: SearchClient, name: s
     requests,
     write,
     requestRebuild,
+    keeperDeps,
     startSink,
     startKeeper,
     found,
