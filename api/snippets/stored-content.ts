@@ -112,7 +112,7 @@ function inPlace(blob: OpenBlob, slot: Slot, cut: AbortController): OpenContent 
 
 export async function readContent(blob: OpenBlob, { bytes }: SnippetRecord): Promise<StoredContent> {
   if (bytes > WHOLE_BYTES) return { kind: 'streamed', pieces: blob.content() }
-  return { kind: 'whole', bytes: await wholeContent(blob) }
+  return { kind: 'whole', bytes: await answeringBlobs(() => wholeContent(blob)) }
 }
 
 export async function wholeContent(blob: OpenBlob): Promise<Buffer> {

@@ -19,6 +19,11 @@ export interface BucketOptions {
   now(): number
 }
 
+/** How long S3 may take to answer. A request for a small blob takes tens of milliseconds. */
+export const S3_ANSWER_MS = 10_000
+/** Slowest upload of a large blob, such as the file of a model, in bytes per millisecond. */
+const SLOWEST_UPLOAD = 1_000
+
 type S3 = typeof import('@aws-sdk/client-s3')
 
 const SUFFIX = '.zst'
@@ -46,7 +51,9 @@ export async function bucketShelf({ client, bucket, prefix, renewAfterMs, now }:
   async function put(hash: BlobHash, blob: PackedBlob): Promise<void> {
     const Body = blob.kind === 'memory' ? blob.bytes : createReadStream(blob.path)
     const ContentLength = blob.kind === 'memory' ? blob.bytes.byteLength : blob.length
-    await asking(client.send(new s3.PutObjectCommand({ ...at(hash), Body, ContentLength, ContentType: 'application/zstd' })))
+    const command = new s3.PutObjectCommand({ ...at(hash), Body, ContentLength, ContentType: 'application/zstd' })
+    const isLong = ContentLength > S3_ANSWER_MS * SLOWEST_UPLOAD
+    await asking(isLong ? client.send(command, { requestTimeout: ContentLength / SLOWEST_UPLOAD }) : client.send(command))
   }
 
   async function open(hash: BlobHash): Promise<Readable | undefined> {

@@ -82,6 +82,10 @@ export function folderShelf(root: string): BlobShelf {
     try {
       await file.writeFile(bytes)
       await file.sync()
+    } catch (error) {
+      // A draft that is incomplete, for example because the disk is full, must not take up space until the next sweep.
+      await unlink(draft).catch(() => undefined)
+      throw error
     } finally {
       await file.close()
     }
@@ -114,12 +118,22 @@ export function folderShelf(root: string): BlobShelf {
       if (prefix.length !== PREFIX_LENGTH) continue
       for (const name of await namesIn(join(root, prefix))) {
         const path = join(root, prefix, name)
-        if (ASIDE_NAME.test(name)) await unlessAbsent(rename(path, path.replace(ASIDE, BLOB)))
+        if (ASIDE_NAME.test(name)) await putBack(path)
         if (!BLOB_NAME.test(name)) continue
         const found = await unlessAbsent(stat(path))
         if (found !== undefined) yield { hash: name.slice(0, -BLOB.length), touchedAt: found.mtimeMs }
       }
     }
+  }
+
+  /**
+   * Gives a blob that was moved aside its name again. If the content has been stored again in the meantime, the new file
+   * stays, because its time is the time of the last touch.
+   */
+  async function putBack(aside: string): Promise<void> {
+    const path = aside.replace(ASIDE, BLOB)
+    const isStored = (await unlessAbsent(stat(path))) !== undefined
+    await unlessAbsent(isStored ? unlink(aside) : rename(aside, path))
   }
 
   /**
@@ -130,13 +144,14 @@ export function folderShelf(root: string): BlobShelf {
   async function removeUntouched(hash: BlobHash, before: number): Promise<boolean> {
     const aside = pathOf(hash, ASIDE)
     if ((await unlessAbsent(rename(pathOf(hash), aside).then(() => true))) === undefined) return false
-    const { mtimeMs } = await stat(aside)
-    if (mtimeMs >= before) {
-      await rename(aside, pathOf(hash))
+    const found = await unlessAbsent(stat(aside))
+    // Another sweep has put the blob back.
+    if (found === undefined) return false
+    if (found.mtimeMs >= before) {
+      await putBack(aside)
       return false
     }
-    await unlink(aside)
-    return true
+    return (await unlessAbsent(unlink(aside).then(() => true))) === true
   }
 
   return { touch, put, open: openBlob, list, removeUntouched }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { pipeline, Readable } from 'node:stream'
 import { createZstdDecompress, zstdDecompressSync } from 'node:zlib'
 import { PLAIN_MAGIC, STAMP_BYTES } from './draft.ts'
@@ -52,22 +53,35 @@ function isPlain(head: Buffer): boolean {
 async function unpackedStream(packed: Readable): Promise<Readable> {
   const head = await firstBytes(packed)
   if (isPlain(head)) return packed
-  packed.unshift(head)
-  return pipeline(packed, createZstdDecompress({ chunkSize: PIECE_BYTES }), () => undefined)
+  // A stream that has ended takes nothing back.
+  const whole = head.byteLength < STAMP_BYTES ? Readable.from([head]) : packed
+  if (whole === packed) packed.unshift(head)
+  return pipeline(whole, createZstdDecompress({ chunkSize: PIECE_BYTES }), () => undefined)
 }
 
 /** Reads as many bytes as a stamp has, or fewer if the stream ends earlier. */
 async function firstBytes(stream: Readable): Promise<Buffer> {
-  for (;;) {
-    const head: Buffer | null = stream.read(STAMP_BYTES)
-    if (head !== null) return head
-    if (stream.readableEnded) return Buffer.alloc(0)
-    await new Promise<void>((resolve, reject) => {
-      stream.once('readable', resolve)
-      stream.once('end', resolve)
-      stream.once('error', reject)
-    })
+  const pieces: Buffer[] = []
+  for (let needed = STAMP_BYTES; needed > 0; ) {
+    // Asking for more bytes than have arrived would leave them in the stream. The event `readable` would then occur at
+    // once, again and again, and the process could do nothing else.
+    const piece: Buffer | null = stream.read(Math.min(needed, Math.max(1, stream.readableLength)))
+    if (piece !== null) {
+      pieces.push(piece)
+      needed -= piece.byteLength
+      continue
+    }
+    if (stream.readableEnded) break
+    // The stream may have failed before it had a listener. It then emits no further event.
+    if (stream.destroyed) throw stream.errored ?? new Error('the stream was closed')
+    const waiting = new AbortController()
+    try {
+      await Promise.race(['readable', 'end', 'close'].map((event) => once(stream, event, waiting)))
+    } finally {
+      waiting.abort()
+    }
   }
+  return Buffer.concat(pieces)
 }
 
 async function* streamed(hash: string, packed: Readable): AsyncGenerator<Buffer, void, undefined> {

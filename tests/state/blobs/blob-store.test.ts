@@ -1,11 +1,14 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
-import type { Server } from 'node:http'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough, type Readable } from 'node:stream'
+import { buffer as bytesOf } from 'node:stream/consumers'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { S3Client } from '@aws-sdk/client-s3'
 import fc from 'fast-check'
@@ -14,7 +17,7 @@ import { type BlobStore, BlobsUnavailableError, blobStore, UNTOUCHED_MS } from '
 import { bucketShelf } from '../../../state/blobs/bucket.ts'
 import { connectBlobs, s3Client } from '../../../state/blobs/connect.ts'
 import { draftFolderOf, folderShelf } from '../../../state/blobs/folder.ts'
-import { BlobCorruptError } from '../../../state/blobs/read.ts'
+import { BlobCorruptError, readBlob } from '../../../state/blobs/read.ts'
 import { sweepBlobs } from '../../../state/blobs/sweep.ts'
 import { startS3 } from './s3-server.ts'
 
@@ -211,6 +214,19 @@ describe('blobs in a folder', () => {
     expect(await contentOf(store(), hash)).toEqual(Buffer.from('moved aside'))
   })
 
+  it('keeps the later file of a blob that was stored again after a killed sweep had moved it aside', async () => {
+    const { hash } = await keep(store(), Buffer.from('stored again'))
+    const aside = pathOf(hash, '.aside')
+    writeFileSync(aside, readFileSync(pathOf(hash)))
+    const old = new Date(Date.now() - 2 * UNTOUCHED_MS)
+    utimesSync(aside, old, old)
+    const before = Date.now() - UNTOUCHED_MS
+    const signal = new AbortController().signal
+    expect(await sweepBlobs({ blobs: store(), referenced: async () => new Set(), before, signal })).toMatchObject({ removed: 0 })
+    expect(await contentOf(store(), hash)).toEqual(Buffer.from('stored again'))
+    expect(existsSync(aside)).toBe(false)
+  })
+
   it('has every blob that a killed writer reported as kept, and no partial one', async () => {
     const place = join(folder, 'killed')
     const child = spawn(process.execPath, [join(import.meta.dirname, 'children/writer.ts'), place], {
@@ -274,6 +290,57 @@ describe('blobs in a bucket', () => {
     await expect(keep(blobs, Buffer.from('x'))).rejects.toBeInstanceOf(BlobsUnavailableError)
     await expect(blobs.open(sha256(Buffer.from('x')))).rejects.toBeInstanceOf(BlobsUnavailableError)
     client.destroy()
+  })
+
+  it('is unavailable when its server hangs before or within an answer', async () => {
+    const hash = sha256(Buffer.from('x'))
+    const hanging = createServer((request, answer) => {
+      if (request.method !== 'GET') return
+      answer.writeHead(200, { 'content-length': '1000' })
+      answer.write('part')
+    })
+    await once(hanging.listen(0, '127.0.0.1'), 'listening')
+    const endpoint = `http://127.0.0.1:${(hanging.address() as AddressInfo).port}`
+    const client = await s3Client(endpoint, { answerMs: 100, silentMs: 100 })
+    const shelf = await bucketShelf({ client, bucket: 'b', prefix: '', renewAfterMs: 1, now: Date.now })
+    const blobs = blobStore({ shelf, draftFolder: join(folder, 'drafts') })
+    await expect(blobs.touch(hash)).rejects.toBeInstanceOf(BlobsUnavailableError)
+    await expect(contentOf(blobs, hash)).rejects.toBeInstanceOf(BlobsUnavailableError)
+    client.destroy()
+    hanging.close()
+    hanging.closeAllConnections()
+  })
+
+  it('reads content whose first bytes arrive one at a time', async () => {
+    const { hash } = await keep(bucketStore, Buffer.from('slow'))
+    const packed = await bytesOf((await bucketStore.shelf.open(hash)) as Readable)
+    const slow = new PassThrough()
+    const read = readBlob(hash, slow).next()
+    for (const byte of packed) {
+      await nextTurn()
+      slow.write(Buffer.of(byte))
+    }
+    slow.end()
+    expect(await read).toEqual({ done: false, value: Buffer.from('slow') })
+  })
+
+  it('is unavailable when the connection breaks within an answer', async () => {
+    const breaking = createServer((_request, answer) => {
+      answer.writeHead(200, { 'content-length': '1000' })
+      answer.write('part', () => answer.destroy())
+    })
+    await once(breaking.listen(0, '127.0.0.1'), 'listening')
+    const client = await s3Client(`http://127.0.0.1:${(breaking.address() as AddressInfo).port}`)
+    const shelf = await bucketShelf({ client, bucket: 'b', prefix: '', renewAfterMs: 1, now: Date.now })
+    const blobs = blobStore({ shelf, draftFolder: join(folder, 'drafts') })
+    const hash = sha256(Buffer.from('x'))
+    await expect(contentOf(blobs, hash)).rejects.toBeInstanceOf(BlobsUnavailableError)
+    const packed = (await shelf.open(hash)) as Readable
+    await expect.poll(() => packed.destroyed).toBe(true)
+    await expect(readBlob(hash, packed).next()).rejects.toThrow('aborted')
+    client.destroy()
+    breaking.close()
+    breaking.closeAllConnections()
   })
 
   it('is opened by an s3: URL', async () => {
