@@ -62,10 +62,10 @@ type SweepImagesOptions = Omit<Parameters<typeof sweepBlobs>[0], 'blobs'>
 export async function sweepImages({ originals, smaller }: ImageStore, options: SweepImagesOptions) {
   const { shelf } = originals
   async function removeUntouched(hash: string, before: number): Promise<boolean> {
-    const isRemoved = await shelf.removeUntouched(hash, before)
-    // The resized versions are useless without the original, so their age does not matter.
-    if (isRemoved) await smaller.remove(hash, IMAGE_FORMS)
-    return isRemoved
+    // The resized versions are removed first. If the process dies in between, the next sweep still finds the original,
+    // and removes the rest. If the original was just uploaded again, the versions are made again when they are needed.
+    await smaller.remove(hash, IMAGE_FORMS)
+    return await shelf.removeUntouched(hash, before)
   }
   return await sweepBlobs({ ...options, blobs: { ...originals, shelf: { ...shelf, removeUntouched } } })
 }

@@ -62,3 +62,13 @@ test('an image counts as referenced if a product in any partition has it', async
   const reader = { exists: async (key: string) => Number(keys.has(key)) }
   expect(await referencedImages(reader, 2, ['a', 'b'])).toEqual(new Set(['b']))
 })
+
+test('if a sweep ends before all smaller forms of an image are removed, the next sweep removes the rest', async () => {
+  const { store, keep, sweep, formsOf } = await opened()
+  const orphan = await keep('orphan')
+  const cut = { ...store, smaller: { ...store.smaller, remove: () => Promise.reject(new Error('the disk failed')) } }
+  const options = { referenced: async () => new Set<string>(), before: Date.now() + HOUR, signal: new AbortController().signal }
+  await expect(sweepImages(cut, options)).rejects.toThrow('the disk failed')
+  expect(await sweep(async () => new Set(), Date.now() + HOUR)).toMatchObject({ removed: 1 })
+  expect(await formsOf(orphan)).toBe(0)
+})
