@@ -1,5 +1,5 @@
 import type { CancelTimer } from '../../../runtime/runtime.ts'
-import type { ChildLink } from './link.ts'
+import { ChildGone, type ChildLink } from './link.ts'
 
 /** A child process that is restarted whenever it ends or hangs. */
 export interface SupervisedChild {
@@ -43,8 +43,18 @@ export function supervise({ start, prepare, ping, onStart, onEnd, timers }: Supe
   let cancelRestart: CancelTimer = () => {}
   let running = run()
 
+  /** Starts a child. If that fails, for example because the process has no free file descriptors, returns an ended one. */
+  function started(): ChildLink {
+    try {
+      return start()
+    } catch (error) {
+      const gone = new ChildGone((error as Error).message)
+      return { request: () => Promise.reject(gone), kill() {}, ended: Promise.resolve(gone.message) }
+    }
+  }
+
   async function run(): Promise<void> {
-    const child = start()
+    const child = started()
     current = child
     onStart?.()
     let cancelStable: CancelTimer = () => {}

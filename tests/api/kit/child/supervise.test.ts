@@ -106,3 +106,18 @@ test('no child is started after closing', async () => {
   await pass(60_000)
   expect([children.length, children[0].isKilled, ends]).toEqual([1, true, []])
 })
+
+test('a child that cannot be started, for lack of file descriptors for example, is started again later', async () => {
+  let attempts = 0
+  const { supervised, ends, pass } = world({
+    start() {
+      if (++attempts === 1) throw new Error('EMFILE')
+      return fakeChild()
+    },
+    prepare: (child) => child.request(PING, NOTHING).then(() => {}),
+  })
+  await pass()
+  expect([supervised.ready, supervised.trouble, ends]).toEqual([undefined, 'EMFILE', [['EMFILE', 50]]])
+  await pass(50)
+  expect(attempts).toBe(2)
+})
