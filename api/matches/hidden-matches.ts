@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { isWithin } from '../kit/age.ts'
 import type { People } from './people.ts'
 
 /** A match that has not ended. */
@@ -48,7 +49,7 @@ export function hiddenMatches({ people, now }: { readonly people: Pick<People, '
     async of(userId, matches) {
       const at = now()
       const known = kept.get(userId)
-      if (known === undefined || at - known.at >= CHECKED_MS) {
+      if (known === undefined || !isWithin(known.at, CHECKED_MS, at)) {
         const checked: Checked = { at, hidden: new Set() }
         await check(matches, checked.hidden)
         kept.set(userId, checked)

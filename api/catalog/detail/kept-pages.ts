@@ -3,6 +3,7 @@ import { badgesAt } from '../../../schemas/catalog/documents/badges.ts'
 import type { StoredProduct } from '../../../schemas/catalog/products/stored.ts'
 import { productDetails } from '../../../state/views/catalog/catalog-details.ts'
 import { markOfProductText } from '../../../state/views/catalog/products.ts'
+import { isWithin } from '../../kit/age.ts'
 import { type Answer, cacheableText, JSON_TYPE } from '../../kit/answer.ts'
 import type { WatchedRead } from '../../kit/watched/watched-keys.ts'
 import type { CategoryTree } from '../categories/tree.ts'
@@ -108,16 +109,18 @@ export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptP
       const kept = pages.get(productId)
       if (kept === undefined || kept.tree !== tree) return undefined
       const time = now()
-      if (time - kept.currentAt >= RECENT_MS) confirm(kept)
-      return time - kept.currentAt < RECENT_MS ? kept.rendered : undefined
+      if (!isWithin(kept.currentAt, RECENT_MS, time)) confirm(kept)
+      return isWithin(kept.currentAt, RECENT_MS, time) ? kept.rendered : undefined
     },
     page(productId, texts, tree, read) {
       const kept = pages.get(productId)
       const { product, ...others } = texts
       const sources = { ...others, productMark: markOfProductText(product) }
       if (kept !== undefined && isSame(kept, sources, tree)) {
-        if (read.startedAt >= kept.read.startedAt) kept.read = read
-        kept.currentAt = Math.max(kept.currentAt, read.startedAt)
+        // The times of an earlier read are in the future if the clock was set back, and are then useless.
+        const isAhead = kept.currentAt > now()
+        if (isAhead || read.startedAt >= kept.read.startedAt) kept.read = read
+        kept.currentAt = isAhead ? read.startedAt : Math.max(kept.currentAt, read.startedAt)
         return kept.rendered
       }
       const detail = parsedDetail(texts)

@@ -1,3 +1,4 @@
+import { isWithin } from '../age.ts'
 import type { SharedReader } from '../shared-reads.ts'
 
 /** Reads values, and can later tell whether they are still current. */
@@ -101,7 +102,7 @@ export class WatchedKeys implements WatchedViews {
 
   /** Returns a time in epoch ms. All changes before this time have been reported. */
   confirmedAt(): number {
-    if (this.#options.now() - this.#confirmedAt >= CONFIRM_AFTER_MS) void this.#confirm()
+    if (!isWithin(this.#confirmedAt, CONFIRM_AFTER_MS, this.#options.now())) void this.#confirm()
     return this.#confirmedAt
   }
 

@@ -1,3 +1,4 @@
+import { isWithin } from '../../../kit/age.ts'
 import type { ProductIndex } from './product-index.ts'
 
 /**
@@ -22,7 +23,7 @@ export function salesPercentile(index: Pick<ProductIndex, 'search'>, now: () => 
   }
 
   return function currentPercentile() {
-    if (known !== undefined && now() - renewedAt < RENEWED_AFTER_MS) return known
+    if (known !== undefined && isWithin(renewedAt, RENEWED_AFTER_MS, now())) return known
     renewedAt = now()
     const before = known
     const renewed = load()

@@ -154,3 +154,12 @@ test('a page is read again after a minute, and when it is no longer new', () => 
   now += 30 * DAY_MS
   expect(pages.page(5, texts(), TREE, read(NOON + 30 * DAY_MS - 30_000))).not.toBe(first)
 })
+
+test('after the clock was set back, a page is not recent before its data was read again', () => {
+  const { pages, pass } = opened()
+  const page = pages.page(5, texts(), TREE, readAt(NOON))
+  pass(-DAY_MS)
+  expect(pages.recent(5, TREE)).toBeUndefined()
+  pages.page(5, texts(), TREE, readAt(NOON - DAY_MS))
+  expect(pages.recent(5, TREE)).toBe(page)
+})

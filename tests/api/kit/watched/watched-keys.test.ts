@@ -135,3 +135,14 @@ test('a read that begins after reports have ended is not watched', async () => {
   keys.changedAll()
   expect(keys.begin().unchangedAt()).toBeUndefined()
 })
+
+test('after the clock was set back, a confirmation is requested at once, and its time is not in the future', async () => {
+  const { keys, state } = opened()
+  state.now = 3_600_000
+  keys.start()
+  const read = await readOf(keys)
+  expect(await confirmed(read)).toBe(3_600_000)
+  state.now = 1_000
+  expect(await confirmed(read)).toBe(1_000)
+  expect(state.asked).toBe(2)
+})
