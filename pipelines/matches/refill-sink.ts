@@ -5,7 +5,7 @@ import { connectScriptRedis } from '../../state/redis/connect-scripts.ts'
 import { connectSinkRedis } from '../../state/views/connect.ts'
 import { refillStack } from '../../state/views/matches/refill.ts'
 import { viewReader } from '../../state/views/reader.ts'
-import { createSink, type Runner, type SinkSeat, sinkRunner } from '../engine/index.ts'
+import { createSink, type Runner, type SinkSeat, sinkRunner, TargetUnavailableError } from '../engine/index.ts'
 import type { SinkContext, SinkDeclaration } from '../sinks.ts'
 import { refillTarget } from './refill-target.ts'
 
@@ -27,7 +27,7 @@ export const stackRefillSink: SinkDeclaration = {
 
     async function create() {
       const cells = (await transport.partitionCounts([matchIndex.name])).get(matchIndex.name)
-      if (cells === undefined) throw new Error(`topic ${matchIndex.name} does not exist`)
+      if (cells === undefined) throw new TargetUnavailableError(`topic ${matchIndex.name} does not exist yet`)
       const partitionOfCell = (geohash4: string) => partitionFor(Buffer.from(geohash4), cells)
       const deps = { reader, scripts, partitionOfCell, now: () => runtime.now() }
       const target = refillTarget({
