@@ -222,7 +222,10 @@ describe('blobs in a folder', () => {
     utimesSync(aside, old, old)
     const before = Date.now() - UNTOUCHED_MS
     const signal = new AbortController().signal
-    expect(await sweepBlobs({ blobs: store(), referenced: async () => new Set(), before, signal })).toMatchObject({ removed: 0 })
+    // The first sweep may meet the two files in either order.
+    for (let run = 0; run < 2; run++) {
+      expect(await sweepBlobs({ blobs: store(), referenced: async () => new Set(), before, signal })).toMatchObject({ removed: 0 })
+    }
     expect(await contentOf(store(), hash)).toEqual(Buffer.from('stored again'))
     expect(existsSync(aside)).toBe(false)
   })
