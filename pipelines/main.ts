@@ -104,5 +104,6 @@ async function runServices(config: PipelinesConfig, { backend, hasErasableState 
 
 main().catch((error: Error) => {
   process.stderr.write(`the worker stopped: ${error.message}\n`)
-  process.exitCode = 1
+  // If the start failed halfway, connections are still open, and would keep the process alive.
+  process.exit(1)
 })
