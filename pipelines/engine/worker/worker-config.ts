@@ -23,7 +23,7 @@ export interface WorkerConfig {
    * The store's own option takes precedence.
    */
   readonly cacheBytes?: number
-  /** How long a stopping worker waits for brokers that do not answer. Default 15 s. */
+  /** How long a stopping worker waits for brokers that do not answer, and for running time handlers. Default 15 s. */
   readonly stopGraceMs?: number
   /**
    * Whether a worker that stops gracefully stays in the group until its session times out. A worker that stays keeps

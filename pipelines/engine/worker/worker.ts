@@ -39,8 +39,8 @@ const MAX_QUEUED_BYTES = 8 * 1_048_576
  */
 const SHARED_POLL_BYTES = 524_288
 /**
- * How long a stopping worker waits for brokers by default: half of Kubernetes' grace period. A commit takes
- * milliseconds, so only unreachable brokers delay the stop this long.
+ * How long a stopping worker waits by default: half of Kubernetes' grace period. A commit takes milliseconds, so only
+ * unreachable brokers or a time handler that does not end delay the stop this long.
  */
 const DEFAULT_STOP_GRACE_MS = 15_000
 
@@ -225,10 +225,14 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
 
   /**
    * Loads the schema of stored state. This is necessary when a processor reads, without a prefetch, a value that was
-   * written with another schema version.
+   * written with another schema version. If the worker stops in the meantime, the schema is no longer needed.
    */
   async function loadSchema({ schemas }: Assembly, schemaId: number, reason: unknown): Promise<void> {
-    if ((await schemas.load(schemaId)) === 'not-found') throw reason
+    try {
+      if ((await schemas.load(schemaId)) === 'not-found') throw reason
+    } catch (error) {
+      if (!stopping.signal.aborted) throw error
+    }
   }
 
   async function commitLast({ tasks, committer: commits }: Assembly): Promise<void> {

@@ -93,28 +93,20 @@ test('records whose schema is missing in the registry become dead letters, and p
   expect(broker.records('echo-dead-letters').map(({ value }) => value?.subarray(6).toString())).toEqual(['lost'])
 })
 
-test('a read of state waits until the schema of the state is loaded, even without a prefetch', async () => {
-  const { registry, worker, send, latest } = bench()
-  const old = await registry.register('old', '"string"')
-  let known = false
-  const codec: Codec<number> = {
-    encode: numberFormat.open(0, { get: () => undefined }).encode,
-    decode(buffer, start, end) {
-      if (!known) throw new UnknownSchemaError(old)
-      return numberFormat.open(0, { get: () => undefined }).decode(buffer, start, end)
-    },
-  }
+/** Creates a topology that counts lines. It can decode its state only after the schema with this id is loaded. */
+function counting(schemaId: number) {
+  const numbers = numberFormat.open(0, { get: () => undefined })
   const format: ValueFormat<number> = {
     schema: undefined,
-    open: (_, schemas) => ({
-      encode: codec.encode,
+    open: (_, schemas): Codec<number> => ({
+      encode: numbers.encode,
       decode(buffer, start, end) {
-        known = schemas.get(old) !== undefined
-        return codec.decode(buffer, start, end)
+        if (schemas.get(schemaId) === undefined) throw new UnknownSchemaError(schemaId)
+        return numbers.decode(buffer, start, end)
       },
     }),
   }
-  const counting = topology('counting', (t) => {
+  return topology('counting', (t) => {
     const totals = keyedStore('totals', { key: utf8, value: format })
     t.source(lines).process('count', { stores: [totals], emits: [wordCounts] }, (line, ctx) => {
       const total = (totals.get(line) ?? 0) + 1
@@ -122,15 +114,37 @@ test('a read of state waits until the schema of the state is loaded, even withou
       ctx.emit(wordCounts, line, total)
     })
   })
+}
+
+test('a read of state waits until the schema of the state is loaded, even without a prefetch', async () => {
+  const { registry, worker, send, latest } = bench()
+  const tested = counting(await registry.register('old', '"string"'))
   const backend = memoryBackend()
-  const first = await worker(counting, { backend })
+  const first = await worker(tested, { backend })
   send(lines, 'ann', 'a')
   await until(() => latest(wordCounts).get('a') === 1, 'counted once')
   await first.stop()
-  const second = await worker(counting, { backend })
+  const second = await worker(tested, { backend })
   send(lines, 'ann', 'a')
   await until(() => latest(wordCounts).get('a') === 2, 'counted on')
   expect(second.status()).toMatchObject({ restarts: 1, fences: 0 })
+})
+
+test('a worker stops cleanly while it waits for the schema of its state', async () => {
+  const { registry, worker, send, latest } = bench()
+  const tested = counting(await registry.register('old', '"string"'))
+  const backend = memoryBackend()
+  const first = await worker(tested, { backend })
+  send(lines, 'ann', 'a')
+  await until(() => latest(wordCounts).get('a') === 1, 'counted once')
+  await first.stop()
+  const second = await worker(tested, { backend })
+  registry.unreachable = true
+  send(lines, 'ann', 'a')
+  await until(() => second.status().schemaRetries > 0, 'the registry does not answer')
+  await second.stop()
+  await second.done
+  expect(second.status().state).toBe('stopped')
 })
 
 test('a bug stops the worker, nothing of the failed transaction is committed, and the worker leaves the group', async () => {
