@@ -17,6 +17,7 @@ const FIRST_RETRY_MS = 3
 const LONGEST_RETRY_MS = 1_000
 /** The reason for a retry when the metadata names no leader. */
 const NO_LEADER = 'LEADER_NOT_AVAILABLE'
+
 /** What the sender needs from its producer. */
 export interface SenderHooks {
   identity(): ProducerIdentity

@@ -59,7 +59,10 @@ export interface FetcherOptions {
   readonly maxPollBytes?: number
 }
 
-/** Reads assigned partitions. One fetch per leader is always in flight while the caller processes polled data. */
+/**
+ * Reads assigned partitions. While the caller processes polled data, the next fetch from each leader is already in
+ * flight.
+ */
 export interface Fetcher {
   /**
    * Adds a partition at `offset`. If the partition is already assigned, seeks to `offset` and drops the data fetched
