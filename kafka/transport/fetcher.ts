@@ -42,8 +42,8 @@ export interface FetcherOptions {
   /** Maximum bytes of one partition in one response. Default 1 MiB. */
   readonly maxPartitionBytes?: number
   /**
-   * Maximum bytes that this process buffers before `poll`. Above this limit the fetcher sends no requests. Default 64
-   * MiB.
+   * Maximum bytes that the fetcher buffers before `poll`, not counting paused partitions. Above this limit, it sends no
+   * requests. Default 64 MiB.
    */
   readonly maxBufferedBytes?: number
   /**
