@@ -38,7 +38,9 @@ export interface WorkerConfig {
    * Their current owners process them in the meantime. Default 30 min; 0 turns warm-ups off.
    */
   readonly warmUpMaxMs?: number
-  /** Maximum number of changelog records that a new worker restores without a warm-up. Default 100,000. */
+  /**
+   * A new worker that lacks fewer changelog records than this restores its state without a warm-up. Default 100,000.
+   */
   readonly warmUpLeastRecords?: number
   /** Compression of written records. Default none. */
   readonly compression?: Compression

@@ -50,7 +50,9 @@ export type WorkerState = 'created' | 'running' | 'stopped' | 'failed'
 /** The status of a worker. */
 export interface WorkerStatus {
   readonly state: WorkerState
-  /** True when partitions are assigned and all of their tasks are running. */
+  /**
+   * True when partitions are assigned, each of them has a task, all tasks are running, and no warm-up is in progress.
+   */
   readonly ready: boolean
   /** Explains which partitions have no task because their topics have gained partitions. */
   readonly withoutTask: readonly string[]
