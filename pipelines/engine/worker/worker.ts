@@ -83,7 +83,10 @@ export interface WorkerStatus {
 /** One topology in one process, with one poll loop, one producer and many tasks. */
 export interface Worker {
   readonly topology: Topology
-  /** Opens all connections and files and joins the group. Rejects when the topology cannot run here. */
+  /**
+   * Opens all connections and files and joins the group. Rejects when the topology cannot run here. If the worker is
+   * stopped before it joins, resolves without joining.
+   */
   start(): Promise<void>
   /** Resolves when the worker has stopped cleanly; rejects when it has failed. */
   readonly done: Promise<void>
@@ -113,6 +116,13 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
 
   async function start(): Promise<void> {
     opened = await assemble(config, deps, { declaration, metrics, stopping: stopping.signal, givenUp: givenUp.signal })
+    if (stopping.signal.aborted) {
+      // The worker was stopped in the meantime. If it joined the group, partitions would move to it and back.
+      state = 'stopped'
+      await release(opened)
+      done.resolve()
+      return
+    }
     try {
       await opened.producer.init()
       await opened.warmUp.join()

@@ -1,8 +1,16 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { registryClient } from '../../../../kafka/registry.ts'
-import { type ProducerOptions, TransportError, type WorkerProducer } from '../../../../kafka/transport.ts'
+import type { SchemaRegistry } from '../../../../kafka/registry-interface.ts'
+import {
+  type GroupMember,
+  type GroupOptions,
+  type ProducerOptions,
+  TransportError,
+  type WorkerProducer,
+} from '../../../../kafka/transport.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { createWorker } from '../../../../pipelines/engine/worker/worker.ts'
 import { workerRunner } from '../../../../pipelines/engine/worker/worker-runner.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
 import { avroValue } from '../../../../schemas/avro/value.ts'
@@ -12,7 +20,7 @@ import type { Topic, ValueFormat } from '../../../../schemas/topic.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import type { StateBackend } from '../../../../state/stores/store.ts'
-import { bench, until } from '../harness.ts'
+import { bench, newIdentity, until } from '../harness.ts'
 import { lines, numberFormat, numberTopic, textTopic, wordCount, wordCounts } from '../words.ts'
 
 interface Greeting {
@@ -128,6 +136,27 @@ test('a read of state waits until the schema of the state is loaded, even withou
   send(lines, 'ann', 'a')
   await until(() => latest(wordCounts).get('a') === 2, 'counted on')
   expect(second.status()).toMatchObject({ restarts: 1, fences: 0 })
+})
+
+test('a worker that is stopped while it starts ends without joining its group', async () => {
+  const { broker, registry } = bench()
+  const { promise: answer, resolve } = Promise.withResolvers<void>()
+  const slow: SchemaRegistry = { ...registry, register: async (...schema) => answer.then(() => registry.register(...schema)) }
+  const deps = { registry: slow, backend: memoryBackend(), identity: newIdentity(), runtime: systemRuntime() }
+  const memory = memoryTransport(broker)
+  let joins = 0
+  function groupMember(options: GroupOptions): GroupMember {
+    const member = memory.groupMember(options)
+    return { ...member, join: async () => void joins++ }
+  }
+  const stopped = createWorker({ topology: echo }, { ...deps, transport: { ...memory, groupMember } })
+  const starting = stopped.start()
+  await stopped.stop()
+  resolve()
+  await starting
+  await stopped.done
+  expect(stopped.status().state).toBe('stopped')
+  expect(joins).toBe(0)
 })
 
 test('a worker stops cleanly while it waits for the schema of its state', async () => {
