@@ -34,7 +34,8 @@ const CONFIRM_RETRY_MS = 50
 const LONGEST_CONFIRM_RETRY_MS = 1_000
 /**
  * Maximum wait for the responses to the last heartbeat and to the request that leaves the group. Without a response,
- * the coordinator removes the member when its session times out.
+ * the coordinator removes the member when its session times out. The same limit applies to the wait for the metadata
+ * that the last heartbeat needs, because a broker that hangs would delay it for a request timeout.
  */
 const LEAVE_TIMEOUT_MS = 3_000
 
@@ -367,13 +368,16 @@ export function openGroupMember(
     releaseGuard()
     heartbeat.wake()
     stopping.abort()
-    if (wasMember && !keepPlace) {
-      const patience = new AbortController()
-      await Promise.race([sayGoodbye(), runtime.sleep(LEAVE_TIMEOUT_MS, patience.signal)])
-      patience.abort()
-    }
+    if (wasMember && !keepPlace) await waitShortly(sayGoodbye())
     await coordinator.close()
-    await running
+    await waitShortly(running)
+  }
+
+  /** Waits for the work, but no longer than `LEAVE_TIMEOUT_MS`. */
+  async function waitShortly(work: Promise<void> | undefined): Promise<void> {
+    const patience = new AbortController()
+    await Promise.race([work, runtime.sleep(LEAVE_TIMEOUT_MS, patience.signal)])
+    patience.abort()
   }
 
   return {

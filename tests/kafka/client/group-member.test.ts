@@ -475,3 +475,17 @@ test('leaving the group takes no longer than its time limit, even if a heartbeat
   await vi.waitFor(() => expect(left).toHaveBeenCalled(), { timeout: 20_000 })
   expect(waits).toContain(3_000)
 })
+
+test('leaving the group takes no longer than its time limit, even if a broker hangs that should return metadata', async () => {
+  let isHanging = false
+  const refresh = () => (isHanging ? new Promise<void>(() => {}) : Promise.resolve())
+  const topicName = (id: string) => (isHanging ? undefined : id)
+  const script = [{ memberEpoch: 1 }, { memberEpoch: 2, assignment: [0] }]
+  const { member, heartbeats } = scripted(script, { refresh, topicName })
+  await member.join()
+  isHanging = true
+  await vi.waitFor(() => expect(heartbeats).toHaveLength(2))
+  const left = vi.fn()
+  void member.leave({ keepPlace: true }).then(left)
+  await vi.waitFor(() => expect(left).toHaveBeenCalled(), { timeout: 20_000 })
+})
