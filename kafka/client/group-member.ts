@@ -3,7 +3,7 @@ import { type GroupEvent, type GroupMember, type GroupOptions, type TopicPartiti
 import { openAssignment } from './assignment.ts'
 import type { Cluster } from './cluster.ts'
 import { type Coordinator, openCoordinator } from './coordinator.ts'
-import { classify, Disconnected, errorName, fatal, MemberFenced } from './errors.ts'
+import { classify, Disconnected, errorName, fatal, MemberFenced, untilClosed } from './errors.ts'
 import { addressedClientId, describeMembers } from './group-members.ts'
 import { commitOffsets, fetchCommitted, type OffsetOwner } from './group-offsets.ts'
 import { heartbeatExchange } from './heartbeat.ts'
@@ -34,8 +34,7 @@ const CONFIRM_RETRY_MS = 50
 const LONGEST_CONFIRM_RETRY_MS = 1_000
 /**
  * Maximum wait for the responses to the last heartbeat and to the request that leaves the group. Without a response,
- * the coordinator removes the member when its session times out. The same limit applies to the wait for the metadata
- * that the last heartbeat needs, because a broker that hangs would delay it for a request timeout.
+ * the coordinator removes the member when its session times out.
  */
 const LEAVE_TIMEOUT_MS = 3_000
 
@@ -155,7 +154,7 @@ export function openGroupMember(
       epoch = answer.memberEpoch
       confirmedAt = sentAt
       if (answer.heartbeatIntervalMs > 0) intervalMs = answer.heartbeatIntervalMs
-      const assigned = await heartbeats.partitionsOf(answer)
+      const assigned = await untilClosed(heartbeats.partitionsOf(answer), stopping.signal)
       if (membership !== joins) return
       report.confirmed()
       confirmedNotice = said
@@ -257,7 +256,9 @@ export function openGroupMember(
     pendingEnd = undefined
     assignment.clear()
     assignment.forgetReported()
-    await cluster.refresh(topics).catch(rethrowFatal)
+    await untilClosed(cluster.refresh(topics), stopping.signal).catch((error) => {
+      if (!isLeft() && !(error instanceof Disconnected)) throw error
+    })
     await heartbeat.sendWhile(isJoining)
     const ending = ended()
     if (ending?.type === 'failed') throw ending.error
@@ -408,8 +409,4 @@ export function openGroupMember(
 
 function withAddress(context: Context, { address }: GroupOptions): Context {
   return { ...context, options: { ...context.options, clientId: addressedClientId(context.options.clientId, address) } }
-}
-
-function rethrowFatal(error: unknown): void {
-  if (!(error instanceof Disconnected)) throw error
 }
