@@ -55,7 +55,8 @@ const NOTHING = Buffer.alloc(0)
  */
 const LOOK_EVERY_MS = 500
 
-const UNTIL_KNOWN: WantedModels = { models: { champion: {}, challenger: undefined }, policy: DEFAULT_POLICY }
+/** The shipped models with their policy. */
+const SHIPPED: WantedModels = { models: { champion: {}, challenger: undefined }, policy: DEFAULT_POLICY }
 
 const SYSTEM_TIMERS: ModelTimers = {
   setTimer(ms, callback) {
@@ -68,7 +69,8 @@ const SYSTEM_TIMERS: ModelTimers = {
 
 /**
  * Starts the model process and keeps it running with the assigned models. New models and their policy take effect
- * together, once the models are loaded and warm. If models cannot be loaded, the earlier models stay in force.
+ * together, once the models are loaded and warm. If models cannot be loaded, the earlier models stay in force. A
+ * process without earlier models then uses the shipped models.
  */
 export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM_TIMERS, ...given }: ModelsDeps): OpenModels {
   const telemetry = modelTelemetry(registry, () => current() !== undefined && !late.isOpen)
@@ -88,12 +90,13 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
     timers,
     ping,
     async prepare(child) {
-      const wanted = wantedSettings() ?? UNTIL_KNOWN
+      const wanted = wantedSettings() ?? SHIPPED
       active = await loading.load(child, wanted.models, wanted.policy).catch((error) => {
         if (!(error instanceof CannotLoad)) throw error
         // The earlier models are better than none, because without models only rules decide.
         if (active !== undefined) return loading.load(child, { champion: active.versions, challenger: undefined }, active.policy)
-        return loading.load(child, { champion: {}, challenger: undefined }, wanted.policy)
+        // The thresholds in the settings were set for the models that cannot be loaded, not for the shipped models.
+        return loading.load(child, SHIPPED.models, SHIPPED.policy)
       })
       tried = wanted
       log.info({ models: active.versions, policy_version: active.policy.version }, 'fraud_models_in_force')

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { ModelAssignment, ModelOutcome } from '../../../../api/fraud/in-force.ts'
 import { type OpenModels, openModels } from '../../../../api/fraud/models/open.ts'
 import { createLogger } from '../../../../api/kit/logging.ts'
@@ -101,6 +101,15 @@ test('after a few late batches, a suspended process no longer delays requests, a
     expect(childPids()).not.toContain(pid)
   }, WITHIN)
   expect(await registry.getSingleMetricAsString('fraud_model_unscored_total')).toContain('reason="circuit_open"')
+})
+
+test('a process that cannot load the assigned models scores with the shipped models and their policy', async () => {
+  const absent = { models: { champion: { payment_fraud: 'absent' }, challenger: undefined }, policy: { ...DEFAULT_POLICY, version: 9 } }
+  const others = openModels({ settings: absent, modelsDir: folder, log: createLogger('silent'), registry: new Registry() })
+  onTestFinished(() => others.close() as Promise<void>)
+  await vi.waitFor(async () => {
+    expect(await others.score(inputOf())).toMatchObject({ versions: { payment_fraud: '1' }, policy: DEFAULT_POLICY })
+  }, WITHIN)
 })
 
 test('a changed assignment takes effect together with its policy', async () => {
