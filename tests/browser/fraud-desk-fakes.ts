@@ -48,6 +48,8 @@ function caseOf(index: number, more: object = {}) {
   }
 }
 
+const FEATURES = { user_velocity_1h: 3, amount_zscore: 4.2, geo_distance_km: 6385, is_new_device: true, device_age_days: null }
+
 function transactionOf(index: number) {
   const one = caseOf(index)
   return {
@@ -65,7 +67,8 @@ function transactionOf(index: number) {
       session: { session_id: 's-1', login_method: 'password', time_since_login_sec: 12 },
     },
     ip: { geo_country: 'US', is_vpn: false, is_tor: null, is_datacenter: true },
-    features: { user_velocity_1h: 3, amount_zscore: 4.2, geo_distance_km: 6385, is_new_device: true, device_age_days: null },
+    // The features of old transactions have been deleted.
+    features: index === 3 ? null : FEATURES,
     answer: {
       transaction_id: one.transaction_id,
       decision: 'REVIEW',

@@ -137,7 +137,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'EUR 416.63' }).waitFor()
     await page.getByText('Scored without: models.').waitFor()
-    expect(await page.isVisible('#case-notes')).toBe(false)
+    expect([await page.isVisible('#case-notes'), await page.isVisible('#features-part')]).toEqual([false, false])
   })
 
   test('the editor underlines the faulty text, suggests the nearest name, and saves', async () => {
