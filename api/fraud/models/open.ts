@@ -55,7 +55,7 @@ const NOTHING = Buffer.alloc(0)
  */
 const LOOK_EVERY_MS = 500
 
-/** The shipped models with their policy. */
+/** The shipped models with their own policy. A policy for other models would have the wrong thresholds. */
 const SHIPPED: WantedModels = { models: { champion: {}, challenger: undefined }, policy: DEFAULT_POLICY }
 
 const SYSTEM_TIMERS: ModelTimers = {
@@ -69,8 +69,8 @@ const SYSTEM_TIMERS: ModelTimers = {
 
 /**
  * Starts the model process and keeps it running with the assigned models. New models and their policy take effect
- * together, once the models are loaded and warm. If models cannot be loaded, the earlier models stay in force. A
- * process without earlier models then uses the shipped models.
+ * together, once the models are loaded and warm. If models cannot be loaded, the earlier models stay in force. If there
+ * are none, or if a new process cannot load them either, the shipped models are used.
  */
 export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM_TIMERS, ...given }: ModelsDeps): OpenModels {
   const telemetry = modelTelemetry(registry, () => current() !== undefined && !late.isOpen)
@@ -91,13 +91,8 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
     ping,
     async prepare(child) {
       const wanted = wantedSettings() ?? SHIPPED
-      active = await loading.load(child, wanted.models, wanted.policy).catch((error) => {
-        if (!(error instanceof CannotLoad)) throw error
-        // The earlier models are better than none, because without models only rules decide.
-        if (active !== undefined) return loading.load(child, { champion: active.versions, challenger: undefined }, active.policy)
-        // The thresholds in the settings were set for the models that cannot be loaded, not for the shipped models.
-        return loading.load(child, SHIPPED.models, SHIPPED.policy)
-      })
+      const earlier = active && { models: { champion: active.versions, challenger: undefined }, policy: active.policy }
+      active = await loadFirst(child, earlier === undefined ? [wanted, SHIPPED] : [wanted, earlier, SHIPPED])
       tried = wanted
       log.info({ models: active.versions, policy_version: active.policy.version }, 'fraud_models_in_force')
       late.close()
@@ -124,6 +119,19 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
 
   function current() {
     return supervised.ready === undefined || active === undefined ? undefined : { child: supervised.ready, models: active }
+  }
+
+  /**
+   * Loads the first of several sets of models that can be loaded. Any models are better than none, because without
+   * models only rules decide.
+   */
+  async function loadFirst(child: ChildLink, [first, ...others]: readonly WantedModels[]): Promise<ActiveModels> {
+    try {
+      return await loading.load(child, first.models, first.policy)
+    } catch (error) {
+      if (!(error instanceof CannotLoad) || others.length === 0) throw error
+      return await loadFirst(child, others)
+    }
   }
 
   /** Loads changed models while the earlier models continue to score. */
