@@ -299,13 +299,14 @@ export function deskFakes() {
     const { faults } = method === 'POST' || method === 'PUT' ? validated(String(body.condition)) : { faults: [] }
     if (faults.length > 0) return { ...refusal(400, 'invalid_condition', faults) }
     const rule = rules.find(({ rule_id }) => path === `rules/${rule_id}`)
+    if (method === 'GET') return rule === undefined ? refusal(404, 'rule_not_found') : { body: rule }
     if (method === 'DELETE' && rule !== undefined) rule.enabled = false
     else if (rule !== undefined) Object.assign(rule, body)
     else rules.push(ruleOf(String(body.rule_id), body))
     return method === 'DELETE' ? { status: 204 } : { status: method === 'POST' ? 201 : 200, body }
   }
 
-  return { answer, changes, replaced, cases }
+  return { answer, changes, replaced, cases, rules }
 }
 
 function is(query: URLSearchParams, name: string, value: string | null): boolean {
