@@ -6,7 +6,7 @@ import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { ModelAssignment, ModelOutcome } from '../../../../api/fraud/in-force.ts'
 import { type OpenModels, openModels } from '../../../../api/fraud/models/open.ts'
-import { startChild } from '../../../../api/kit/child/link.ts'
+import { type ChildLink, startChild } from '../../../../api/kit/child/link.ts'
 import { createLogger } from '../../../../api/kit/logging.ts'
 import { DEFAULT_POLICY, MODELS } from '../../../../schemas/fraud/decision/policy.ts'
 import type { ModelInput } from '../../../../schemas/fraud/models/inputs.ts'
@@ -116,11 +116,10 @@ test('a process that cannot load the assigned models scores with the shipped mod
 test('if the models in use are gone when the process is replaced, the shipped models score', async () => {
   await copyModel('account_takeover', 'gone')
   const own = { models: { champion: { account_takeover: 'gone' }, challenger: undefined }, policy: { ...DEFAULT_POLICY, version: 9 } }
-  const child = { kill: () => undefined as void }
-  const start = () => {
-    const started = startChild({ file: resolve('api/fraud/models/process/main.ts'), onLine: () => undefined })
-    child.kill = started.kill
-    return started
+  const children: ChildLink[] = []
+  function start(): ChildLink {
+    children.push(startChild({ file: resolve('api/fraud/models/process/main.ts'), onLine: () => undefined }))
+    return children.at(-1)!
   }
   const others = openModels({ settings: own, modelsDir: folder, log: createLogger('silent'), registry: new Registry(), start })
   onTestFinished(() => others.close() as Promise<void>)
@@ -128,7 +127,7 @@ test('if the models in use are gone when the process is replaced, the shipped mo
     vi.waitFor(async () => expect(await others.score(inputOf())).toMatchObject({ versions, policy }), WITHIN)
   await scoredBy({ account_takeover: 'gone' }, { version: 9 })
   await rm(join(folder, 'account_takeover-gone.json'))
-  child.kill()
+  children[0].kill()
   await scoredBy({ account_takeover: '1' }, DEFAULT_POLICY)
 })
 
