@@ -504,6 +504,7 @@ export function termWindows(options: TermWindowsOptions) {
     beforeCommit(ctx: Context): void {
       rounds.publish(publishTo(ctx), true)
       saved.saveChanges()
+      filter.commitBegins()
     },
     report,
   }
