@@ -69,7 +69,7 @@ test('a filter stays useful when the number of terms multiplies between two scan
 
 test('a term keeps its counts if two scans end before the commit of its row', () => {
   const cells = 'trends-drawn-cells-repartition'
-  const driver = testDriver(trends, { startAt: START, partitions: { [cells]: 1 } })
+  const driver = testDriver(trends, { startAt: START, partitions: { [cells]: 1, 'trends-listed-repartition': 1 } })
   driver.advanceWallClock(MINUTE)
   // The partition of the terms reads nothing for an hour. It then closes times of two hours in one transaction, and
   // scans its rows in each of these hours.
