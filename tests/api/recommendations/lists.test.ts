@@ -90,6 +90,25 @@ test('many preferences leave room for the items of editors and for trending ones
   expect(explanations).toEqual(expect.arrayContaining(['Picked by our editors', 'Trending now', 'Because you like Brand 0']))
 })
 
+test('last items without neighbours leave room for the items of editors and for trending ones', async () => {
+  for (let id = 1_000n; id < 1_600n; id++) api.putItem(id, { category_path: `Shelf ${id % 5n}` })
+  api.putEditorial('picks', {
+    ...{ kind: 'LIST', item_ids: [80n], contexts: [], factor: null, max_age_days: null },
+    ...{ starts_at: null, ends_at: null, updated_at: START },
+  })
+  api.putUser('42:self', { page: null, self: self([1_000n, 1_001n, 1_002n, 1_003n, 1_004n]) })
+  const explanations = (await list('limit=50')).recommendations.map(({ explanation }: { explanation: string }) => explanation)
+  expect(explanations).toEqual(expect.arrayContaining(['Picked by our editors', 'Trending now', 'Because you watched “Item 1004”']))
+})
+
+test('the list of a HEAD request is not recorded as served', async () => {
+  const servedTo = () => api.published.filter(({ topic }) => topic === 'recommendations-served')
+  expect((await api.send('HEAD', '/api/v1/recommendations', { user: '42' })).status).toBe(200)
+  expect(servedTo()).toEqual([])
+  await list()
+  expect(servedTo()).toHaveLength(1)
+})
+
 test('hidden and inactive items are not in a list, not even on later pages', async () => {
   const first = await list('limit=10')
   api.putUser('42:self', { page: null, self: self([], { hidden: insertItem(NO_ITEMS, 11n, START, 10) }) })
