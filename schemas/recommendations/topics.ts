@@ -26,8 +26,8 @@ import type {
  */
 const EVENTS_KEPT_DAYS = 7
 /**
- * Configuration of event topics. The broker sets the timestamps, so a sender whose clock is wrong cannot pass off events
- * from the future as events of its own present.
+ * Configuration of event topics. The broker sets the timestamps, because an event whose time is in the future must be
+ * recognised even if its sender's clock is in the same future.
  */
 const eventsKept = { ...keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS), ...APPEND_TIME }
 
@@ -58,7 +58,7 @@ export const userPreferences: Topic<bigint, UserPreferences> = {
   config: compacted,
 }
 
-/** Every answer with its items; key: user_id. */
+/** Every page of a list with its items; key: user_id. */
 export const recommendationsServed: Topic<bigint, ServedRecommendations> = {
   name: 'recommendations-served',
   key: decimalId,

@@ -67,7 +67,7 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
   function addNeighbours(): void {
     if (anchor !== undefined) {
       for (const { row, similarity, strength, by } of similarTo(anchor, BY_ITEMS)) {
-        const candidate = set.of(row, channelOf(by))
+        const candidate = set.of(row, by)
         if (candidate === undefined) continue
         candidate.anchorSimilarity = similarity
         addStrength(candidate, strength, 0)
@@ -83,7 +83,7 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
       // Only the last five items name candidates. Older items add weight to candidates that are already named.
       const isNaming = place < user.lastViewed.length
       for (const { row, strength, by } of isNaming ? similarTo(itemId, most) : neighboursOf(itemId)) {
-        const candidate = isNaming ? set.of(row, channelOf(by)) : set.known(row)
+        const candidate = isNaming ? set.of(row, by) : set.known(row)
         if (candidate === undefined) continue
         addStrength(candidate, strength, place)
         const part = share * strength
@@ -165,8 +165,4 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
   if (set.size < TRENDING) for (const row of leaders.overall()) set.of(row, 'popular')
   addProducts()
   return set
-}
-
-function channelOf(by: SimilarItem['by']): Channel {
-  return by
 }

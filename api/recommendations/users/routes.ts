@@ -76,7 +76,7 @@ export const featuresRoute = defineRoute({
             hours_since_last_visit: z
               .number()
               .nullable()
-              .openapi({ description: 'Hours since the last visit; null if the user had no event in the last 7 days.' }),
+              .openapi({ description: 'Hours since the last event; null if the user had no event in the last 7 days.' }),
           }),
           static_features: z.object({
             country: z.string().nullable(),

@@ -1,7 +1,7 @@
 import type { Interaction } from '../../../schemas/recommendations/types.ts'
 import { MINUTE_MS } from '../../../schemas/retention.ts'
 
-/** How far a time may be ahead of the arrival of its record. This is twice the limit of the API, because clocks differ. */
+/** How far a time may be ahead of its record's arrival. This is twice the limit of the API, because clocks differ. */
 const MAX_AHEAD_MS = 10 * MINUTE_MS
 const MOST_STARS = 5
 
