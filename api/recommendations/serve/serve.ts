@@ -119,8 +119,8 @@ export function listServer(deps: ServeDeps) {
   }
 
   /**
-   * Returns the last list of a user whose features cannot be read; undefined if there is no such list or none of its
-   * items is still active.
+   * Returns the last personalized list of a user whose features cannot be read; undefined if there is no such list or
+   * none of its items is still active.
    */
   function fallback(userId: bigint): readonly ListedItem[] | undefined {
     const { items } = tables
@@ -141,12 +141,12 @@ export function listServer(deps: ServeDeps) {
     if (model !== undefined && now() - model.trainedAt > MAX_MODEL_AGE_MS) degraded.push('model_age')
 
     const listed = compute(request, { user, anchor, neighbours: neighbours ?? new Map(), model, degraded })
-    const isIncomplete = found === undefined
-    const earlier = isIncomplete ? fallback(request.userId) : undefined
+    const isPersonal = anchor === undefined && request.recType !== 'trending'
+    const earlier = isPersonal && found === undefined ? fallback(request.userId) : undefined
     const items: readonly AnswerItem[] = earlier?.map((item) => ({ ...item, details: undefined })) ?? listed.items
     const { kept, ...titles } = await shownOf(items, request.limit)
     if (!titles.isComplete) degraded.push('titles')
-    if (!isIncomplete) last.keep(request.userId, kept)
+    if (isPersonal && found !== undefined) last.keep(request.userId, kept)
     return {
       items: kept,
       shown: titles.shown,

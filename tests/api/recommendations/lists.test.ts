@@ -175,6 +175,19 @@ test('without Redis a known user gets the last list and a new user gets trending
   expect((await list()).degraded).toEqual([])
 })
 
+test('without Redis, lists of trending items and lists about an item keep their kind', async () => {
+  api.putUser('42:self', { page: null, self: self([1n]) })
+  api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])
+  const personal = idsOf(await list())
+  for (const query of ['rec_type=trending', 'rec_type=similar&item_id=2']) await list(query)
+  api.state.isRedisAway = true
+  expect(idsOf(await list())).toEqual(personal)
+  const typesOf = async (query: string) =>
+    new Set((await list(query)).recommendations.map(({ rec_type }: { rec_type: string }) => rec_type))
+  expect(await typesOf('rec_type=trending')).toEqual(new Set(['trending']))
+  expect(await typesOf('rec_type=similar&item_id=2&limit=3')).toEqual(new Set(['similar']))
+})
+
 test('lists do not wait for a Redis that hangs: only a probe queries it, and it is used again when it responds', async () => {
   const { send, state, ...hung } = await recommendationsApi({ readMs: 5 })
   for (let id = 1n; id <= 20n; id++) hung.putItem(id, {})
