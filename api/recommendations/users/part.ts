@@ -52,8 +52,12 @@ export function usersPart({ facts, now, tables, models, lists }: UsersDeps): Rec
   return {
     routes: [
       bind(putPreferencesRoute, async ({ caller, body }) => {
-        await facts.publish(userPreferences, BigInt(caller!.subject), { ...body, updated_at: now() })
-        return jsonAnswer(200, body, PRIVATE)
+        // Preferences are compared with the texts of items, which are normalised too.
+        const preferences = body.preferences.map(({ category, value, weight }) => {
+          return { category: category.normalize('NFC'), value: value.normalize('NFC'), weight }
+        })
+        await facts.publish(userPreferences, BigInt(caller!.subject), { preferences, updated_at: now() })
+        return jsonAnswer(200, { preferences }, PRIVATE)
       }),
       bind(getPreferencesRoute, async ({ caller }) => {
         const { preferences } = await known(BigInt(caller!.subject))
