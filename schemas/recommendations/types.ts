@@ -114,6 +114,8 @@ export interface ItemSignals {
   unpublished: number
   /** interactions and impressions ever */
   total: number
+  /** `at` of the last record in item-stats */
+  published_at: number
 }
 
 /** The statistics of an item for the APIs. Counts are as of `at` and decay after that. Topic item-stats, key: item_id. */
