@@ -64,7 +64,8 @@ export const featuresRoute = defineRoute({
         .object({
           user_id: z.string(),
           embedding: z.array(z.number()).openapi({
-            description: 'A vector of 256 numbers with length 1. All numbers are 0 without a model or its vectors, and for a user without known items.',
+            description:
+              'A vector of 256 numbers with length 1. All numbers are 0 without a model or its vectors, and for a user without known items.',
           }),
           embedding_version: z.int().nullable(),
           embedding_updated_at: z.iso.datetime().nullable(),
