@@ -10,8 +10,11 @@ export interface TopicContents<K> {
    */
   readonly missing: string | undefined
   readonly failure: TopicFollower['failure']
-  /** Must be called with the key of every record that is applied. */
-  seen(key: K): void
+  /**
+   * Must be called with the key of every record that is applied.
+   * @returns true if the topic is being read again, and this is the first record of a key that had a value before
+   */
+  seen(key: K): boolean
   close(): Promise<void>
 }
 
@@ -61,7 +64,7 @@ export function topicContents<K>({ held, remove, onReady, ...options }: TopicCon
     get failure() {
       return follower.failure
     },
-    seen: (key) => void unseen.delete(key),
+    seen: (key) => unseen.delete(key),
     close: follower.close,
   }
 }
