@@ -123,8 +123,8 @@ export function folderShelf(root: string): BlobShelf {
   }
 
   /**
-   * Puts back a blob that a killed sweep had moved aside. If the content was stored again meanwhile, the new file stays,
-   * because its last touch is later.
+   * Puts back a blob that a killed sweep had moved aside. If the content was stored again meanwhile, the new file
+   * stays, because its last touch is later.
    */
   async function putBack(aside: string, path: string): Promise<void> {
     const isStored = (await unlessAbsent(stat(path))) !== undefined

@@ -13,8 +13,8 @@ const compress = promisify(gzip)
 /** Maximum size of a request. The largest requests are INSERTs with one batch of a sink, a few megabytes. */
 const MAX_BODY_BYTES = 256 * 1024 * 1024
 /**
- * Maximum size of the address and the headers, as in ClickHouse (`http_max_uri_size`). The address contains the parameters
- * of the query.
+ * Maximum size of the address and the headers, as in ClickHouse (`http_max_uri_size`). The address contains the
+ * parameters of the query.
  */
 const MAX_HEADER_BYTES = 1024 * 1024
 const QUERY_IS_TOO_LARGE = 307
