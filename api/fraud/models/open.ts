@@ -48,6 +48,11 @@ export interface ModelsDeps {
 }
 
 const PROCESS = fileURLToPath(new URL('./process/main.ts', import.meta.url))
+/**
+ * Environment of the model process. Without this variable, ONNX Runtime keeps a file that identifies the machine, and
+ * sends data about models and runs to its vendor.
+ */
+export const PROCESS_ENV = { ORT_DISABLE_TELEMETRY: '1' }
 const NOTHING = Buffer.alloc(0)
 /**
  * Interval between checks for changed settings. It is short, because a change must take effect within ten seconds and
@@ -81,7 +86,8 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
   let isClosed = false
   let cancelLook: CancelTimer = () => {}
 
-  const start = given.start ?? (() => startChild({ file: PROCESS, onLine: (line) => log.warn({ line }, 'fraud_model_process_says') }))
+  const start =
+    given.start ?? (() => startChild({ file: PROCESS, env: PROCESS_ENV, onLine: (line) => log.warn({ line }, 'fraud_model_process_says') }))
 
   const supervised = supervise({
     start,

@@ -32,7 +32,8 @@ export async function runPython({ program, job, folder, tools }: PythonJob): Pro
   const jobFile = join(folder, `${program}.json`)
   await writeFile(jobFile, JSON.stringify(job))
   await new Promise<void>((resolve, reject) => {
-    const env = { PATH: bin, PYTHONDONTWRITEBYTECODE: '1', OMP_WAIT_POLICY: PASSIVE }
+    // ONNX Runtime would otherwise send data about the models to its vendor.
+    const env = { PATH: bin, PYTHONDONTWRITEBYTECODE: '1', OMP_WAIT_POLICY: PASSIVE, ORT_DISABLE_TELEMETRY: '1' }
     const options = { timeout: TIMEOUT_MS, maxBuffer: OUTPUT_BYTES, env }
     execFile(join(bin, 'python'), [here(`${program}.py`), jobFile], options, (error, _stdout, stderr) =>
       error ? reject(new Error(`${program}.py: ${stderr.trim() || error.message}`)) : resolve(),
