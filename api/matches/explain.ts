@@ -37,8 +37,16 @@ interface ExplainedCell {
 
 /** Creates the route that shows administrators why a user does or does not see other users. */
 export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDeps) {
+  /** Reads a user other than the caller. The message of `people.own` would say that the caller has no profile. */
+  async function stateOf(userId: string): Promise<UserState> {
+    return await people.own(userId).catch((error: unknown) => {
+      const isMissing = error instanceof ApiError && error.definition === matchesErrors.profile_not_found
+      throw isMissing ? new ApiError(matchesErrors.profile_not_found) : error
+    })
+  }
+
   async function explainCandidate(user: string, candidateId: string) {
-    const [state, other] = await Promise.all([people.own(user), people.own(candidateId)])
+    const [state, other] = await Promise.all([stateOf(user), stateOf(candidateId)])
     const candidate: Candidate = viewerAt(other, requiredPlace(other))
     const relations = caughtUp(await readRelations(views, people.keysOf(user), [candidateId]))
     const exclusion = exclusionsOf(state, now())(candidateId, relations.get(candidateId)) ?? 'none'
@@ -55,7 +63,7 @@ export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDe
    * excluded is counted under the first reason for the exclusion.
    */
   async function explainSearch(user: string) {
-    const state = await people.own(user)
+    const state = await stateOf(user)
     const viewer = viewerAt(state, requiredPlace(state))
     const exclusionOf = exclusionsOf(state, now())
     const cells = new Map<string, ExplainedCell>()

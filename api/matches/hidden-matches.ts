@@ -9,9 +9,9 @@ export interface OpenMatch {
 }
 
 /**
- * Finds the matches of a user that are hidden because the other user is switched off. The stored relations do not say
- * who is switched off. Reading the profiles of all matches for every page would be costly, so the result is kept for a
- * while.
+ * Finds the matches of a user that are hidden because the other user is switched off, or was deleted a moment ago. The
+ * stored relations do not say who is switched off. Reading the profiles of all matches for every page would be costly,
+ * so the result is kept for a while.
  */
 export interface HiddenMatches {
   /** Returns the ids of the hidden users. The caller adds users to this set if it cannot find their profiles. */

@@ -150,7 +150,10 @@ export const FeedSchema = z
           .int()
           .min(1)
           .openapi({ description: 'Distance between the areas of the caller and the candidate, in whole kilometres, at least 1.' }),
-        score: z.number().min(0).max(1).openapi({ description: 'How well the candidate suits the caller. The list is sorted by score.' }),
+        score: z.number().min(0).max(1).openapi({
+          description:
+            'How well the candidate suits the caller. The list is sorted by score, but users who super-liked the caller and a candidate whose swipe was just taken back come first.',
+        }),
       }),
     ),
     stack_ttl_s: z.int(),

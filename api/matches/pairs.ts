@@ -1,4 +1,4 @@
-import { pairFlow } from '../../schemas/matches/flow.ts'
+import { type PairAnswer, pairFlow } from '../../schemas/matches/flow.ts'
 import { conversationIdOf, matchIdOf, pairKey } from '../../schemas/matches/pair.ts'
 import type { MatchProfile, PairCommand } from '../../schemas/matches/types.ts'
 import { passes } from '../../state/views/matches/candidates/filters.ts'
@@ -50,6 +50,21 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     await Promise.all([
       people.sever(userId, severedField(otherId, own), at, isSevered),
       people.sever(otherId, severedField(userId, others), at, isSevered),
+    ])
+  }
+
+  /**
+   * Notes for both users that one of them has blocked the other or has lifted the block. A block ends a match
+   * permanently, so the end of the match has its own notes. They remain if the block is lifted before the views contain
+   * the block.
+   */
+  async function noteBlock(blockerId: string, blockedId: string, { changed_at, ended_at }: PairAnswer, isBlocked: boolean) {
+    // There was never a block, so there is no note that must be replaced. Without this check, users could store any
+    // number of notes about users who do not exist.
+    if (!isBlocked && changed_at === 0) return
+    await Promise.all([
+      sever([blockerId, 'blocks'], [blockedId, 'blocked'], changed_at, isBlocked),
+      ended_at !== undefined && sever([blockerId, 'ended'], [blockedId, 'ended'], ended_at),
     ])
   }
 
@@ -146,14 +161,12 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     }),
     bind(blockRoute, async (input) => {
       const otherId = input.params.user_id
-      const { changed_at } = await decide(input, otherId, { action: 'block' })
-      await sever([userOf(input), 'blocks'], [otherId, 'blocked'], changed_at)
+      await noteBlock(userOf(input), otherId, await decide(input, otherId, { action: 'block' }), true)
       return noContent()
     }),
     bind(unblockRoute, async (input) => {
       const otherId = input.params.user_id
-      const { changed_at } = await decide(input, otherId, { action: 'unblock' })
-      await sever([userOf(input), 'blocks'], [otherId, 'blocked'], changed_at, false)
+      await noteBlock(userOf(input), otherId, await decide(input, otherId, { action: 'unblock' }), false)
       return noContent()
     }),
     bind(notifyRoute, async (input) => {

@@ -5,13 +5,15 @@ import type { MatchProfile } from '../../schemas/matches/types.ts'
 import type { Place } from '../../state/views/matches/candidates/cells.ts'
 import { distanceKm } from '../../state/views/matches/candidates/distance.ts'
 import { ageAt } from '../../state/views/matches/candidates/person.ts'
-import { COUNT_JUMP, JUMP_KM, jumpArguments, jumpKeys, retryAfterSeconds } from '../../state/views/matches/jumps.ts'
+import { COUNT_JUMP, JUMP_KM, jumpArguments, jumpKeys, retryAfterSeconds, UNDO_JUMP } from '../../state/views/matches/jumps.ts'
 import { NOTE_RECENT, NOTE_SEVERED, noteArguments, severedArguments, withSwipes } from '../../state/views/matches/recent.ts'
 import { MATCH_USERS_VIEW, type UserKeys, userKeys } from '../../state/views/matches/users.ts'
 import {
+  type BlockedUsers,
   type OwnState,
   type PairState,
   placeOf,
+  readBlocks,
   readForSwipe,
   readList,
   readOwn,
@@ -28,7 +30,6 @@ import {
   type ScoreReader,
   type ViewReader,
   type ViewScripts,
-  withCaughtUp,
 } from '../../state/views/view.ts'
 import type { CommandRequest } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
@@ -62,8 +63,8 @@ export interface People {
   list(userId: string, list: 'likes' | 'matches', start: number, stop: number): Promise<readonly ScoredMember[]>
   /** Returns the relation of a user to another user. */
   pair(userId: string, otherId: string): Promise<PairState>
-  /** Returns one page of the users whom a user blocks, newest first, and their total number. Throws `not_ready`. */
-  blocked(userId: string, from: number, limit: number): Promise<{ readonly total: number; readonly ids: readonly string[] }>
+  /** Returns a page of the users whom a user blocks; see `readBlocks`. Throws `not_ready`. */
+  blocked(userId: string, from: number, limit: number): Promise<BlockedUsers>
   /**
    * Checks that a user may swipe a target. Returns the part of the state that contains the user's last swipe, and the
    * earliest time at which a swipe takes effect. Throws `profile_not_found`, `profile_inactive`, `not_ready`.
@@ -80,8 +81,9 @@ export interface People {
    */
   listed(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
   /**
-   * Stores notes about a user. Never throws, because a missing note does little harm: the user may see a candidate
-   * again before the view has caught up.
+   * Stores notes about a user's location, activity or expected match. Never throws, because a missing note does little
+   * harm: until the view has caught up, a search may use the former location, or a like that has led to a match may be
+   * taken back.
    */
   tryToNote(userId: string, fields: Readonly<Record<string, string>>): Promise<void>
   /**
@@ -92,10 +94,10 @@ export interface People {
   sever(userId: string, field: string, at: number, isSevered: boolean): Promise<void>
   /**
    * Counts a jump: a move of more than a kilometre from the user's last location, or the first location after the user
-   * has deleted a profile. Throws `rate_limit_exceeded` if there were too many jumps in the last hour.
-   * @param state undefined if the user has no profile
+   * has deleted a profile. Returns a function that takes the jump back and never throws. Throws `rate_limit_exceeded`
+   * if there were too many jumps in the last hour.
    */
-  checkJump(userId: string, state: Parameters<typeof placeOf>[0] | undefined, place: Place): Promise<void>
+  checkJump(userId: string, state: Parameters<typeof placeOf>[0], place: Place): Promise<() => Promise<void>>
   keysOf(userId: string): UserKeys
 }
 
@@ -144,10 +146,7 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
       return await readPair(views, partitionOf(userId), userId, otherId)
     },
     async blocked(userId, from, limit) {
-      const key = keysOf(userId).blocks
-      const found = Promise.all([views.zcard(key), views.zrevrange(key, from, from + limit - 1)])
-      const [total, ids] = caughtUp(await withCaughtUp(views, MATCH_USERS_VIEW, partitionOf(userId), found))
-      return { total, ids }
+      return caughtUp(await readBlocks(views, keysOf(userId), from, limit))
     },
     async swiper(userId, targetId) {
       const placed = (id: string) => ({ id, partition: partitionOf(id) })
@@ -172,12 +171,14 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
       await scripts.run(NOTE_SEVERED, [keysOf(userId).recent], severedArguments(field, at, isSevered))
     },
     async checkJump(userId, state, place) {
-      const known = state && placeOf(state)
-      if (known !== undefined && distanceKm(known, place) <= JUMP_KM) return
-      const args = jumpArguments(now(), randomUUID(), known === undefined)
-      const waitMs = Number(await scripts.run(COUNT_JUMP, jumpKeys(keysOf(userId)), args))
+      const known = placeOf(state)
+      if (known !== undefined && distanceKm(known, place) <= JUMP_KM) return async () => {}
+      const keys = jumpKeys(keysOf(userId))
+      const member = randomUUID()
+      const waitMs = Number(await scripts.run(COUNT_JUMP, keys, jumpArguments(now(), member, known === undefined)))
       if (waitMs > 0)
         throw new ApiError(errors.rate_limit_exceeded, { message: 'You have moved too often.', retryAfter: retryAfterSeconds(waitMs) })
+      return async () => void (await scripts.run(UNDO_JUMP, keys, [member]).catch(() => undefined))
     },
   }
 }
@@ -201,8 +202,7 @@ export function userOf({ caller }: Pick<CommandRequest, 'caller'>): string {
  * location would be ignored. The clock of this process may be behind the clocks of the processes that set these times,
  * so the result is later than both.
  */
-export function placeTimeOf(state: Pick<OwnState, 'profile' | 'self' | 'recent'> | undefined, now: number): number {
-  if (state === undefined) return now
+export function placeTimeOf(state: Pick<OwnState, 'profile' | 'self' | 'recent'>, now: number): number {
   // Adds 1 to the time of the profile: a location with the time of a deletion is ignored, and the new profile may have
   // been created in the same millisecond as the deletion.
   return Math.max(now, state.profile.created_at + 1, (placeOf(state)?.at ?? 0) + 1)

@@ -94,10 +94,16 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
       const { lat, lon, accuracy_m } = input.body
       if ((accuracy_m ?? 0) > LEAST_ACCURACY_M) return noContent()
       const user = userOf(input)
-      const state = await people.stateOf(user)
-      await people.checkJump(user, state, { lat, lon })
+      // Without a profile, the location would stay in the stores, because only the deletion of a profile removes it.
+      const state = await people.self(user)
+      const undoJump = await people.checkJump(user, state, { lat, lon })
       const ts = placeTimeOf(state, now())
-      await facts.publish(locationUpdates, user, { user_id: user, lat, lon, accuracy_m: accuracy_m ?? null, ts })
+      const update = { user_id: user, lat, lon, accuracy_m: accuracy_m ?? null, ts }
+      await facts.publish(locationUpdates, user, update).catch(async (error: unknown) => {
+        // The client will repeat the request, and a repeated jump must not count again.
+        await undoJump()
+        throw error
+      })
       await people.tryToNote(user, placeField({ lat, lon }, ts))
       return noContent()
     }),

@@ -94,8 +94,8 @@ export const locationRoute = defineRoute({
   auth: user,
   body: LocationBody,
   bodyExample: { lat: 37.77, lon: -122.42, accuracy_m: 20 },
-  answers: { 204: { description: 'The location is stored.' } },
-  errors: [errors.not_ready],
+  answers: { 204: { description: 'The location is stored, or ignored because it is too inaccurate.' } },
+  errors: [matchesErrors.profile_not_found, errors.not_ready],
 })
 
 export const feedRoute = defineRoute({
@@ -120,7 +120,7 @@ export const swipeRoute = defineRoute({
   operationId: 'swipe',
   summary: 'Like or pass a candidate',
   description:
-    'Records your swipe. The API responds as soon as the swipe is stored safely. If you like each other, `match` contains the match.',
+    'Records your swipe. The API responds as soon as the swipe is stored safely. If you like each other, `match` contains the expected match.',
   auth: user,
   idempotent: true,
   body: SwipeBody,
@@ -150,7 +150,7 @@ export const rewindRoute = defineRoute({
       schema: QueuedRewindSchema,
     },
   },
-  errors: [matchesErrors.already_matched, matchesErrors.nothing_to_rewind, errors.not_ready],
+  errors: [matchesErrors.profile_not_found, matchesErrors.already_matched, matchesErrors.nothing_to_rewind, errors.not_ready],
 })
 
 export const likesRoute = defineRoute({
@@ -158,7 +158,8 @@ export const likesRoute = defineRoute({
   path: '/v1/likes',
   operationId: 'listLikes',
   summary: 'List who likes you',
-  description: 'Returns the 1,000 users who liked you most recently, newest first. Users whom you may not see are left out.',
+  description:
+    'Returns the 1,000 users who liked you most recently, newest first. Leaves out users whom you have swiped or may not see, and users if you and they do not suit each other in age and gender.',
   auth: user,
   answers: { 200: { description: 'The users.', schema: LikesSchema } },
   errors: [matchesErrors.profile_not_found, errors.not_ready],
@@ -175,7 +176,7 @@ export const matchesRoute = defineRoute({
   auth: user,
   query: page,
   answers: { 200: { description: 'A page of matches.', schema: MatchesSchema } },
-  errors: [errors.not_ready],
+  errors: [matchesErrors.profile_not_found, errors.not_ready],
 })
 
 export const unmatchRoute = defineRoute({

@@ -51,12 +51,29 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
   let running = 0
 
   async function build(userId: string, token: string, state: UserState, place: Place): Promise<Served> {
+    const { stack, stored } = caughtUp(await buildStack(deps, people.keysOf(userId), token, state, place))
+    // A failure to store the stack is ignored, because the next feed request then searches again.
+    const leftOut = await stored.catch(() => NOBODY)
+    return { stack, left: stack.candidates.filter(({ userId }) => !leftOut.has(userId)) }
+  }
+
+  /**
+   * Locks the search of a user and runs it. The request counts as a running search while it asks for the lock, so that
+   * requests that arrive together cannot exceed the limit.
+   * @param mustBuild whether to search even without the lock
+   * @returns undefined if another search for the user is running
+   */
+  async function lockAndBuild(userId: string, token: string, place: Place, mustBuild: boolean) {
+    if (running >= MAX_BUILDS) {
+      throw new ApiError(errors.unavailable, { message: 'Too many searches are running.', retryAfter: RETRY_AFTER_SECONDS })
+    }
     running++
     try {
-      const { stack, stored } = caughtUp(await buildStack(deps, people.keysOf(userId), token, state, place))
-      // A failure to store the stack is ignored, because the next feed request then searches again.
-      const leftOut = await stored.catch(() => NOBODY)
-      return { stack, left: stack.candidates.filter(({ userId }) => !leftOut.has(userId)) }
+      // If Redis cannot run scripts, the feed request searches without a lock and does not store the result.
+      const isLocked = await lockBuild(deps, people.keysOf(userId), token).catch(() => true)
+      if (!isLocked && !mustBuild) return undefined
+      const state = await people.own(userId)
+      return { state, found: await build(userId, token, state, place) }
     } finally {
       running--
     }
@@ -105,15 +122,10 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
     for (;;) {
       const kept = await served(state, place, interestsOf(state), deps.now())
       if (kept !== undefined) return await withRewound(state, place, kept, interestsOf(state))
-      if (running >= MAX_BUILDS) {
-        throw new ApiError(errors.unavailable, { message: 'Too many searches are running.', retryAfter: RETRY_AFTER_SECONDS })
-      }
-      // If Redis cannot run scripts, the feed request searches without a lock and does not store the result.
-      const mayBuild = await lockBuild(deps, keys, token).catch(() => true)
-      if (!mayBuild && deps.now() < until) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+      const built = await lockAndBuild(userId, token, place, deps.now() >= until)
+      if (built !== undefined) return await withRewound(built.state, place, built.found, interestsOf(built.state))
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
       state = await people.own(userId)
-      if (mayBuild || deps.now() >= until)
-        return await withRewound(state, place, await build(userId, token, state, place), interestsOf(state))
     }
   }
 }

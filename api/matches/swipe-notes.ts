@@ -111,23 +111,50 @@ export function swipeNotes({ scripts, facts, log, keysOf }: SwipeNotesDeps): Swi
   }
 
   async function retry(): Promise<void> {
-    const notes = [...pending].flatMap(([userId, swipes]) => swipes.map((swipe) => ({ userId, swipe })))
-    for (const one of notes) {
-      await note(one, 'none')
-      drop(one)
-    }
+    const attempts = attemptsToNote()
+    for (const [userId, swipes] of [...pending])
+      for (const swipe of swipes) if (await attempts.note({ userId, swipe })) drop({ userId, swipe })
+    attempts.end()
   }
 
   async function repeatSpooled(): Promise<void> {
+    const attempts = attemptsToNote()
     let batch: Note[] = []
     for await (const { key, value } of facts.spooled(swipeEvents)) {
       if (value === null) continue
       const { swipe_id: swipeId, target_id: targetId, direction, ts: at } = value
       if (batch.push({ userId: key, swipe: { swipeId, targetId, direction, at } }) < NOTES_AT_ONCE) continue
-      await Promise.all(batch.map((one) => note(one, 'none')))
+      await Promise.all(batch.map(attempts.note))
       batch = []
     }
-    await Promise.all(batch.map((one) => note(one, 'none')))
+    await Promise.all(batch.map(attempts.note))
+    attempts.end()
+  }
+
+  /**
+   * Stores notes again. After a failure, skips the other notes of the same partition, because its shard of Redis is
+   * unavailable and the notes of a user must stay in order. Other shards may be available.
+   */
+  function attemptsToNote() {
+    const failures = new Map<string, Error>()
+    return {
+      /** Returns whether the note is stored. Throws if the number of partitions is not known yet. */
+      async note(one: Note): Promise<boolean> {
+        const { caughtUp: partition } = keysOf(one.userId)
+        if (failures.has(partition)) return false
+        try {
+          await note(one, 'none')
+          return true
+        } catch (error) {
+          failures.set(partition, error as Error)
+          return false
+        }
+      },
+      /** Throws the first failure. */
+      end(): void {
+        for (const failure of failures.values()) throw failure
+      },
+    }
   }
 
   return {

@@ -4,9 +4,9 @@ import { erasureJob } from '../erasure-job.ts'
 import type { SinkContext } from '../sinks.ts'
 
 /**
- * Number of times that the log files of Redis are rewritten after the last deletion of a user. Stacks of other users
- * and results of commands may still contain the deleted user. These stacks and results expire before the last rewrite,
- * so the last rewrite removes them from the files.
+ * Number of times that the log files of Redis are rewritten after the last deletion of a user. Stacks and search
+ * positions of other users, and results of commands, may still contain the deleted user. They expire within half an
+ * hour. At the default interval, the last rewrite is 45 minutes after the first, so it removes them from the files.
  */
 const REWRITES_AFTER_DELETION = 4
 

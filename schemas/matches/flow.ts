@@ -20,11 +20,14 @@ export const profileFlow: CommandFlow<MatchProfileCommand, MatchProfile, Profile
 export interface PairAnswer {
   readonly outcome: 'done' | 'not_found'
   /**
-   * Time at which the pair was last blocked or unblocked, or at which the match ended, epoch ms. The time increases
-   * with each of these decisions, so that the resulting records can be sorted in the order of the decisions. Answers of
-   * earlier versions lack this field.
+   * After `unmatch`: the time at which the match ended. After `block` and `unblock`: the time at which a block between
+   * the two users last began or ended, or one of them was deleted; 0 if none of this has happened. This time increases
+   * with each block and each lifted block, so that notes about them can be put in order. Epoch ms. Answers of earlier
+   * versions lack this field.
    */
   readonly changed_at?: number
+  /** After `block` and `unblock`: the time at which the match of the two users ended, epoch ms, if it has ended. */
+  readonly ended_at?: number
 }
 
 export const pairFlow: CommandFlow<PairCommand, PairRow, PairAnswer> = {

@@ -2,11 +2,11 @@
  * Keys of the records of one user in `match-seen` and `match-relations`. User ids are UUIDs, so they contain no colon.
  */
 
-const USER_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** Returns whether a string is a user id in the form that records use: a lowercase UUID. */
-export function isUserId(text: string): boolean {
-  return USER_ID.test(text)
+/** Returns whether a string is a UUID in lower case. Records contain all their ids in this form. */
+export function isRecordId(text: string): boolean {
+  return UUID.test(text)
 }
 
 const SELF = 'self'

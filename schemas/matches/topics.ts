@@ -70,7 +70,7 @@ export const matchEvents: Topic<string, MatchEvent> = {
   config: eventsKept,
 }
 
-/** Requests to rebuild a user's stack; key: user_id. A request is worthless after a few minutes. */
+/** Requests to rebuild a user's stack; key: user_id. Workers skip requests that are older than half a minute. */
 export const stackRefillRequests: Topic<string, StackRefillRequest> = {
   name: 'stack-refill-requests',
   key: utf8,

@@ -210,7 +210,7 @@ export interface NewestSwipe {
 /** A request that the partition of a pair decides. Body of topic match-pair-commands, key: the ordered pair of users. */
 export interface PairCommand {
   action: PairAction
-  /** who asks; empty: notify */
+  /** the user who asks; notify: either user of the match */
   actor_id: string
   other_id: string
   /** unmatch, notify */

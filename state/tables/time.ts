@@ -8,12 +8,20 @@ export class ImpossibleTimeError extends Error {
 }
 
 /**
+ * Returns whether a column can store a time.
+ * @param time epoch ms
+ */
+export function isPossibleTime(time: number): boolean {
+  return time >= FIRST_TIME && time <= LAST_TIME
+}
+
+/**
  * Checks that a column can store a time.
  * @param time epoch ms
  * @throws ImpossibleTimeError
  */
 export function checkTime(time: number): void {
-  if (!(time >= FIRST_TIME && time <= LAST_TIME)) throw new ImpossibleTimeError(`a table cannot store the time ${time}`)
+  if (!isPossibleTime(time)) throw new ImpossibleTimeError(`a table cannot store the time ${time}`)
 }
 
 /**

@@ -266,6 +266,14 @@ describe('the image', () => {
     expect(image).toContain('npm install --no-save --omit=dev --ignore-scripts')
   })
 
+  /** Packages that the image deletes after the installation. */
+  const deleted = [...image.matchAll(/rm -rf ((?:node_modules\/(?:@[\w-]+|[\w-]+) ?)+)\\?$/gm)].flatMap(([, paths]) =>
+    paths
+      .trim()
+      .split(' ')
+      .map((path) => path.replace('node_modules/', '')),
+  )
+
   test('contains every file and package that its programs load', () => {
     const starts = [...new Set(containers.map(program)), 'tools/recommendations/train/main.ts']
     const [files, named] = [new Set<string>(), new Set<string>()]
@@ -283,6 +291,8 @@ describe('the image', () => {
     expect(files.size).toBeGreaterThan(700)
     expect([...files].filter((path) => !copied.some((folder) => path === folder || path.startsWith(`${folder}/`)))).toEqual([])
     expect([...named].filter((name) => !packages.has(name) && !/^https?:|^data:/.test(name))).toEqual([])
+    expect(deleted).toContain('chdb')
+    expect([...named].filter((name) => deleted.includes(name.split('/')[0]))).toEqual([])
   })
 
   test('.dockerignore does not exclude files that the image copies', () => {

@@ -29,7 +29,8 @@ function after({ counts_from }: PairRow, now: number): number {
 }
 
 function changed(before: PairRow, after: PairRow): PairDecision {
-  const answer: PairAnswer = { outcome: 'done', changed_at: after.counts_from }
+  const { counts_from, ended_at } = after
+  const answer: PairAnswer = { outcome: 'done', changed_at: counts_from, ...(ended_at !== null && { ended_at }) }
   return after === before ? { answer } : { answer, state: after }
 }
 

@@ -1,5 +1,5 @@
 import type { Decision } from '../../../schemas/commands/topics.ts'
-import { isUserId, pageKey, relationKey, selfKey } from '../../../schemas/matches/keys.ts'
+import { isRecordId, pageKey, relationKey, selfKey } from '../../../schemas/matches/keys.ts'
 import { pairKey } from '../../../schemas/matches/pair.ts'
 import { SWIPE_KEPT_MS } from '../../../schemas/matches/retention.ts'
 import { SEEN_SHAPE } from '../../../schemas/matches/seen.ts'
@@ -22,6 +22,7 @@ import type {
   SwipeEvent,
 } from '../../../schemas/matches/types.ts'
 import { erasableKept } from '../../../schemas/retention.ts'
+import { isPossibleTime } from '../../../state/tables/time.ts'
 import { eloAfter } from '../../../state/views/matches/candidates/desirability.ts'
 import { ACTIVE_WITHIN_MS } from '../../../state/views/matches/candidates/filters.ts'
 import { indexCellOf } from '../../../state/views/matches/candidates/index-member.ts'
@@ -56,6 +57,10 @@ const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
 const BAD_ID = deadLetter('bad_user_id', 'a user id is not a lower-case UUID, or differs from the key of its record')
+/** ClickHouse cannot store such a swipe, and the sink would try to insert the swipe's batch again and again. */
+const BAD_SWIPE = deadLetter('bad_swipe', 'the swipe id is not a lower-case UUID, or a number is negative')
+/** A time in the distant future, for example in microseconds, would make all later events of the user ineffective. */
+const BAD_TIME = deadLetter('bad_time', 'the time is not between 1970 and 2106')
 
 const BY_USER = { partitions: 1, productionPartitions: 200 }
 
@@ -114,8 +119,9 @@ export const matchUsers = topology(
     })
 
     t.source(locationUpdates, { onError: SKIPPED }).process('locate', { emits: [located] }, function locate(update, ctx) {
-      if (!isUserId(update.user_id)) return BAD_ID
+      if (!isRecordId(update.user_id)) return BAD_ID
       if (!isPlaceOrNone(update)) return deadLetter('bad_place', 'the coordinates are out of range, or only one of them is given')
+      if (!isPossibleTime(update.ts)) return BAD_TIME
       ctx.emit(located, update.user_id, update)
     })
 
@@ -135,7 +141,7 @@ export const matchUsers = topology(
     /**
      * Users whose record in `match-seen` is emitted before the next commit, with the swipes that the record includes.
      */
-    const shown = new Map<string, IncludedSwipe[]>()
+    let shown = new Map<string, IncludedSwipe[]>()
 
     function show(userId: string, swipe?: SwipeEvent): void {
       const swipes = shown.get(userId) ?? []
@@ -204,7 +210,9 @@ export const matchUsers = topology(
       const { swiper_id, target_id, ts } = event
       // A record whose key is not the swiper may be in a different partition, where no reader looks for the swiper's
       // state.
-      if (ctx.key !== swiper_id || !isUserId(swiper_id) || !isUserId(target_id)) return BAD_ID
+      if (ctx.key !== swiper_id || !isRecordId(swiper_id) || !isRecordId(target_id)) return BAD_ID
+      if (!isRecordId(event.swipe_id) || (event.duration_ms ?? 0) < 0 || (event.position ?? 0) < 0) return BAD_SWIPE
+      if (!isPossibleTime(ts)) return BAD_TIME
       const swiper = userOf(swiper_id)
       if (swiper_id === target_id) return drop('swipe_at_oneself')
       if (isVoid(swiper, ts)) {
@@ -308,12 +316,14 @@ export const matchUsers = topology(
         const value = bytes === undefined ? null : { page: bytes, swipes: [], self: null }
         ctx.emit(matchSeen, pageKey(userId, page), value, { partitionBy: userId, timestamp: ctx.now })
       }
-      for (const [userId, swipes] of shown) {
+      const emitted = shown
+      // A cleared map would keep the objects of earlier commits alive.
+      shown = new Map()
+      for (const [userId, swipes] of emitted) {
         const user = userOf(userId)
         const value = isShown(user) ? { page: null, swipes, self: selfOf(user) } : null
         ctx.emit(matchSeen, selfKey(userId), value, { partitionBy: userId, timestamp: ctx.now })
       }
-      shown.clear()
     }
 
     const forgetting = sweep(swipes, { keysPerRun: SWEPT_PER_TICK, isExpired: (_key, { ts }) => ts < forgetBefore })

@@ -17,10 +17,20 @@ const USERS_AT_ONCE = 1_000
 /** How long each deletion is repeated. Rows may arrive late when their sink is behind. */
 const LATE_MS = 24 * 3_600_000
 /**
- * The first run repeats the deletions of the last eight days. An earlier process may not have finished them, and rows
- * may arrive for seven days, because the topics keep events that long.
+ * After an outage, deletions of the last eight days are repeated. Their rows may not have been erased yet, and rows may
+ * arrive for seven days, because the topics keep events that long.
  */
-const LATE_AT_FIRST_MS = 8 * 24 * 3_600_000
+const LATE_AFTER_OUTAGE_MS = 8 * 24 * 3_600_000
+/**
+ * If no run has succeeded for this long, there was an outage. The time is half of `LATE_MS`, so that after a shorter
+ * pause, deletions are still repeated for several hours.
+ */
+const OUTAGE_MS = LATE_MS / 2
+/**
+ * How long older deletions are repeated after an outage. The first run is not enough, because the sinks may still have
+ * to insert deletions and rows from the time of the outage.
+ */
+const RECOVERY_MS = LATE_MS
 
 /** Removes the rows of deleted users. */
 export interface UserEraser {
@@ -37,7 +47,8 @@ export interface ErasedUsers {
 
 export function userEraser(client: ClickHouseClient, cluster: ClusterOptions): UserEraser {
   const { onCluster } = ddlParts(cluster)
-  let lateMs = LATE_AT_FIRST_MS
+  let succeededAt = Number.NEGATIVE_INFINITY
+  let recoversUntil = 0
 
   async function rowsOf<Row>(query: string, params: Record<string, unknown>): Promise<Row[]> {
     const settings = { output_format_json_quote_64bit_integers: 0 } as const
@@ -64,6 +75,8 @@ export function userEraser(client: ClickHouseClient, cluster: ClusterOptions): U
 
   return {
     async run(now) {
+      if (now - succeededAt > OUTAGE_MS) recoversUntil = now + RECOVERY_MS
+      const lateMs = now < recoversUntil ? LATE_AFTER_OUTAGE_MS : LATE_MS
       const deletions = await rowsOf<[string, number]>(
         `SELECT toString(user_id), toUnixTimestamp64Milli(max(deleted_at)) FROM ${matchDeletionsTable.name}
 WHERE deleted_at > fromUnixTimestamp64Milli({since:Int64}) GROUP BY user_id`,
@@ -71,7 +84,7 @@ WHERE deleted_at > fromUnixTimestamp64Milli({since:Int64}) GROUP BY user_id`,
       )
       let removed = 0
       for (let from = 0; from < deletions.length; from += USERS_AT_ONCE) removed += await erase(deletions.slice(from, from + USERS_AT_ONCE))
-      lateMs = LATE_MS
+      succeededAt = now
       return { removed, deletedAt: deletions.reduce((newest, [, time]) => Math.max(newest, time), 0) }
     },
   }

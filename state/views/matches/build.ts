@@ -44,8 +44,10 @@ interface Resume {
 export const BUILD_LOCK_MS = 2_000
 /**
  * How long the position of a search is kept. If the user returns later, the search starts again with the nearest cells.
+ * The position contains ids and cells of other users. It must expire before the last rewrite of the log files of Redis
+ * that follows the deletion of such a user.
  */
-const RESUME_TTL_MS = 3_600_000
+const RESUME_TTL_MS = 1_800_000
 
 /**
  * Locks the search of a user. KEYS: 1 the lock. ARGV: 1 a unique token, 2 time to live in ms. Returns 1 if the caller
@@ -73,8 +75,8 @@ export interface Built {
 /**
  * Searches for candidates for a user and begins to store them.
  * @param token the token with which the caller has locked the search
- * @returns NOT_CAUGHT_UP if the view is being built
  * @param state must be read after the search was locked; otherwise it could lack a rewind that was made before the lock
+ * @returns NOT_CAUGHT_UP if the view is being built
  */
 export async function buildStack(
   deps: BuildDeps,

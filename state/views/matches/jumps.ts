@@ -35,6 +35,12 @@ return 0
 `,
 }
 
+/** Takes back a jump. KEYS: 1 times of jumps. ARGV: 1 the member that COUNT_JUMP has added. */
+export const UNDO_JUMP: ViewScript = {
+  name: 'undo-jump',
+  source: `return redis.call('ZREM', KEYS[1], ARGV[1])`,
+}
+
 export function jumpKeys({ jumps, recent }: UserKeys): string[] {
   return [jumps, recent]
 }

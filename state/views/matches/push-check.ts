@@ -37,7 +37,8 @@ export async function checkMatch(reader: PushCheckReader, { user, other }: Match
     reader.get(caughtUpKey(MATCH_USERS_VIEW, user.partition)),
     reader.get(caughtUpKey(MATCH_USERS_VIEW, other.partition)),
   ])
-  // The note of a block stays until the view includes the block, even if the user has lifted the block since.
+  // A note about the end of the match stays until the view includes the end, even if a block ended the match and has
+  // been lifted since. The notes outlast a rebuild of the view, so they are evaluated before the flags.
   if (recent.some(isSeveredNote)) return 'severed'
   if (flags.includes(null)) return 'unknown'
   if (profile === null || otherProfile === null) return 'deleted'

@@ -79,14 +79,17 @@ const CAUSES: readonly Cause[] = ['blocks', 'blocked', 'ended']
 const BY_OTHERS = ':blocked' satisfies `:${Cause}`
 
 /**
- * Writes fields of the recent events. KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 maximum number of fields, then
- * fields and values.
+ * Writes fields of the recent events. Each value ends with its time. A value from before the user deleted their profile
+ * is not written, because nothing would remove it. KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 maximum number of
+ * fields, then fields and values.
  */
 export const NOTE_RECENT: ViewScript = {
   name: 'note-recent',
   source: `
+local left = tonumber(redis.call('HGET', KEYS[1], '${LEFT}') or -1)
 for at = 3, #ARGV, 2 do
-  if redis.call('HLEN', KEYS[1]) < tonumber(ARGV[2]) or redis.call('HEXISTS', KEYS[1], ARGV[at]) == 1 then
+  local hasRoom = redis.call('HLEN', KEYS[1]) < tonumber(ARGV[2]) or redis.call('HEXISTS', KEYS[1], ARGV[at]) == 1
+  if hasRoom and tonumber(string.match(ARGV[at + 1], '%d+$')) > left then
     redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1])
   end
 end
@@ -158,6 +161,23 @@ export function severedVersion(at: number): FieldVersion {
  */
 export function severedNoteTime(value: string | null): number {
   return value === null ? 0 : Number.parseInt(value, 10)
+}
+
+/** A note that a user blocks another user, or has lifted the block. */
+export interface BlockNote {
+  readonly otherId: string
+  /** Time of the decision, epoch ms. */
+  readonly at: number
+  readonly isBlocked: boolean
+}
+
+/** Returns the notes about blocks by the user to whom the recent events belong. */
+export function blockNotes(fields: Readonly<Record<string, string>>): BlockNote[] {
+  return Object.entries(fields).flatMap(([field, value]) => {
+    const [, otherId, cause] = field.split(':')
+    if (!field.startsWith(SEVERED) || (cause as Cause) !== 'blocks') return []
+    return [{ otherId, at: severedNoteTime(value), isBlocked: isSeveredNote(value) }]
+  })
 }
 
 /** Returns the arguments of NOTE_RECENT. */

@@ -12,8 +12,9 @@ export const STACK_SIZE = 50
 
 /** Limits on how much a search reads and returns. */
 export interface SearchBounds {
-  /** Maximum number of candidates. The search ends as soon as this number of users pass the filters. */
+  /** Maximum number of candidates. The search ends after the step in which this number of users pass the filters. */
   readonly stackSize: number
+  /** Maximum number of index members that a step reads. */
   readonly examinedPerStep: number
   readonly examinedInAll: number
   /** Maximum number of cells beyond the neighbours. */
@@ -22,6 +23,7 @@ export interface SearchBounds {
 
 /** The limits that docs/services/matches.md#candidates describes. */
 const BOUNDS: SearchBounds = { stackSize: STACK_SIZE, examinedPerStep: 2_000, examinedInAll: 5_000, ringCells: 200 }
+/** Number of cells beyond the neighbours that one step reads. */
 const RING_CELLS_AT_ONCE = 16
 
 export interface SearchDeps {
@@ -60,8 +62,8 @@ export interface Found {
  * Finds candidates around a viewer. The search covers the home cell and its neighbours at precision 6, then at 5 and at
  * 4, and then the cells of precision 4 within the viewer's distance, nearest first. It continues as long as fewer than
  * 50 candidates pass the filters.
- * @returns NOT_CAUGHT_UP if the relations of the viewer cannot be read
  * @param from where an earlier search stopped; the search continues reading cells from there
+ * @returns NOT_CAUGHT_UP if the part of the view with the viewer's relations is being built
  */
 export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: SearchPlace = {}): Promise<Found | typeof NOT_CAUGHT_UP> {
   const { reader, partitionOf, interestsOf, onSearched, now, bounds = BOUNDS } = deps

@@ -123,7 +123,9 @@ export function stackOf(ranked: readonly Ranked[], basis: string, builtAt: numbe
 }
 
 /**
- * Returns whether a stack can be served, given the number of its remaining candidates.
+ * Returns whether a stack can be served.
+ * @param remaining number of candidates that the viewer may still see
+ * @param current the values on which a search would depend now; see `basisOf`
  * @param now epoch ms
  */
 export function isFresh({ builtAt, basis }: Stack, remaining: number, current: string, now: number): boolean {

@@ -16,6 +16,7 @@ import { FIRST_ELO } from './candidates/desirability.ts'
 import type { Viewer } from './candidates/person.ts'
 import type { Interest } from './candidates/ranking.ts'
 import {
+  blockNotes,
   type Cause,
   isSeveredNote,
   LAST_SWIPE,
@@ -54,12 +55,12 @@ export async function readUser(
   userId: string,
 ): Promise<UserState | undefined | typeof NOT_CAUGHT_UP> {
   const keys = userKeys(partition, userId)
-  const [profile, self, recent, seenPages, stack, caughtUp] = await Promise.all([
-    reader.get(keys.profile),
-    reader.get(keys.self),
+  const [recent, profile, self, seenPages, stack, caughtUp] = await Promise.all([
     // In one step, a sink adds an event to the other keys and removes the note about the event. The notes are therefore
     // read first, even before the relations, so that no event is missing from both.
     reader.hgetall(keys.recent),
+    reader.get(keys.profile),
+    reader.get(keys.self),
     reader.hgetallBuffer(keys.seen),
     reader.hgetall(keys.stack),
     reader.get(caughtUpKey(MATCH_USERS_VIEW, partition)),
@@ -169,7 +170,6 @@ export async function readOwn(
 /** A user, and the partition of the view that contains the user's data. */
 export interface PlacedUser {
   readonly id: string
-  /** The partition of the view that contains the user. */
   readonly partition: number
 }
 
@@ -245,6 +245,48 @@ export async function readPair(reader: ViewReader & ListReader, partition: numbe
     isSevered: severed.some(isSeveredNote) || (relation !== undefined && isSevered(relation)),
     matchedAt: matchedAt === null ? undefined : Number(matchedAt),
   }
+}
+
+/** A page of the users whom a user blocks. */
+export interface BlockedUsers {
+  /** Number of users on all pages. */
+  readonly total: number
+  /** The users whom the user blocked most recently come first. */
+  readonly ids: readonly string[]
+}
+
+/**
+ * Reads a page of the users whom a user blocks. Takes into account notes about blocks that the view does not include
+ * yet.
+ * @param from number of users before the page
+ */
+export async function readBlocks(
+  reader: ViewReader & ListReader & ScoreReader,
+  keys: UserKeys,
+  from: number,
+  limit: number,
+): Promise<BlockedUsers | typeof NOT_CAUGHT_UP> {
+  // The notes are read before the view; see `readUser`.
+  const notes = blockNotes(await reader.hgetall(keys.recent))
+  const [stored, count, times, caughtUp] = await Promise.all([
+    // Each note may remove a user from these pages.
+    reader.zrevrangeWithScores(keys.blocks, 0, from + limit + notes.length - 1),
+    reader.zcard(keys.blocks),
+    notes.length === 0
+      ? []
+      : reader.zmscore(
+          keys.blocks,
+          notes.map(({ otherId }) => otherId),
+        ),
+    reader.get(keys.caughtUp),
+  ])
+  if (caughtUp === null) return NOT_CAUGHT_UP
+  const newer = notes.filter(({ at }, index) => at >= (times[index] ?? 0))
+  const ofNotes = new Set(newer.map(({ otherId }) => otherId))
+  const inBoth = notes.filter(({ otherId }, index) => ofNotes.has(otherId) && times[index] !== null).length
+  const added = newer.filter(({ isBlocked }) => isBlocked).map(({ otherId, at }) => ({ member: otherId, score: at }))
+  const blocks = [...stored.filter(({ member }) => !ofNotes.has(member)), ...added].sort((one, other) => other.score - one.score)
+  return { total: count - inBoth + added.length, ids: blocks.slice(from, from + limit).map(({ member }) => member) }
 }
 
 /** Returns the newest location that the user has reported. */

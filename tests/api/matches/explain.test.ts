@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { ApiError } from '../../../api/kit/errors.ts'
+import { matchesErrors } from '../../../api/matches/errors.ts'
 import { explainRoutes } from '../../../api/matches/explain.ts'
 import type { MatchProfile } from '../../../schemas/matches/types.ts'
 import { formatMember } from '../../../state/views/matches/candidates/index-member.ts'
@@ -108,4 +110,12 @@ test('the counts include users whom a cell does not name, and the response conta
   // A search that finds enough users in the smallest cells does not visit larger cells.
   expect(body.cells).toHaveLength(9)
   expect(Object.keys(body.cells[4]).sort()).toEqual(['bounds', 'examined', 'excluded', 'geohash', 'passed', 'people'])
+})
+
+test('an explanation says that the other user has no profile, instead of asking the administrator to create one', async () => {
+  const missing = new ApiError(matchesErrors.profile_not_found, { message: 'You have no profile.' })
+  const deps = { people: { own: async () => Promise.reject(missing) }, now: () => START } as unknown as Parameters<typeof explainRoutes>[0]
+  const [{ handler }] = explainRoutes(deps)
+  for (const query of [{ user: ANN }, { user: ANN, candidate: GOOD }])
+    await expect(handler({ query } as Parameters<typeof handler>[0])).rejects.toEqual(new ApiError(matchesErrors.profile_not_found))
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { matchesErrors } from '../../../api/matches/errors.ts'
 import { pairRoutes } from '../../../api/matches/pairs.ts'
-import { likesRoute, matchesRoute, notifyRoute, unmatchRoute } from '../../../api/matches/routes.ts'
+import { blockRoute, likesRoute, matchesRoute, notifyRoute, unblockRoute, unmatchRoute } from '../../../api/matches/routes.ts'
 import type { PairAnswer } from '../../../schemas/matches/flow.ts'
 import { matchIdOf, pairKey } from '../../../schemas/matches/pair.ts'
 import type { MatchProfile, PairCommand } from '../../../schemas/matches/types.ts'
@@ -45,7 +45,7 @@ function routesOf(
   const once = remembered()
   const deps = {
     people: {
-      sever: async (userId: string, field: string, at: number) => void state.severed.push([userId, field, at]),
+      sever: async (...note: unknown[]) => void state.severed.push(note),
       own: async () => ({ profile, self: undefined, recent: parseRecent(state.recent), seenPages: {}, stack: undefined }),
       async list(_userId: string, list: 'likes' | 'matches', start: number, stop: number) {
         const members = [...state[list]].map(([member, score]) => ({ member, score }))
@@ -146,8 +146,8 @@ test('a match is ended for both users, and a repeated request gets the first res
     (await ask(unmatchRoute, { params: { match_id: matchIdOf(ANN, other) }, idempotencyKey })).status
   expect(await end('one')).toBe(204)
   const notes = [
-    [ANN, severedField(other, 'ended'), NOW],
-    [other, severedField(ANN, 'ended'), NOW],
+    [ANN, severedField(other, 'ended'), NOW, true],
+    [other, severedField(ANN, 'ended'), NOW, true],
   ]
   expect(ask.state.severed).toEqual(notes)
   // The view keeps a match that has ended, so further requests to end it change nothing.
@@ -158,6 +158,33 @@ test('a match is ended for both users, and a repeated request gets the first res
   expect(new Set(sent.map(({ match_id, other_id }) => `${match_id} ${other_id}`))).toEqual(new Set([`${matchIdOf(ANN, other)} ${other}`]))
   await expect(end('two')).rejects.toMatchObject({ definition: matchesErrors.match_not_found })
   await expect(end()).rejects.toMatchObject({ definition: matchesErrors.match_not_found })
+})
+
+test('a match that a block has ended is noted separately, so that it stays ended even if the block is lifted at once', async () => {
+  const notesOf = async (route: object, answer: PairAnswer) => {
+    const ask = routesOf([], {}, answer)
+    expect((await ask(route, { params: { user_id: BOB } })).status).toBe(204)
+    return ask.state.severed
+  }
+  const blocks = (at: number, isBlocked: boolean) => [
+    [ANN, severedField(BOB, 'blocks'), at, isBlocked],
+    [BOB, severedField(ANN, 'blocked'), at, isBlocked],
+  ]
+  const ended = [
+    [ANN, severedField(BOB, 'ended'), NOW, true],
+    [BOB, severedField(ANN, 'ended'), NOW, true],
+  ]
+  const done = { outcome: 'done', changed_at: NOW + 1 } as const
+  expect(await notesOf(blockRoute, done)).toEqual(blocks(NOW + 1, true))
+  expect(await notesOf(unblockRoute, done)).toEqual(blocks(NOW + 1, false))
+  expect(await notesOf(blockRoute, { ...done, ended_at: NOW })).toEqual([...blocks(NOW + 1, true), ...ended])
+  expect(await notesOf(unblockRoute, { ...done, ended_at: NOW })).toEqual([...blocks(NOW + 1, false), ...ended])
+})
+
+test('lifting a block that never existed stores no notes', async () => {
+  const ask = routesOf([], {}, { outcome: 'done', changed_at: 0 })
+  expect((await ask(unblockRoute, { params: { user_id: BOB } })).status).toBe(204)
+  expect(ask.state.severed).toEqual([])
 })
 
 test('a report of a match goes to the partition of the pair, and is accepted in any state of the pair', async () => {

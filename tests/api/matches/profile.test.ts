@@ -11,16 +11,18 @@ import { matchesApi } from './harness.ts'
 const NOW = Date.UTC(2026, 0, 1)
 
 /** Sends a location. Returns the response, and everything that the request publishes and stores. */
-async function locate(body: object, isKafkaAway = false, state: object | undefined = undefined) {
+async function locate(body: object, isKafkaAway = false, state: object = { profile: { created_at: 0 }, self: undefined, recent: {} }) {
   const publish = vi.fn(async (..._record: unknown[]) => {
     if (isKafkaAway) throw new ApiError(errors.unavailable)
   })
   const tryToNote = vi.fn(async () => undefined)
-  const deps = { facts: { publish }, people: { stateOf: async () => state, checkJump: async () => undefined, tryToNote }, now: () => NOW }
+  const undoJump = vi.fn(async () => undefined)
+  const people = { self: async () => state, checkJump: async () => undoJump, tryToNote }
+  const deps = { facts: { publish }, people, now: () => NOW }
   const routes = profileRoutes(deps as unknown as Parameters<typeof profileRoutes>[0])
   const { handler } = routes.find(({ definition }) => definition === (locationRoute as object))!
   const answer = handler({ body: locationRoute.body!.parse(body), caller: { subject: ANN } } as unknown as Parameters<typeof handler>[0])
-  return { answer, published: publish.mock.calls, noted: tryToNote.mock.calls }
+  return { answer, published: publish.mock.calls, noted: tryToNote.mock.calls, undone: undoJump.mock.calls }
 }
 
 test('a location is published and noted, unless it is less accurate than 10 km', async () => {
@@ -52,10 +54,13 @@ test('a location counts even if the clock of a worker or another process is ahea
   }
 })
 
-test('a location that Kafka does not accept is refused, and not noted', async () => {
-  const { answer, noted } = await locate({ lat: 1, lon: 2 }, true)
+test('a location that Kafka does not accept is refused, not noted, and does not count as a move', async () => {
+  const { answer, noted, undone } = await locate({ lat: 1, lon: 2 }, true)
   await expect(answer).rejects.toMatchObject({ definition: errors.unavailable })
-  expect(noted).toEqual([])
+  expect([noted, undone]).toEqual([[], [[]]])
+  const accepted = await locate({ lat: 1, lon: 2 })
+  await accepted.answer
+  expect(accepted.undone).toEqual([])
 })
 
 test('a user cannot become a minor, sees no score, and gets null for an unknown place', async () => {
@@ -69,6 +74,9 @@ test('a user cannot become a minor, sees no score, and gets null for an unknown 
     return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
   }
   expect((await me('PATCH', { bio: 'x' })).body.error).toBe('profile_not_found')
+  const place = { method: 'POST', headers, body: JSON.stringify({ lat: 1, lon: 2 }) }
+  // Without a profile, the user could not delete the location.
+  expect(await (await app.request('/v1/location', place)).json()).toMatchObject({ error: 'profile_not_found' })
   expect(await me('PUT', { display_name: 'X', birth_date: '1990-05-01' })).toMatchObject({ status: 201 })
   expect((await me('PATCH', { birth_date: '2008-01-16' })).body.error).toBe('under_age')
   expect((await me('PATCH', { birth_date: '2008-01-15' })).body.birth_date).toBe('2008-01-15')

@@ -103,6 +103,20 @@ test('a process runs 32 searches at once, and refuses further ones', async () =>
   expect((await feed('late')).left).toEqual([])
 })
 
+test('requests that arrive together do not exceed the limit, and refused requests do not count towards it', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const { feed } = world(async (name) => {
+    if (name === STORE_STACK.name) return []
+    await promise
+    return 1
+  })
+  const asked = Array.from({ length: 50 }, (_, index) => feed(`${index}`))
+  resolve()
+  const answers = await Promise.allSettled(asked)
+  expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(32)
+  expect(await Promise.all(Array.from({ length: 32 }, (_, index) => feed(`${index}`)))).toHaveLength(32)
+})
+
 test('a search omits a user whom the viewer swiped or blocked while it was running, even from its own response', async () => {
   const described = { birthDate: '1990-05-01', gender: undefined, seekingGender: [], minAge: 18, maxAge: 99, elo: 1_500 }
   const member = formatMember({ userId: BOB, place: PLACE, ...described, lastActiveAt: NOW, completeness: 0, version: NOW })

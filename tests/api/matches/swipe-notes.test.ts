@@ -15,11 +15,11 @@ afterEach(() => void vi.useRealTimers())
 
 /** Creates swipe notes on a Redis that may be unavailable, with a spool that contains some swipes. */
 function world(spooled: readonly SwipeEvent[] = []) {
-  const state = { isDown: false }
+  const state = { isDown: false, downPartition: -1 }
   const run: { script: string; key: string; target: unknown; below: unknown }[] = []
   const scripts: ViewScripts = {
     async run({ name }, [key], args) {
-      if (state.isDown) throw new Error('Redis is unreachable')
+      if (state.isDown || userKeys(state.downPartition, ANN).recent === key) throw new Error('Redis is unreachable')
       run.push({ script: name, key, target: args[4], below: args[8] })
       return name === TAKE_SWIPE.name ? [1, 1] : 1
     },
@@ -29,7 +29,12 @@ function world(spooled: readonly SwipeEvent[] = []) {
       for (const value of spooled) yield { key: value.swiper_id as never, value: value as never }
     },
   }
-  const notes: SwipeNotes = swipeNotes({ scripts, facts, log: createLogger('silent'), keysOf: (userId) => userKeys(0, userId) })
+  const notes: SwipeNotes = swipeNotes({
+    scripts,
+    facts,
+    log: createLogger('silent'),
+    keysOf: (userId) => userKeys(Number(userId === ANN), userId),
+  })
   onTestFinished(() => notes.close())
   return { state, run, notes }
 }
@@ -59,15 +64,34 @@ test('spooled swipes are noted every minute, in case Redis was emptied', async (
   expect(run).toEqual([])
   await vi.advanceTimersByTimeAsync(1)
   expect(run.map(({ script, key }) => [script, key])).toEqual([
-    [TAKE_SWIPE.name, userKeys(0, ANN).recent],
+    [TAKE_SWIPE.name, userKeys(1, ANN).recent],
     [TAKE_SWIPE.name, userKeys(0, CAT).recent],
-    [TAKE_REWIND.name, userKeys(0, ANN).recent],
+    [TAKE_REWIND.name, userKeys(1, ANN).recent],
   ])
   state.isDown = true
   await vi.advanceTimersByTimeAsync(MINUTE_MS)
   state.isDown = false
   await vi.advanceTimersByTimeAsync(MINUTE_MS)
   expect(run).toHaveLength(6)
+  expect(notes.pendingOf(ANN)).toEqual([])
+})
+
+test("while one shard of Redis is down, notes of users on other shards are stored, and the order of a user's notes stays", async () => {
+  const { run, notes, state } = world([swipe(ANN, BOB, 'LEFT', at), swipe(CAT, BOB, 'RIGHT', at)])
+  state.isDown = true
+  await notes.swiped(ANN, made(BOB), 'queued')
+  await notes.rewound(ANN, made(BOB, 'REWIND', 1))
+  await notes.swiped(CAT, made(BOB), 'queued')
+  state.isDown = false
+  state.downPartition = 1
+  await vi.advanceTimersByTimeAsync(SECOND_MS)
+  expect([notes.pendingOf(ANN).length, notes.pendingOf(CAT)]).toEqual([2, []])
+  await vi.advanceTimersByTimeAsync(MINUTE_MS)
+  expect(new Set(run.map(({ key }) => key))).toEqual(new Set([userKeys(0, CAT).recent]))
+  run.length = 0
+  state.downPartition = -1
+  await vi.advanceTimersByTimeAsync(SECOND_MS)
+  expect(run.map(({ script }) => script)).toEqual([TAKE_SWIPE.name, TAKE_REWIND.name])
   expect(notes.pendingOf(ANN)).toEqual([])
 })
 

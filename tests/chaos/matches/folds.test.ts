@@ -5,7 +5,7 @@ import { matchPairs } from '../../../pipelines/matches/pairs/topology.ts'
 import { decideProfile } from '../../../pipelines/matches/profiles/decide.ts'
 import { matchUsers } from '../../../pipelines/matches/users/topology.ts'
 import { pairFlow } from '../../../schemas/matches/flow.ts'
-import { matchIdOf, pairKey } from '../../../schemas/matches/pair.ts'
+import { matchIdOf, pairKey, swipeIdOf } from '../../../schemas/matches/pair.ts'
 import { matchDeletions, matchEvents, matchProfiles, matchSwipes, pairSwipes, swipeEvents } from '../../../schemas/matches/topics.ts'
 import type { MatchProfile, MatchUser, PairCommand, PairSwipe, SwipeEvent } from '../../../schemas/matches/types.ts'
 import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
@@ -28,7 +28,7 @@ function history(seed: number): SwipeEvent[] {
     const [swiper, target] = random() < 0.6 ? [ANN, BOB] : [pick(random, USERS), CAT]
     if (again !== undefined) made.push({ ...again, ts: again.ts + integer(random, 2) * integer(random, 500) })
     else if (swiper !== target)
-      made.push(swipe(swiper, target, pick(random, DIRECTIONS), 1_000 + index * 10 + integer(random, 60), `id-${seed}-${index}`))
+      made.push(swipe(swiper, target, pick(random, DIRECTIONS), 1_000 + index * 10 + integer(random, 60), swipeIdOf(`${seed}`, `${index}`)))
   }
   return made
 }

@@ -49,6 +49,15 @@ test.each([1, 2, 3, 4, 5, 6])('the index entry is the same whether or not the pr
   expect(kept).toBeGreaterThan(CHANGES / 10)
 })
 
+test('the version of an entry increases even if the clock goes back, so that searches never prefer the former place', () => {
+  const at = 1_767_323_046_123
+  const user = { ...NEW_USER, has_profile: true, is_active: true, birth_date: '1990-05-01', lat: 37, lon: -122, last_active_at: at }
+  const first = indexEntry(ANN, user, at)!
+  const moved = { ...user, lat: 38, index_key: first }
+  for (const now of [at - HOUR_MS, at, at + 5])
+    expect(parseMember(indexEntry(ANN, moved, now, { ...user, index_key: first })!).version).toBe(Math.max(now, at + 1))
+})
+
 test('users can be found until seven days after their last activity, and are then removed', () => {
   const random = seededRandom(7)
   const described = { ...NEW_USER, has_profile: true, is_active: true, birth_date: '1990-05-01', max_age_pref: 99, lat: 37, lon: -122 }

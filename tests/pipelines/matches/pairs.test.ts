@@ -78,10 +78,11 @@ test('a block ends a match permanently, and hides both users from each other unt
   const { pipe, events, pushes, relation, command, driver } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000))
   expect(events()).toHaveLength(1)
-  expect(command('block', ANN, BOB)).toEqual({ outcome: 'done', changed_at: expect.any(Number) })
+  const endedAt = driver.now
+  expect(command('block', ANN, BOB)).toEqual({ outcome: 'done', changed_at: endedAt, ended_at: endedAt })
   expect(relation(ANN, BOB)).toMatchObject({ blocks: true, is_blocked: false, has_ended: true })
   expect(relation(BOB, ANN)).toMatchObject({ blocks: false, is_blocked: true, has_ended: true })
-  expect(command('unblock', ANN, BOB)).toEqual({ outcome: 'done', changed_at: expect.any(Number) })
+  expect(command('unblock', ANN, BOB)).toEqual({ outcome: 'done', changed_at: expect.any(Number), ended_at: endedAt })
   expect(relation(ANN, BOB)).toMatchObject({ blocks: false, is_blocked: false, has_ended: true })
   pushes()
   const later = driver.now + 1
@@ -91,6 +92,7 @@ test('a block ends a match permanently, and hides both users from each other unt
 
 test('blocks and their removals are ordered even within a millisecond', () => {
   const { command } = pairsDriver()
+  expect(command('unblock', ANN, BOB)).toEqual({ outcome: 'done', changed_at: 0 })
   const answers = (['block', 'unblock', 'unblock', 'block'] as const).map((action) => command(action, ANN, BOB))
   const [first, second, third, fourth] = answers.map(({ changed_at }) => changed_at as number)
   expect([second > first, third === second, fourth > third]).toEqual([true, true, true])
@@ -148,6 +150,20 @@ test('likes are forgotten after 90 days and then no longer lead to a match; matc
   driver.pipe(matchDeletions, ANN, { user_id: ANN, deleted_at: driver.now })
   driver.advanceWallClock(2_000)
   expect(relation(CAT, ANN)).toBeNull()
+})
+
+test('a pair with nothing but a lifted block is forgotten after 90 days', () => {
+  const { command, driver } = pairsDriver()
+  const count = (store: string) => [...driver.store<KeyedStore<string, unknown>>(store).scan()].length
+  command('block', ANN, BOB)
+  command('unblock', ANN, BOB)
+  command('block', ANN, CAT)
+  driver.read(matchRelations)
+  daysPass(driver, 89)
+  expect([count('pairs'), count('partners')]).toEqual([2, 2])
+  daysPass(driver, 2)
+  expect([count('pairs'), count('partners')]).toEqual([1, 1])
+  expect(driver.read(matchRelations)).toEqual([])
 })
 
 test('the command `notify` creates no match and sends no second push', () => {

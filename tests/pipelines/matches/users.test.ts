@@ -104,6 +104,11 @@ test.each<[string, Partial<SwipeEvent>, string?]>([
   ['a target that is not a UUID', { target_id: `${BOB}:page-1` }],
   ['a target in capitals', { target_id: BOB.toUpperCase() }],
   ['the key of another user', {}, CAT],
+  ['an id that is not a UUID', { swipe_id: 'first' }],
+  ['a negative duration', { duration_ms: -1 }],
+  ['a negative position', { position: -1 }],
+  ['a time in microseconds', { ts: 1_767_323_046_123_000 }],
+  ['a time before 1970', { ts: -1 }],
 ])('a swipe with %s becomes a dead letter', (_what, change, key) => {
   const { driver } = usersDriver()
   const event = { ...swipe(ANN, BOB, 'RIGHT', driver.now), ...change }
@@ -112,15 +117,16 @@ test.each<[string, Partial<SwipeEvent>, string?]>([
   expect([driver.read(matchSeen), driver.read(pairSwipes)]).toEqual([[], []])
 })
 
-test.each<[string, number | null, number | null, string?]>([
+test.each<[string, number | null, number | null, string?, number?]>([
   ['a latitude above 90', 90.1, 0],
   ['a longitude above 180', 0, -180.1],
   ['a latitude that is not a number', Number.NaN, 0],
   ['a latitude but no longitude', 1, null],
   ['a user that is not a UUID', 1, 1, 'ann'],
-])('a location with %s becomes a dead letter', (_what, lat, lon, id = ANN) => {
+  ['a time in microseconds', 1, 1, ANN, 1_767_323_046_123_000],
+])('a location with %s becomes a dead letter', (_what, lat, lon, id = ANN, ts = undefined) => {
   const { locate, driver, user } = usersDriver()
-  locate(id, lat, lon)
+  locate(id, lat, lon, ts)
   // The dead letters have no value, because they are kept for a month and must not contain places.
   expect(driver.readDeadLetters().map(({ value }) => value?.length)).toEqual([0])
   expect(user(id)).toBeUndefined()

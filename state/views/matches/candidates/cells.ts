@@ -39,7 +39,6 @@ function columnsAt(precision: Precision): number {
   return 2 ** Math.ceil((precision * BITS_PER_CHARACTER) / 2)
 }
 
-/** Returns the number of rows at a precision. */
 function rowCount(precision: Precision): number {
   return 2 ** Math.floor((precision * BITS_PER_CHARACTER) / 2)
 }
@@ -68,7 +67,6 @@ export function centreOf(cell: Cell): Place {
   return { lat: (south + north) / 2, lon: (west + east) / 2 }
 }
 
-/** Returns the geohash of a cell. */
 export function geohashOf({ precision, column, row }: Cell): string {
   let columnBits = columnsAt(precision)
   let rowBits = rowCount(precision)

@@ -4,6 +4,8 @@ import { ageAt, type Candidate, type Viewer } from './person.ts'
 /** A candidate must have been active within this time; see docs/services/matches.md#candidates. */
 export const ACTIVE_WITHIN_MS = 7 * 24 * 3_600_000
 
+const M_PER_KM = 1_000
+
 export type FilterName = 'self' | 'gender' | 'gender_of_viewer' | 'age' | 'age_of_viewer' | 'active' | 'distance'
 
 /** The result of one filter and the values that it compared. `GET /v1/feed/explain` shows them. */
@@ -63,7 +65,7 @@ const FILTERS: readonly Filter[] = [
     name: 'distance',
     passes: (viewer, candidate) => distanceKm(viewer.place, candidate.place) <= viewer.maxDistanceKm,
     describe: (viewer, candidate) => ({
-      value: Math.round(distanceKm(viewer.place, candidate.place)),
+      value: Math.round(distanceKm(viewer.place, candidate.place) * M_PER_KM) / M_PER_KM,
       allowed: `at most ${viewer.maxDistanceKm} km`,
     }),
   },

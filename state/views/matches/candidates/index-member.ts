@@ -94,6 +94,6 @@ export function memberPrefix(member: string): string {
  */
 export function memberRange(cell: Cell, after?: string): { readonly min: string; readonly max: string } {
   const geohash = geohashOf(cell)
-  // The tilde sorts after all characters of members.
+  // The tilde sorts after every character that can follow a geohash or a prefix.
   return { min: after === undefined ? `[${geohash}` : `(${after}~`, max: `(${geohash}~` }
 }

@@ -68,6 +68,30 @@ test("rows of a deleted user vanish, even if they arrive late; rows of the user'
   expect(await swipes()).toHaveLength(2)
 })
 
+test('for a day after an outage, older deletions are repeated, even if they are inserted only after the first run', async () => {
+  const { swiped, profile, client, eraser } = await world()
+  await tableStore(matchesTable, client, ONE_SERVER).prepare()
+  const start = Date.now() - 3 * DAY_MS
+  await swiped(ANN, BOB, start)
+  await profile(CAT, null)
+  let now = start
+  async function runFor(ms: number): Promise<number> {
+    let removed = 0
+    for (const until = now + ms; now < until; now += HOUR_MS) removed += (await eraser.run(now)).removed
+    return removed
+  }
+  await runFor(2 * HOUR_MS)
+  // During the outage, the table receives neither the deletion nor a run of the eraser.
+  now += 2 * DAY_MS
+  await runFor(HOUR_MS)
+  await profile(ANN, start + DAY_MS)
+  expect(await runFor(HOUR_MS)).toBe(1)
+  // A day later, a row of an old deletion can no longer arrive, so the deletion is no longer repeated.
+  await runFor(DAY_MS)
+  await swiped(ANN, BOB, start)
+  expect(await runFor(HOUR_MS)).toBe(0)
+})
+
 test('the first run repeats older deletions, in case no process was running at the time', async () => {
   const { swiped, profile, client } = await world()
   const now = Date.now()

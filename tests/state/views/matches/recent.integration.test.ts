@@ -8,18 +8,22 @@ import { matchPairs } from '../../../../pipelines/matches/pairs/topology.ts'
 import { decideProfile } from '../../../../pipelines/matches/profiles/decide.ts'
 import { matchUsers } from '../../../../pipelines/matches/users/topology.ts'
 import { silentLog } from '../../../../runtime/system.ts'
-import { pairFlow } from '../../../../schemas/matches/flow.ts'
+import { type PairAnswer, pairFlow } from '../../../../schemas/matches/flow.ts'
 import { matchIdOf, pairKey } from '../../../../schemas/matches/pair.ts'
 import { matchDeletions, matchProfiles, matchRelations, matchSeen, pairSwipes, swipeEvents } from '../../../../schemas/matches/topics.ts'
 import type { MatchProfile, MatchRelation, MatchSeen, PairCommand, SwipeEvent } from '../../../../schemas/matches/types.ts'
 import { runScript } from '../../../../state/redis/run-script.ts'
 import { positionsKey, viewStore } from '../../../../state/views/apply.ts'
 import {
+  activeField,
   type Cause,
   matchedField,
   matchedFieldName,
+  NOTE_RECENT,
   NOTE_SEVERED,
+  noteArguments,
   parseRecent,
+  placeField,
   RECENT_KEPT_MS,
   type RecentSwipe,
   severedArguments,
@@ -178,6 +182,13 @@ async function annAndBob() {
   }
   const relations = () => driver.read(matchRelations)
 
+  function answer(action: PairCommand['action'], actor_id: string, other_id: string): PairAnswer {
+    const match_id = action === 'unmatch' ? matchIdOf(actor_id, other_id) : null
+    const decided = ask(pairKey(actor_id, other_id), { action, actor_id, other_id, match_id, matched_at: null })
+    driver.advanceWallClock(5)
+    return decided as PairAnswer
+  }
+
   return {
     ann,
     redis,
@@ -185,13 +196,9 @@ async function annAndBob() {
     apply,
     profileOf,
     relations,
+    answer,
     /** Decides a command, and returns the time of the decision. */
-    command(action: PairCommand['action'], actor_id: string, other_id: string): number {
-      const match_id = action === 'unmatch' ? matchIdOf(actor_id, other_id) : null
-      const answer = ask(pairKey(actor_id, other_id), { action, actor_id, other_id, match_id, matched_at: null })
-      driver.advanceWallClock(5)
-      return (answer as { changed_at: number }).changed_at
-    },
+    command: (...command: Parameters<typeof answer>) => answer(...command).changed_at as number,
     leave(userId: string): number {
       const deletedAt = driver.now
       driver.pipe(matchDeletions, userId, { user_id: userId, deleted_at: deletedAt })
@@ -294,6 +301,22 @@ test('a swipe from before a deletion hides nobody, even if it is noted after the
   expect(await swiped(1_001)).toEqual(['last', 'left', `s:${BOB}`])
 })
 
+test('a place, an activity and an expected match from before a deletion are not stored after it', async () => {
+  const redis = new Redis((await privateRedis()).address)
+  onTestFinished(() => redis.disconnect())
+  const { recent } = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
+  const noted = (at: number) => ({ ...placeField({ lat: 37.5, lon: -122.5 }, at), ...activeField(at), ...matchedField(BOB, at) })
+  const note = (at: number) => runScript(redis, NOTE_RECENT, [recent], noteArguments(noted(at)))
+  await note(900)
+  expect(await redis.hgetall(recent)).toEqual(noted(900))
+  await redis.del(recent)
+  await redis.hset(recent, 'left', '1000')
+  await note(1_000)
+  expect(await redis.hgetall(recent)).toEqual({ left: '1000' })
+  await note(1_001)
+  expect(await redis.hgetall(recent)).toEqual({ left: '1000', ...noted(1_001) })
+})
+
 test('users swiped by a new profile stay hidden, although the view reads about the deletion later', async () => {
   const { ann, apply, redis } = await annAndBob()
   const [cat, dan] = ['0c000000-0000-4000-8000-000000000000', '0d000000-0000-4000-8000-000000000000']
@@ -349,6 +372,23 @@ test('a block that the view includes needs no note: it hides both users until it
   ])
   await apply(...relations())
   expect([await reasons(), await notes()]).toEqual([['blocks', 'blocked'], []])
+})
+
+test('a match that a block has ended stays ended, although the block is lifted before the view includes either', async () => {
+  const { ann, driver, apply, redis, profileOf, relations, answer, note, severed } = await annAndBob()
+  await apply(profileOf(ann, null), profileOf(BOB, null))
+  for (const like of [pairSwipe(ann, BOB, 'RIGHT', driver.now), pairSwipe(BOB, ann, 'RIGHT', driver.now)])
+    driver.pipe(pairSwipes, pairKey(ann, BOB), like)
+  await apply(...relations())
+  // After both requests, only the notes about the end of the match hide the users from each other.
+  const endedAt = answer('block', ann, BOB).ended_at as number
+  expect(answer('unblock', ann, BOB).ended_at).toBe(endedAt)
+  await Promise.all([note(ann, BOB, 'ended', endedAt), note(BOB, ann, 'ended', endedAt)])
+  expect(await severed()).toEqual([true, true])
+  await apply(...relations())
+  expect(await severed()).toEqual([true, true])
+  const notes = await Promise.all([ann, BOB].map((id) => redis.hgetall(userKeys(PARTITION, id).recent)))
+  expect(notes.flatMap((fields) => Object.keys(fields).filter((field) => field.endsWith(':ended')))).toEqual([])
 })
 
 test('a new note about a block removes notes about users that are two days older, but not swipes, the place or newer notes', async () => {

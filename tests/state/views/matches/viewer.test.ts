@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
-import { severedField } from '../../../../state/views/matches/recent.ts'
-import { userKeys } from '../../../../state/views/matches/users.ts'
-import { exclusionsOf, readForSwipe, readPair, readRelations, readUser } from '../../../../state/views/matches/viewer.ts'
+import { severedField, swipeField } from '../../../../state/views/matches/recent.ts'
+import { MATCH_USERS_VIEW, userKeys } from '../../../../state/views/matches/users.ts'
+import { exclusionsOf, readBlocks, readForSwipe, readPair, readRelations, readUser } from '../../../../state/views/matches/viewer.ts'
 import { NOT_CAUGHT_UP } from '../../../../state/views/view.ts'
 import { ANN, BOB } from '../../../pipelines/matches/swipes.ts'
+import { fakeRedis } from '../fake-redis.ts'
 
 /**
  * A Redis client. Between two of its commands, a sink adds a block to the relations and removes the note about that
@@ -47,4 +48,62 @@ test('a block is never missing while the sink moves it from the notes into the v
   expect(await readRelations(readerDuringApply(), userKeys(0, ANN), [BOB])).toEqual(
     new Map([[BOB, { likedAt: 1_000, isSuperLike: false, matchedAt: undefined, hasEnded: false, blocks: true, isBlocked: false }]]),
   )
+})
+
+/** A Redis client. Between two of its commands, a sink adds a rewind to the user's state and removes its note. */
+function readerDuringRewind() {
+  const keys = userKeys(0, ANN)
+  let isApplied = false
+  const self = (exceptions: readonly string[]) => JSON.stringify({ exceptions })
+  return {
+    async get(key: string) {
+      if (key !== keys.self) return '{}'
+      const answer = self(isApplied ? [BOB] : [])
+      isApplied = true
+      return answer
+    },
+    async hgetall(key: string) {
+      if (key !== keys.recent) return {}
+      const answer: Record<string, string> = isApplied ? {} : { [swipeField(BOB)]: '5 id REWIND' }
+      isApplied = true
+      return answer
+    },
+    hgetallBuffer: async () => ({}),
+  } as unknown as Parameters<typeof readUser>[0]
+}
+
+test('a rewind is never missing while the sink moves it from the notes into the view', async () => {
+  const state = await readUser(readerDuringRewind(), 0, ANN)
+  if (state === undefined || state === NOT_CAUGHT_UP) throw new Error('the profile is missing')
+  const isNoted = state.recent.swipes.get(BOB)?.direction === 'REWIND'
+  expect(isNoted || state.self?.exceptions.includes(BOB)).toBe(true)
+})
+
+test('the list of blocks follows the notes that the view does not include yet, page by page', async () => {
+  const keys = userKeys(0, ANN)
+  const { reader, apply, caughtUp } = fakeRedis()
+  const read = async (from: number, limit: number) => await readBlocks(reader, keys, from, limit)
+  expect(await read(0, 10)).toBe(NOT_CAUGHT_UP)
+  caughtUp(MATCH_USERS_VIEW, 1)
+  const block = (member: string, score: number) => apply([{ op: 'zadd', key: keys.blocks, score, member }])
+  const note = (otherId: string, value: string) =>
+    apply([{ op: 'hset', key: keys.recent, fields: { [severedField(otherId, 'blocks')]: value } }])
+  for (const [index, member] of ['a', 'b', 'c', 'd'].entries()) block(member, 10 + index)
+  expect([await read(0, 3), await read(3, 3)]).toEqual([
+    { total: 4, ids: ['d', 'c', 'b'] },
+    { total: 4, ids: ['a'] },
+  ])
+  note('e', '20 1')
+  note('c', '20 0')
+  // This note was stored late: the user has blocked again since.
+  note('a', '5 0')
+  apply([{ op: 'hset', key: keys.recent, fields: { [severedField('f', 'blocked')]: '20 1', [severedField('f', 'ended')]: '20 1' } }])
+  expect([await read(0, 2), await read(2, 2), await read(4, 2)]).toEqual([
+    { total: 4, ids: ['e', 'd'] },
+    { total: 4, ids: ['b', 'a'] },
+    { total: 4, ids: [] },
+  ])
+  // The view includes the new block, but the API has stored its note again.
+  block('e', 20)
+  expect(await read(0, 10)).toEqual({ total: 4, ids: ['e', 'd', 'b', 'a'] })
 })

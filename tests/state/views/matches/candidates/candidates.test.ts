@@ -62,6 +62,13 @@ test.each<[string, Partial<Candidate>, Partial<Viewer>, string[]]>([
   expect(passes(viewer(by), candidate(of), NOW)).toBe(failed.length === 0)
 })
 
+test('the verdict about a candidate who is just too far away shows a distance above the maximum', () => {
+  const { lat, lon } = viewer().place
+  const found = verdicts(viewer(), candidate({ place: { lat: lat + 50.3 / 111.195, lon } }), NOW)
+  const verdict = found.find(({ filter }) => filter === 'distance')
+  expect(verdict).toMatchObject({ passed: false, value: expect.closeTo(50.3, 2), allowed: 'at most 50 km' })
+})
+
 test('each part of the ranking raises the score, and all parts add up to 1', () => {
   const here = viewer({ place: candidate().place })
   expect(scoreOf(here, candidate(), 'like', NOW)).toBeCloseTo(1, 9)
