@@ -57,6 +57,19 @@ it('refuses a blob that is damaged, truncated or missing, and leaves no files of
   expect(partials()).toEqual([])
 })
 
+it('closes a blob when its local file cannot be created', async () => {
+  const version = await publish(20, { vectors: 'twenty' })
+  let closed = 0
+  /** Removes the folder that the file would be written to. */
+  async function open(hash: string) {
+    const blob = (await blobs.open(hash))!
+    for (const partial of partials()) rmSync(join(folder, partial), { recursive: true })
+    return { ...blob, close: () => (closed++, blob.close()) }
+  }
+  await expect(localVersions({ blobs: { open }, folder, now: Date.now }).fetch(version)).rejects.toThrow('ENOENT')
+  expect(closed).toBe(1)
+})
+
 it('refuses a record whose length differs from that of the blob', async () => {
   const version = await publish(4, { vectors: 'four' })
   for (const bytes of [3, 5]) {
