@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { BlobsUnavailableError } from '../../../state/blobs/blob-store.ts'
 import { BlobCorruptError } from '../../../state/blobs/read.ts'
 import { localVersions } from '../../../state/versions/local.ts'
@@ -59,15 +59,16 @@ it('refuses a blob that is damaged, truncated or missing, and leaves no files of
 
 it('closes a blob when its local file cannot be created', async () => {
   const version = await publish(20, { vectors: 'twenty' })
-  let closed = 0
+  const close = vi.fn()
   /** Removes the folder that the file would be written to. */
   async function open(hash: string) {
     const blob = (await blobs.open(hash))!
     for (const partial of partials()) rmSync(join(folder, partial), { recursive: true })
-    return { ...blob, close: () => (closed++, blob.close()) }
+    blob.close()
+    return { ...blob, close }
   }
   await expect(localVersions({ blobs: { open }, folder, now: Date.now }).fetch(version)).rejects.toThrow('ENOENT')
-  expect(closed).toBe(1)
+  expect(close).toHaveBeenCalledOnce()
 })
 
 it('refuses a record whose length differs from that of the blob', async () => {
