@@ -1,14 +1,14 @@
 import { erasureTimes } from '../erasure.ts'
 import { type BlobDraft, type DraftOptions, openDraft } from './draft.ts'
 import { removeOldDrafts } from './folder.ts'
-import { BlobCorruptError, readBlob } from './read.ts'
+import { readBlob } from './read.ts'
 import type { BlobHash, BlobShelf } from './shelf.ts'
 
 /** An open blob. It can be read to its end even if a sweep removes it in the meantime. */
 export interface OpenBlob {
   /**
    * Returns the content in pieces. The content can be read only once. If the content does not match its hash,
-   * BlobCorruptError is thrown in place of the last piece. If the bytes stop arriving, BlobsUnavailableError is thrown. A blob that fits into one piece is therefore checked before
+   * BlobCorruptError is thrown in place of the last piece. A blob that fits into one piece is therefore checked before
    * any of it is returned.
    */
   content(): AsyncIterable<Buffer>
@@ -30,7 +30,7 @@ export interface BlobStore {
   keep(draft: BlobDraft): Promise<KeptBlob>
   open(hash: BlobHash): Promise<OpenBlob | undefined>
   /**
-   * Protects the blob from sweeps for UNTOUCHED_MS, even if nothing refers to it.
+   * Protects the blob from sweeps for `ErasureTimes.untouchedMs`, even if nothing refers to it.
    * @returns false when the blob is not stored
    */
   touch(hash: BlobHash): Promise<boolean>
@@ -59,26 +59,13 @@ export interface BlobStoreOptions extends Partial<DraftOptions> {
   readonly draftFolder: string
 }
 
-/**
- * How long a blob must have been untouched and unreferenced before a sweep removes it: far longer than any command
- * takes.
- */
+/** `ErasureTimes.untouchedMs` if deleted data is erased within an hour, which is the default. */
 export const UNTOUCHED_MS = erasureTimes(3_600_000).untouchedMs
 /**
  * Pause before a second attempt to open a blob. The first attempt may fail because a sweep has moved the blob aside
  * briefly to check whether it was touched.
  */
 const REOPEN_AFTER_MS = 50
-
-/** Turns any failure to read the stored bytes to their end into BlobsUnavailableError. Only damage stays what it is. */
-async function* orUnavailable(hash: BlobHash, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
-  try {
-    yield* pieces
-  } catch (error) {
-    if (error instanceof BlobCorruptError) throw error
-    throw new BlobsUnavailableError(`the blob ${hash} cannot be read to its end: ${(error as Error).message}`, { cause: error })
-  }
-}
 
 /** Creates a store that compresses its blobs unless `compresses` is false. */
 export function blobStore({ shelf, draftFolder, compresses = true }: BlobStoreOptions): BlobStore {
@@ -92,7 +79,7 @@ export function blobStore({ shelf, draftFolder, compresses = true }: BlobStoreOp
     }
     if (packed === undefined) return undefined
     const opened = packed
-    return { content: () => orUnavailable(hash, readBlob(hash, opened)), close: () => void (Buffer.isBuffer(opened) || opened.destroy()) }
+    return { content: () => readBlob(hash, opened), close: () => void (Buffer.isBuffer(opened) || opened.destroy()) }
   }
 
   /** Stores the blob again to renew the time of its last touch, because not every shelf can touch an old object. */

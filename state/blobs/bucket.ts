@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
 import { BlobsUnavailableError } from './blob-store.ts'
 import type { PackedBlob } from './draft.ts'
@@ -15,18 +15,17 @@ export interface BucketOptions {
    * which sweeps may remove a blob.
    */
   readonly renewAfterMs: number
+  /** How long the next bytes of an answer may take, ms. A put also gets time for its bytes. */
+  readonly timeoutMs: number
   /** Epoch ms. */
   now(): number
 }
 
-/** How long S3 may take to answer. A request for a small blob takes tens of milliseconds. */
-export const S3_ANSWER_MS = 10_000
-/** Slowest upload of a large blob, such as the file of a model, in bytes per millisecond. */
-const SLOWEST_UPLOAD = 1_000
-
 type S3 = typeof import('@aws-sdk/client-s3')
 
 const SUFFIX = '.zst'
+/** An upload that is slower than this (1 MB/s) exceeds its time limit. */
+const SLOWEST_UPLOAD_BYTES_PER_MS = 1_000
 const NOT_FOUND = 404
 const PRECONDITION_FAILED = 412
 
@@ -35,7 +34,7 @@ const PRECONDITION_FAILED = 412
  * last touch. Each draft contains a random stamp, so two puts of the same content have different ETags. A sweep can
  * therefore delete exactly the object that it has inspected.
  */
-export async function bucketShelf({ client, bucket, prefix, renewAfterMs, now }: BucketOptions): Promise<BlobShelf> {
+export async function bucketShelf({ client, bucket, prefix, renewAfterMs, timeoutMs, now }: BucketOptions): Promise<BlobShelf> {
   const s3: S3 = await import('@aws-sdk/client-s3')
   const at = (hash: BlobHash) => ({ Bucket: bucket, Key: `${prefix}${hash}${SUFFIX}` })
 
@@ -52,13 +51,12 @@ export async function bucketShelf({ client, bucket, prefix, renewAfterMs, now }:
     const Body = blob.kind === 'memory' ? blob.bytes : createReadStream(blob.path)
     const ContentLength = blob.kind === 'memory' ? blob.bytes.byteLength : blob.length
     const command = new s3.PutObjectCommand({ ...at(hash), Body, ContentLength, ContentType: 'application/zstd' })
-    const isLong = ContentLength > S3_ANSWER_MS * SLOWEST_UPLOAD
-    await asking(isLong ? client.send(command, { requestTimeout: ContentLength / SLOWEST_UPLOAD }) : client.send(command))
+    await asking(client.send(command, { requestTimeout: timeoutMs + ContentLength / SLOWEST_UPLOAD_BYTES_PER_MS }))
   }
 
   async function open(hash: BlobHash): Promise<Readable | undefined> {
     const found = await unlessStatus(NOT_FOUND, client.send(new s3.GetObjectCommand(at(hash))))
-    return found?.Body as Readable | undefined
+    return found && Readable.from(piecesOf(found.Body as Readable, timeoutMs), { objectMode: false })
   }
 
   async function* list(): AsyncGenerator<ShelvedBlob> {
@@ -98,6 +96,26 @@ async function unlessStatus<T>(status: number, work: Promise<T>): Promise<T | un
 
 async function asking<T>(work: Promise<T>): Promise<T> {
   return (await unlessStatus(Number.NaN, work))!
+}
+
+/**
+ * Yields the pieces of an answer. The time limit counts only while this process waits for bytes, because a slow reader
+ * may ask for the next piece late.
+ */
+async function* piecesOf(body: Readable, timeoutMs: number): AsyncGenerator<Buffer, void, undefined> {
+  const late = () => body.destroy(new Error(`no bytes arrived for ${timeoutMs} ms`))
+  let timer = setTimeout(late, timeoutMs)
+  try {
+    for await (const piece of body) {
+      clearTimeout(timer)
+      yield piece as Buffer
+      timer = setTimeout(late, timeoutMs)
+    }
+  } catch (error) {
+    throw unavailable(error)
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 function unavailable(error: unknown): BlobsUnavailableError {

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { S3Client } from '@aws-sdk/client-s3'
 import { erasureTimes } from '../erasure.ts'
 import { type BlobStore, blobStore, UNTOUCHED_MS } from './blob-store.ts'
-import { bucketShelf, S3_ANSWER_MS } from './bucket.ts'
+import { bucketShelf } from './bucket.ts'
 import { draftFolderOf, folderShelf } from './folder.ts'
 import { withKeptContents } from './kept-contents.ts'
 
@@ -25,9 +25,9 @@ export interface BlobSettings {
 }
 
 const RENEW_AFTER_MS = erasureTimes(3_600_000).renewAfterMs
+/** Time limit for the beginning of an answer of S3. For a small blob, it takes tens of milliseconds. */
+const S3_TIMEOUT_MS = 10_000
 const S3_CONNECT_TIMEOUT_MS = 2_000
-/** Time limits of a request to S3. API requests that wait for a blob have deadlines of their own. */
-const S3_LIMITS: S3Limits = { answerMs: S3_ANSWER_MS, silentMs: 120_000 }
 /** Region for self-hosted servers, which require one in the signature but accept any value. */
 const ANY_REGION = 'us-east-1'
 
@@ -52,32 +52,20 @@ async function storeAt({ url, s3Endpoint, compresses, renewAfterMs = RENEW_AFTER
   if (protocol !== 's3:') throw new Error(`blobs at ${url}: must be a file: or s3: URL`)
   const client = await s3Client(s3Endpoint)
   const prefix = pathname === '/' || pathname === '' ? '' : `${pathname.slice(1).replace(/\/+$/, '')}/`
-  const shelf = await bucketShelf({ client, bucket: hostname, prefix, renewAfterMs, now: Date.now })
+  const shelf = await bucketShelf({ client, bucket: hostname, prefix, renewAfterMs, timeoutMs: S3_TIMEOUT_MS, now: Date.now })
   return blobStore({ shelf, draftFolder: join(tmpdir(), 'millrace-drafts'), compresses })
 }
 
-export interface S3Limits {
-  /** How long S3 may take until it begins to answer. A put of a large blob may take longer, see bucket.ts. */
-  readonly answerMs: number
-  /**
-   * How long nothing may arrive while the content of a blob is read. This is longer than an API waits for a client that
-   * reads nothing, because nothing arrives from S3 either while the client does not read.
-   */
-  readonly silentMs: number
-}
-
-/** @param endpoint undefined selects AWS */
-export async function s3Client(endpoint: string | undefined, { answerMs, silentMs } = S3_LIMITS): Promise<S3Client> {
+/**
+ * @param endpoint undefined selects AWS
+ * @param timeoutMs see `S3_TIMEOUT_MS`
+ */
+export async function s3Client(endpoint: string | undefined, timeoutMs = S3_TIMEOUT_MS): Promise<S3Client> {
   const { S3Client } = await import('@aws-sdk/client-s3')
   return new S3Client({
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true, region: ANY_REGION }),
-    requestHandler: {
-      connectionTimeout: S3_CONNECT_TIMEOUT_MS,
-      requestTimeout: answerMs,
-      // Without this option, the SDK only logs a warning, and a request to a server that hangs never ends.
-      throwOnRequestTimeout: true,
-      socketTimeout: silentMs,
-    },
+    // By default, the SDK only logs a warning when a request exceeds its time limit.
+    requestHandler: { requestTimeout: timeoutMs, throwOnRequestTimeout: true, connectionTimeout: S3_CONNECT_TIMEOUT_MS },
     // S3 servers other than AWS do not support the newer checksums. Blobs are verified by their hash, so the checksums
     // are not needed.
     requestChecksumCalculation: 'WHEN_REQUIRED',

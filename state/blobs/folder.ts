@@ -118,7 +118,7 @@ export function folderShelf(root: string): BlobShelf {
       if (prefix.length !== PREFIX_LENGTH) continue
       for (const name of await namesIn(join(root, prefix))) {
         const path = join(root, prefix, name)
-        if (ASIDE_NAME.test(name)) await putBack(path)
+        if (ASIDE_NAME.test(name)) await putBack(path, path.replace(ASIDE, BLOB))
         if (!BLOB_NAME.test(name)) continue
         const found = await unlessAbsent(stat(path))
         if (found !== undefined) yield { hash: name.slice(0, -BLOB.length), touchedAt: found.mtimeMs }
@@ -127,11 +127,10 @@ export function folderShelf(root: string): BlobShelf {
   }
 
   /**
-   * Gives a blob that was moved aside its name again. If the content has been stored again in the meantime, the new file
-   * stays, because its time is the time of the last touch.
+   * Puts back a blob that a killed sweep had moved aside. If the content was stored again meanwhile, the new file
+   * stays, because its last touch is later.
    */
-  async function putBack(aside: string): Promise<void> {
-    const path = aside.replace(ASIDE, BLOB)
+  async function putBack(aside: string, path: string): Promise<void> {
     const isStored = (await unlessAbsent(stat(path))) !== undefined
     await unlessAbsent(isStored ? unlink(aside) : rename(aside, path))
   }
@@ -144,14 +143,13 @@ export function folderShelf(root: string): BlobShelf {
   async function removeUntouched(hash: BlobHash, before: number): Promise<boolean> {
     const aside = pathOf(hash, ASIDE)
     if ((await unlessAbsent(rename(pathOf(hash), aside).then(() => true))) === undefined) return false
-    const found = await unlessAbsent(stat(aside))
-    // Another sweep has put the blob back.
-    if (found === undefined) return false
-    if (found.mtimeMs >= before) {
-      await putBack(aside)
+    const { mtimeMs } = await stat(aside)
+    if (mtimeMs >= before) {
+      await rename(aside, pathOf(hash))
       return false
     }
-    return (await unlessAbsent(unlink(aside).then(() => true))) === true
+    await unlink(aside)
+    return true
   }
 
   return { touch, put, open: openBlob, list, removeUntouched }

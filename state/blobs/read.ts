@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { pipeline, Readable } from 'node:stream'
 import { createZstdDecompress, zstdDecompressSync } from 'node:zlib'
 import { PLAIN_MAGIC, STAMP_BYTES } from './draft.ts'
@@ -29,7 +28,7 @@ const PIECE_BYTES = 65_536
 /** Unpacks a blob. The last piece is held back until the hash of the whole content has been verified. */
 export async function* readBlob(hash: string, packed: Readable | Buffer): AsyncGenerator<Buffer, void, undefined> {
   const whole = Buffer.isBuffer(packed) ? unpackedAtOnce(hash, packed) : undefined
-  if (whole === undefined) return yield* streamed(hash, Buffer.isBuffer(packed) ? Readable.from([packed]) : packed)
+  if (whole === undefined) return yield* streamed(hash, Buffer.isBuffer(packed) ? Readable.from([packed], { objectMode: false }) : packed)
   if (createHash('sha256').update(whole).digest('hex') !== hash) throw new BlobCorruptError(hash)
   yield whole
 }
@@ -53,35 +52,29 @@ function isPlain(head: Buffer): boolean {
 async function unpackedStream(packed: Readable): Promise<Readable> {
   const head = await firstBytes(packed)
   if (isPlain(head)) return packed
-  // A stream that has ended takes nothing back.
-  const whole = head.byteLength < STAMP_BYTES ? Readable.from([head]) : packed
-  if (whole === packed) packed.unshift(head)
-  return pipeline(whole, createZstdDecompress({ chunkSize: PIECE_BYTES }), () => undefined)
+  // Bytes cannot be put back into a stream that has ended.
+  const hasEnded = head.byteLength < STAMP_BYTES
+  if (!hasEnded) packed.unshift(head)
+  return pipeline(hasEnded ? Readable.from([head]) : packed, createZstdDecompress({ chunkSize: PIECE_BYTES }), () => undefined)
 }
 
 /** Reads as many bytes as a stamp has, or fewer if the stream ends earlier. */
-async function firstBytes(stream: Readable): Promise<Buffer> {
-  const pieces: Buffer[] = []
-  for (let needed = STAMP_BYTES; needed > 0; ) {
-    // Asking for more bytes than have arrived would leave them in the stream. The event `readable` would then occur at
-    // once, again and again, and the process could do nothing else.
-    const piece: Buffer | null = stream.read(Math.min(needed, Math.max(1, stream.readableLength)))
-    if (piece !== null) {
-      pieces.push(piece)
-      needed -= piece.byteLength
-      continue
-    }
-    if (stream.readableEnded) break
-    // The stream may have failed before it had a listener. It then emits no further event.
-    if (stream.destroyed) throw stream.errored ?? new Error('the stream was closed')
-    const waiting = new AbortController()
-    try {
-      await Promise.race(['readable', 'end', 'close'].map((event) => once(stream, event, waiting)))
-    } finally {
-      waiting.abort()
-    }
+function firstBytes(stream: Readable): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+  // The listener stays until enough bytes have arrived. If each wait added its own listener, the bytes that are here
+  // already would call it at once, and this loop would never let the stream receive more.
+  function take(): void {
+    const head: Buffer | null = stream.read(STAMP_BYTES)
+    if (head !== null) done(head)
   }
-  return Buffer.concat(pieces)
+  function done(head: Buffer): void {
+    stream.off('readable', take).off('end', end).off('close', end).off('error', fail)
+    resolve(head)
+  }
+  const end = () => done(Buffer.alloc(0))
+  const fail = (error: Error) => reject(error)
+  stream.on('readable', take).on('end', end).on('close', end).on('error', fail)
+  return promise
 }
 
 async function* streamed(hash: string, packed: Readable): AsyncGenerator<Buffer, void, undefined> {

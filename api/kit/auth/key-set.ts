@@ -99,7 +99,7 @@ export function keySet(options: KeySetOptions): KeySet {
 
   return {
     async keyFor(header, token) {
-      if (find === undefined || options.now() - loadedAt >= expiryMs) await requiredLoad()
+      if (find === undefined || !isWithin(loadedAt, expiryMs, options.now())) await requiredLoad()
       // If the reload fails, the old set stays in use until it expires. The next reload follows after the cooldown.
       else if (!isWithin(loadedAt, maxAgeMs, options.now()) && !coolingDown()) await reload().catch(() => undefined)
       try {

@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest'
+import { errors } from '../../../api/kit/errors.ts'
+import { readContent } from '../../../api/snippets/stored-content.ts'
+import { BlobsUnavailableError } from '../../../state/blobs/blob-store.ts'
+
+test('small content whose store fails while it is read is unavailable', async () => {
+  async function* content(): AsyncGenerator<Buffer> {
+    yield Buffer.from('part')
+    throw new BlobsUnavailableError('the bucket does not respond')
+  }
+  const reading = readContent({ content, close() {} }, { bytes: 8 } as never)
+  await expect(reading).rejects.toMatchObject({ definition: errors.unavailable })
+})
