@@ -11,7 +11,7 @@ export const TASKS = {
   'test:chaos': { does: 'injects random faults and compares outputs with the expected ones', file: 'tests/chaos/run.ts', programs: TESTS },
   'test:simulation': { does: 'replays random schedules of a whole cluster on one thread, from seeds', file: 'tests/simulation/run.ts' },
   'test:soak': { does: 'monitors the memory and open files of workers under steady load', file: 'tests/chaos/soak.ts', programs: STACK },
-  demo: { does: 'plays a live stream of generated tweets', file: 'tools/demo/main.ts' },
+  demo: { does: 'plays generated events of all services that have a demo', file: 'tools/demo/main.ts' },
   replay: { does: 'replays a file of recorded tweets', file: 'tools/replay/main.ts' },
   topics: { does: 'creates topics and registers schemas on external servers', file: 'deploy/local/topics.ts' },
   dlq: { does: 'lists, shows and replays dead letters', file: 'tools/dlq/main.ts' },
