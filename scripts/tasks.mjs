@@ -58,7 +58,11 @@ export const TASKS = {
   },
   'bench:snippets': { does: 'measures creations, reads and views of snippets', file: 'bench/snippets/run.ts', programs: STACK },
   'bench:languages': { does: 'measures how often the language of a text is detected correctly', file: 'bench/languages/run.ts' },
-  'bench:fraud': { does: 'measures rules, blocklist, models, profiles and scores of fraud scoring', file: 'bench/fraud/run.ts', programs: STACK },
+  'bench:fraud': {
+    does: 'measures rules, blocklist, models, profiles and scores of fraud scoring',
+    file: 'bench/fraud/run.ts',
+    programs: STACK,
+  },
   'bench:limits': { does: 'measures speed and accuracy of the rate limits and peers', file: 'bench/limits/run.ts', programs: STACK },
   'bench:restart': { does: 'measures restarts, restores and failovers of workers', file: 'bench/restart/run.ts', programs: STACK },
   'bench:clicks': { does: 'measures the clicks pipeline', file: 'bench/clicks/run.ts', programs: STACK },
