@@ -6,6 +6,7 @@ import type { SchemaRegistry } from '../kafka/registry-interface.ts'
 import { FencedError, type Transport, TransportError } from '../kafka/transport.ts'
 import { systemRuntime } from '../runtime/system.ts'
 import { runMain } from '../scripts/command-line/main.ts'
+import { withoutPassword } from '../settings/without-password.ts'
 import { type StreamTarget, streamTarget } from './config.ts'
 
 /**
@@ -87,11 +88,12 @@ function isPassing(error: unknown): boolean {
 }
 
 async function inTime<T>(connecting: Promise<T>, { brokers, registryUrl }: StreamTarget): Promise<T> {
+  const registry = withoutPassword(registryUrl)
   const cure = 'start them with npm start, or set KAFKA_BROKERS and SCHEMA_REGISTRY_URL'
   const deadline = new AbortController()
   const late = sleep(CONNECT_TIMEOUT_MS, undefined, { signal: deadline.signal }).then(() => {
     throw new UnreachableError(
-      `Kafka at ${brokers.join(',')} or the schema registry at ${registryUrl} did not respond within ${CONNECT_TIMEOUT_MS / 1_000} s: ${cure}`,
+      `Kafka at ${brokers.join(',')} or the schema registry at ${registry} did not respond within ${CONNECT_TIMEOUT_MS / 1_000} s: ${cure}`,
     )
   })
   try {
@@ -99,7 +101,7 @@ async function inTime<T>(connecting: Promise<T>, { brokers, registryUrl }: Strea
   } catch (error) {
     if (error instanceof UnreachableError) throw error
     throw new UnreachableError(
-      `Kafka at ${brokers.join(',')} or the schema registry at ${registryUrl} cannot be reached (${(error as Error).message}): ${cure}`,
+      `Kafka at ${brokers.join(',')} or the schema registry at ${registry} cannot be reached (${(error as Error).message}): ${cure}`,
     )
   } finally {
     deadline.abort()

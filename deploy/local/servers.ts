@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { withoutPassword } from '../../settings/without-password.ts'
 import { clickhouseServerProcess } from './clickhouse/component.ts'
 import { clickhousePassword } from './clickhouse/password.ts'
 import type { Component } from './component.ts'
@@ -58,9 +59,4 @@ export async function requireGiven(server: StackServer): Promise<void> {
   throw new Error(
     `${server.name}: no response from ${withoutPassword(server.address)}, the value of ${server.setting}. Start it, or unset ${server.setting} to start a local one`,
   )
-}
-
-/** Returns an address without its password, for display. */
-export function withoutPassword(address: string): string {
-  return address.replace(/\/\/[^@/]*@/, '//…@')
 }

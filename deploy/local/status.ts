@@ -1,11 +1,11 @@
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
+import { withoutPassword } from '../../settings/without-password.ts'
 import { findChild } from './child.ts'
 import { localConfig } from './config.ts'
 import { isHealthy, notReadyReason } from './health.ts'
 import { findHome, lockHolder } from './home.ts'
 import { pipelineLags } from './pipeline-lag.ts'
 import { type RunPart, readRunFile } from './run-file.ts'
-import { withoutPassword } from './servers.ts'
 import declaration from './status.command.ts'
 
 const MS_PER_MINUTE = 60_000

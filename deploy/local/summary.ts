@@ -1,5 +1,6 @@
 import { apiServices } from '../../api/services.ts'
 import { splitList } from '../../settings/variables.ts'
+import { withoutPassword } from '../../settings/without-password.ts'
 import { CLICKHOUSE_USER, clickhousePassword } from './clickhouse/password.ts'
 import type { LocalConfig } from './config.ts'
 import type { Home } from './home.ts'
@@ -7,7 +8,7 @@ import type { RunPart } from './run-file.ts'
 
 /** Returns the text that newcomers see once everything is running: the running parts, and commands to try next. */
 export function summary(config: LocalConfig, home: Home, parts: readonly RunPart[]): string {
-  const running = parts.map(({ name, address, logFile }) => [name, address, logFile ?? '(external)'])
+  const running = parts.map(({ name, address, logFile }) => [name, withoutPassword(address), logFile ?? '(external)'])
   return `
 Running
 ${columns(running)}
