@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { withoutPassword } from '../deploy/local/servers.ts'
 import { kafkaTransport } from '../kafka/client/index.ts'
 import { readKafkaSecurity } from '../kafka/config.ts'
 import { registryClient } from '../kafka/registry.ts'
@@ -6,7 +7,6 @@ import type { SchemaRegistry } from '../kafka/registry-interface.ts'
 import { FencedError, type Transport, TransportError } from '../kafka/transport.ts'
 import { systemRuntime } from '../runtime/system.ts'
 import { runMain } from '../scripts/command-line/main.ts'
-import { withoutPassword } from '../settings/without-password.ts'
 import { type StreamTarget, streamTarget } from './config.ts'
 
 /**
@@ -88,12 +88,11 @@ function isPassing(error: unknown): boolean {
 }
 
 async function inTime<T>(connecting: Promise<T>, { brokers, registryUrl }: StreamTarget): Promise<T> {
-  const registry = withoutPassword(registryUrl)
   const cure = 'start them with npm start, or set KAFKA_BROKERS and SCHEMA_REGISTRY_URL'
   const deadline = new AbortController()
   const late = sleep(CONNECT_TIMEOUT_MS, undefined, { signal: deadline.signal }).then(() => {
     throw new UnreachableError(
-      `Kafka at ${brokers.join(',')} or the schema registry at ${registry} did not respond within ${CONNECT_TIMEOUT_MS / 1_000} s: ${cure}`,
+      `Kafka at ${brokers.join(',')} or the schema registry at ${withoutPassword(registryUrl)} did not respond within ${CONNECT_TIMEOUT_MS / 1_000} s: ${cure}`,
     )
   })
   try {
@@ -101,7 +100,7 @@ async function inTime<T>(connecting: Promise<T>, { brokers, registryUrl }: Strea
   } catch (error) {
     if (error instanceof UnreachableError) throw error
     throw new UnreachableError(
-      `Kafka at ${brokers.join(',')} or the schema registry at ${registry} cannot be reached (${(error as Error).message}): ${cure}`,
+      `Kafka at ${brokers.join(',')} or the schema registry at ${withoutPassword(registryUrl)} cannot be reached (${(error as Error).message}): ${cure}`,
     )
   } finally {
     deadline.abort()

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { withoutPassword } from '../../settings/without-password.ts'
 import { clickhouseServerProcess } from './clickhouse/component.ts'
 import { clickhousePassword } from './clickhouse/password.ts'
 import type { Component } from './component.ts'
@@ -59,4 +58,9 @@ export async function requireGiven(server: StackServer): Promise<void> {
   throw new Error(
     `${server.name}: no response from ${withoutPassword(server.address)}, the value of ${server.setting}. Start it, or unset ${server.setting} to start a local one`,
   )
+}
+
+/** Returns addresses, separated by commas, without their users and passwords, for display. */
+export function withoutPassword(addresses: string): string {
+  return addresses.replace(/\/\/[^/,]*@/g, '//…@')
 }

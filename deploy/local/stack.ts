@@ -1,5 +1,4 @@
 import { servicesFor } from '../../pipelines/choice.ts'
-import { withoutPassword } from '../../settings/without-password.ts'
 import { chosenServers } from './chosen-servers.ts'
 import { clickhousePassword } from './clickhouse/password.ts'
 import type { Component } from './component.ts'
@@ -10,7 +9,7 @@ import type { Progress } from './progress.ts'
 import { provisionTopics } from './provision.ts'
 import { type RunPart, removeRunFile, writeRunFile } from './run-file.ts'
 import type { ServerName } from './server-names.ts'
-import { requireGiven, type StackServer, stackServers } from './servers.ts'
+import { requireGiven, type StackServer, stackServers, withoutPassword } from './servers.ts'
 import { supervisor } from './supervisor.ts'
 
 /** Creates the stack that `npm start` runs. */

@@ -1,18 +1,18 @@
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
-import { withoutPassword } from '../../settings/without-password.ts'
 import { findChild } from './child.ts'
 import { localConfig } from './config.ts'
 import { isHealthy, notReadyReason } from './health.ts'
 import { findHome, lockHolder } from './home.ts'
 import { pipelineLags } from './pipeline-lag.ts'
 import { type RunPart, readRunFile } from './run-file.ts'
+import { withoutPassword } from './servers.ts'
 import declaration from './status.command.ts'
 
 const MS_PER_MINUTE = 60_000
 const COLUMNS = { name: 12, pid: 9, health: 12, address: 28 }
 
 /**
- * Prints each part with its health and address, and the lag of every consumer group.
+ * Prints each part with its health and address, and the lag of every topology and sink.
  * @returns exit code 1 when a part is unhealthy
  */
 async function main(): Promise<number> {

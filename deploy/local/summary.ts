@@ -1,10 +1,10 @@
 import { apiServices } from '../../api/services.ts'
 import { splitList } from '../../settings/variables.ts'
-import { withoutPassword } from '../../settings/without-password.ts'
 import { CLICKHOUSE_USER, clickhousePassword } from './clickhouse/password.ts'
 import type { LocalConfig } from './config.ts'
 import type { Home } from './home.ts'
 import type { RunPart } from './run-file.ts'
+import { withoutPassword } from './servers.ts'
 
 /** Returns the text that newcomers see once everything is running: the running parts, and commands to try next. */
 export function summary(config: LocalConfig, home: Home, parts: readonly RunPart[]): string {

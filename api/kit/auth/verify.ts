@@ -38,16 +38,12 @@ const ALGORITHMS = ['RS256', 'ES256', 'EdDSA']
 const CLOCK_TOLERANCE_SECONDS = 5
 /** Maximum length of a token. No legitimate token is longer, so a longer token is rejected before any parsing. */
 const MAX_TOKEN_CHARACTERS = 8_192
-/**
- * Matches the compact form of a signed token. The parser ignores white space in the signature, but a token with a line
- * break cannot be sent in a cookie.
- */
-const COMPACT_FORM = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
+/** Matches a signed JWT. The decoder would ignore white space in it, but a cookie must not contain line breaks. */
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 /** How long a verified token is cached. Verifying a signature costs about 100 µs. */
 const KNOWN_TOKEN_MS = 60_000
 const MAX_KNOWN_TOKENS = 10_000
 const MAX_USERNAME_CHARACTERS = 128
-const MALFORMED = 'it is malformed'
 const MS_PER_SECOND = 1_000
 
 interface KnownToken {
@@ -70,7 +66,7 @@ export function tokenVerifier(options: TokenVerifierOptions): TokenVerifier {
       if (found !== undefined && found.until > options.now() && found.generation === options.keys.generation) return found.caller
       known.delete(token)
       if (token.length > MAX_TOKEN_CHARACTERS) throw badToken('the token is too long')
-      if (!COMPACT_FORM.test(token)) throw badToken(MALFORMED)
+      if (!JWT.test(token)) throw badToken('it is malformed')
       try {
         const { payload } = await jwtVerify(token, (header, jws) => options.keys.keyFor(header, jws), {
           issuer: options.issuer,
@@ -126,5 +122,5 @@ function reasonOf(error: unknown): string {
   if (error instanceof jose.JOSEAlgNotAllowed) return 'its algorithm is not accepted'
   if (error instanceof jose.JWKSNoMatchingKey || error instanceof jose.JWKSMultipleMatchingKeys) return 'its key is not known here'
   if (error instanceof jose.JWSSignatureVerificationFailed) return 'its signature does not match'
-  return MALFORMED
+  return 'it is malformed'
 }
