@@ -217,7 +217,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
         params: params.value,
         body: body?.value,
         caller,
-        session: caller === undefined ? undefined : session,
+        session: caller === undefined && auth.kind !== 'open' ? undefined : session,
         limited,
         address: clientAddress(call.socket?.remoteAddress, call.header('x-forwarded-for'), trusted),
         method: call.method,
