@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { MOST_ACTIVE_VARIANTS, MOST_PERIODS, MOST_SKU } from '../../../schemas/catalog/products/limits.ts'
+import { normalised } from '../../../schemas/normalised.ts'
 import { detailFields, variantFields } from '../detail/model.ts'
 import { offeredImageList } from '../images/offered.ts'
 import { isLine, text, within } from '../text.ts'
@@ -39,7 +40,7 @@ const compareCents = cents.nullable().openapi({ description: 'The earlier price,
 
 const attributes = z
   .record(z.string(), text(MOST_ATTRIBUTE_VALUE, 1, 'The value.'))
-  .transform((given) => Object.fromEntries(Object.entries(given).map(([name, value]) => [name.normalize('NFC').trim(), value])))
+  .transform((given) => Object.fromEntries(Object.entries(given).map(([name, value]) => [normalised(name).trim(), value])))
   .superRefine((given, ctx) => {
     const names = Object.keys(given)
     if (names.length > MOST_ATTRIBUTES) ctx.addIssue({ code: 'custom', message: `must have at most ${MOST_ATTRIBUTES} attributes` })
