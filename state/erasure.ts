@@ -15,6 +15,11 @@ export interface ErasureTimes {
    * for as long as that read can be repeated, so this is the difference of the two times above.
    */
   readonly renewAfterMs: number
+  /**
+   * A reference to a blob is made within this time after the blob's last touch. By default, the command that makes the
+   * reference is sent at most 60 s after the touch (`renewAfterMs`) and may be decided up to 30 s later.
+   */
+  readonly referencedWithinMs: number
   /** Interval between sweeps that remove such blobs. */
   readonly sweepEveryMs: number
   /**
@@ -26,6 +31,7 @@ export interface ErasureTimes {
 
 const REPEATABLE_SHARE = 55 / 60
 const UNTOUCHED_SHARE = 56 / 60
+const REFERENCED_SHARE = 3 / 60
 const SWEEP_SHARE = 3 / 60
 const SCRUB_SHARE = 15 / 60
 
@@ -37,6 +43,7 @@ export function erasureTimes(withinMs: number): ErasureTimes {
     repeatableMs,
     untouchedMs,
     renewAfterMs: untouchedMs - repeatableMs,
+    referencedWithinMs: withinMs * REFERENCED_SHARE,
     sweepEveryMs: withinMs * SWEEP_SHARE,
     scrubEveryMs: withinMs * SCRUB_SHARE,
   }

@@ -40,11 +40,11 @@ export const catalogErrors = defineErrors({
   version_conflict: {
     status: 409,
     when: 'the product or stock has been changed since the given version; the body shows the current state',
-    message: 'There is a newer version. Read it again.',
+    message: 'The current version is a different one. Read it again.',
   },
   out_of_stock: {
     status: 409,
-    when: 'fewer units are available than the request wants to reserve; `available` is their number',
+    when: 'fewer units are available than the request would reserve or remove; `available` is their number',
     message: 'Fewer units are available.',
   },
   reservation_ended: {

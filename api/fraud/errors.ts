@@ -4,8 +4,8 @@ import { defineErrors } from '../kit/errors.ts'
 export const fraudErrors = defineErrors({
   raw_card_number: {
     status: 400,
-    when: '`payment_instrument` contains the number of a payment card; it is neither stored nor logged',
-    message: 'The payment instrument contains a raw card number. Send a token of the card as card_hash instead.',
+    when: '`payment_instrument`, or the `CARD_HASH` of a blocklist entry or snooze, contains the number of a payment card; it is neither stored nor logged',
+    message: 'The request contains a raw card number. Send a token of the card instead.',
   },
   entity_not_found: {
     status: 404,

@@ -28,10 +28,14 @@ export interface SettingsInForce {
 /** Versions of models, keyed by the name of the model. */
 export type ModelVersions = Readonly<Partial<Record<ModelName, string>>>
 
-/** The versions of the models that score. For a model that is not listed, the shipped version is used. */
+/** The versions of the models that score. */
 export interface ModelAssignment {
+  /** For a model that is not listed, the shipped version is used. */
   readonly champion: ModelVersions
-  /** Models that score 5 % of the transactions without affecting decisions; undefined if there are none. */
+  /**
+   * Models that score 5 % of the transactions without affecting decisions; undefined if there are none. For a model
+   * that is not listed, the champion's version is used.
+   */
   readonly challenger: ModelVersions | undefined
 }
 

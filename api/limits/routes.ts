@@ -166,7 +166,7 @@ export const checkRoute = defineRoute({
   operationId: 'checkRateLimit',
   summary: 'Decide about a request for another gateway',
   description:
-    'Counts the request and returns whether it is allowed. If the counter store does not respond within 5 ms, the request is allowed.',
+    'Counts the request if it is allowed, and returns the decision. If Redis does not respond within 5 ms, this instance decides with its own counts.',
   auth: { kind: 'scope', scope: 'internal' },
   body: CheckBody,
   bodyExample: { method: 'GET', path: '/api/v1/products/1', user_id: '42' },

@@ -58,7 +58,7 @@ export const statsRoute = defineRoute({
   operationId: 'linkStats',
   summary: "Get a link's statistics",
   description:
-    'Returns the statistics of one of your own links or, with the scope `admin`, of any link. The link may be expired or switched off. A click is counted within seconds. `as_of` is the time up to which clicks are included.',
+    'Returns the statistics of one of your own links or, with the scope `admin`, of any link. The link may be expired or switched off. A click is counted within seconds.',
   auth: { kind: 'user' },
   params: codeParams,
   answers: { 200: { description: 'The statistics.', schema: LinkStatsSchema } },

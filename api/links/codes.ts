@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /**
- * Length of a code. Seven characters allow 62^7 = 3.5 × 10^12 codes. With a hundred million links, the first code is
- * already taken for one new link in 35,000, and another code is tried.
+ * Length of a code. Seven characters allow 62^7 = 3.5 × 10^12 codes. With a hundred million links, the first code of
+ * one new link in 35,000 is already taken, and another code is tried.
  */
 const CODE_LENGTH = 7
 /**

@@ -37,7 +37,8 @@ interface Wanted {
  */
 const MAX_OWN_CODES = 8
 /**
- * Number of codes to try that are derived from the command. The probability that all of them are taken is about 10^-30.
+ * Number of codes to try that are derived from the command. With a hundred million links, the probability that all of
+ * them are taken is about 10^-36.
  */
 const MAX_OTHER_CODES = 8
 

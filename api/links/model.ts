@@ -87,10 +87,19 @@ export const LinkListSchema = z
 export const BulkResultSchema = z
   .object({
     results: z.array(
-      z.union([LinkSchema.extend({ status: z.literal(201) }), z.object({ status: z.int(), error: z.string(), message: z.string() })]),
+      z.union([
+        LinkSchema.extend({ status: z.literal(201) }),
+        z.object({
+          status: z.int(),
+          error: z.string(),
+          message: z.string(),
+          details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+          command_id: z.string().optional().openapi({ description: 'The Idempotency-Key of the whole request. Only with the status 503.' }),
+        }),
+      ]),
     ),
   })
   .openapi('BulkResult', {
     description:
-      'One result for each link, in the order of the request. If a result has status 503, repeat the whole request with the same Idempotency-Key.',
+      'One result for each link, in the order of the request. If a result has status 503, repeat the whole request with its `command_id` as the Idempotency-Key.',
   })

@@ -5,8 +5,8 @@ export const QR_FORMATS = ['svg', 'png'] as const
 export type QrFormat = (typeof QR_FORMATS)[number]
 
 /**
- * Minimum size of an image. The smallest QR code has 25 modules plus a margin of 8, so in a smaller image, a module
- * would be less than two pixels wide.
+ * Minimum size of an image, in pixels. With its margins, the code of the longest short URL (119 characters) has 53
+ * modules a side, and each module needs at least one pixel.
  */
 export const MIN_QR_PIXELS = 64
 export const MAX_QR_PIXELS = 2_048

@@ -6,7 +6,9 @@ import { linksErrors } from './errors.ts'
 import { BulkBody, BulkResultSchema, LinkListSchema, LinkPatchBody, LinkSchema, NewLinkBody } from './model.ts'
 import { MAX_QR_PIXELS, MIN_QR_PIXELS, QR_FORMATS } from './qr.ts'
 
-/** Highest page number: 2^53 / 100, so that the offset of every page is a safe integer. */
+/**
+ * Highest page number, about 2^53 / 100. With up to 100 links per page, the offset of every page is a safe integer.
+ */
 const MAX_PAGE = 90_000_000_000_000
 const DEFAULT_QR_PIXELS = 256
 

@@ -4,13 +4,10 @@ import { documented, list, port } from '../../settings/variables.ts'
 
 /** Minimum length of the secret. 22 characters in base64 hold 128 bits. */
 const MIN_SECRET_CHARACTERS = 22
-/**
- * Maximum length of a short domain with its port. With a longer domain, short URLs would not fit into a QR code of the
- * minimum size.
- */
+/** Maximum length of a short domain with its port. Its short URLs fit into a QR code of the minimum size. */
 const MAX_DOMAIN_CHARACTERS = 100
 
-/** Parses a short domain, given as a host, or as a base URL if the scheme is not http. */
+/** Parses a short domain, given as a base URL, or as a host if the scheme is http. */
 function shortDomain(text: string, context: z.core.$RefinementCtx<string>): string {
   const base = /^https?:\/\//i.test(text) ? text : `http://${text}`
   const url = URL.canParse(base) ? new URL(base) : undefined

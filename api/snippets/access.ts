@@ -53,32 +53,24 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   }
 
   async function readBefore(from: CommandRequest, id: string): Promise<SnippetRecord> {
-    const open = await openRead(from, id)
-    const first = await open.take()
-    // If this read was not the last one, the snippet may have been deleted since. Another command finds out whether its
-    // reads are used up. After the last read, the snippet cannot be deleted any more, so only its expiry matters.
-    if (first.reads_left !== 0 && (await open.ask('then')).outcome !== 'burnt') throw new ApiError(snippetErrors.paste_not_found)
+    // The view keeps this record only for a snippet whose reads are used up. Without it, no command is sent, so a key
+    // does not make requests for unknown ids costly.
     const burnt = await readBurntSnippet(views, partitionOf(id), id)
     if (burnt === undefined || !isAlive(burnt)) throw new ApiError(snippetErrors.paste_not_found)
+    await takeOnce(from, id)
     return { ...burnt, readsLeft: 0 }
   }
 
-  async function openRead(from: CommandRequest, id: string) {
+  /**
+   * Uses one read, or none if the request is repeated. Throws ApiError: `paste_not_found`, `private_paste`.
+   * @returns the counts after this read
+   */
+  async function takeOnce(from: CommandRequest, id: string): Promise<ReadSnippet> {
     const open = await commands.open(from, ['readSnippet', id])
     const user_id = from.caller === undefined ? null : BigInt(from.caller.subject)
-    const ask = (step?: string) => open.run(snippetFlow, id, { action: 'read', user_id, snippet: null }, step)
-
-    /**
-     * Uses one read. Throws ApiError: `paste_not_found`, `private_paste`.
-     * @returns the counts after this read
-     */
-    async function take(): Promise<ReadSnippet> {
-      const answer = await ask()
-      if (answer.outcome === 'read') return answer.snippet
-      throw new ApiError(answer.outcome === 'forbidden' ? snippetErrors.private_paste : snippetErrors.paste_not_found)
-    }
-
-    return { ask, take }
+    const answer = await open.run(snippetFlow, id, { action: 'read', user_id, snippet: null })
+    if (answer.outcome === 'read') return answer.snippet
+    throw new ApiError(answer.outcome === 'forbidden' ? snippetErrors.private_paste : snippetErrors.paste_not_found)
   }
 
   /**
@@ -86,7 +78,7 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
    * because another reader may have used the last read.
    */
   async function takeRead(from: CommandRequest, snippet: SnippetRecord): Promise<SnippetRecord> {
-    const { view_count, reads_left } = await (await openRead(from, snippet.id)).take()
+    const { view_count, reads_left } = await takeOnce(from, snippet.id)
     return { ...snippet, views: view_count, readsLeft: reads_left ?? undefined }
   }
 

@@ -24,7 +24,7 @@ export const snippetErrors = defineErrors({
   },
   not_comparable: {
     status: 422,
-    when: 'two snippets are too large or too different to be compared',
-    message: 'The snippets are too large or too different to be compared.',
+    when: 'one of two snippets is too large or has limited reads, or the snippets differ too much to be compared',
+    message: 'The snippets cannot be compared: one is too large or has limited reads, or they differ too much.',
   },
 })

@@ -26,7 +26,7 @@ function randomId(): string {
 
 /**
  * Generates an unpredictable id in the given partition. The average number of attempts equals the number of partitions,
- * and an attempt takes about a microsecond. With 32 partitions, there are 6 x 10^12 ids per partition.
+ * and an attempt takes about a microsecond. With 32 partitions, there are 7 x 10^12 ids per partition.
  */
 export function newSnippetId(isWanted: (id: string) => boolean): string {
   for (;;) {

@@ -31,7 +31,7 @@ export type Sort = keyof typeof SORTS
 
 /** Maximum number of snippets that can be listed without a search. The limit applies to all partitions together. */
 export const MAX_NEWEST = 2_000
-/** Maximum number of words in a search. ClickHouse matches each word separately. */
+/** Maximum number of different words in a search. ClickHouse matches each word separately. */
 export const MAX_WORDS = 8
 /** Retry-After while the search table is being filled. */
 const RETRY_AFTER_SECONDS = 5
@@ -52,7 +52,7 @@ export interface Paging {
 
 export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   function answer({ total, snippets }: SnippetPage, { page, limit }: Paging): Answer {
-    // The pipeline removes expired snippets only at its next tick, so they are filtered here.
+    // Expired snippets remain in the view until the next tick of the topology.
     const pastes = snippets.filter(access.isAlive).map(listedJson)
     return jsonAnswer(200, { pastes, total, page, limit }, PRIVATE)
   }

@@ -35,7 +35,7 @@ const listed = {
   created_at: timestamp,
   expires_at: timestamp.nullable(),
   visibility,
-  view_count: z.int().openapi({ description: 'Number of reads. A read is counted within a minute.' }),
+  view_count: z.int().openapi({ description: 'Number of views. A view is counted within a minute.' }),
   content_size: z.int(),
 }
 

@@ -40,7 +40,7 @@ const burnAfterReads = z
     type: 'integer',
     minimum: 1,
     maximum: MAX_BURN_READS,
-    description: 'The snippet is deleted after this many reads. Lists and searches never include it.',
+    description: "The snippet is deleted after this many reads. Searches never include it, and only its owner's list does.",
   })
 
 /** Schema of all options of a snippet, without its content. */

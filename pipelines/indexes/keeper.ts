@@ -8,8 +8,9 @@ import type { KeeperDeps } from './keeper-deps.ts'
 import type { Build } from './progress.ts'
 
 /**
- * Interval between checks of the index. Each check sends four requests to the search server and two to Kafka. A deleted
- * index is noticed within this time.
+ * Interval between checks of the index. Each check sends the search server one request for its health, one for the list
+ * of indexes and one for the position of each partition, and sends Kafka two requests. A deleted index is noticed
+ * within this time.
  */
 const LOOK_EVERY_MS = 5_000
 const FORMER_KEPT_MS = 2_000

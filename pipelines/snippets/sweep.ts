@@ -1,10 +1,10 @@
 import { snippetBlobs } from '../../schemas/snippets/topics.ts'
 import type { BlobStore } from '../../state/blobs/blob-store.ts'
 import { connectBlobs } from '../../state/blobs/connect.ts'
-import { sweepBlobs } from '../../state/blobs/sweep.ts'
+import { type SweepOptions, sweepBlobs } from '../../state/blobs/sweep.ts'
 import { erasureTimes } from '../../state/erasure.ts'
 import { connectSinkRedis } from '../../state/views/connect.ts'
-import { forgetUnreferenced, referencedBlobs, type UnreferencedBlob, unreferencedBlobs } from '../../state/views/snippets/snippet-blobs.ts'
+import { forgetUnreferenced, referencedBlobs, unreferencedBlobs } from '../../state/views/snippets/snippet-blobs.ts'
 import { periodicJob, type Runner } from '../engine/index.ts'
 import { inFirstSlot } from '../first-slot.ts'
 import type { SinkContext } from '../sinks.ts'
@@ -27,6 +27,7 @@ export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
   const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, log)
   const reader = {
     exists: (key: string) => redis.exists(key),
+    hget: (key: string, field: string) => redis.hget(key, field),
     zrange: (key: string, start: number, stop: number) => redis.zrange(key, String(start), String(stop), 'WITHSCORES'),
     zrem: (key: string, member: string) => redis.zrem(key, member),
   }
@@ -41,33 +42,27 @@ export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
     const partitions = counts.get(snippetBlobs.name)
     if (partitions === undefined) throw new Error(`there is no topic ${snippetBlobs.name}`)
     const before = runtime.now() - times.untouchedMs
+    const madeBefore = before + times.referencedWithinMs
+    const referenced = (hashes: readonly string[]) => referencedBlobs(reader, { partitions, hashes, madeBefore })
     for (let partition = 0; partition < partitions && !signal.aborted; partition++) {
-      const found = await unreferencedBlobs(reader, partition)
-      if (found.length > 0) await removeUnreferenced(blobs, found, { partition, partitions, before })
+      await removeUnreferenced({ blobs, referenced, before }, partition)
     }
     if (++runs % RUNS_PER_WALK !== 0 || signal.aborted) return
-    const referenced = (hashes: readonly string[]) => referencedBlobs(reader, partitions, hashes)
     const { seen, removed, drafts } = await sweepBlobs({ blobs, referenced, before, signal })
     swept += removed
     log.info({ seen, removed, drafts }, 'blobs_swept')
   }
 
-  async function removeUnreferenced(
-    blobs: BlobStore,
-    found: readonly UnreferencedBlob[],
-    at: { readonly partition: number; readonly partitions: number; readonly before: number },
-  ): Promise<void> {
-    const kept = await referencedBlobs(
-      reader,
-      at.partitions,
-      found.map(({ hash }) => hash),
-    )
+  async function removeUnreferenced({ blobs, referenced, before }: Omit<SweepOptions, 'signal'>, partition: number): Promise<void> {
+    const found = await unreferencedBlobs(reader, partition)
+    if (found.length === 0) return
+    const kept = await referenced(found.map(({ hash }) => hash))
     for (const { hash, since } of found) {
-      const isRemoved = !kept.has(hash) && (await blobs.shelf.removeUntouched(hash, at.before))
+      const isRemoved = !kept.has(hash) && (await blobs.shelf.removeUntouched(hash, before))
       swept += Number(isRemoved)
       // A blob that has been unreferenced for twice the waiting time and still cannot be removed was already removed by
       // an earlier run.
-      if (isRemoved || kept.has(hash) || since < at.before - times.untouchedMs) await forgetUnreferenced(reader, at.partition, hash)
+      if (isRemoved || kept.has(hash) || since < before - times.untouchedMs) await forgetUnreferenced(reader, partition, hash)
     }
   }
 

@@ -23,8 +23,8 @@ import { decideSnippet, gone, isGone } from './decide.ts'
 import { snippetText } from './text.ts'
 
 /**
- * Interval at which expired snippets are processed. Lists may contain expired snippets for this long, but readers check
- * the expiry times themselves.
+ * Interval at which expired snippets are removed from the view. Until then, the totals of lists may count them. Readers
+ * check the expiry times themselves.
  */
 const EXPIRE_EVERY_MS = 10_000
 /**

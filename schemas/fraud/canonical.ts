@@ -27,7 +27,7 @@ export function canonicalPhone(value: string): string {
  * @returns undefined if the value is not an IP address
  */
 export function canonicalIp(value: string): string | undefined {
-  const address = value.trim().replace(/%.*$/, '')
+  const [address] = value.trim().split('%', 1)
   if (isIP(address) === 0) return undefined
   if (isIPv4(address)) return address
   const shortest = new URL(`http://[${address}]/`).hostname.slice(1, -1)

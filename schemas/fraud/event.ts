@@ -13,7 +13,10 @@ export interface FraudEvent {
   /** Amount in 1/10,000 USD. */
   readonly units: number
   readonly place: FraudPlace | null
-  /** 32-bit hash of the user's id; null if the profile does not need it. The same applies to the entities below. */
+  /**
+   * 32-bit hash of the user's id; null if the profile does not need it. The same applies to the entities below, which
+   * are also null if the transaction does not name them.
+   */
   readonly user: number | null
   readonly device: number | null
   readonly ip: number | null

@@ -19,9 +19,9 @@ export type LimitCommandAction = 'create_rule' | 'replace_rule' | 'delete_rule' 
 export interface LimitClient {
   /** identifies the key without revealing it */
   key_id: string
-  /** SHA-256 of the key, hex; the key itself is nowhere */
+  /** SHA-256 of the key, hex; the key itself is not stored */
   key_hash: string
-  /** at most 100 characters; several keys may have one */
+  /** at most 100 characters; a client may have several keys */
   client_id: string
   tier: string
   label: string
@@ -48,7 +48,7 @@ export interface LimitRule {
   tier: string
   /** [METHOD ]/exact/path, /a/prefix/* or *; at most 200 characters */
   endpoint_pattern: string
-  /** what the counter is kept by */
+  /** Requests with equal values of these parts share a counter */
   key: LimitKeyPart[]
   limit_count: number
   window_seconds: number

@@ -25,8 +25,8 @@ export const clicks: Topic<string, Click> = {
 }
 
 /**
- * Every click without the visitor's address; key: short_code. Kept for three days, so that a table that is repaired
- * after a weekend can be refilled.
+ * The details of every counted click; key: short_code. Contains visitors' addresses only if `CLICKS_KEEP_ADDRESSES` is
+ * set. Kept for three days, so that a table that is repaired after a weekend can be refilled.
  */
 export const clickDetails: Topic<string, ClickDetails> = {
   name: 'click-details',
@@ -51,8 +51,8 @@ export const linkStats: Topic<string, LinkStats> = {
 }
 
 /**
- * Permanently deleted links; key: short_code, partitioned like their clicks. Kept for a week. If a pipeline is down for
- * longer than that, a few counts remain that are never read.
+ * Permanently deleted links whose clicks were counted; key: short_code, partitioned like their clicks. Kept for a week.
+ * If a pipeline is down for longer than that, a few counts remain that are never read.
  */
 export const linkDeletions: Topic<string, LinkDeletion> = {
   name: 'link-deletions',

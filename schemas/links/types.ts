@@ -5,17 +5,17 @@ export interface Click {
   short_code: string
   /** ISO 8601, UTC */
   timestamp: string
-  /** of the visitor; empty: not known */
+  /** address of the visitor; empty if unknown */
   ip: string
   /** as sent; empty: none */
   user_agent: string
   /** as sent, a URL; empty: none */
   referrer: string
-  /** ISO 3166-1 alpha-2 where the producer knows it (a CDN's header); empty: the pipeline looks the ip up */
+  /** ISO 3166-1 alpha-2, if the producer knows it from a CDN's header. If it is empty, the pipeline looks up the ip */
   country: string
 }
 
-/** The facts of a click, without the visitor's address: one record per counted click. Topic click-details, key: short_code. */
+/** The details of a click: one record per counted click. Topic click-details, key: short_code. */
 export interface ClickDetails {
   short_code: string
   clicked_at: number
@@ -30,7 +30,7 @@ export interface ClickDetails {
   bot: boolean
   /** 16 hexadecimal digits that identify the visitor for one UTC day */
   visitor: string
-  /** empty unless the operator keeps addresses */
+  /** address of the visitor; empty unless the operator keeps addresses */
   ip: string
 }
 
@@ -38,11 +38,11 @@ export interface ClickDetails {
 export interface ClickTotals {
   /** all clicks */
   total: number
-  /** those of bots */
+  /** clicks by bots */
   bots: number
-  /** all clicks by hour since 1970, ascending, of the last 48 hours with clicks */
+  /** all clicks by hour since 1970, oldest hour first. Contains only hours with clicks, out of the 48 hours up to the newest one */
   hours: HourOfClicks[]
-  /** by people, as are the following */
+  /** This list and the following lists count only clicks by people */
   referrers: Tally
   countries: Tally
   browsers: Tally
@@ -54,12 +54,12 @@ export interface HourOfClicks {
   clicks: number
 }
 
-/** A Space-Saving summary: exact while the values are fewer than its places. */
+/** A Space-Saving summary. Its counts are exact unless there are more values than places. */
 export interface Tally {
   values: string[]
-  /** of the value at the same position; never too small */
+  /** count of the value at the same position; never too low */
   counts: number[]
-  /** by how much the count may be too great */
+  /** maximum by which the count may be too high */
   over: number[]
 }
 
@@ -72,7 +72,7 @@ export interface Link {
   domain: string
   /** null: never */
   expires_at: null | number
-  /** where visitors go afterwards; null: nowhere */
+  /** target of the redirect after expires_at; null: none */
   expired_url: null | string
   created_at: number
   /** false: switched off */
@@ -123,15 +123,15 @@ export interface LinkDeletion {
 export interface LinkStats {
   as_of: number
   total_clicks: number
-  /** the part of total_clicks that bots made */
+  /** number of the total_clicks that bots made */
   bot_clicks: number
-  /** people per UTC day, without bots */
+  /** number of different visitors of each UTC day, added up; without bots */
   unique_clicks: number
-  /** false: an estimate */
+  /** false if unique_clicks is an estimate */
   unique_is_exact: boolean
-  /** all clicks, ascending, of the last 48 hours with clicks */
+  /** all clicks by hour, oldest hour first. Contains only hours with clicks, out of the 48 hours up to the newest one */
   hours: LinkStatsHour[]
-  /** the most frequent, best first, at most 10; without bots, as are the following */
+  /** the 10 most frequent values, most frequent first. This list and the following lists do not count bots */
   referrers: LinkStatsEntry[]
   countries: LinkStatsEntry[]
   browsers: LinkStatsEntry[]
@@ -146,15 +146,15 @@ export interface LinkStatsHour {
 export interface LinkStatsEntry {
   value: string
   clicks: number
-  /** clicks may be too great by this much; 0: exact */
+  /** maximum by which clicks may be too high; 0 if clicks is exact */
   over: number
 }
 
-/** Who has clicked a link, as a set of daily hashes. Store clicks-visitors, key: short_code. */
+/** The visitors of a link, as a set of daily hashes. Store clicks-visitors, key: short_code. */
 export interface LinkVisitors {
-  /** 8 bytes each, while the visitors are few; empty afterwards */
+  /** 8 bytes for each visitor, up to 1,024 visitors; then empty */
   hashes: Buffer
-  /** registers of a HyperLogLog, one byte each; empty while there are hashes */
+  /** registers of a HyperLogLog, one byte each; empty up to 1,024 visitors */
   registers: Buffer
 }
 

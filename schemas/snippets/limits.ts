@@ -1,7 +1,7 @@
 import { type LimitRule, ruleOf } from '../limit-rule.ts'
 import { perMinute } from '../seeded-limit.ts'
 
-/** Limits on creations per minute: 10 per address for anonymous callers, and 100 for everyone else. */
+/** Rate limits of the snippet service. Anonymous callers may create 10 snippets a minute, and all others 100. */
 export const SNIPPETS_LIMITS: readonly LimitRule[] = [
   ruleOf({ rule_id: 'snippets-create', endpoint_pattern: 'POST /api/v1/pastes', limit_count: 100, window_seconds: 60 }),
   ruleOf({

@@ -43,7 +43,7 @@ export const snippetBlobs: Topic<string, BlobReferences> = {
   erases: true,
 }
 
-/** Reads of snippets; key: paste_id. There is one record for each time that content was sent to a reader. */
+/** Views of snippets with unlimited reads, one record each; key: paste_id. */
 export const snippetReads: Topic<string, SnippetRead> = {
   name: 'snippet-reads',
   key: utf8,
@@ -53,7 +53,7 @@ export const snippetReads: Topic<string, SnippetRead> = {
   config: keptFor(DAY_MS, HOUR_MS),
 }
 
-/** Number of reads of each snippet; key: paste_id. */
+/** Number of views of each snippet; key: paste_id. */
 export const snippetViewCounts: Topic<string, SnippetViews> = {
   name: 'snippet-view-counts',
   key: utf8,

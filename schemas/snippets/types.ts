@@ -5,7 +5,7 @@ export interface BlobReferences {
   snippets: number
 }
 
-/** A snippet without its content, which is in the blob store. After it has expired or was deleted, the record lacks the author, the title, the excerpt, and the addresses of the content and of other versions. Store snippets-records and view of topic snippet-decisions, key: paste_id. */
+/** A snippet without its content, which is in the blob store. After it has expired or was deleted, the record has no author, title, excerpt, content hash or ids of other versions. Store snippets-records and view of topic snippet-decisions, key: paste_id. */
 export interface Snippet {
   paste_id: string
   /** null: anonymous */
@@ -29,13 +29,13 @@ export interface Snippet {
   predecessor: null | string
   /** paste_id of the first version; null: this is it */
   root: null | string
-  /** true: it is in no list any more. Readers also compare expires_at with the time */
+  /** true if it has expired and was removed from the lists. Readers also compare expires_at with the time */
   is_expired: boolean
   /** true: deleted permanently by its owner, by its last read, or by the cleanup after it had expired */
   is_deleted: boolean
   /** when it was found to be expired or was deleted */
   gone_at: null | number
-  /** beginning of the content if it is public, for searches; empty in the view, and after it has expired or was deleted */
+  /** beginning of the content, for the search; empty unless the snippet is public with unlimited reads. Also empty in the view, and after the snippet has expired or was deleted */
   excerpt: string
 }
 
@@ -67,12 +67,12 @@ export interface NewSnippet {
   excerpt: string
 }
 
-/** A snippet's content was sent to somebody. Topic snippet-reads, key: paste_id. */
+/** One view of a snippet with unlimited reads. Topic snippet-reads, key: paste_id. */
 export interface SnippetRead {
   read_at: number
 }
 
-/** The data of a snippet for search and analysts. Title and text are empty if the snippet is not public or has limited reads. Topic snippet-texts, key: paste_id: one record when it is created, and one when it is deleted. */
+/** The data of a snippet for search and analysts. Title and text are empty unless the snippet is public, has unlimited reads and can still be read. Topic snippet-texts, key: paste_id: one record when it is created, one when it expires, and one when it is deleted. */
 export interface SnippetText {
   paste_id: string
   user_id: null | bigint
@@ -87,7 +87,7 @@ export interface SnippetText {
   text: string
 }
 
-/** How often a snippet was read so far. Topic snippet-view-counts and store snippet-views-totals, key: paste_id. */
+/** Number of views of a snippet so far. Topic snippet-view-counts and store snippet-views-totals, key: paste_id. */
 export interface SnippetViews {
   views: number
 }

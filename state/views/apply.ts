@@ -114,7 +114,7 @@ export function viewStore(redis: Redis | Cluster): ViewStore {
   const run = (script: RedisScript, keys: readonly string[], args: readonly ViewValue[]) => runScript(commands, script, keys, args)
 
   async function position(view: string, partition: number, topic: string): Promise<ViewPosition | undefined> {
-    const fields = [topic, `${topic}:at`, `${topic}:id`]
+    const fields = [topic, completeAtField(topic), `${topic}:id`]
     const [next, at, topicId] = await asking(() => commands.hmget(positionsKey(view, partition), ...fields))
     return next === null ? undefined : { next: Number(next), at: Number(at), topicId: topicId ?? undefined }
   }
@@ -157,6 +157,14 @@ export function viewStore(redis: Redis | Cluster): ViewStore {
 /** Returns the key under which the positions of a view's partition are stored. */
 export function positionsKey(view: string, partition: number): string {
   return `${viewTag(view, partition)}:positions${layoutOf(view)}`
+}
+
+/**
+ * Returns the field of the positions with the time at which the view last contained the whole topic. See
+ * `ViewPosition.at`.
+ */
+export function completeAtField(topic: string): string {
+  return `${topic}:at`
 }
 
 function scriptArguments(batch: ViewBatch): [keys: string[], args: ViewValue[]] {

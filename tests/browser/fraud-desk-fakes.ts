@@ -48,6 +48,8 @@ function caseOf(index: number, more: object = {}) {
   }
 }
 
+const FEATURES = { user_velocity_1h: 3, amount_zscore: 4.2, geo_distance_km: 6385, is_new_device: true, device_age_days: null }
+
 function transactionOf(index: number) {
   const one = caseOf(index)
   return {
@@ -65,7 +67,8 @@ function transactionOf(index: number) {
       session: { session_id: 's-1', login_method: 'password', time_since_login_sec: 12 },
     },
     ip: { geo_country: 'US', is_vpn: false, is_tor: null, is_datacenter: true },
-    features: { user_velocity_1h: 3, amount_zscore: 4.2, geo_distance_km: 6385, is_new_device: true, device_age_days: null },
+    // The features of old transactions have been deleted.
+    features: index === 3 ? null : FEATURES,
     answer: {
       transaction_id: one.transaction_id,
       decision: 'REVIEW',
@@ -296,13 +299,14 @@ export function deskFakes() {
     const { faults } = method === 'POST' || method === 'PUT' ? validated(String(body.condition)) : { faults: [] }
     if (faults.length > 0) return { ...refusal(400, 'invalid_condition', faults) }
     const rule = rules.find(({ rule_id }) => path === `rules/${rule_id}`)
+    if (method === 'GET') return rule === undefined ? refusal(404, 'rule_not_found') : { body: rule }
     if (method === 'DELETE' && rule !== undefined) rule.enabled = false
     else if (rule !== undefined) Object.assign(rule, body)
     else rules.push(ruleOf(String(body.rule_id), body))
     return method === 'DELETE' ? { status: 204 } : { status: method === 'POST' ? 201 : 200, body }
   }
 
-  return { answer, changes, replaced, cases }
+  return { answer, changes, replaced, cases, rules }
 }
 
 function is(query: URLSearchParams, name: string, value: string | null): boolean {

@@ -121,6 +121,15 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByText('Recorded as suspicious.').waitFor()
   })
 
+  test('the queue ends with the last page that the API lists', async () => {
+    const { page, fakes } = await opened()
+    await page.locator('.entry').first().waitFor()
+    fakes.replaced.set('GET cases', { body: { cases: fakes.cases, page: 1, limit: 20, total: 30_000, complete: true } })
+    await page.getByLabel('Status').selectOption('All')
+    await page.getByText('30,000 cases').waitFor()
+    expect(await page.textContent('#page-number')).toBe('1 of 500')
+  })
+
   test('the queue is filtered, and a transaction without a case can be looked up', async () => {
     const { page } = await opened()
     await page.locator('.entry').first().waitFor()
@@ -137,7 +146,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'EUR 416.63' }).waitFor()
     await page.getByText('Scored without: models.').waitFor()
-    expect(await page.isVisible('#case-notes')).toBe(false)
+    expect([await page.isVisible('#case-notes'), await page.isVisible('#features-part')]).toEqual([false, false])
   })
 
   test('the editor underlines the faulty text, suggests the nearest name, and saves', async () => {
@@ -177,6 +186,17 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(fakes.changes.slice(-3).map(({ line }) => line)).toEqual(['PUT rules/big', 'DELETE rules/big', 'PUT rules/big'])
     // Chromium reports the refusal as a failed load.
     expect(complaints.filter((text) => !text.startsWith('Failed to load resource')).join('\n')).toBe('')
+  })
+
+  test('a rule goes live as it is on the server, even if somebody has changed it since the list was read', async () => {
+    const { page, fakes } = await opened({ hash: '#rules' })
+    await page.getByRole('button', { name: 'Go live: night' }).waitFor()
+    Object.assign(fakes.rules.find(({ rule_id }) => rule_id === 'night')!, { condition: 'txn.amount > 5000', priority: 7 })
+    await page.getByRole('button', { name: 'Go live: night' }).click()
+    await page.getByRole('button', { name: 'To shadow: night' }).waitFor()
+    expect(fakes.changes).toMatchObject([
+      { line: 'PUT rules/night', body: { condition: 'txn.amount > 5000', priority: 7, mode: 'live', enabled: true } },
+    ])
   })
 
   test('a back-test runs until its report appears, and the examples in the report link to transactions', async () => {

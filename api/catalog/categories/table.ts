@@ -3,6 +3,7 @@ import type { Category } from '../../../schemas/catalog/types.ts'
 import type { ReadinessProbe } from '../../kit/readiness.ts'
 import { heldAsIs } from '../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../service.ts'
+import { arrivals } from '../arrivals.ts'
 import { type CategoryTree, categoryTree } from './tree.ts'
 
 /** This process's current copy of all categories. A change reaches every process within a second. */
@@ -21,34 +22,20 @@ export interface CategoryTable {
   close(): Promise<unknown>
 }
 
-/** How long to wait for a change. Normally, a change can be read about 30 ms after it is stored. */
-const SEEN_WITHIN_MS = 1_000
-
 export async function openCategories({ smallTables }: Pick<ServiceKit, 'smallTables'>): Promise<CategoryTable> {
   let tree: CategoryTree | undefined
-  let waiting: (() => void)[] = []
-  const table = await smallTables(categories, heldAsIs<Category>(1, changed))
-
-  function changed(): void {
-    tree = undefined
-    const seen = waiting
-    waiting = []
-    for (const look of seen) look()
-  }
+  const changes = arrivals()
+  const table = await smallTables(
+    categories,
+    heldAsIs<Category>(1, () => {
+      tree = undefined
+      changes.changed()
+    }),
+  )
 
   function isSeen({ category_id, parent_id, name, slug }: Category): boolean {
     const known = table.entries().get(String(category_id))
     return known !== undefined && known.parent_id === parent_id && known.name === name && known.slug === slug
-  }
-
-  async function untilSeen(category: Category): Promise<void> {
-    const { promise: late, resolve } = Promise.withResolvers<'late'>()
-    const timer = setTimeout(resolve, SEEN_WITHIN_MS, 'late')
-    while (!isSeen(category)) {
-      const changed = new Promise<void>((look) => waiting.push(look))
-      if ((await Promise.race([changed, late])) === 'late') break
-    }
-    clearTimeout(timer)
   }
 
   return {
@@ -56,7 +43,7 @@ export async function openCategories({ smallTables }: Pick<ServiceKit, 'smallTab
       tree ??= categoryTree(table.entries().values())
       return tree
     },
-    untilSeen,
+    untilSeen: (category) => changes.until(() => isSeen(category)),
     probes: table.probes,
     close: table.close,
   }

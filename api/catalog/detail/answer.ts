@@ -12,7 +12,7 @@ import { MAX_RELATED } from './related.ts'
 /** All data that a product page shows. */
 export interface DetailParts {
   readonly product: StoredProduct
-  /** Number of available units, keyed by variant_id. A variant whose stock has never changed has no entry. */
+  /** Number of available units in all warehouses, keyed by variant_id. A variant without an entry has none. */
   readonly available: ReadonlyMap<number, number>
   readonly details: ProductDetails
   readonly seller: SellerRecord

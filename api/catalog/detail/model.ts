@@ -6,7 +6,10 @@ export const variantFields = {
   variant_id: z.int(),
   sku: z.string(),
   price: z.number().openapi({ description: 'The price, in major units of `currency`.', example: 19.99 }),
-  was: z.number().nullable().openapi({ description: 'The earlier price, to be shown struck through; null if there is none.' }),
+  was: z
+    .number()
+    .nullable()
+    .openapi({ description: 'The compare price, to be shown struck through; null unless it is higher than `price`.' }),
   weight_grams: z.int().nullable(),
   inventory: z.object({
     status: z.enum(['in_stock', 'low_stock', 'out_of_stock']),

@@ -23,7 +23,7 @@ export interface ProductSurroundings {
   readonly leaders: readonly number[]
   /** Products that buyers often view together with this product, nearest first. */
   readonly related: readonly number[]
-  /** Available units, keyed by variant_id. */
+  /** Number of available units in all warehouses, keyed by variant_id. */
   readonly available: ReadonlyMap<number, number>
 }
 
@@ -62,8 +62,8 @@ export interface DetailReader {
   /** Reads and parses everything about a product. Throws the same errors as `readTexts`. */
   read(productId: number): Promise<DetailReads | undefined>
   /**
-   * Reads everything else that the views contain about a product that has already been read. Throws the same errors as
-   * `readTexts`.
+   * Reads everything else that the views contain about a product that has already been read, including the stock of its
+   * inactive variants. Throws the same errors as `readTexts`.
    */
   around(product: StoredProduct): Promise<ProductSurroundings>
 }
@@ -116,12 +116,16 @@ export function detailReader({ sharedViews, facts }: DetailReadDeps): DetailRead
   }
 
   async function around(product: StoredProduct): Promise<ProductSurroundings> {
+    const { product_id, variants } = product
     const companions = known.remember(product)
-    const [own, others] = await Promise.all([
-      ownOf(sharedViews, product.product_id),
-      surroundingsOf(sharedViews, product.product_id, companions),
+    const inactive = variants.flatMap(({ variant_id, status }) => (status === 'INACTIVE' ? [variant_id] : []))
+    const [own, others, ...units] = await Promise.all([
+      ownOf(sharedViews, product_id),
+      surroundingsOf(sharedViews, product_id, companions),
+      ...inactive.map((id) => unitsOf(sharedViews, stockPartitionOf(product_id), id)),
     ])
-    return parsedSurroundings({ companions, ...own, ...others })
+    const { available, ...parsed } = parsedSurroundings({ companions, ...own, ...others })
+    return { ...parsed, available: new Map([...available, ...inactive.map((id, index) => [id, units[index]] as const)]) }
   }
 
   async function ownOf(reader: SharedReader, productId: number) {
@@ -134,13 +138,17 @@ export function detailReader({ sharedViews, facts }: DetailReadDeps): DetailRead
   }
 
   async function surroundingsOf(reader: SharedReader, productId: number, { sellerId, categoryId, variantIds }: Companions) {
-    const stockPartition = facts.partitionOf(inventoryDecisions, String(productId))
+    const stockPartition = stockPartitionOf(productId)
     const [seller, leaders, ...units] = await Promise.all([
       reader.get(sellerKey(facts.partitionOf(sellers, sellerId), sellerId)),
       reader.get(categoryLeadersKey(facts.partitionOf(categoryLeadersTopic, categoryId), categoryId)),
       ...variantIds.map((id) => unitsOf(reader, stockPartition, id)),
     ])
     return { seller, leaders, units }
+  }
+
+  function stockPartitionOf(productId: number): number {
+    return facts.partitionOf(inventoryDecisions, String(productId))
   }
 
   async function unitsOf(reader: SharedReader, partition: number, variantId: number): Promise<number> {

@@ -27,7 +27,6 @@ const MOST_PARTS = MOST_IMAGES + 2
 const PRODUCT = 'product'
 const IMAGES = 'images'
 
-/** Returns whether a body is a form. */
 export function isForm(contentType: string | undefined): contentType is string {
   return /^multipart\/form-data\s*(;|$)/i.test(contentType ?? '')
 }

@@ -40,13 +40,17 @@ const compareCents = cents.nullable().openapi({ description: 'The earlier price,
 
 const attributes = z
   .record(z.string(), text(MOST_ATTRIBUTE_VALUE, 1, 'The value.'))
-  .transform((given) => Object.fromEntries(Object.entries(given).map(([name, value]) => [normalised(name).trim(), value])))
+  .transform((given, ctx) => {
+    const named = Object.entries(given).map(([name, value]) => [normalised(name).trim(), value] as const)
+    // Names that become equal would silently replace each other.
+    if (new Set(named.map(([name]) => name.toLowerCase())).size < named.length) {
+      ctx.addIssue({ code: 'custom', message: 'names must differ in more than case' })
+    }
+    return Object.fromEntries(named)
+  })
   .superRefine((given, ctx) => {
     const names = Object.keys(given)
     if (names.length > MOST_ATTRIBUTES) ctx.addIssue({ code: 'custom', message: `must have at most ${MOST_ATTRIBUTES} attributes` })
-    if (new Set(names.map((name) => name.toLowerCase())).size < names.length) {
-      ctx.addIssue({ code: 'custom', message: 'names must differ in more than case' })
-    }
     for (const name of names) {
       const fault = faultOfName(name)
       if (fault !== undefined) ctx.addIssue({ code: 'custom', message: fault })

@@ -66,7 +66,7 @@ export function expectedBy(ifMatch: number | undefined): number | null {
 
 /**
  * Maximum number of ids to try for a new product. With 500M products, the probability that all of them are already
- * taken is about 10^-19.
+ * taken is about 4 × 10^-20.
  */
 const MOST_IDS = 4
 /**
@@ -151,7 +151,10 @@ export function contentOf(
   return content
 }
 
-/** Returns the size of a new product with this content. A replacement that also keeps earlier variants is larger. */
+/**
+ * Returns the encoded size of a product that has this content, but neither images nor earlier variants. The product
+ * itself may be larger.
+ */
 function leastBytes({ images: _images, variants, ...content }: CatalogProductContent): number {
   const made = { product_id: 1, seller_id: 1n, status: 'ACTIVE', created_at: 0, updated_at: 0, version: 1, revision: 1 } as const
   const offered = variants.map((offer): CatalogVariant => ({ ...offer, variant_id: 1, status: 'ACTIVE' }))

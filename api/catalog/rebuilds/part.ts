@@ -27,6 +27,7 @@ export function rebuildsPart({ facts, rebuilds, now }: RebuildsDeps): CatalogPar
     // The status is written first, because the worker that executes the request overwrites it.
     await facts.publish(indexRebuilds, rebuild_id, status)
     await facts.publish(indexRebuild, PRODUCTS_INDEX, { rebuild_id, requested_by, requested_at: at })
+    await rebuilds.untilSeen(rebuild_id)
     return status
   }
 

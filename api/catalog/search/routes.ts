@@ -26,7 +26,8 @@ export const suggestRoute = defineRoute({
   path: '/api/v1/products/suggest',
   operationId: 'suggestProducts',
   summary: 'Suggestions while a query is typed',
-  description: 'Returns titles, brands and categories that contain all words of the query. The last word may be incomplete.',
+  description:
+    'Returns titles that contain all words of the query, of which the last may be incomplete; brands of such products that contain one of the words; and categories whose names contain all of them.',
   auth: { kind: 'open' },
   query: z.object({
     q: z

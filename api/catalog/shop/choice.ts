@@ -21,7 +21,13 @@ export function choiceOf(query: RawQuery): Choice {
   const all = (name: string) => [query[name] ?? []].flat().filter((value) => value !== '')
   const one = (name: string) => all(name)[0] ?? ''
   const single = Object.fromEntries(SINGLE.map((name) => [name, one(name)])) as Record<(typeof SINGLE)[number], string>
-  return { ...single, brands: all('brand'), attributes: all('attr') }
+  return { ...single, brands: all('brand'), attributes: all('attr').map(withLowerName) }
+}
+
+/** Spells the name of an attribute as the facets do, so that the page recognises the chosen values. */
+function withLowerName(attribute: string): string {
+  const end = Math.max(attribute.indexOf(':'), 0)
+  return attribute.slice(0, end).toLowerCase() + attribute.slice(end)
 }
 
 /** Returns the choice as parameters for the search. */

@@ -66,12 +66,12 @@ function filters(choice: Choice, { facets }: SearchAnswerBody, currency: string)
 ${isFiltered(choice) ? html`<p><a href="${addressOf(choice, NO_FILTERS)}">Remove all filters</a></p>` : ''}
 ${group(
   'Category',
-  categories.map(({ category_id, name, count }) => ({
-    text: name ?? `Category ${category_id}`,
-    count,
-    isChosen: choice.category === String(category_id),
-    address: addressOf(choice, { category: choice.category === String(category_id) ? '' : String(category_id) }),
-  })),
+  categories.map(({ category_id, name, count }, place) => {
+    // The chosen category comes first. The choice may contain its id or its path.
+    const isChosen = choice.category !== '' && place === 0
+    const address = addressOf(choice, { category: isChosen ? '' : String(category_id) })
+    return { text: name ?? `Category ${category_id}`, count, isChosen, address }
+  }),
 )}
 ${group(
   'Brand',

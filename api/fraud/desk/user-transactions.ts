@@ -13,6 +13,7 @@ const DAY_MS = 86_400_000
  */
 const MAX_DAYS = 7
 const MAX_LISTED = 100
+/** Maximum length in code points, as in scoring requests. */
 const MAX_USER_ID = 50
 
 const TransactionInShort = z
@@ -39,7 +40,10 @@ export const userTransactionsRoute = defineRoute({
   description: 'Returns the transactions of up to 7 days. A transaction may be missing for a few seconds after it is scored.',
   auth: { kind: 'scope', scope: ['fraud:analyst', 'fraud:ops', 'internal', 'admin'] },
   query: z.object({
-    user_id: z.string().min(1).max(MAX_USER_ID).openapi({ description: '`payer.user_id` of the transactions.', example: 'u1' }),
+    user_id: z
+      .string()
+      .refine((id) => id !== '' && [...id].length <= MAX_USER_ID, `must have 1 to ${MAX_USER_ID} characters`)
+      .openapi({ description: '`payer.user_id` of the transactions.', example: 'u1', minLength: 1, maxLength: MAX_USER_ID }),
     to: z.iso.datetime().optional().openapi({ description: 'The end of the period; default: now.', example: '2026-01-15T12:00:00.000Z' }),
     days: integerParameter({ minimum: 1, maximum: MAX_DAYS, default: MAX_DAYS, description: 'The length of the period.' }),
     limit: integerParameter({ minimum: 1, maximum: MAX_LISTED, default: MAX_LISTED, description: 'How many transactions to return.' }),

@@ -36,58 +36,68 @@ interface Waiting {
   readonly resolve: (outcome: ModelOutcome | undefined) => void
 }
 
+/** The transactions of one turn. */
+interface Batch {
+  readonly transactions: Waiting[]
+  /** Whether the time limit has passed. The callers then no longer wait, and the transactions are counted as late. */
+  isLate: boolean
+}
+
 /**
  * Returns a function that scores transactions. All calls in one turn of the event loop share a batch. The function
  * never rejects.
  */
 export function modelBatches({ current, circuit, telemetry, timers }: BatchOptions) {
-  let turn: Waiting[] | undefined
+  let turn: Batch | undefined
   /** Number of transactions that the model process has not answered, including those whose callers no longer wait. */
   let unanswered = 0
 
-  function send(batch: readonly Waiting[], cancelLimit: CancelTimer): void {
+  function send(batch: Batch, cancelLimit: CancelTimer): void {
+    const { transactions } = batch
     const now = current()
     if (now === undefined) {
-      none('away', batch, cancelLimit)
+      cancelLimit()
+      none('away', transactions)
       return
     }
     const { child, models } = now
-    const rows = new Float32Array(batch.length * INPUT_FIELDS.length)
-    for (const [index, { input }] of batch.entries()) writeInputs(input, rows, index * INPUT_FIELDS.length)
-    const isChallengers = batch.map(({ input }) => models.challenger !== undefined && isChallengersShare(input.request.transaction_id))
+    const rows = new Float32Array(transactions.length * INPUT_FIELDS.length)
+    for (const [index, { input }] of transactions.entries()) writeInputs(input, rows, index * INPUT_FIELDS.length)
+    const hasChallenger = models.challenger !== undefined
+    const isChallengers = transactions.map(({ input }) => hasChallenger && isChallengersShare(input.request.transaction_id))
     const { champion, challenger } = models
     const start = timers.monotonic()
-    unanswered += batch.length
+    unanswered += transactions.length
     child.request(KIND.score, encodeScoreRequest({ champion, challenger, isChallengers, rows })).then(
       (answer) => {
-        unanswered -= batch.length
+        unanswered -= transactions.length
         const ms = timers.monotonic() - start
-        telemetry.answered(batch.length, ms / 1_000)
+        telemetry.answered(transactions.length, ms / 1_000)
         if (ms <= SCORE_LIMIT_MS) circuit.inTime()
         cancelLimit()
-        const results = decodeScores(answer, batch.length)
-        for (const [index, { resolve }] of batch.entries()) {
+        const results = decodeScores(answer, transactions.length)
+        for (const [index, { resolve }] of transactions.entries()) {
           const { champion: scores, challenger: others, factors } = results[index]
           resolve({ scores, versions: models.versions, policy: models.policy, challenger: others, factors })
         }
       },
       () => {
-        unanswered -= batch.length
-        none('away', batch, cancelLimit)
+        unanswered -= transactions.length
+        cancelLimit()
+        if (!batch.isLate) none('away', transactions)
       },
     )
   }
 
-  function none(why: Unscored, batch: readonly Waiting[], cancelLimit?: CancelTimer): void {
-    cancelLimit?.()
-    telemetry.unscored(why, batch.length)
-    for (const { resolve } of batch) resolve(undefined)
+  function none(why: Unscored, transactions: readonly Waiting[]): void {
+    telemetry.unscored(why, transactions.length)
+    for (const { resolve } of transactions) resolve(undefined)
   }
 
   function whyNot(): Unscored | undefined {
     if (current() === undefined) return 'away'
     if (circuit.isOpen) return 'circuit_open'
-    return unanswered + (turn?.length ?? 0) >= MOST_WAITING ? 'too_many' : undefined
+    return unanswered + (turn?.transactions.length ?? 0) >= MOST_WAITING ? 'too_many' : undefined
   }
 
   return function score(input: ModelInput): Promise<ModelOutcome | undefined> {
@@ -97,13 +107,14 @@ export function modelBatches({ current, circuit, telemetry, timers }: BatchOptio
     if (why !== undefined) {
       none(why, [waiting])
     } else if (turn !== undefined) {
-      turn.push(waiting)
+      turn.transactions.push(waiting)
     } else {
-      const batch = [waiting]
+      const batch: Batch = { transactions: [waiting], isLate: false }
       turn = batch
       const cancelLimit = patientTimer(timers, SCORE_LIMIT_MS, BUSY_MS, () => {
+        batch.isLate = true
         circuit.late()
-        none('late', batch)
+        none('late', batch.transactions)
       })
       timers.afterTurn(() => {
         turn = undefined

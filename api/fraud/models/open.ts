@@ -48,11 +48,6 @@ export interface ModelsDeps {
 }
 
 const PROCESS = fileURLToPath(new URL('./process/main.ts', import.meta.url))
-/**
- * Environment of the model process. Without this variable, ONNX Runtime keeps a file that identifies the machine, and
- * sends data about models and runs to its vendor.
- */
-export const PROCESS_ENV = { ORT_DISABLE_TELEMETRY: '1' }
 const NOTHING = Buffer.alloc(0)
 /**
  * Interval between checks for changed settings. It is short, because a change must take effect within ten seconds and
@@ -60,7 +55,8 @@ const NOTHING = Buffer.alloc(0)
  */
 const LOOK_EVERY_MS = 500
 
-const UNTIL_KNOWN: WantedModels = { models: { champion: {}, challenger: undefined }, policy: DEFAULT_POLICY }
+/** The shipped models with their own policy. A policy for other models would have the wrong thresholds. */
+const SHIPPED: WantedModels = { models: { champion: {}, challenger: undefined }, policy: DEFAULT_POLICY }
 
 const SYSTEM_TIMERS: ModelTimers = {
   setTimer(ms, callback) {
@@ -73,7 +69,8 @@ const SYSTEM_TIMERS: ModelTimers = {
 
 /**
  * Starts the model process and keeps it running with the assigned models. New models and their policy take effect
- * together, once the models are loaded and warm. If models cannot be loaded, the earlier models stay in force.
+ * together, once the models are loaded and warm. If models cannot be loaded, the earlier models stay in force. If there
+ * are none, or if a new process cannot load them either, the shipped models are used.
  */
 export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM_TIMERS, ...given }: ModelsDeps): OpenModels {
   const telemetry = modelTelemetry(registry, () => current() !== undefined && !late.isOpen)
@@ -86,21 +83,16 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
   let isClosed = false
   let cancelLook: CancelTimer = () => {}
 
-  const start =
-    given.start ?? (() => startChild({ file: PROCESS, env: PROCESS_ENV, onLine: (line) => log.warn({ line }, 'fraud_model_process_says') }))
+  const start = given.start ?? (() => startChild({ file: PROCESS, onLine: (line) => log.warn({ line }, 'fraud_model_process_says') }))
 
   const supervised = supervise({
     start,
     timers,
     ping,
     async prepare(child) {
-      const wanted = wantedSettings() ?? UNTIL_KNOWN
-      active = await loading.load(child, wanted.models, wanted.policy).catch((error) => {
-        if (!(error instanceof CannotLoad)) throw error
-        // The earlier models are better than none, because without models only rules decide.
-        if (active !== undefined) return loading.load(child, { champion: active.versions, challenger: undefined }, active.policy)
-        return loading.load(child, { champion: {}, challenger: undefined }, wanted.policy)
-      })
+      const wanted = wantedSettings() ?? SHIPPED
+      const earlier = active && { models: { champion: active.versions, challenger: undefined }, policy: active.policy }
+      active = await loadFirst(child, earlier === undefined ? [wanted, SHIPPED] : [wanted, earlier, SHIPPED])
       tried = wanted
       log.info({ models: active.versions, policy_version: active.policy.version }, 'fraud_models_in_force')
       late.close()
@@ -127,6 +119,19 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
 
   function current() {
     return supervised.ready === undefined || active === undefined ? undefined : { child: supervised.ready, models: active }
+  }
+
+  /**
+   * Loads the first of several sets of models that can be loaded. Any models are better than none, because without
+   * models only rules decide.
+   */
+  async function loadFirst(child: ChildLink, [first, ...others]: readonly WantedModels[]): Promise<ActiveModels> {
+    try {
+      return await loading.load(child, first.models, first.policy)
+    } catch (error) {
+      if (!(error instanceof CannotLoad) || others.length === 0) throw error
+      return await loadFirst(child, others)
+    }
   }
 
   /** Loads changed models while the earlier models continue to score. */

@@ -41,10 +41,10 @@ export function modelsPart({ models, assignments, settings, tables, now }: Model
   }
 
   async function report() {
-    const most = await sampledHashes(tables)
-    const [scores, features] = await Promise.all([readScoreCounts(tables, most), readFeatureCounts(tables, most)])
-    const drift = features.map(({ feature, before, now: recent }) => ({ feature, psi: stabilityIndex(before, recent) }))
     const versions = models.active?.versions ?? { ...SHIPPED_VERSIONS, ...settings.models.champion }
+    const most = await sampledHashes(tables)
+    const [scores, features] = await Promise.all([readScoreCounts(tables, most, versions), readFeatureCounts(tables, most)])
+    const drift = features.map(({ feature, before, now: recent }) => ({ feature, psi: stabilityIndex(before, recent) }))
     return {
       models: MODELS.map((name) => ({
         name,

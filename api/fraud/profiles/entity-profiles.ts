@@ -26,7 +26,7 @@ export const ENRICHMENT_MS = 15
 export interface EntityProfiles {
   /**
    * Looks up all entities of a transaction at once, and marks the transaction as in flight. An entity is `failed` if
-   * its look-up fails or is late, or if the view is still being built. Never throws.
+   * its look-up fails or is late, if its profile cannot be decoded, or if the view is still being built. Never throws.
    * @param at epoch ms
    */
   enrich(request: FraudRequest, at: number): Promise<Enrichments>
@@ -80,9 +80,16 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
     }
   }
 
-  function orFailed(held: HeldEntity | undefined): HeldEntity | 'failed' {
-    if (held === undefined) onFailure('a different version of the software wrote a profile')
-    return held ?? 'failed'
+  /** @param decode returns undefined for a profile of a different version, and throws for a damaged profile */
+  function decoded(decode: () => HeldEntity | undefined): HeldEntity | 'failed' {
+    try {
+      const held = decode()
+      if (held !== undefined) return held
+      onFailure('a different version of the software wrote a profile')
+    } catch (error) {
+      onFailure((error as Error).message)
+    }
+    return 'failed'
   }
 
   /** Returns the entities of a transaction, grouped by partition, and the entities whose partition is unknown. */
@@ -114,7 +121,7 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
       const looks = Array.from(byPartition, async ([partition, entities]) => {
         const held = await look(partition, entities, at)
         for (const [index, { kind, entity, id }] of entities.entries())
-          found[kind] = held === undefined ? 'failed' : orFailed(hot.read(kind, entity, held[index], id, at))
+          found[kind] = held === undefined ? 'failed' : decoded(() => hot.read(kind, entity, held[index], id, at))
       })
       await Promise.all(looks)
       return found
@@ -134,7 +141,7 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
       if (partition === undefined) return 'failed'
       const at = now()
       const held = await look(partition, [{ entity, event: undefined }], at)
-      return held === undefined ? 'failed' : orFailed(heldEntity(held[0], at))
+      return held === undefined ? 'failed' : decoded(() => heldEntity(held[0], at))
     },
   }
 

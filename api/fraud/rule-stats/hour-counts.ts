@@ -30,6 +30,8 @@ export class HourCounts {
   readonly #node: string
   #hour: number
   #known: Known | undefined
+  /** The tallies of all rule sets so far. */
+  readonly #begun = new WeakSet<RuleTallies>()
   #entries = new Map<string, Entry>()
 
   constructor(node: string, now: number) {
@@ -39,11 +41,14 @@ export class HourCounts {
 
   /**
    * Records that rules were evaluated. Every rule set has its own tallies. When the rule set has changed, this function
-   * reads the tallies of the previous rule set one last time.
+   * reads the tallies of the previous rule set one last time. A call for the previous rule set may still follow,
+   * because payments are recorded a while after their rules were evaluated. Such a call changes nothing: the last
+   * reading already included the evaluation.
    */
   evaluated(tallies: RuleTallies): void {
-    if (this.#known?.tallies === tallies) return
+    if (this.#begun.has(tallies)) return
     this.#look()
+    this.#begun.add(tallies)
     this.#known = { tallies, before: new Map() }
   }
 

@@ -36,8 +36,9 @@ function optional<S extends z.ZodType>(schema: S) {
 
 const country = z
   .string('must be a country code of two letters')
-  .transform((code) => code.trim().toUpperCase())
-  .refine((code) => /^[A-Z]{2}$/.test(code), 'must be a country code of two letters')
+  .trim()
+  .regex(/^[A-Za-z]{2}$/, 'must be a country code of two letters')
+  .transform((code) => code.toUpperCase())
   .openapi({ description: 'Country code according to ISO 3166-1 alpha-2.', example: 'DE' })
 
 const wholeNumber = z

@@ -6,6 +6,7 @@ import { PRIVATE } from '../../kit/headers.ts'
 import { bind } from '../../kit/route.ts'
 import { fraudErrors } from '../errors.ts'
 import type { FraudPart } from '../part.ts'
+import { hasCardNumber } from '../score/card-number.ts'
 import type { ChangeSettings } from '../settings-commands.ts'
 import type { FraudSettingsInForce } from '../settings-in-force.ts'
 import { snoozedValue, snoozeJson } from './model.ts'
@@ -26,6 +27,7 @@ export function snoozesPart({ settings, changeSettings, hashes, now }: SnoozesDe
       bind(snoozeRoute, async (input) => {
         const { rule_id } = input.params
         const { entity_type, hours, reason } = input.body
+        if (entity_type === 'CARD_HASH') assertNoCardNumber(input.body.entity_value)
         const entity_value = snoozedValue(entity_type, input.body.entity_value, hashes)
         if (entity_value === undefined) throw invalidRequest('body.entity_value', WRONG_VALUE[entity_type] ?? 'must not be empty')
         const about = { rule_id, entity_type, entity_value }
@@ -64,6 +66,13 @@ export function snoozesPart({ settings, changeSettings, hashes, now }: SnoozesDe
       }),
     ],
   }
+}
+
+/** @throws ApiError `raw_card_number`, because settings and their audit would store the number */
+function assertNoCardNumber(value: string): void {
+  if (!hasCardNumber(value)) return
+  const message = 'contains the number of a payment card; use the token of the card instead'
+  throw new ApiError(fraudErrors.raw_card_number, { details: [{ path: 'body.entity_value', message }] })
 }
 
 const WRONG_VALUE: Readonly<Record<string, string>> = {

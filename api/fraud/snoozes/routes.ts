@@ -24,7 +24,7 @@ export const snoozeRoute = defineRoute({
   body: NewSnoozeBody,
   bodyExample: { entity_type: 'USER', entity_value: 'u1', hours: 24, reason: 'travels' },
   answers: { 201: { description: 'The snooze.', schema: SnoozeSchema } },
-  errors: [fraudErrors.rule_not_found, fraudErrors.settings_limit_reached, errors.not_ready],
+  errors: [fraudErrors.raw_card_number, fraudErrors.rule_not_found, fraudErrors.settings_limit_reached, errors.not_ready],
 })
 
 export const listSnoozesRoute = defineRoute({

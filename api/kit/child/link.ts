@@ -25,18 +25,16 @@ const MOST_ID = 2 ** 32
 export interface ChildOptions {
   /** The TypeScript file that the child runs, with the same Node binary as this process. */
   readonly file: string
-  /** The child's whole environment. Default: no variables. */
-  readonly env?: Readonly<Record<string, string>>
   /** Receives each line that the child writes to standard error. */
   onLine(line: string): void
 }
 
 /**
  * Starts a child process that exchanges frames with this process through a pipe. The environment of this process
- * contains secrets, so the child does not inherit it. The child ends by itself when this process ends.
+ * contains secrets, so the child gets an empty environment. The child ends by itself when this process ends.
  */
-export function startChild({ file, env = {}, onLine }: ChildOptions): ChildLink {
-  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], env })
+export function startChild({ file, onLine }: ChildOptions): ChildLink {
+  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], env: {} })
   const pipe = child.stdio[CHILD_PIPE] as Duplex
   const waiting = new Map<number, PromiseWithResolvers<Buffer>>()
   const end = Promise.withResolvers<string>()

@@ -30,8 +30,9 @@ export type Ask =
     }
   | { readonly mode: 'give-back' | 'charge'; readonly counter: Counter; readonly units: number; readonly windowIndex: number }
 
-/** The state of a counter, and the units that were taken from it. */
+/** The result of an ask, and the state of its counter before units were taken. */
 export interface Reading {
+  /** Units that the ask took, or would have taken if another ask had not refused the request. */
   readonly taken: number
   /** The shard's clock, µs since 1970. */
   readonly nowUs: number

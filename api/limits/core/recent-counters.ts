@@ -25,9 +25,9 @@ const NUMBERS_PER_SLOT = 4
 const MAX_SEED = 0x1_0000_0000
 
 /**
- * Creates a hash table in which a new key replaces the previous key in its slot. Every decision writes to the table, so
- * a write allocates nothing and computes one hash. A key is mistaken for the key in its slot with a probability of 1 in
- * 65,536. Nobody can cause such a mistake on purpose, because every process hashes differently.
+ * Creates a hash table in which a new key replaces the previous key in its slot. Under load, many answers of the store
+ * cause a write, so a write allocates nothing and computes one hash. A key is mistaken for the key in its slot with a
+ * probability of 1 in 65,536. Nobody can cause such a mistake on purpose, because every process hashes differently.
  */
 export function recentCounters(slots: number = SLOTS): RecentCounters {
   const numbers = new Float64Array(slots * NUMBERS_PER_SLOT)

@@ -10,8 +10,8 @@ export interface CompiledRule {
   /** A name for the rule's key. Rules whose keys have the same parts have the same name. */
   readonly keyName: string
   /**
-   * Returns whether the rule applies to a caller. A rule whose key is only the address applies only to callers with no
-   * API key, no user and no client certificate.
+   * Returns whether the rule applies to a caller. A rule whose key is `ip`, alone or with `endpoint`, applies only to
+   * callers with no API key, no user and no client certificate.
    */
   appliesTo(caller: LimitedCaller): boolean
   /**

@@ -14,9 +14,9 @@
  * | 3, 7 | window, bucket | gives units back; takes them, regardless of the limit, if they are < 0  |
  *
  * `extra` is a bucket's capacity, or for mode 3 the index of the window in which the units were taken. An ask for 0
- * units only reads. Returns the time now (µs), then three numbers for each ask: the units taken, and two numbers for
- * the state before. For a window, these are the current and the previous count. For a bucket, they are the µ-tokens and
- * 0.
+ * units only reads. Returns the time now (µs), then three numbers for each ask: the units that it took, or would have
+ * taken if another ask had not refused the request, and two numbers for the state before. For a window, these are the
+ * current and the previous count. For a bucket, they are the µ-tokens and 0.
  *
  * One command reads all counters. A counter of the current window is overwritten in place and keeps the expiry from the
  * window's first request. This expiry is not before the end of the next window. Each command that the script avoids

@@ -11,8 +11,8 @@ export interface Language {
 }
 
 /**
- * A pattern and the weight of a match. The weight is 1 if the pattern also matches a few other languages, 2 if it
- * matches hardly any other language, and 4 if it matches no other language.
+ * A pattern and the weight of a match. The fewer other languages the pattern matches, the higher is its weight: below 1
+ * for patterns that many languages share, 1 for a few other languages, 2 for hardly any, and 4 or more for none.
  */
 type Pattern = readonly [RegExp, number]
 

@@ -29,10 +29,7 @@ interface RankKey extends PlaceKey {
 const placeKey = compositeKey<PlaceKey>({ category: u32Part, product: u64Part })
 const rankKey = compositeKey<RankKey>({ category: u32Part, sales: idPart, product: u64Part })
 
-/**
- * Maximum number of best sellers per category. It is one more than a product page shows, because the page leaves out
- * the product itself.
- */
+/** Maximum number of best sellers per category. A product page shows as many related products. */
 const MOST_LEADERS = 12
 
 /**

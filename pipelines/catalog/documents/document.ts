@@ -15,7 +15,6 @@ export const NO_COUNTERS: DocumentCounters = {
   written_at: 0,
 }
 
-/** Returns the variants that are for sale. */
 export function activeVariants({ variants }: CatalogProduct): CatalogVariant[] {
   return variants.filter(({ status }) => status === 'ACTIVE')
 }

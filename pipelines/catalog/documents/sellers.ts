@@ -29,7 +29,7 @@ const sellerProductKey = compositeKey<SellerProductKey>({ seller: idPart, produc
 
 /**
  * How much a seller's rating factor must change before the documents of the seller's products are updated. A smaller
- * change has little effect: 0.05 changes the relevance by only half a percent.
+ * change has little effect: 0.05 changes the relevance, which is at most 1, by only 0.005.
  */
 const FACTOR_STEP = 0.05
 /**

@@ -21,14 +21,14 @@ import type { StockReader } from './stock.ts'
 import { stockReader, stockStores } from './stores.ts'
 
 /**
- * Interval between checks for expired reservations. Together with EXPIRES_AFTER_MS, it makes stock available again
- * within two seconds of an expiry.
+ * Interval between checks for expired reservations. Because of EXPIRES_AFTER_MS, the check that finds a reservation
+ * runs one to two seconds after the reservation has ended.
  */
 const EXPIRE_EVERY_MS = 1_000
 /**
  * Maximum number of reservations that one tick ends. Ending this many takes tens of milliseconds, during which commands
- * wait. The next tick continues. The ticks keep up, because a partition receives only half as many new reservations per
- * second.
+ * wait. The next tick continues. The limit is twice the number of reservations that a partition is expected to receive
+ * in the same time, so the ticks keep up.
  */
 const EXPIRED_PER_TICK = 1_000
 /**

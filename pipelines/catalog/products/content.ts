@@ -16,8 +16,8 @@ import { atOnce, type Priced } from './set-price.ts'
 /** A product to which a request has been applied. */
 export interface Applied {
   readonly state: CatalogProductState
-  /** True if one of the prices needed `force` to pass the price guard. */
-  readonly isForced: boolean
+  /** Indexes of the variants whose prices passed the price guard only because of `force`. */
+  readonly forced: readonly number[]
 }
 
 /** Returns true for applied content, and false for the answer that refuses the content. */
@@ -33,7 +33,7 @@ export function applyContent(state: CatalogProductState, content: CatalogProduct
   const { title, description, category_id, brand, variants: offers } = content
   const { product } = state
   const offered = new Map(offers.map((offer) => [offer.sku, offer]))
-  let isForced = false
+  const forced: number[] = []
   const priced: Priced[] = []
   for (const [index, variant] of product.variants.entries()) {
     const before: Priced = { variant, pricing: state.pricing[index] }
@@ -45,7 +45,7 @@ export function applyContent(state: CatalogProductState, content: CatalogProduct
     }
     const isInRange = passesGuard(before.pricing, offer.price_cents)
     if (!isInRange && !mayForce) return outOfRange(variant, before.pricing)
-    isForced ||= !isInRange
+    if (!isInRange) forced.push(index)
     priced.push(offering(before, offer))
   }
   if (offers.length > MOST_ACTIVE_VARIANTS || priced.length + offered.size > MOST_VARIANTS_EVER) return { outcome: 'too_many_variants' }
@@ -54,18 +54,21 @@ export function applyContent(state: CatalogProductState, content: CatalogProduct
   const images = content.images === null ? product.images : imagesOf(content.images, variants)
   const after = { ...product, title, description, category_id, brand, variants, images }
   if (encodedBytes(after) > MOST_PRODUCT_BYTES) return { outcome: 'too_large' }
-  return { state: { product: after, pricing: priced.map(({ pricing }) => pricing) }, isForced }
+  return { state: { product: after, pricing: priced.map(({ pricing }) => pricing) }, forced }
 }
 
 /**
  * Applies an offer to its variant. If the offer repeats the shown price or the regular price, a running period
- * continues. Otherwise, even a change of the title would end the period.
+ * continues, and the offer's compare price belongs to the repeated price. Otherwise, even a change of the title would
+ * end the period.
  */
 function offering({ variant, pricing }: Priced, { price_cents, compare_price, attributes, weight_grams }: CatalogOffer): Priced {
   const changed: CatalogVariant = { ...variant, attributes, weight_grams, status: 'ACTIVE' }
-  const { regular } = pricing
+  const { regular, periods } = pricing
   if (regular?.price_cents === price_cents) return { variant: changed, pricing: { ...pricing, regular: { price_cents, compare_price } } }
-  if (regular !== null && variant.price_cents === price_cents) return { variant: changed, pricing }
+  if (regular !== null && variant.price_cents === price_cents) {
+    return { variant: { ...changed, compare_price }, pricing: { ...pricing, periods: periods.with(0, { ...periods[0], compare_price }) } }
+  }
   return atOnce({ variant: changed, pricing }, price_cents, compare_price)
 }
 

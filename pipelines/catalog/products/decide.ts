@@ -61,7 +61,9 @@ function replace(state: CatalogProductState, command: CatalogProductCommand, { n
   if (unclaimed.length > 0) return { answer: { outcome: 'unclaimed', skus: unclaimed } }
   const applied = applyContent(revised(state, now, { version: product.version + 1, status }), command.content!, command.may_force)
   if (!isApplied(applied)) return { answer: applied }
-  return done(state, applied.state, { actor: command.actor, at: now, isForced: applied.isForced, reason: 'CHANGED' })
+  const cause = { actor: command.actor, at: now, isForced: false, reason: 'CHANGED' } as const
+  const forcing = { ...cause, isForced: true }
+  return done(state, applied.state, cause, new Map(applied.forced.map((index) => [index, forcing])))
 }
 
 /**

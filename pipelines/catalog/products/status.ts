@@ -24,7 +24,7 @@ export function setStatus(state: CatalogProductState, { actor, status }: Catalog
   return done(state, after === 'DELETED' ? emptied(changed) : changed, cause)
 }
 
-/** Removes all data from a deleted product, except for the data to which its stock and its history refer. */
+/** Removes the description, the images and the price periods of a deleted product. */
 function emptied({ product, pricing }: CatalogProductState): CatalogProductState {
   return {
     product: { ...product, description: '', images: [] },

@@ -62,7 +62,7 @@ export function decideCase(known: FraudCase | undefined, command: FraudCaseComma
   const verdict = command.verdict ?? verdictOf(command)
   const status = verdict === undefined ? (command.status ?? before.status) : statusAfter(verdict)
   const corrects = isFinal(before.status) && status !== before.status
-  // Only a verdict that confirms the suspicion may reopen a closed case.
+  // Only the verdict SUSPICIOUS may reopen a closed case.
   if (!mayFollow(before.status, status) && verdict !== 'SUSPICIOUS') return refused('no_transition', before)
   if (corrects && (command.notes ?? '').trim() === '') return refused('needs_note', before)
 
@@ -71,7 +71,7 @@ export function decideCase(known: FraudCase | undefined, command: FraudCaseComma
   return after === before ? { answer } : { answer, state: after }
 }
 
-/** Returns the verdict in a request. A verdict is a status that closes the case. */
+/** Returns the verdict that the requested status means; undefined for a status that does not close the case. */
 function verdictOf({ status }: FraudCaseCommand): FraudVerdict | undefined {
   return status !== null && isFinal(status) ? status : undefined
 }

@@ -28,7 +28,7 @@ const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
 const BY_ENTITY = { partitions: 1, productionPartitions: 128 }
 
-/** How long a repeated transaction is recognised. During this time, the API also repeats its first answer. */
+/** How long a repeated transaction is recognised. By default, the API also repeats its first answer for this long. */
 const COUNTED_MS = DAY_MS
 const SWEEP_EVERY_MS = 1_000
 const COUNTED_PER_TICK = 1_000

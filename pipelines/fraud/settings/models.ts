@@ -8,7 +8,7 @@ export type ModelsDecision = { readonly next: FraudModels } | { readonly refused
 
 /**
  * Decides a command about the models. Models and their policy change together.
- *   @param stored undefined until the first change; until then the built-in models apply
+ * @param stored undefined until the first change; until then the built-in models apply
  */
 export function decideModels(stored: FraudModels | undefined, command: FraudSettingsCommand, now: number): ModelsDecision {
   const current = stored ?? initialModels()

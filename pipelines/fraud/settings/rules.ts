@@ -14,8 +14,8 @@ export type RulesDecision =
 
 /**
  * Decides a command about the rules.
- *   @param stored undefined until the first change; until then the seeded rules apply
- *   @param restorable returns an earlier version of the rule set; undefined if that version is no longer kept
+ * @param stored undefined until the first change; until then the seeded rules apply
+ * @param restorable returns an earlier version of the rule set; undefined if that version is no longer kept
  */
 export function decideRules(
   stored: FraudRuleSet | undefined,

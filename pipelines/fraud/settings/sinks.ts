@@ -4,8 +4,11 @@ import { fraudRuleSetsView } from '../../../state/views/fraud/rule-sets.ts'
 import { decisionView } from '../../../state/views/results.ts'
 import { tableSink, viewSink } from '../../sinks.ts'
 
-/** Sink that writes command results to a view, where the waiting API instances read them. */
+/**
+ * The sink of the versions of the rule set that can be restored, and of the results of commands. API instances wait for
+ * these results.
+ */
 export const settingsSinks = [viewSink('fraud-settings-view', decisionView(fraudRuleSetsView), [fraudSettingsDecisions])]
 
-/** Sink that stores the audit records of all changes in a table for later analysis. */
+/** The sink of all audit records, including those about the blocklist. No request waits for it. */
 export const settingsRecordSinks = [tableSink('fraud-audit-table', fraudAuditTable, fraudAudit)]

@@ -5,7 +5,7 @@ import type { ClickReader } from './click-details.ts'
 import { addBatch, noClicks } from './click-totals.ts'
 import { asOfRecord, linkStatsOf } from './link-stats.ts'
 import { type ClickBatch, pendingClicks } from './pending-clicks.ts'
-import { MAX_AHEAD_MS } from './time.ts'
+import { MAX_AHEAD_MS, timeOf } from './time.ts'
 import { addVisitors, noVisitors } from './visitors.ts'
 
 export interface ClickCountsOptions {
@@ -37,8 +37,8 @@ export interface ClickCounts {
 /** The codes that stores, views and URLs support. The service has never issued codes of a different form. */
 const SHORT_CODE = /^[0-9A-Za-z_-]{1,10}$/
 /**
- * Maximum number of links in a batch. The state of these links is prefetched with their records and must still be in
- * the stores' caches at the commit.
+ * Maximum number of links with pending clicks. Their state is prefetched with the records, and must still be in the
+ * stores' caches when the pending clicks are folded into it.
  */
 const MAX_PENDING_LINKS = 1_000
 
@@ -53,7 +53,7 @@ export function clickCounts({ reader, totals, visitors, details, stats }: ClickC
     if (!SHORT_CODE.test(short_code)) return deadLetter('invalid_short_code', 'short_code must be 1 to 10 letters, digits, - or _')
     if (short_code !== ctx.key)
       return deadLetter('wrong_key', 'the key must be the short_code, because one partition counts all clicks of a link')
-    const time = Date.parse(timestamp)
+    const time = timeOf(timestamp)
     if (Number.isNaN(time) || time < 0) return deadLetter('invalid_timestamp', 'timestamp must be ISO 8601')
     if (time > ctx.now + MAX_AHEAD_MS)
       return deadLetter('timestamp_in_the_future', `timestamp is ${time - ctx.now} ms ahead of the clock; correct the producer's clock`)

@@ -3,10 +3,10 @@ import { UNKNOWN } from './user-agent.ts'
 
 /**
  * Finds the countries of visitors.
- *   @param path a MaxMind DB file with countries; undefined for the bundled file
- *   @returns a function that returns ISO 3166-1 alpha-2 codes, or `unknown`. Its parameter `given` is the country that
- *   the producer names; this country takes precedence. `ip` may be any text.
- *   @throws Error if the file cannot be read or is not a MaxMind DB
+ * @param path a MaxMind DB file with countries; undefined for the bundled file
+ * @returns a function that returns ISO 3166-1 alpha-2 codes, or `unknown`. Its parameter `given` is the country that
+ * the producer names; if it is not empty, the address is not looked up. `ip` may be any text.
+ * @throws Error if the file cannot be read or is not a MaxMind DB
  */
 export function countryReader(path: string | undefined): (given: string, ip: string) => string {
   const countryOf = openDatabase(path)

@@ -19,8 +19,8 @@ const ALPHA = 0.5 / Math.LN2
 /**
  * Adds a hash.
  * @param high upper 32 bits of the hash
- *   @param low lower 32 bits
- *   @returns whether a register has changed
+ * @param low lower 32 bits
+ * @returns whether a register has changed
  */
 export function addHash(registers: Buffer, high: number, low: number): boolean {
   const register = high >>> HIGH_REST_BITS

@@ -1,7 +1,7 @@
 import type { ClickDetails } from '../../../schemas/links/types.ts'
 import { HOUR_MS } from './time.ts'
 
-/** The clicks on one link since the last commit, added up. */
+/** The pending clicks on one link, added up. */
 export interface ClickBatch {
   total: number
   bots: number
@@ -16,7 +16,7 @@ export interface ClickBatch {
   readonly visitors: Set<string>
 }
 
-/** Groups the clicks since the last commit by link, so that the state of a link is updated once per commit. */
+/** Adds up clicks by link until they are drained, so that the state of a link is updated once for many clicks. */
 export function pendingClicks() {
   let pending = new Map<string, ClickBatch>()
 
@@ -39,7 +39,7 @@ export function pendingClicks() {
     batch.visitors.add(click.visitor)
   }
 
-  /** Passes all collected batches to `take` and clears them. */
+  /** Passes all batches to `take`, and forgets them. */
   function drain(take: (code: string, batch: ClickBatch) => void): void {
     for (const [code, batch] of pending) take(code, batch)
     pending = new Map()

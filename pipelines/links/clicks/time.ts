@@ -7,3 +7,17 @@ export const KEPT_HOURS = 48
  * wrong.
  */
 export const MAX_AHEAD_MS = 5 * 60_000
+
+/** Matches a time in ISO 8601. The first group is its zone. */
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?$/
+
+/**
+ * Parses the timestamp of a click. `Date.parse` also accepts other texts, such as `5`, and interprets a time without a
+ * zone in the zone of the machine. Such a time is in UTC.
+ * @returns epoch ms; NaN if the text is not a time in ISO 8601
+ */
+export function timeOf(timestamp: string): number {
+  const found = ISO_TIME.exec(timestamp)
+  if (found === null) return Number.NaN
+  return Date.parse(found[1] === undefined ? `${timestamp}Z` : timestamp)
+}

@@ -27,7 +27,7 @@ const FORGOTTEN_PER_TICK = 500
 
 /**
  * Computes the details of each click, and the statistics of each link.
- *   @param reader returns the reader that all tasks of the process share, with its caches and its country database
+ * @param reader returns the reader that all tasks of the process share, with its caches and its country database
  */
 export function clicksTopology(reader: () => ClickReader): Topology {
   return topology(

@@ -8,7 +8,7 @@ export type ProductAnswer =
   | { readonly outcome: 'done'; readonly product: StoredProduct }
   /** Only for `create`: another product already has this product_id. */
   | { readonly outcome: 'taken' }
-  /** The command needs a newer claim for a sku of the product. */
+  /** The product neither has these skus nor a usable claim for them. */
   | { readonly outcome: 'unclaimed'; readonly skus: readonly string[] }
   /** The product does not exist, is deleted, or belongs to another seller and is not public. */
   | { readonly outcome: 'not_found' }

@@ -18,7 +18,7 @@ export interface Enrichment {
   readonly profile: FraudProfile | undefined
   /** Transactions that were scored and may be missing from the profile. The current transaction may be among them. */
   readonly inFlight: readonly FraudEvent[]
-  /** Numbers and sums of transactions per second, for entities that have too many transactions in flight. */
+  /** Numbers and sums of transactions per second or minute, for entities that have too many transactions in flight. */
   readonly inFlightSeconds: readonly CountedSecond[]
 }
 
@@ -42,8 +42,8 @@ const VELOCITY_WINDOWS = [HOUR_MS, DAY_MS, WEEK_MS]
 const MERCHANT_WINDOWS = [WEEK_MS, MONTH_MS]
 
 /**
- * Computes all features of a transaction (see docs/services/fraud.md#features). The API, the pipeline and training all
- * call this function, so that their features cannot differ. Windows are (t − w, t], where t is the transaction's own
+ * Computes all features of a transaction (see docs/services/fraud.md#features). The API and training both call this
+ * function, so that their features cannot differ. Windows are (t − w, t], where t is the transaction's own
  * timestamp. They contain all transactions that were scored earlier, regardless of the decision. If an entity is not
  * named or has the default profile, the features that depend on the entity are missing (null).
  */

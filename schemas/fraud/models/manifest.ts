@@ -59,9 +59,16 @@ export function parseManifest(text: string): ModelManifest {
     throw new Error('The manifest is not JSON.')
   }
   if (typeof value !== 'object' || value === null) throw new Error('The manifest is not an object.')
-  const manifest = value as ModelManifest
+  const manifest = withoutNulls(value as ModelManifest)
   for (const [isRight, fault] of checksOf(manifest)) if (!isRight) throw new Error(fault)
   return manifest
+}
+
+/** Removes thresholds that are null. The API shows absent thresholds as null, so a copy of its answer contains them. */
+function withoutNulls(manifest: ModelManifest): ModelManifest {
+  const { alone } = manifest
+  if (typeof alone !== 'object' || alone === null) return manifest
+  return { ...manifest, alone: Object.fromEntries(Object.entries(alone).filter(([, threshold]) => threshold !== null)) }
 }
 
 /** Yields the checks of a manifest. Later checks rely on earlier checks, so the checks are evaluated one by one. */
@@ -87,6 +94,7 @@ function* checksOf(manifest: ModelManifest): Generator<[isRight: boolean, fault:
   yield [typeof trained_on === 'string', 'trained_on must be a string.']
   yield [typeof alone === 'object' && alone !== null, 'alone must be an object.']
   const thresholds = [alone.medium, alone.high, alone.critical].filter((threshold) => threshold !== undefined)
+  yield [thresholds.every(Number.isFinite), 'alone must have numbers.']
   const ascend = thresholds.every((threshold, index) => threshold >= (thresholds[index - 1] ?? 0) && threshold <= 1)
   yield [ascend, 'alone must ascend from 0 to 1.']
 }

@@ -33,9 +33,9 @@ export const NEW_PROFILE: FraudProfile = {
   included: NONE,
 }
 
-/** The number and the sum of transactions in one second. No further details about these transactions are known. */
+/** The number and the sum of transactions in one second or minute. No further details about them are known. */
 export interface CountedSecond {
-  /** Epoch ms. */
+  /** Beginning of the second or minute, epoch ms. */
   readonly at: number
   readonly count: number
   readonly units: number
@@ -87,8 +87,8 @@ export function withNewEvents(
 }
 
 /**
- * Adds transactions for which only the sums per second are known, because an entity has too many transactions in
- * flight. For the deviation, each transaction is assumed to have the mean amount of its second.
+ * Adds transactions for which only sums per second or minute are known, because an entity has too many transactions in
+ * flight. For the deviation, each transaction is assumed to have the mean amount of its second or minute.
  */
 export function foldSeconds(profile: FraudProfile, shape: ProfileShape, seconds: readonly CountedSecond[]): FraudProfile {
   if (seconds.length === 0) return profile

@@ -181,12 +181,12 @@ export function productSourceOf(document: CatalogDocument): ProductSource | Hidd
     ceiling: ceilingOf(document),
     recency: storedRecency(document.created_at),
     ...(sales_log !== null && { sales_log }),
-    words: joined(`${brandPart(brand, title)}${title}`),
+    words: titleWords(brand, title).join(' '),
     head: headOf(title)
       .map(({ text }) => text)
       .join(' '),
-    more: joined(attributes.map((attribute) => attribute.slice(attribute.indexOf(':') + 1)).join(' | ')),
-    description: joined(document.description),
+    more: textsOf(attributes.map((attribute) => attribute.slice(attribute.indexOf(':') + 1)).join(' | ')).join(' '),
+    description: textsOf(document.description).join(' '),
   }
 }
 
@@ -197,15 +197,16 @@ function shownRating(sum: number, count: number): number {
 }
 
 /**
- * Returns the text to put before the title: the brand, or nothing if the title already contains it. The brand is thus
- * not counted twice.
+ * Returns the words of the title, and before them those of the brand. Leaves out the brand if the title already
+ * contains all of its words, so that they are not counted twice.
  */
-function brandPart(brand: string | null, title: string): string {
-  return brand === null || title.toLowerCase().includes(brand.toLowerCase()) ? '' : `${brand} `
+function titleWords(brand: string | null, title: string): string[] {
+  const words = textsOf(title)
+  const known = new Set(words)
+  const own = brand === null ? [] : textsOf(brand)
+  return own.every((word) => known.has(word)) ? words : [...own, ...words]
 }
 
-function joined(text: string): string {
-  return wordsOf(text)
-    .map(({ text }) => text)
-    .join(' ')
+function textsOf(text: string): string[] {
+  return wordsOf(text).map(({ text }) => text)
 }

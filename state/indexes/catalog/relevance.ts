@@ -48,8 +48,8 @@ export function qualityOf(document: Rated): number {
 }
 
 /**
- * Returns an upper bound on the part of the relevance that depends on the document: `qualityOf`, plus the weight of
- * sales if the product was ever sold. Neither time nor the sales of other products can increase it.
+ * Returns an upper bound on the relevance without text and recency: `qualityOf`, plus the weight of sales if the
+ * product was ever sold. The bound changes neither with time nor with the sales of other products.
  */
 export function ceilingOf(document: Rated & Pick<CatalogDocument, 'sales_log'>): number {
   return qualityOf(document) + (document.sales_log === null ? 0 : WEIGHTS.sales)

@@ -26,7 +26,10 @@ export interface LoggedQuery {
 export interface LoggedSample {
   /** Approximate number of logged transactions in the period. The number may include duplicates. */
   readonly available: number
-  /** Yields batches in chronological order. Each batch fits into memory. */
+  /**
+   * Yields batches in the order of their days. Batches of the same day are in the order of their hashes. Each batch
+   * fits into memory.
+   */
   readonly batches: AsyncIterable<readonly LoggedTransaction[]>
 }
 

@@ -20,6 +20,8 @@ export interface FeatureCounts {
 }
 
 const SCORES = ['account_takeover', 'payment_fraud', 'money_laundering'] as const
+/** The version of each model whose scores are counted. */
+export type ScoredVersions = Readonly<Record<(typeof SCORES)[number], string>>
 /** Features whose distributions reveal changes in the traffic or in the data that callers send. */
 const WATCHED = [
   'amount_usd',
@@ -47,8 +49,8 @@ const MOST_ROWS = 1_000_000
 const MAX_HASH = 2 ** 64
 
 /**
- * Counts transactions by score and label. A transaction counts as fraud if its newest verdict is fraud. All others
- * count as normal, because most transactions never get a verdict.
+ * Counts the transactions that given versions of the models scored, by score and label. A transaction counts as fraud
+ * if its newest verdict is fraud. All others count as normal, because most transactions never get a verdict.
  */
 const SCORES_QUERY = `
 WITH labels AS (
@@ -57,12 +59,19 @@ WITH labels AS (
 )
 SELECT scored.1 AS model, avg(scored.2), countIf(labels.label = 'CONFIRMED_FRAUD'), countIf(labels.label != 'CONFIRMED_FRAUD')
 FROM (
-  SELECT transaction_id, arrayJoin([${SCORES.map((name) => `('${name}', ${name})`).join(', ')}]) AS scored
+  SELECT transaction_id, arrayJoin(arrayFilter(one -> one.3, [${SCORES.map(scoreTuple).join(', ')}])) AS scored
   FROM fraud_transactions FINAL
   WHERE scored_at > now() - INTERVAL ${DAYS} DAY AND ml_evaluated AND cityHash64(transaction_id) <= {most:UInt64}
 ) AS transactions LEFT JOIN labels USING (transaction_id)
 GROUP BY model, least(floor(scored.2 * ${BINS}), ${BINS - 1}) AS bin
 ORDER BY model, bin`
+
+/**
+ * Returns the name of a model, its score, and whether the version in the parameter with this name computed the score.
+ */
+function scoreTuple(name: string): string {
+  return `('${name}', ${name}, model_versions['${name}'] = {${name}:String})`
+}
 
 const COUNT_QUERY = `SELECT count() FROM fraud_transactions WHERE scored_at > now() - INTERVAL ${DAYS} DAY`
 
@@ -93,11 +102,12 @@ export async function sampledHashes(tables: TableReader): Promise<string> {
 }
 
 /**
- * Reads how the scores of the last 30 days are distributed.
+ * Reads how the scores of the last 30 days are distributed. Scores by other versions of the models are left out,
+ * because they say nothing about these versions.
  * @param most upper end of the sample, from `sampledHashes`
  */
-export async function readScoreCounts(tables: TableReader, most: string): Promise<ScoreCount[]> {
-  const rows = await readRows<[string, number, number, number]>(tables, SCORES_QUERY, { most })
+export async function readScoreCounts(tables: TableReader, most: string, versions: ScoredVersions): Promise<ScoreCount[]> {
+  const rows = await readRows<[string, number, number, number]>(tables, SCORES_QUERY, { most, ...versions })
   return rows.map(([model, score, frauds, normal]) => ({ model, score, frauds, normal }))
 }
 

@@ -12,6 +12,8 @@ const HOUR_MS = 3_600_000
 const MS_PER_SECOND = 1_000
 /** Maximum number of rows in a replay. A replay of this size takes a second or two. */
 const MAX_TRAFFIC_ROWS = 500_000
+/** Prefix of the client ids of callers with a client certificate. */
+const CERTIFICATE = 'certificate:'
 
 /** Requests, grouped by second, caller and path, for replays against draft rules. Fed by `limit-traffic`. */
 export const limitTrafficTable: Table<string, LimitTraffic> = {
@@ -62,6 +64,7 @@ export interface TrafficRow {
     readonly tier: string
     readonly apiKeyId: string | undefined
     readonly userId: string | undefined
+    readonly certificate: string | undefined
     readonly ip: string
   }
 }
@@ -99,6 +102,7 @@ type AnsweredRow = [second: number, clientId: string, tier: string, apiKeyId: st
 /** Yields one row at a time, so that the caller can let other tasks run in between. */
 function* trafficRows(found: readonly AnsweredRow[]): Iterable<TrafficRow> {
   for (const [second, clientId, tier, apiKeyId, userId, ip, requests] of found) {
-    yield { second, requests, caller: { clientId, tier, apiKeyId: apiKeyId || undefined, userId: userId || undefined, ip } }
+    const certificate = clientId.startsWith(CERTIFICATE) ? clientId.slice(CERTIFICATE.length) : undefined
+    yield { second, requests, caller: { clientId, tier, apiKeyId: apiKeyId || undefined, userId: userId || undefined, certificate, ip } }
   }
 }

@@ -28,7 +28,7 @@ export const FLIGHT_BYTES = 51
 /** Offset, within a row, of the time at which the row was added. */
 export const ADDED_AT = 6
 export const MOST_IN_FLIGHT = 256
-/** Number of counters above which seconds are joined into minutes. */
+/** Number of counters from which on seconds are joined into minutes. */
 export const MOST_COUNTERS = 512
 /** How long a transaction is in flight if no profile includes it. */
 export const IN_FLIGHT_MS = 86_400_000

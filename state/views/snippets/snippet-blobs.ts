@@ -1,4 +1,6 @@
+import { snippetBlobs } from '../../../schemas/snippets/topics.ts'
 import type { BlobReferences } from '../../../schemas/snippets/types.ts'
+import { completeAtField, positionsKey } from '../apply.ts'
 import { caughtUpKey, type View, type ViewContext, type ViewOperation, viewTag } from '../view.ts'
 
 /**
@@ -31,7 +33,7 @@ interface UnreferencedReader {
   zrem(key: string, member: string): Promise<number>
 }
 
-export interface UnreferencedBlob {
+interface UnreferencedBlob {
   readonly hash: string
   /** Epoch ms. */
   readonly since: number
@@ -54,18 +56,30 @@ export async function forgetUnreferenced(reader: UnreferencedReader, partition: 
   await reader.zrem(unreferencedKey(partition), hash)
 }
 
-/** The Redis command that this lookup needs. */
-interface ExistenceReader {
+/** The Redis commands that this lookup needs. */
+interface ReferenceReader {
   exists(key: string): Promise<number>
+  hget(key: string, field: string): Promise<string | null>
+}
+
+export interface ReferenceQuery {
+  /** Number of the topic's partitions. */
+  readonly partitions: number
+  readonly hashes: readonly string[]
+  /** Epoch ms. The view must contain all references that were made before this time. */
+  readonly madeBefore: number
 }
 
 /**
  * Returns those of the given hashes that a snippet in any partition references.
- * @throws Error when a partition has not caught up, because it may still lack a reference
+ * @throws Error when a partition may still lack a reference, because the view has not caught up or lags behind
  */
-export async function referencedBlobs(reader: ExistenceReader, partitions: number, hashes: readonly string[]): Promise<Set<string>> {
+export async function referencedBlobs(reader: ReferenceReader, { partitions, hashes, madeBefore }: ReferenceQuery): Promise<Set<string>> {
   const referenced = new Set<string>()
   for (let partition = 0; partition < partitions; partition++) {
+    // The flag below stays set while the sink lags behind. The time is read before the keys, so the keys are not older.
+    const completeAt = await reader.hget(positionsKey(SNIPPET_BLOBS_VIEW, partition), completeAtField(snippetBlobs.name))
+    if (Number(completeAt) < madeBefore) throw new Error(`the references of partition ${partition} are not up to date`)
     const found = await Promise.all(hashes.map((hash) => reader.exists(blobKey(partition, hash))))
     // The flag is read after the keys: if keys are missing because Redis was emptied, the flag is missing too.
     if ((await reader.exists(caughtUpKey(SNIPPET_BLOBS_VIEW, partition))) === 0)

@@ -9,6 +9,7 @@ import {
   type ViewOperation,
   type ViewReader,
   viewTag,
+  withCaughtUp,
 } from '../view.ts'
 
 /**
@@ -18,9 +19,9 @@ import {
  *
  * | key | value |
  * |---|---|
- * | `{snippets:<p>}:snippet:<id>` | JSON of a StoredSnippet; no key means that the snippet has expired or was deleted |
+ * | `{snippets:<p>}:snippet:<id>` | JSON of a SnippetRecord; no key means that there is no such snippet, or that it has expired or was deleted |
  * | `{snippets:<p>}:burnt:<id>` | JSON of a burnt snippet whose reads can still be repeated; expires |
- * | `{snippets:<p>}:public` | sorted set: ids of public snippets by creation time |
+ * | `{snippets:<p>}:public` | sorted set: ids of public snippets with unlimited reads, by creation time |
  * | `{snippets:<p>}:user:<user_id>:<scope>:<order>` | sorted set: a user's snippets (scopes and orders below) |
  * | `{snippets:<p>}:versions:<id>` | sorted set: later versions of this first version by creation time |
  *
@@ -161,9 +162,14 @@ export async function readSnippet(
   partition: number,
   id: string,
 ): Promise<SnippetRecord | undefined | typeof NOT_CAUGHT_UP> {
-  const text = await reader.get(snippetKey(partition, id))
+  const key = snippetKey(partition, id)
+  const text = await reader.get(key)
   if (text !== null) return JSON.parse(text) as SnippetRecord
-  return (await reader.get(caughtUpKey(SNIPPETS_VIEW, partition))) === null ? NOT_CAUGHT_UP : undefined
+  // The view may have received the snippet and caught up since the first read, so the snippet is read again with the
+  // flag.
+  const found = await withCaughtUp(reader, SNIPPETS_VIEW, partition, reader.get(key))
+  if (found === NOT_CAUGHT_UP) return NOT_CAUGHT_UP
+  return found === null ? undefined : (JSON.parse(found) as SnippetRecord)
 }
 
 /** Returns the record of a snippet whose reads are used up, for as long as its readers may repeat their reads. */
@@ -250,10 +256,10 @@ export async function readNewest(
   return { total, snippets: await readSnippets(reader, page) }
 }
 
-/** Maximum number of versions that a read of a snippet includes. If there are more, only the newest are returned. */
+/** Maximum number of versions after the first that are returned. If there are more, only the newest are. */
 export const MAX_VERSIONS = 100
 
-/** Returns the newest MAX_VERSIONS later versions of a first version, oldest first. */
+/** Returns the newest versions after a first version, at most MAX_VERSIONS, oldest first. */
 export async function readVersions(reader: ViewReader & ListReader, partition: number, root: string): Promise<SnippetRecord[]> {
   const ids = await reader.zrevrange(versionsKey(partition, root), 0, MAX_VERSIONS - 1)
   return await readSnippets(

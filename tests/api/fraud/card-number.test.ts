@@ -26,6 +26,7 @@ test.each([
   ['full-width digits', '\uff14111111111111111'],
   ['beside a UUID', '09239179-5708-4188-9fbf-c4db127086b1 4111-1111-1111-1111'],
   ['digits in the form of a UUID', '41111111-1111-1111-1111-111111111111'],
+  ['such digits before a letter', '41111111-1111-1111-1111-111111111111-a'],
   ['a number', 4111111111111111],
   ['a number that has lost digits', Number('6304000000000000123')],
   ['a deep value', { a: [{ b: { c: [null, VISA] } }] }],
@@ -69,6 +70,15 @@ test('every number with a check digit is found, however it is grouped', () => {
       },
     ),
   )
+})
+
+test.each(['1-', '12-', '1 ', '12345678-1234-', 'a1', '\uff11-'])('a long text of %j is checked quickly', (piece) => {
+  const text = piece.repeat(200_000 / piece.length)
+  const start = process.cpuUsage()
+  expect(hasCardNumber(text)).toBe(false)
+  const { user, system } = process.cpuUsage(start)
+  // The limit is generous, because a search that begins again at each digit takes tens of seconds.
+  expect((user + system) / 1_000_000).toBeLessThan(2)
 })
 
 test.each<[string, (hash: Buffer) => string]>([

@@ -75,6 +75,8 @@ test("a user's transactions need a scope, and are those of a week by default", a
     { user: 'u1', from: START - 7 * 86_400_000, to: START, limit: 100 },
     { user: 'u1', from: Date.UTC(2026, 0, 8), to: Date.UTC(2026, 0, 10), limit: 5 },
   ])
+  const longest = '\u{1f600}'.repeat(50)
+  expect((await get(`user_id=${encodeURIComponent(longest)}`, 'fraud:ops')).status).toBe(200)
   for (const bad of ['', 'user_id=', `user_id=${'x'.repeat(51)}`, 'user_id=u&days=8', 'user_id=u&limit=101', 'user_id=u&to=now'])
     expect([bad, (await get(bad, 'fraud:ops')).status]).toEqual([bad, 400])
 })

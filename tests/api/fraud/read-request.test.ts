@@ -113,6 +113,7 @@ test.each([
   ['just over 5 minutes ahead', { timestamp: new Date(NOW + 300_001).toISOString() }, 'body.timestamp'],
   ['just over 7 days ago', { timestamp: new Date(NOW - 604_800_001).toISOString() }, 'body.timestamp'],
   ['no payer', { payer: undefined }, 'body.payer'],
+  ['a letter that becomes two capital letters', { payer: { user_id: 'u1', country: '\ufb01' } }, 'body.payer.country'],
   ['a place without a longitude', { device: { geo_location: { lat: 1 } } }, 'body.device.geo_location.lng'],
 ])('refuses %s', (_what, change, path) => {
   expect(refusal({ ...LEAST, ...change })).toMatchObject({ code: 'invalid_request', paths: [path] })

@@ -31,8 +31,8 @@ const ENTITY_KEYS = 3
 type Presence = 'works' | 'fails' | 'hangs'
 
 /**
- * Scores payments with fake servers. Each can be made to fail or hang. The fake Redis has no entities, but stores
- * answers.
+ * Scores payments with fake servers. Each can be made to fail or hang. The fake Redis stores answers. It has no
+ * profiles, unless a test sets `state.profile`.
  */
 export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
   const runtime = manualRuntime({ startAt: NOON })
@@ -48,6 +48,8 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     redis: 'works' as Presence,
     log: 'works' as Presence,
     models: 'works' as Presence,
+    /** The stored profile of every entity. */
+    profile: null as Buffer | null,
     view: 'caught up' as 'caught up' | 'cleared',
     outcome: undefined as ModelOutcome | undefined,
     blocked: undefined as ((request: FraudRequest) => FraudBlocklistType | undefined) | undefined,
@@ -77,7 +79,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
       case ENRICH:
         return [
           state.view === 'cleared' ? null : Buffer.from('1'),
-          ...Array.from({ length: (2 * others.length) / ENTITY_KEYS }, () => null),
+          ...Array.from({ length: (2 * others.length) / ENTITY_KEYS }, (_, index) => (index % 2 === 0 ? state.profile : null)),
           ...Array.from({ length: others.length / ENTITY_KEYS }, () => []),
         ]
       case READ_ANSWER:

@@ -6,6 +6,8 @@ import { MODELS_MS } from '../../../api/fraud/score/scorer.ts'
 import { STAGES } from '../../../api/fraud/score/stages.ts'
 import { ApiError } from '../../../api/kit/errors.ts'
 import { DEFAULT_POLICY } from '../../../schemas/fraud/decision/policy.ts'
+import { profileBytes } from '../../../schemas/fraud/profile/bytes.ts'
+import { NEW_PROFILE } from '../../../schemas/fraud/profile/fold.ts'
 import { SEEDED_RULES } from '../../../schemas/fraud/rules/seeded.ts'
 import { answerBytes, answerFromBytes, answerKey } from '../../../state/views/fraud/kept-answers.ts'
 import { HOUR, pay } from '../../schemas/fraud/payments.ts'
@@ -76,6 +78,16 @@ test('without the profile of the user, amounts from 1,000 USD are reviewed, and 
   expect((await world.score(pay({ amount: 99 }))).scored).toMatchObject({ decision: 'APPROVE', degraded: ['profiles'] })
   world.state.view = 'caught up'
   expect((await world.score(pay({ amount: 1_000 }))).scored).toMatchObject({ decision: 'APPROVE', degraded: [] })
+})
+
+test('a damaged profile counts as unavailable, and the payment is scored', async () => {
+  const world = worldWithModels()
+  const bytes = profileBytes(NEW_PROFILE)
+  world.state.profile = bytes
+  expect((await world.score(pay({ id: 't1' }))).scored.degraded).toEqual([])
+  world.state.profile = bytes.subarray(0, bytes.length - 3)
+  const { scored } = await world.score(pay({ id: 't2', amount: 1_000 }))
+  expect(scored).toMatchObject({ decision: 'REVIEW', reason: 'default_profile', degraded: ['profiles'] })
 })
 
 test('scores that are not probabilities count as missing', async () => {

@@ -75,6 +75,13 @@ test('names the callers with the most rejections, and skips callers to whom the 
   })
 })
 
+test('a rule by address does not apply to callers with a client certificate', async () => {
+  const from = (client: string): Row => [FROM_SECOND + 1, client, 'free', '', '', '192.0.2.7', 5]
+  const draft = ruleOf({ rule_id: 'draft', endpoint_pattern: '*', key: ['ip'], limit_count: 2, window_seconds: 60 })
+  const found = await simulate(draft, readerOf([from('certificate:gateway'), from('ip:192.0.2.7')]), NOW)
+  expect(found).toMatchObject({ requests: 5, would_reject: 3 })
+})
+
 test('a large replay yields to concurrent requests', async () => {
   const rows = Array.from({ length: 20_000 }, (_, index) => byUser(Math.floor(index / 10), '1', 1))
   const state = { turns: 0, isOver: false }

@@ -166,6 +166,22 @@ describe('POST /api/v1/urls/bulk', () => {
     expect((await send('POST', '/api/v1/urls/bulk', options)).body).toEqual(body)
   })
 
+  test('gives each link that nobody decides in time the same command id, and a retry with that id creates the links', async () => {
+    const { send, faults, decide } = await linksApi()
+    const body = { urls: [{ long_url: URL_1 }, { long_url: 'nowhere' }, { long_url: URL_1, custom_alias: 'mine' }] }
+    faults.deciderDown = true
+    const [first, second, third] = (await send('POST', '/api/v1/urls/bulk', { body })).body.results
+    const late = { status: 503, error: 'unavailable', command_id: expect.any(String) }
+    expect([first, third]).toMatchObject([late, { ...late, command_id: first.command_id }])
+    expect(second.command_id).toBeUndefined()
+    faults.deciderDown = false
+    decide()
+    const again = { body, headers: { 'idempotency-key': first.command_id } }
+    expect((await send('POST', '/api/v1/urls/bulk', again)).body.results.map(({ status }: { status: number }) => status)).toEqual([
+      201, 400, 201,
+    ])
+  })
+
   test.each([0, 101])('a list of %i links is refused', async (count) => {
     const { send } = await linksApi()
     const urls = Array.from({ length: count }, () => ({ long_url: URL_1 }))

@@ -113,6 +113,17 @@ describe('a repeated read of a burning snippet', () => {
     expect((await read('one')).body).toMatchObject({ content: 'secret', title: 'Title', reads_left: 1, view_count: 1 })
   })
 
+  test('sends no command unless the reads of the snippet are used up, so a key does not make unknown ids costly', async () => {
+    const api = await burning({ burn_after_reads: 2, expiration: '10m' })
+    await api.read('mine')
+    api.advance(10 * MINUTE_MS)
+    const before = api.published.length
+    expect(error(await api.read('mine'))).toEqual([404, 'paste_not_found'])
+    const unknown = await api.send('GET', '/api/v1/pastes/Unknown1', { headers: { 'idempotency-key': 'mine' } })
+    expect(error(unknown)).toEqual([404, 'paste_not_found'])
+    expect(api.published.slice(before)).toEqual([])
+  })
+
   test('is not found once the owner has deleted the snippet or it has expired', async () => {
     const deleted = await burning({ burn_after_reads: 2 }, ALICE)
     await deleted.read('mine')

@@ -41,7 +41,7 @@ export interface SnippetStackOptions {
   readonly onTopics?: (brokers: string) => Promise<void>
 }
 
-/** Starts real servers, a worker and two API processes for snippets. */
+/** Starts real servers, a worker and API processes for snippets. */
 export async function snippetStack(options: SnippetStackOptions = {}) {
   const { redisCluster, apiCount = 2 } = options
   const folder = guardedFolder()

@@ -198,6 +198,18 @@ test('a price may range from half the lowest to one and a half times the highest
   expect(prices()).toMatchObject([{ is_forced: false }])
 })
 
+test('of the prices that one replacement sets, only those outside the allowed range are recorded as forced', () => {
+  const { ask, create, prices } = opened()
+  create([offer('a'), offer('b'), offer('c')])
+  prices()
+  ask(replacement([offer('a', 1_100), offer('b', 9_000), offer('c', 1_000)], { may_force: true, seller_id: null, actor: 'root' }))
+  const shown = prices().map(({ is_forced, changes }) => [is_forced, changes.map(({ variant_id }) => variant_id)])
+  expect(shown).toEqual([
+    [false, [FIRST]],
+    [true, [variantIdOf(ID, 2)]],
+  ])
+})
+
 test('when an inactive variant returns, its new price must be in the range of its own earlier prices', () => {
   const { ask, create } = opened()
   create([offer('a'), offer('b')])
@@ -261,6 +273,18 @@ test('a period can begin immediately, and a price that takes effect immediately 
   driver.advanceWallClock(20 * MINUTE_MS)
   expect(prices()).toEqual([])
   expect(view(String(ID))).toMatchObject({ pricing: [{ lowest_cents: 700, regular: null, periods: [] }] })
+})
+
+test('a replacement during a period changes the compare price that belongs to the price it repeats', () => {
+  const { ask, create, driver, view } = opened()
+  create([offer('a', 1_000, { compare_price: 1_200 })])
+  ask(newPrice(FIRST, 700, { ends_at: driver.now + 10 * MINUTE_MS }))
+  const reduced = productOf(ask(replacement([offer('a', 700, { compare_price: 1_100 })])))
+  expect(reduced.variants).toMatchObject([{ price_cents: 700, compare_price: 1_100 }])
+  expect(reduced.periods[FIRST]).toMatchObject([{ price_cents: 700, compare_price: 1_100 }])
+  ask(replacement([offer('a', 1_000, { compare_price: 1_300 })]))
+  driver.advanceWallClock(20 * MINUTE_MS)
+  expect(view(String(ID))).toMatchObject({ product: { variants: [{ price_cents: 1_000, compare_price: 1_300 }] } })
 })
 
 test('the price history names who planned each period, even if several begin at the same time', () => {

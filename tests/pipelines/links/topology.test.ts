@@ -138,7 +138,7 @@ test('the owner of a link that an administrator switched off cannot switch it on
   expect(patch({ is_active: true })).toEqual({ outcome: 'blocked' })
   expect(patch({ is_active: true, sets_expiry: true, expires_at: driver.now + HOUR_MS })).toEqual({ outcome: 'blocked' })
   expect(view(CODE)).toMatchObject({ is_active: false, expires_at: null })
-  // The administrator's block remains when other fields change, or when the owner switches the link off and on.
+  // The administrator's block remains when other fields change, or when the owner switches the link off.
   expect(patch({ sets_expired_url: true, expired_url: 'https://else.example/' })).toMatchObject({ outcome: 'updated' })
   expect(patch({ is_active: false })).toMatchObject({ outcome: 'updated', link: { is_active: false } })
   driver.restart({ wipeState: true })

@@ -44,6 +44,14 @@ test.each(['', 'localhost', '192.0.2', '192.0.2.01', '192.0.2.256', '192.0.2.1/2
   },
 )
 
+test('a long text is not an IP address, and is refused quickly', () => {
+  const start = process.cpuUsage()
+  expect(canonicalIp(`${'%'.repeat(200_000)}\n1`)).toBeUndefined()
+  const { user, system } = process.cpuUsage(start)
+  // The limit is generous, because a search that begins again at each `%` takes tens of seconds.
+  expect((user + system) / 1_000_000).toBeLessThan(2)
+})
+
 test('all spellings of an IPv6 address have one canonical form, and different addresses have different ones', () => {
   fc.assert(
     fc.property(groups, groups, fc.integer({ min: 0, max: GROUPS - 1 }), (one, other, at) => {

@@ -38,6 +38,15 @@ test('ids from different partitions differ, exceed 2^53 and sort by time', () =>
   expect(() => nextCaseId(undefined, NOON, 1_024)).toThrow(RangeError)
 })
 
+test('ids are compared as numbers, whatever their length', () => {
+  const id = fc.bigInt({ min: 1n, max: 2n ** 63n - 1n })
+  fc.assert(
+    fc.property(id, fc.oneof(id, fc.bigInt({ min: 1n, max: 2_000n })), (a, b) => {
+      expect(Math.sign(newestFirst(String(a), String(b)))).toBe(a === b ? 0 : a < b ? 1 : -1)
+    }),
+  )
+})
+
 test.each(['', '0', '-1', '01', '1.5', 'x', '9223372036854775808', '1e3'])('%j is not an id of a case', (text) => {
   expect(partitionOfCase(text)).toBeUndefined()
 })

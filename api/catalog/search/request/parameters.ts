@@ -145,7 +145,7 @@ export const searchParameters = z
 
 export type SearchParameters = z.output<typeof searchParameters>
 
-/** Returns the name of an attribute in `name:value`. */
+/** Returns the name of an attribute in `name:value`, in lower case. */
 export function attributeName(attribute: string): string {
   return attribute.slice(0, attribute.indexOf(':')).toLowerCase()
 }

@@ -4,6 +4,7 @@ import type { CategoryTree } from '../../categories/tree.ts'
 import { atMost } from '../engine/at-most.ts'
 import { IS_PUBLIC } from '../engine/filters.ts'
 import type { ProductIndex } from '../engine/product-index.ts'
+import { categoryNames } from './category-names.ts'
 
 const MOST_BRANDS = 5
 const MOST_CATEGORIES = 5
@@ -34,6 +35,7 @@ interface Answer {
  * Throws ApiError `unavailable` while too many suggestions are running.
  */
 export function suggester({ index, categories }: SuggestDeps) {
+  const namesIn = categoryNames()
   return atMost(MOST_AT_ONCE, async function suggest(q: string, limit: number) {
     const words = wordsOf(q)
       .filter(({ kind }) => kind !== 'measure')
@@ -51,22 +53,20 @@ export function suggester({ index, categories }: SuggestDeps) {
     })
     const titles = new Map<string, number>()
     for (const { _source: source } of answer.hits.hits) if (!titles.has(source.title)) titles.set(source.title, source.product_id)
-    const isNamed = (name: string) =>
-      startsAll(
-        wordsOf(name).map(({ text }) => text),
-        words,
-      )
     const tree = categories()
+    const named = await namesIn(tree)
     return {
       suggestions: [...titles].slice(0, limit).map(([text, product_id]) => ({ text, product_id })),
       brands: answer.aggregations.brands.buckets
         .map(({ key }) => key)
         .filter((name) => startsAny(name, words))
         .slice(0, MOST_BRANDS),
-      categories: tree.all
-        .filter(({ name }) => isNamed(name))
-        .slice(0, MOST_CATEGORIES)
-        .map(({ category_id, name }) => ({ category_id, name, path: tree.slugPathOf(category_id) ?? '' })),
+      categories: named
+        .values()
+        .filter((category) => startsAll(category.words, words))
+        .take(MOST_CATEGORIES)
+        .map(({ category: { category_id, name } }) => ({ category_id, name, path: tree.slugPathOf(category_id) ?? '' }))
+        .toArray(),
     }
   })
 }

@@ -57,7 +57,8 @@ export function drawFacts({ transaction, profile }) {
   )
   part('user').replaceChildren(...(profile === undefined ? [away('profile')] : entries(flat(profile))))
   part('features').replaceChildren(...entries(transaction?.features ?? {}))
-  part('features-part').hidden = transaction?.features === undefined
+  // The features of a transaction that is older than 30 days are null.
+  part('features-part').hidden = !transaction?.features
 }
 
 /** @param {string} what */

@@ -5,6 +5,8 @@ import { ago, count, money, words } from './text.js'
 
 const REFRESH_MS = 10_000
 const PAGE = 20
+/** Maximum number of pages, because the API lists only the newest 10,000 cases. */
+const MOST_PAGES = 10_000 / PAGE
 
 /**
  * @typedef {object} Case
@@ -76,7 +78,7 @@ export function caseQueue({ onFailure, onSuccess }) {
     const isNarrowed = byId('status', HTMLSelectElement).value !== ''
     part('queue-summary').textContent =
       `${count(total)} ${total === 1 ? 'case' : 'cases'}${isNarrowed ? ' with this status' : ''}${isComplete ? '' : '; cases that were closed more than 30 days ago are missing'}`
-    const pages = Math.max(1, Math.ceil(total / PAGE))
+    const pages = Math.min(MOST_PAGES, Math.max(1, Math.ceil(total / PAGE)))
     part('pages').hidden = pages === 1
     part('page-number').textContent = `${page} of ${count(pages)}`
     button('previous-page').disabled = page === 1

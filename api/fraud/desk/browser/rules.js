@@ -75,6 +75,8 @@ export function rulesView({ onFailure, onSuccess }) {
   }
 
   /**
+   * Changes the mode of a rule, or enables or disables it. All other fields stay as they are on the server, where
+   * somebody else may have changed them since the list was read.
    * @param {Rule} rule
    * @param {Partial<Rule>} changes
    */
@@ -82,7 +84,7 @@ export function rulesView({ onFailure, onSuccess }) {
     const path = `/api/v1/rules/${encodeURIComponent(rule.rule_id)}`
     try {
       if (changes.enabled === false) await ask('DELETE', path)
-      else await ask('PUT', path, { ...bodyOf(rule), ...changes })
+      else await ask('PUT', path, { ...bodyOf(await ask('GET', path)), ...changes })
       onSaved()
     } catch (error) {
       onFailure(error)
@@ -138,10 +140,10 @@ export function rulesView({ onFailure, onSuccess }) {
   }
 }
 
-/** Returns the fields of a rule that its author sets, as the body of a request. The request enables the rule. */
+/** Returns the fields of a rule that its author sets, as the body of a request. */
 /** @param {Rule} rule */
-export function bodyOf({ rule_id, name, condition, action, priority, mode, expires_at }) {
-  return { rule_id, name, condition, action, priority, enabled: true, mode, expires_at }
+function bodyOf({ rule_id, name, condition, action, priority, enabled, mode, expires_at }) {
+  return { rule_id, name, condition, action, priority, enabled, mode, expires_at }
 }
 
 /** @param {Rule} rule */

@@ -23,6 +23,14 @@ class ModelRefused extends Error {
   override readonly name = 'ModelRefused'
 }
 
+/**
+ * Without this variable, the runtime keeps a file that identifies the machine, and sends data about models and runs to
+ * its vendor. The variable is set here, because trainings and benchmarks load models in their own process. The runtime
+ * reads it when the first session is created.
+ */
+// biome-ignore lint/style/noProcessEnv: the runtime has no other switch that also stops the file
+process.env.ORT_DISABLE_TELEMETRY = '1'
+
 /** The runtime uses one thread, because batches are small and the runtime has crashed with several threads. */
 const SESSION: InferenceSession.SessionOptions = {
   executionProviders: ['cpu'],

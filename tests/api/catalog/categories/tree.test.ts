@@ -42,7 +42,7 @@ test.each([
   expect(categoryTree(TOOLS).resolve(text)?.category_id).toBe(id)
 })
 
-test('of two categories with the same path, the older one keeps it', () => {
+test('of two categories with the same path, the one with the lower id has it', () => {
   const tree = categoryTree([category(8, null, 'same'), category(6, null, 'same')])
   expect(tree.resolve('same')?.category_id).toBe(6)
 })

@@ -66,6 +66,20 @@ test('a seller sees what buyers see: stock, seller, reviews, badges and related 
   })
 })
 
+test('a seller also sees the stock of inactive variants', async () => {
+  const { create, replace, send, redis } = await productsApi()
+  const { product_id } = (await create({ variants: [variant('a'), variant('b')] })).body
+  const stock = `{catalog-stock:0}:variant:${variantIdOf(product_id, 1)}`
+  redis.apply([{ op: 'hset', key: stock, fields: { w1: '20 0 1' } }])
+  const inventory = { status: 'in_stock', quantity_hint: '10+' }
+  expect((await replace(product_id, { variants: [variant('b')] })).body.variants[0]).toMatchObject({
+    sku: 'a',
+    status: 'INACTIVE',
+    inventory,
+  })
+  expect((await send('GET', `products/${product_id}`)).body.variants[0]).toMatchObject({ sku: 'a', inventory })
+})
+
 test('a sku belongs to one variant across all sellers, and a refused request claims nothing', async () => {
   const { create, send } = await productsApi()
   const first = await create()
@@ -307,11 +321,13 @@ test.each<[string, object]>([
   ['a huge price', { variants: [variant('a', { price_cents: 10 ** 11 + 1 })] }],
   ['a price as text', { variants: [variant('a', { price_cents: '100' })] }],
   ['a negative weight', { variants: [variant('a', { weight_grams: -1 })] }],
+  ['a title with a C1 control character', { title: 'a\u0085b' }],
   ['21 attributes', { variants: [variant('a', { attributes: attributesOf(21) })] }],
   ['an attribute name of 51 characters', { variants: [variant('a', { attributes: { ['n'.repeat(51)]: 'v' } })] }],
   ['an attribute value of 201 characters', { variants: [variant('a', { attributes: { n: 'v'.repeat(201) } })] }],
   ['an attribute named like a field', { variants: [variant('a', { attributes: { Price: '1' } })] }],
   ['an attribute name with a colon', { variants: [variant('a', { attributes: { 'a:b': '1' } })] }],
+  ['attribute names that differ in white space only', { variants: [variant('a', { attributes: { size: '1', ' size': '2' } })] }],
   ['attribute names that differ in case only', { variants: [variant('a', { attributes: { Size: '1', size: '2' } })] }],
   ['an unknown field', { price: 1 }],
   ['the status INACTIVE', { status: 'INACTIVE' }],

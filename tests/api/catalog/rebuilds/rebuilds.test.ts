@@ -1,6 +1,9 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { rebuildsPart } from '../../../../api/catalog/rebuilds/part.ts'
+import { openRebuilds } from '../../../../api/catalog/rebuilds/table.ts'
 import { isDecimalUserId } from '../../../../api/kit/auth/authorize.ts'
+import type { Holding } from '../../../../api/kit/small-table/holding.ts'
 import type { IndexRebuildStatus } from '../../../../schemas/catalog/types.ts'
 import { testApp } from '../../kit/harness.ts'
 
@@ -9,13 +12,36 @@ const NOW = Date.parse('2026-03-01T10:00:00Z')
 async function opened() {
   const known = new Map<string, IndexRebuildStatus>()
   const published: { topic: string; key: string }[] = []
+  const stored = new Map<string, IndexRebuildStatus>()
+  const changes = { arrived: () => {} }
   const facts = {
     async publish(topic: { name: string }, key: unknown, value: unknown) {
       published.push({ topic: topic.name, key: String(key) })
-      if (topic.name === 'index-rebuilds') known.set(String(key), value as IndexRebuildStatus)
+      if (topic.name === 'index-rebuilds') stored.set(String(key), value as IndexRebuildStatus)
     },
   }
-  const rebuilds = { read: (id: string) => known.get(id), probes: [], close: async () => undefined }
+  /** A table in which a stored record arrives only after somebody has looked for it in vain. */
+  const table = {
+    entries() {
+      const missing = [...stored]
+      setImmediate(() => {
+        for (const [id, status] of missing) {
+          known.set(id, status)
+          stored.delete(id)
+        }
+        changes.arrived()
+      })
+      return known
+    },
+    probes: [],
+    close: async () => undefined,
+  }
+  const rebuilds = await openRebuilds({
+    async smallTables(_topic: unknown, { onChange }: Holding<unknown, unknown>) {
+      changes.arrived = onChange!
+      return table
+    },
+  } as unknown as Parameters<typeof openRebuilds>[0])
   const { routes } = rebuildsPart({ facts, rebuilds, now: () => NOW })
   const { app, bearer } = await testApp({
     services: [{ name: 'catalog', description: '', isUserId: isDecimalUserId, errors: [], probes: [], routes }],
@@ -34,6 +60,7 @@ test('an administrator requests a rebuild, and sees its progress', async () => {
   const { ask, known, published } = await opened()
   const { status, body } = await ask('POST')
   expect([status, body]).toMatchObject([202, { index: 'catalog-products', state: 'requested', progress: 0, started_at: null }])
+  expect(await ask('GET', `/${body.rebuild_id}`)).toEqual({ status: 200, body })
   // The API must publish its status before the request, because the worker that executes the request overwrites the
   // status.
   expect(published).toEqual([
@@ -56,6 +83,7 @@ test('a repeated request starts one rebuild', async () => {
   expect((await ask('POST', '', key)).body.rebuild_id).toBe(id)
   // The repeated request publishes both records again, because one of them may have been lost the first time.
   expect(published).toHaveLength(4)
+  await nextTurn()
   known.set(id, { ...(known.get(id) as IndexRebuildStatus), state: 'complete' })
   expect((await ask('POST', '', key)).body).toMatchObject({ rebuild_id: id, state: 'complete' })
   expect(published).toHaveLength(4)

@@ -61,6 +61,24 @@ test('a chosen brand and a chosen value keep their links, however rare they are'
   expect(html).not.toContain('>value 8</a>')
 })
 
+test.each(['2', 'tools/saws'])('the link of the chosen category %s removes the filter', async (chosen) => {
+  const { app, world } = await shopWorld()
+  const categories = [
+    { category_id: 2, name: 'Saws', path: 'tools/saws', count: 2 },
+    { category_id: 3, name: 'Drills', path: 'tools/drills', count: 1 },
+  ]
+  world.answer = async () => found({ facets: { ...found().facets, categories } })
+  const html = await (await app.request(`/shop?category=${chosen}&sort=newest`)).text()
+  expect(html).toContain('<a href="/shop?sort=newest" aria-current="true">Saws</a>')
+  expect(html).toContain('<a href="/shop?category=3&amp;sort=newest">Drills</a>')
+})
+
+test('an attribute is chosen whatever the case of its name', async () => {
+  const { app } = await shopWorld()
+  const html = await (await app.request('/shop?attr=Colour:red')).text()
+  expect(html).toContain('<a href="/shop" aria-current="true">red</a>')
+})
+
 test('one star is in the singular', async () => {
   const { app, world } = await shopWorld()
   const ratings = [4, 1].map((min) => ({ min, count: 2 }))

@@ -125,6 +125,17 @@ test('if the process ends, the calls in its batch get no score immediately', asy
   expect(counted).toEqual({ away: 2 })
 })
 
+test('if the process ends after a batch was late, its transactions are counted only as late', async () => {
+  const { runtime, child, counted, score, turn } = world()
+  const call = score(inputOf())
+  await turn()
+  runtime.advance(30)
+  expect(await call).toBeUndefined()
+  child.crash()
+  await turn()
+  expect(counted).toEqual({ late: 1 })
+})
+
 test('more than 512 unanswered transactions are refused', async () => {
   const { counted, child, score, turn } = world()
   const calls = Array.from({ length: 513 }, () => score(inputOf()))

@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Registry } from 'prom-client'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { ModelAssignment, ModelOutcome } from '../../../../api/fraud/in-force.ts'
 import { type OpenModels, openModels } from '../../../../api/fraud/models/open.ts'
+import { type ChildLink, startChild } from '../../../../api/kit/child/link.ts'
 import { createLogger } from '../../../../api/kit/logging.ts'
 import { DEFAULT_POLICY, MODELS } from '../../../../schemas/fraud/decision/policy.ts'
 import type { ModelInput } from '../../../../schemas/fraud/models/inputs.ts'
@@ -101,6 +102,33 @@ test('after a few late batches, a suspended process no longer delays requests, a
     expect(childPids()).not.toContain(pid)
   }, WITHIN)
   expect(await registry.getSingleMetricAsString('fraud_model_unscored_total')).toContain('reason="circuit_open"')
+})
+
+test('a process that cannot load the assigned models scores with the shipped models and their policy', async () => {
+  const absent = { models: { champion: { payment_fraud: 'absent' }, challenger: undefined }, policy: { ...DEFAULT_POLICY, version: 9 } }
+  const others = openModels({ settings: absent, modelsDir: folder, log: createLogger('silent'), registry: new Registry() })
+  onTestFinished(() => others.close() as Promise<void>)
+  await vi.waitFor(async () => {
+    expect(await others.score(inputOf())).toMatchObject({ versions: { payment_fraud: '1' }, policy: DEFAULT_POLICY })
+  }, WITHIN)
+})
+
+test('if the models in use are gone when the process is replaced, the shipped models score', async () => {
+  await copyModel('account_takeover', 'gone')
+  const own = { models: { champion: { account_takeover: 'gone' }, challenger: undefined }, policy: { ...DEFAULT_POLICY, version: 9 } }
+  const children: ChildLink[] = []
+  function start(): ChildLink {
+    children.push(startChild({ file: resolve('api/fraud/models/process/main.ts'), onLine: () => undefined }))
+    return children.at(-1)!
+  }
+  const others = openModels({ settings: own, modelsDir: folder, log: createLogger('silent'), registry: new Registry(), start })
+  onTestFinished(() => others.close() as Promise<void>)
+  const scoredBy = (versions: object, policy: object) =>
+    vi.waitFor(async () => expect(await others.score(inputOf())).toMatchObject({ versions, policy }), WITHIN)
+  await scoredBy({ account_takeover: 'gone' }, { version: 9 })
+  await rm(join(folder, 'account_takeover-gone.json'))
+  children[0].kill()
+  await scoredBy({ account_takeover: '1' }, DEFAULT_POLICY)
 })
 
 test('a changed assignment takes effect together with its policy', async () => {

@@ -14,17 +14,28 @@ function ruleOf(rule_id: string, given: Partial<Rule> = {}): Rule {
   return { ...SEEDED_RULES[0], rule_id, condition: 'txn.amount > 100', ...given }
 }
 
-/** Returns a function that scores amounts with a rule set and records each evaluation, as scoring does. */
-function scoring(counts: HourCounts, rules: readonly Rule[]) {
+/**
+ * Returns a function that evaluates the rules of a rule set for an amount. It returns a function that records the
+ * evaluation, because scoring records an evaluation only after it has stored the answer.
+ */
+function evaluating(counts: HourCounts, rules: readonly Rule[]) {
   const ruleSet = compileRuleSet(1, rules)
   const tallies = new RuleTallies(ruleSet)
-  return function score(...amounts: readonly number[]): void {
-    for (const amount of amounts) {
-      const input = { facts: factsOf({ 'txn.amount': amount }), lists: NO_LISTS, snoozes: NO_SNOOZES, at: 0 }
-      const { winner } = evaluateRules(ruleSet, input, tallies, () => 0)
+  return function evaluate(amount: number): () => void {
+    const input = { facts: factsOf({ 'txn.amount': amount }), lists: NO_LISTS, snoozes: NO_SNOOZES, at: 0 }
+    const { winner } = evaluateRules(ruleSet, input, tallies, () => 0)
+    return function record() {
       counts.evaluated(tallies)
       if (winner !== undefined) counts.decided(winner.rule_id)
     }
+  }
+}
+
+/** Returns a function that scores amounts with a rule set and records each evaluation at once. */
+function scoring(counts: HourCounts, rules: readonly Rule[]) {
+  const evaluate = evaluating(counts, rules)
+  return function score(...amounts: readonly number[]): void {
+    for (const amount of amounts) evaluate(amount)()
   }
 }
 
@@ -77,6 +88,22 @@ test('a change of the rules loses nothing, and a rule counts separately in each 
     ['a', 'live', 4, 4, 4, {}],
     ['a', 'shadow', 1, 1, 0, {}],
     ['b', 'live', 1, 1, 0, {}],
+  ])
+})
+
+test('payments that are recorded after a change of the rules are counted once', () => {
+  const counts = new HourCounts('node', NOON)
+  const before = evaluating(counts, [ruleOf('a')])
+  for (let payment = 0; payment < 10; payment++) before(500)()
+  const late = [before(500), before(500)]
+  const after = evaluating(counts, [ruleOf('b')])
+  after(500)()
+  late[0]()
+  after(500)()
+  late[1]()
+  expect(rowsOf(counts.take(NOON))).toEqual([
+    ['a', 'live', 12, 12, 12, {}],
+    ['b', 'live', 2, 2, 2, {}],
   ])
 })
 

@@ -124,6 +124,17 @@ describe('snoozes', () => {
     }
   })
 
+  test('never store the number of a payment card', async () => {
+    const { send, published } = await settingsApi()
+    const body = { entity_type: 'CARD_HASH', entity_value: '4111 1111 1111 1111', hours: 1 }
+    expect(await send('POST', 'rules/seed-tor/snoozes', { body })).toMatchObject({
+      status: 400,
+      body: { error: 'raw_card_number', details: [{ path: 'body.entity_value' }] },
+    })
+    expect(published).toEqual([])
+    expect((await send('POST', 'rules/seed-tor/snoozes', { body: { ...body, entity_value: 'c1' } })).status).toBe(201)
+  })
+
   test('need a rule, and last at most 30 days', async () => {
     const { send } = await settingsApi()
     for (const [method, body] of [['POST', SNOOZE], ['GET']] as const) {

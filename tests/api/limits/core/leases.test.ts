@@ -9,10 +9,10 @@ import { modelOf } from './model.ts'
 
 const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
 const US_PER_MS = 1_000
-/** Accuracy that docs/services/limits.md#accuracy promises, as a share of the limit. */
+/** The target in docs/services/limits.md#targets, as a share of the limit. */
 const ACCURACY = 0.05
 const RUN_WINDOWS = 2
-/** How long a new instance takes to learn how many instances share a counter. */
+/** How long a new instance takes to learn its share of a counter's requests. */
 const LEARNING_MS = 150
 /** The fractional part of the golden ratio. Its multiples spread requests evenly over the instances. */
 const GOLDEN = 0.618034

@@ -1,8 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 
-/** The fixed time of the fake Redis, in µs. It equals the time at which the test process started. */
-export const NOW_US = Date.now() * 1_000
+const MINUTE_US = 60_000_000
+/**
+ * The fixed time of the fake Redis, in µs. It is the middle of the minute in which the test process started, so a
+ * window of a minute does not end soon after a reply.
+ */
+export const NOW_US = Math.floor((Date.now() * 1_000) / MINUTE_US) * MINUTE_US + MINUTE_US / 2
 const NUMBERS_PER_KIND = 5
 const GIVE_BACK = 3
 const UP_TO = 2

@@ -132,6 +132,10 @@ describe('a record that is not a click becomes a dead letter', () => {
     ['invalid_short_code', { short_code: ':as-of' }],
     ['invalid_timestamp', { timestamp: 'yesterday' }],
     ['invalid_timestamp', { timestamp: '' }],
+    ['invalid_timestamp', { timestamp: '5' }],
+    ['invalid_timestamp', { timestamp: 'Sat, 21 Nov 2026 22:30:00 GMT' }],
+    ['invalid_timestamp', { timestamp: '2026-11-21 22:30:00' }],
+    ['invalid_timestamp', { timestamp: '2026-11-21T25:30:00Z' }],
     ['invalid_timestamp', { timestamp: '1969-12-31T23:59:59.000Z' }],
     ['timestamp_in_the_future', { time: START + 6 * 60_000 }],
   ])('with %s for %j', (code, fields) => {

@@ -22,6 +22,11 @@ test('a manifest is read as it was written', () => {
   expect(parseManifest(JSON.stringify(MANIFEST))).toEqual(MANIFEST)
 })
 
+test('thresholds that are null are absent, as the API shows them', () => {
+  const { alone } = parseManifest(JSON.stringify({ ...MANIFEST, alone: { medium: null, high: 0.5, critical: null } }))
+  expect(alone).toEqual({ high: 0.5 })
+})
+
 test.each<[object, string]>([
   [{ name: 'other' }, 'name must be one of'],
   [{ version: 'a b' }, 'version must be'],
@@ -40,6 +45,7 @@ test.each<[object, string]>([
   [{ golden: { ...MANIFEST.golden, tolerance: 1 } }, 'tolerance'],
   [{ trained_on: 5 }, 'trained_on'],
   [{ alone: { medium: 0.6, high: 0.5 } }, 'alone must ascend'],
+  [{ alone: { medium: '0.2' } }, 'alone must have numbers'],
 ])('%j is refused: %s', (change, fault) => {
   expect(() => parseManifest(JSON.stringify({ ...MANIFEST, ...change }))).toThrow(fault)
 })

@@ -11,6 +11,7 @@ import { DAY, featuresAfter, HOUR, pay } from '../../../schemas/fraud/payments.t
 import { testDatabase } from '../database.ts'
 
 const NOW = Date.now()
+const VERSIONS = { account_takeover: '1', payment_fraud: '2', money_laundering: '1' }
 const VERDICT: FraudFeedback = {
   transaction_id: 't1',
   case_id: '1',
@@ -34,11 +35,12 @@ function event(id: string, at: number, amount: number, payment_fraud: number): T
     ...scored(pay({ id, at, amount })),
     features: featuresAfter([], { at, amount }),
     ml_scores: { evaluated: true, account_takeover: 0, payment_fraud, money_laundering: 1 },
+    model_versions: VERSIONS,
     scored_at: at,
   }
 }
 
-test('scores are counted by the newest verdict, and features by bins from earlier days', async () => {
+test('scores of the given versions are counted by the newest verdict, and features by bins from earlier days', async () => {
   const { client } = await testDatabase()
   let offset = 0
   async function fill<V>(table: Table<string, V>, values: readonly V[]): Promise<void> {
@@ -52,10 +54,12 @@ test('scores are counted by the newest verdict, and features by bins from earlie
     ...before,
     event('t1', NOW - 2 * HOUR, 1_000, 0.9),
     event('t2', NOW - 2 * HOUR, 2_000, 0.9),
+    // The earlier version of one model scored this transaction.
+    { ...event('t4', NOW - 4 * DAY, 10, 0.9), model_versions: { ...VERSIONS, payment_fraud: '1' } },
     event('t3', NOW - 40 * DAY, 5, 0.9),
   ]
   await fill(fraudTransactionsTable, events)
-  await fill(fraudFeaturesTable, events.slice(0, -1))
+  await fill(fraudFeaturesTable, events.slice(0, -2))
   await fill(fraudFeedbackTable, [
     VERDICT,
     { ...VERDICT, transaction_id: 't2' },
@@ -65,13 +69,13 @@ test('scores are counted by the newest verdict, and features by bins from earlie
     { ...VERDICT, transaction_id: 'b1', verdict: 'SUSPICIOUS', at: NOW },
   ])
   const most = await sampledHashes(client)
-  const scores = await readScoreCounts(client, most)
+  const scores = await readScoreCounts(client, most, VERSIONS)
   expect(scores.filter(({ model }) => model === 'payment_fraud')).toEqual([
     { model: 'payment_fraud', score: expect.closeTo(0.101, 9), frauds: 0, normal: 20 },
     { model: 'payment_fraud', score: expect.closeTo(0.9, 9), frauds: 1, normal: 1 },
   ])
   expect(scores.filter(({ model }) => model === 'money_laundering')).toEqual([
-    { model: 'money_laundering', score: 1, frauds: 1, normal: 21 },
+    { model: 'money_laundering', score: 1, frauds: 1, normal: 22 },
   ])
   const features = await readFeatureCounts(client, most)
   const amounts = features.find(({ feature }) => feature === 'amount_usd')!

@@ -8,6 +8,7 @@ import {
   readVersions,
   snippetsView,
 } from '../../../../state/views/snippets/snippets.ts'
+import type { ViewReader } from '../../../../state/views/view.ts'
 import { fakeRedis } from '../fake-redis.ts'
 
 const HOUR_MS = 3_600_000
@@ -88,6 +89,19 @@ test('the record of a burnt snippet remains for retried reads, until the time af
   late.write({ ...snippet, reads_left: 1 })
   late.write(burnt, NOW + HOUR_MS)
   expect(await readBurntSnippet(late.reader, 0, ID)).toBeUndefined()
+})
+
+test('a snippet is found if the view receives it and catches up while the snippet is read', async () => {
+  const redis = fakeRedis()
+  const view = snippetsView(HOUR_MS)
+  const get: ViewReader['get'] = async (key) => {
+    const found = await redis.reader.get(key)
+    redis.apply(view.operationsFor(0, ID, snippet))
+    redis.caughtUp(view.name, 1)
+    return found
+  }
+  expect(await readSnippet({ ...redis.reader, get }, 0, ID)).toMatchObject({ id: ID })
+  expect(await readSnippet(redis.reader, 0, 'unknown1')).toBeUndefined()
 })
 
 test('a page of the newest snippets merges all partitions, but reads only the snippets on the page', async () => {

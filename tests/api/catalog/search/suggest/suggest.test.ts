@@ -2,13 +2,29 @@ import { expect, test } from 'vitest'
 import { categoryTree } from '../../../../../api/catalog/categories/tree.ts'
 import type { ProductIndex } from '../../../../../api/catalog/search/engine/product-index.ts'
 import { suggester } from '../../../../../api/catalog/search/suggest/suggest.ts'
+import type { Category } from '../../../../../schemas/catalog/types.ts'
 
 const MOST_AT_ONCE = 100
+const NOTHING = { hits: { hits: [] }, aggregations: { brands: { buckets: [] } } }
+
+function suggesterOf(categories: Category[]) {
+  const index = { search: async () => NOTHING } as unknown as ProductIndex
+  return suggester({ index, categories: () => categoryTree(categories) })
+}
+
+function category(category_id: number, name: string): Category {
+  return { category_id, parent_id: null, name, slug: `c-${category_id}` }
+}
+
+test('a category is suggested if each word of the query begins a word of its name', async () => {
+  const suggest = suggesterOf([category(1, 'Circular saws'), category(2, 'Saw blades'), category(3, 'Sawdust bags')])
+  expect((await suggest('saw', 10)).categories.map(({ name }) => name)).toEqual(['Circular saws', 'Saw blades', 'Sawdust bags'])
+  expect((await suggest('saw bla', 10)).categories).toEqual([{ category_id: 2, name: 'Saw blades', path: 'c-2' }])
+})
 
 test('at most 100 suggestions run at once, and further ones get 503 unavailable', async () => {
   const answering: (() => void)[] = []
-  const nothing = { hits: { hits: [] }, aggregations: { brands: { buckets: [] } } }
-  const search = () => new Promise((resolve) => answering.push(() => resolve(nothing)))
+  const search = () => new Promise((resolve) => answering.push(() => resolve(NOTHING)))
   const suggest = suggester({ index: { search } as unknown as ProductIndex, categories: () => categoryTree([]) })
   const running = Array.from({ length: MOST_AT_ONCE }, (_, index) => suggest(`drill ${index}`, 10))
   await expect(suggest('drill', 10)).rejects.toMatchObject({ definition: { code: 'unavailable', status: 503 } })

@@ -140,9 +140,10 @@ test('a connection that the receiver closed while it was idle is not a failure',
 })
 
 test('closing the sender ends its requests', async () => {
-  const { sender } = await receiver(() => {})
+  const { promise: arrived, resolve } = Promise.withResolvers<void>()
+  const { sender } = await receiver(() => resolve())
   const sent = sender.send(MESSAGE)
-  await new Promise((resolve) => setTimeout(resolve, 20))
+  await arrived
   sender.close()
   expect(await sent).toMatchObject({ outcome: 'failed' })
 })

@@ -1,0 +1,26 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { timeOf } from '../../../../pipelines/links/clicks/time.ts'
+
+const TIME = Date.UTC(2026, 10, 21, 22, 30)
+
+test.each([
+  '2026-11-21T22:30:00.000Z',
+  '2026-11-21T22:30:00.000000Z',
+  '2026-11-21T22:30Z',
+  '2026-11-22T00:30:00+02:00',
+  '2026-11-21T22:30:00',
+  '2026-11-21T22:30:00.000',
+])('%s is the same time in every zone of the machine', (text) => {
+  onTestFinished(() => void vi.unstubAllEnvs())
+  for (const zone of ['UTC', 'Asia/Tokyo', 'America/New_York']) {
+    vi.stubEnv('TZ', zone)
+    expect(timeOf(text)).toBe(TIME)
+  }
+})
+
+test.each(['', '5', '2026-11-21', '2026/11/21 22:30', '21 Nov 2026 22:30 GMT', '2026-11-21T22:30:00.000Z ', '2026-13-21T22:30:00Z'])(
+  '%j is not a time in ISO 8601',
+  (text) => {
+    expect(timeOf(text)).toBeNaN()
+  },
+)
