@@ -27,9 +27,9 @@ export async function readJsonBody(
 }
 
 /**
- * Parses a JSON body of at most DEFAULT_BODY_BYTES. Throws ApiError with 400 if the body is not valid UTF-8 or JSON, has
- * too many values, or is nested too deeply for recursive code. Unlike `readJsonBody`, accepts strings that contain NUL
- * or lone surrogates.
+ * Parses a JSON body of at most DEFAULT_BODY_BYTES. Throws ApiError with 400 if the body is not valid UTF-8 or JSON,
+ * has too many values, or is nested too deeply for recursive code. Unlike `readJsonBody`, accepts strings that contain
+ * NUL or lone surrogates.
  */
 export function parseJsonBody(bytes: Uint8Array): unknown {
   const value = parsed(bytes, DEFAULT_BODY_BYTES)

@@ -127,7 +127,7 @@ export function jsonContentReader(): JsonContentReader {
   function structure(byte: number): void {
     if (byte <= SPACE) return
     if (depth === 1 && byte === COLON) {
-      // Only the first colon follows a name. If each further colon did too, one long name would be read again and again.
+      // Only the first colon follows a name. Otherwise, a long name would be read again for every further colon.
       isFirstOfValue = isName
       isName = false
       return
