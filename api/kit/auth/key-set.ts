@@ -102,7 +102,7 @@ export function keySet(options: KeySetOptions): KeySet {
     async keyFor(header, token) {
       if (find === undefined || !isWithin(loadedAt, expiryMs, options.now())) await requiredLoad()
       // If the reload fails, the old set stays in use until it expires. The next reload follows after the cooldown.
-      else if (!isWithin(loadedAt, maxAgeMs, options.now()) && !coolingDown()) await reload().catch(() => undefined)
+      else if (options.now() - loadedAt > maxAgeMs && !coolingDown()) await reload().catch(() => undefined)
       try {
         return await find!(header, token)
       } catch (error) {

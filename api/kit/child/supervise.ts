@@ -43,7 +43,10 @@ export function supervise({ start, prepare, ping, onStart, onEnd, timers }: Supe
   let cancelRestart: CancelTimer = () => {}
   let running = run()
 
-  /** Starts a child. If that fails, for example because the process has no free file descriptors, returns an ended one. */
+  /**
+   * Starts a child. If that fails, for example because the process has no free file descriptors, returns a child that
+   * has ended.
+   */
   function started(): ChildLink {
     try {
       return start()
