@@ -49,7 +49,8 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
     const signal = AbortSignal.any([turn.signal, stopping.signal])
     let models = (await turn.readAll(recommendationModels)).find(([key]) => key === MODELS_KEY)?.[1] ?? NO_MODELS
     const runs = (await turn.readAll(modelRuns)).map(([, known]) => known)
-    const cut = runs.filter(({ state }) => state === 'RUNNING')
+    /** The runs that the previous turn has left unfinished, until their end is published. */
+    let cut = runs.filter(({ state }) => state === 'RUNNING')
     const lastAt = runs.reduce((newest, { started_at }) => Math.max(newest, started_at), Number.NEGATIVE_INFINITY)
     let asked = cut.flatMap(({ request_ids }) => request_ids)
     let dueAt = cut.length > 0 ? runtime.now() : firstDue(lastAt)
@@ -74,7 +75,11 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
       dueAt = trainEveryMs === undefined ? Number.POSITIVE_INFINITY : startedAt + trainEveryMs
       const begun: Running = { run: newRun(runtime.id(), asked, models.champion, startedAt), isOverruled: false, ended: undefined }
       asked = []
-      await turn.publish(modelRuns, begun.run.run_id, begun.run)
+      // One transaction ends the unfinished runs and begins the run that takes over their requests, so that no failure
+      // in between can lose the requests.
+      const ended = cut.map((run) => failed(run, 'the worker that ran it ended', startedAt))
+      await turn.publishAll([...ended, begun.run].map((run) => jobRecord(modelRuns, run.run_id, run)))
+      cut = []
       const inForce = models.versions.find(({ version }) => version === models.champion)
       const sequence = (models.versions[0]?.sequence ?? 0) + 1
       running = begun
@@ -153,7 +158,6 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
     }
 
     try {
-      for (const lost of cut) await turn.publish(modelRuns, lost.run_id, failed(lost, 'the worker that ran it ended', runtime.now()))
       while (!turn.signal.aborted) {
         if (running?.ended !== undefined) {
           await takeArrived()

@@ -3,6 +3,7 @@ import { memoryBroker } from '../../../kafka/memory/broker.ts'
 import { memoryRegistry } from '../../../kafka/memory/registry.ts'
 import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import { openSerdes } from '../../../kafka/serdes.ts'
+import type { Transport } from '../../../kafka/transport.ts'
 import { groupJob, type Runner } from '../../../pipelines/engine/index.ts'
 import { modelJob } from '../../../pipelines/recommendations/models/job.ts'
 import {
@@ -43,8 +44,7 @@ async function world({ trainEveryMs }: { trainEveryMs?: number } = {}) {
   const results: TrainingResult[] = []
   let ids = 0
 
-  function start(worker: string): Runner {
-    const transport = memoryTransport(broker)
+  function start(worker: string, transport: Transport = memoryTransport(broker)): Runner {
     const train: Train = (order) =>
       new Promise((resolve, reject) => {
         order.signal.addEventListener('abort', () => reject(new Error('the training was stopped')))
@@ -235,6 +235,28 @@ test('a worker that has lost the job publishes nothing, and the next one trains 
   last.end(good('kept'))
   await eventually(() => models()?.champion).toBe('kept')
   expect(models()?.versions.map(({ version }) => version)).toEqual(['kept'])
+})
+
+test('if a worker fails right after it has taken over a run, the next turn still trains for the requests of the run', async () => {
+  const { broker, start, ask, begun, run } = await world()
+  start('a')
+  ask('one', 'TRAIN')
+  await eventually(() => begun.length).toBe(1)
+  const transport = memoryTransport(broker)
+  let commits = 0
+  const producer: Transport['producer'] = (options) => {
+    const opened = transport.producer(options)
+    const commit: typeof opened.commit = async (...given) => {
+      if (++commits === 2) throw new Error('the broker is away')
+      return await opened.commit(...given)
+    }
+    return Object.assign(Object.create(opened), { commit })
+  }
+  broker.groups.expire(groupOf('models'), 'a')
+  start('b', { ...transport, producer })
+  await eventually(() => begun.length).toBe(2)
+  expect(run('run-1')).toMatchObject({ state: 'FAILED' })
+  expect(run('run-2')).toMatchObject({ state: 'RUNNING', request_ids: ['one'] })
 })
 
 test('training runs begin a quarter of an hour after the first start, and then every few hours', async () => {
