@@ -10,6 +10,7 @@ import { keySetFor } from './kit/auth/key-source.ts'
 import { tokenVerifier } from './kit/auth/verify.ts'
 import { connectTables } from './kit/clickhouse.ts'
 import { addressRanges } from './kit/client-address.ts'
+import { closeAll } from './kit/close-all.ts'
 import { createCommands } from './kit/commands/commands.ts'
 import { redisBindings } from './kit/commands/idempotency.ts'
 import { redisResultChannel } from './kit/commands/result-channel.ts'
@@ -166,7 +167,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
     await new Promise((resolve) => setTimeout(resolve, config.drainDelayMs))
     for (const service of services) service.stopping?.()
     const cut = await Promise.all(servers.map((server) => server.close(config.drainTimeoutMs)))
-    for (const close of closing.toReversed()) await close()
+    await closeAll(closing, log)
     log.info({ connections_cut: cut.reduce((sum, count) => sum + count, 0) }, 'api_stopped')
   }
 

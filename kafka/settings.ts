@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { type Report, settingsFragment, type ValueOf, type Values } from '../settings/fragment.ts'
 import { addressOf, documented, flag, list } from '../settings/variables.ts'
-import type { KafkaOptions } from './client/options.ts'
+import { brokerAddress, type KafkaOptions } from './client/options.ts'
 
-const BROKER = /^\S+:\d+$/
 const MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
 const TLS_FILES = ['KAFKA_TLS_CA', 'KAFKA_TLS_CERT', 'KAFKA_TLS_KEY'] as const
 
@@ -12,7 +11,9 @@ const text = z.string().optional()
 
 const variables = {
   KAFKA_BROKERS: documented(
-    list.refine((brokers) => brokers.every((broker) => BROKER.test(broker)), 'is not a list of host:port').prefault('127.0.0.1:9092'),
+    list
+      .refine((brokers) => brokers.every((broker) => brokerAddress.safeParse(broker).success), 'is not a list of host:port')
+      .prefault('127.0.0.1:9092'),
     'addresses of the brokers; if set, `npm start` uses them instead of a local broker',
   ),
   KAFKA_TLS: documented(flag.prefault('0'), '1 if the brokers require TLS'),

@@ -93,9 +93,10 @@ async function runServices(config: PipelinesConfig, { backend, hasErasableState 
     return hasErasableState ? [...own, stateScrub] : own
   }
 
-  const host = await startHost(config.health, { backend, runtime, runners })
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void host.stop())
+  // An open transport would keep the process alive after a failed start, so that nothing would restart it.
   try {
+    const host = await startHost(config.health, { backend, runtime, runners })
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void host.stop())
     await host.done
   } finally {
     await transport.close()
@@ -104,5 +105,6 @@ async function runServices(config: PipelinesConfig, { backend, hasErasableState 
 
 main().catch((error: Error) => {
   process.stderr.write(`the worker stopped: ${error.message}\n`)
-  process.exitCode = 1
+  // If the start failed halfway, connections are still open, and would keep the process alive.
+  process.exit(1)
 })

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { isIP } from 'node:net'
 import { type CountryResponse, Reader } from 'mmdb-lib'
 
 /**
@@ -38,6 +39,8 @@ export function openCountryDatabase(path: string | undefined): CountryOfAddress 
   }
 
   return function countryOfAddress(ip) {
+    // The reader would parse the beginning of any text, such as `1.2.3`, as an address.
+    if (isIP(ip) === 0) return undefined
     const record = database.get(ip.replace(MAPPED_IPV4, '')) as CountryRecord | null
     return knownCountry(record?.country_code ?? record?.country?.iso_code ?? '')
   }

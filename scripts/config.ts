@@ -8,5 +8,5 @@ const DEFAULT_DATA_FOLDER = fileURLToPath(new URL('../../shared/data', import.me
  * are missing.
  */
 export function expectedDataFolder(): string {
-  return process.env.MILLRACE_DATA ?? DEFAULT_DATA_FOLDER
+  return process.env.MILLRACE_DATA || DEFAULT_DATA_FOLDER
 }

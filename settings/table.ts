@@ -27,7 +27,10 @@ function defaultOf(schema: z.ZodType): string {
   return type === 'prefault' && defaultValue !== '' ? String(defaultValue) : '–'
 }
 
-/** Replaces the settings table in a page. @throws Error when the page has no markers for it */
+/**
+ * Replaces the settings table in a page.
+ * @throws Error when the page has no markers for it
+ */
 export function withSettingsTable(page: string, groups: readonly Variables[]): string {
   const [before, rest] = page.split(`${BEGIN}\n`)
   const after = rest?.split(END)[1]

@@ -46,7 +46,10 @@ export function wholeNumber(smallest: number, largest = Number.MAX_SAFE_INTEGER,
     .max(largest, `is more than ${largest}`)
 }
 
-/** Accepts a TCP port to listen on. @param smallest 0 if any free port is acceptable */
+/**
+ * Accepts a TCP port to listen on.
+ * @param smallest 0 if any free port is acceptable
+ */
 export function port(smallest: 0 | 1 = 0) {
   return z.coerce.number('is not a port').int('is not a port').min(smallest, 'is not a port').max(MAX_PORT, 'is not a port')
 }

@@ -11,7 +11,7 @@ export const stateSettings = settingsFragment({
   variables: {
     REDIS_URL: documented(
       addressOf('redis', 'rediss').prefault('redis://127.0.0.1:6379'),
-      'address of Redis; if set, `npm start` uses it instead of starting a local one',
+      'address of Redis, with user and password if it needs them; if set, `npm start` uses it instead of starting a local one',
     ),
     REDIS_CLUSTER: documented(flag.prefault('0'), '1 if `REDIS_URL` names a node of a Redis Cluster'),
     CLICKHOUSE_URL: documented(

@@ -15,25 +15,25 @@ const DEFAULT_API_URL = 'http://127.0.0.1:8080'
 
 /**
  * Returns the addresses of Kafka and the schema registry. Each address comes from the environment, the running stack,
- * or the defaults, in this order of preference.
+ * or the defaults, in this order of preference. An empty variable counts as unset.
  */
 export function streamTarget(env: NodeJS.ProcessEnv = process.env): StreamTarget {
-  const brokers = env.KAFKA_BROKERS ?? runningAddress('kafka', env) ?? DEFAULT_BROKERS
-  const registryUrl = env.SCHEMA_REGISTRY_URL ?? runningAddress('registry', env) ?? DEFAULT_REGISTRY_URL
+  const brokers = env.KAFKA_BROKERS || runningAddress('kafka', env) || DEFAULT_BROKERS
+  const registryUrl = env.SCHEMA_REGISTRY_URL || runningAddress('registry', env) || DEFAULT_REGISTRY_URL
   return { brokers: brokers.split(','), registryUrl }
 }
 
 /** Returns the base URL of the API from the environment, the running stack, or the default. */
 export function apiTarget(env: NodeJS.ProcessEnv = process.env): string {
-  return (env.API_URL ?? runningAddress('api', env) ?? DEFAULT_API_URL).replace(/\/$/, '')
+  return (env.API_URL || runningAddress('api', env) || DEFAULT_API_URL).replace(/\/$/, '')
 }
 
 function runningAddress(kind: PartKind, env: NodeJS.ProcessEnv): string | undefined {
-  const home = env.MILLRACE_HOME ?? DEFAULT_HOME
+  const home = env.MILLRACE_HOME || DEFAULT_HOME
   return readRunFile({ run: join(home, 'run') })?.parts.find((part) => part.kind === kind)?.address
 }
 
 /** Returns the folder that holds downloaded tools. */
 export function toolsFolder(env: NodeJS.ProcessEnv = process.env): string {
-  return join(env.MILLRACE_HOME ?? DEFAULT_HOME, 'tools')
+  return join(env.MILLRACE_HOME || DEFAULT_HOME, 'tools')
 }

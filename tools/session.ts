@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { withoutPassword } from '../deploy/local/servers.ts'
 import { kafkaTransport } from '../kafka/client/index.ts'
 import { readKafkaSecurity } from '../kafka/config.ts'
 import { registryClient } from '../kafka/registry.ts'
@@ -91,7 +92,7 @@ async function inTime<T>(connecting: Promise<T>, { brokers, registryUrl }: Strea
   const deadline = new AbortController()
   const late = sleep(CONNECT_TIMEOUT_MS, undefined, { signal: deadline.signal }).then(() => {
     throw new UnreachableError(
-      `Kafka at ${brokers.join(',')} or the schema registry at ${registryUrl} did not respond within ${CONNECT_TIMEOUT_MS / 1_000} s: ${cure}`,
+      `Kafka at ${brokers.join(',')} or the schema registry at ${withoutPassword(registryUrl)} did not respond within ${CONNECT_TIMEOUT_MS / 1_000} s: ${cure}`,
     )
   })
   try {
@@ -99,7 +100,7 @@ async function inTime<T>(connecting: Promise<T>, { brokers, registryUrl }: Strea
   } catch (error) {
     if (error instanceof UnreachableError) throw error
     throw new UnreachableError(
-      `Kafka at ${brokers.join(',')} or the schema registry at ${registryUrl} cannot be reached (${(error as Error).message}): ${cure}`,
+      `Kafka at ${brokers.join(',')} or the schema registry at ${withoutPassword(registryUrl)} cannot be reached (${(error as Error).message}): ${cure}`,
     )
   } finally {
     deadline.abort()

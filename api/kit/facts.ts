@@ -197,8 +197,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
    * a topic gains partitions, its views must be rebuilt. The probe reports such a topic.
    */
   async function remember(counts: ReadonlyMap<string, number>): Promise<void> {
-    const known = JSON.parse((await options.memory?.load().catch(() => null)) ?? '{}') as Record<string, number>
-    await options.memory?.save(JSON.stringify({ ...known, ...Object.fromEntries(counts) })).catch(() => undefined)
+    await options.memory?.save(JSON.stringify({ ...(await loadCounts()), ...Object.fromEntries(counts) })).catch(() => undefined)
   }
 
   /**
@@ -213,8 +212,17 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     }
   }
 
+  /** Returns the stored counts by topic; empty if they cannot be read. */
+  async function loadCounts(): Promise<Record<string, number>> {
+    try {
+      return JSON.parse((await options.memory?.load()) ?? '{}') as Record<string, number>
+    } catch {
+      return {}
+    }
+  }
+
   async function remembered(): Promise<Map<string, number> | undefined> {
-    const known = JSON.parse((await options.memory?.load().catch(() => null)) ?? '{}') as Record<string, number>
+    const known = await loadCounts()
     const counts = new Map(options.topics.flatMap(({ name }) => (known[name] === undefined ? [] : [[name, known[name]] as const])))
     return counts.size === 0 ? undefined : counts
   }

@@ -94,6 +94,11 @@ export interface RunningServer {
   close(drainTimeoutMs: number): Promise<number>
 }
 
+/** A socket as Node's HTTP server extends it. Its own handler of malformed requests uses this field as well. */
+interface AnsweringSocket extends Socket {
+  readonly _httpMessage?: ServerResponse | null
+}
+
 interface Listener {
   readonly server: Server | SecureServer
   readonly scheme: 'http' | 'https'
@@ -141,7 +146,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
    * rejects.
    */
   function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
+    // Once an answer has begun, further bytes would become a part of it.
+    const isAnswering = (socket as AnsweringSocket)._httpMessage?.headersSent === true
+    if (error.code === 'ECONNRESET' || !socket.writable || isAnswering) {
       socket.destroy()
       return
     }

@@ -1,4 +1,4 @@
-import { type FollowOptions, followTopic, type TopicFollower } from './topic-follower.ts'
+import { type FollowOptions, followTopic, MAX_GAP_MS, type TopicFollower } from './topic-follower.ts'
 
 /** Follows a compacted topic whose values a service keeps by key. */
 export interface TopicContents<K> {
@@ -10,12 +10,15 @@ export interface TopicContents<K> {
    */
   readonly missing: string | undefined
   readonly failure: TopicFollower['failure']
-  /** Must be called with the key of every record that is applied. */
-  seen(key: K): void
+  /**
+   * Must be called with the key of every record that is applied.
+   * @returns true if the topic is being read again, and this is the first record of a key that had a value before
+   */
+  seen(key: K): boolean
   close(): Promise<void>
 }
 
-export interface TopicContentsOptions<K> extends Omit<FollowOptions, 'onStartOver' | 'onCaughtUp'> {
+export interface TopicContentsOptions<K> extends Omit<FollowOptions, 'maxGapMs' | 'onStartOver' | 'onCaughtUp'> {
   /**
    * Returns the keys that have values. Called only when the topic is read again, so that the keys of large tables are
    * not kept twice.
@@ -28,9 +31,9 @@ export interface TopicContentsOptions<K> extends Omit<FollowOptions, 'onStartOve
 }
 
 /**
- * Follows a topic. If the topic is deleted and created again, the new topic is read from its beginning. The old values
- * stay in use until the end of the new topic is reached. Then the values that the new topic does not contain are
- * removed.
+ * Follows a topic. If the topic is deleted and created again, or if Kafka did not respond for so long that tombstones
+ * may have been missed, the topic is read from its beginning. The old values stay in use until the end of the topic is
+ * reached. Then the values that the topic does not contain are removed.
  */
 export function topicContents<K>({ held, remove, onReady, ...options }: TopicContentsOptions<K>): TopicContents<K> {
   const { topic, log } = options
@@ -39,6 +42,7 @@ export function topicContents<K>({ held, remove, onReady, ...options }: TopicCon
   let unseen = new Set<K>()
   const follower = followTopic({
     ...options,
+    maxGapMs: MAX_GAP_MS,
     onStartOver(reason) {
       log.warn({ topic, reason }, 'table_starts_over')
       unseen = new Set(held())
@@ -61,7 +65,7 @@ export function topicContents<K>({ held, remove, onReady, ...options }: TopicCon
     get failure() {
       return follower.failure
     },
-    seen: (key) => void unseen.delete(key),
+    seen: (key) => unseen.delete(key),
     close: follower.close,
   }
 }

@@ -13,11 +13,13 @@ export interface TopicFeed {
   close(): Promise<void>
 }
 
-type ApplyValue<K, V> = (key: K, value: V | undefined) => void
+type ApplyValue<K, V> = (key: K, value: V | undefined, replaces: boolean) => void
 
 /**
  * Opens a feed of a topic. The keys are bigints or strings.
- * @param apply called with each value in log order, and with undefined for a deleted key
+ * @param apply called with each value in log order, and with undefined for a deleted key. If the topic was deleted and
+ * created again, `replaces` is true for the first value of a held key: the held value comes from the old topic, so the
+ * new one must replace it, even if it looks older
  * @param held returns the keys for which the service has a value. If the topic is deleted and created again, `apply` is
  * called with undefined for each of these keys that the new topic does not contain.
  */
@@ -44,8 +46,7 @@ export function topicFeedOpener(options: Pick<SnapshotTablesOptions, 'transport'
         recordValue(values, chunk, index),
       ],
       apply([key, value]) {
-        contents.seen(key)
-        apply(key, value)
+        apply(key, value, contents.seen(key))
       },
     })
     const contents = topicContents<K>({
@@ -56,7 +57,7 @@ export function topicFeedOpener(options: Pick<SnapshotTablesOptions, 'transport'
       pollMs: POLL_MS,
       apply: applier,
       held,
-      remove: (key) => apply(key, undefined),
+      remove: (key) => apply(key, undefined, true),
     })
     return { probe: { name: `feed ${topic.name}`, check: async () => contents.missing }, close: contents.close }
   }

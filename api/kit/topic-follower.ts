@@ -66,6 +66,13 @@ export interface FollowOptions {
   onCaughtUp?(): void
 }
 
+/**
+ * How long a reader of a compacted topic may miss changes before it has to read the topic again. Kafka removes
+ * tombstones after `delete.retention.ms` (24 hours by default), so a reader that continued later would keep deleted
+ * entries forever.
+ */
+export const MAX_GAP_MS = 12 * 3_600_000
+
 /** Error code for a topic that was deleted and created again. */
 const RECREATED = 'TOPIC_RECREATED'
 /** Interval between checks of the partition count, so that a topic that gains partitions is read completely. */

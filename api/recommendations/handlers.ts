@@ -55,8 +55,8 @@ export async function recommendationsHandlers(kit: ServiceKit, settings: Recomme
   const parts: readonly RecommendationsPart[] = [
     serving,
     eventsPart(kit),
-    similarPart({ tables, models, shown, lists }),
-    usersPart({ ...kit, tables, models, lists }),
+    similarPart({ tables, shown, lists }),
+    usersPart({ ...kit, tables, lists }),
     adminPart({ ...kit, tables }),
     modelsPart({ ...kit, models }),
     explainPart({ ...kit, lists, shown, catalogue: tables }),

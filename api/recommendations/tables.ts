@@ -32,14 +32,15 @@ export async function openTables({ topicFeeds, now, onItem }: TablesDeps): Promi
   const trending = new Map<string, TrendingItems>()
   const editorial = new Map<string, EditorialList>()
 
-  function putItem(itemId: bigint, item: RecommendationItem | undefined): void {
+  function putItem(itemId: bigint, item: RecommendationItem | undefined, replaces: boolean): void {
+    if (replaces) items.putItem(itemId, undefined)
     if (item !== undefined && item.updated_at < items.updatedAt(items.rowOf(itemId))) return
     items.putItem(itemId, item)
     onItem(itemId, item)
   }
 
   const feeds = await Promise.all([
-    topicFeeds(itemsTopic, putItem, items.activeIds),
+    topicFeeds(itemsTopic, putItem, items.itemIds),
     // Reports no keys, so that items keep their last statistics even if the topic is deleted and created again.
     topicFeeds(
       itemStats,

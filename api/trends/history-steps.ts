@@ -27,8 +27,8 @@ export interface Steps {
 }
 
 /**
- * Returns the steps that cover the last `hours`, including the current step. Steps are aligned to multiples of their
- * length in UTC.
+ * Returns the steps of a history of `hours`, which ends with the current step. Steps are aligned to multiples of their
+ * length in UTC. Throws `invalid_request` if there are more than MAX_STEPS.
  */
 export function stepsOf(now: number, hours: number, resolution: Resolution): Steps {
   const stepMs = STEP_MS[resolution]

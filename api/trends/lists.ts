@@ -25,12 +25,15 @@ import { type ViewVersion, viewVersions } from './view-versions.ts'
 export interface TrendLists {
   /**
    * Returns the list without personal changes. Its bytes depend only on the view's record, the hidden terms and the
-   * limit.
+   * limit. Throws `trends_stale`, and `not_ready` if there is no list or the hidden terms are unknown.
    */
   plain(region: Region, limit: number, safe: boolean): Promise<Answer>
-  /** Returns when the window of the served list ends, in epoch ms; undefined if there is no list. */
+  /**
+   * Returns when the window of the served list ends, in epoch ms; undefined if there is no list. Throws `not_ready`
+   * while the view is being built.
+   */
   servedEnd(region: Region): Promise<number | undefined>
-  /** Returns the candidates of the region that are not hidden, for reranking. */
+  /** Returns the candidates of the region that are not hidden, for reranking. Throws the same errors as `plain`. */
   candidates(region: Region, safe: boolean): Promise<Pick<CandidateList, 'windowEnd' | 'missing' | 'candidates'>>
   /** Renders a list that was reranked for one user. Caches must not store it. */
   personal(head: Omit<Shown, 'entries'>, region: Region, candidates: readonly Candidate[], safe: boolean): Answer

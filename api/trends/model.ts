@@ -46,7 +46,8 @@ const TrendEntrySchema = z
       example: ['red sox'],
     }),
     typical_tweet: z.string().nullable().openapi({
-      description: 'Id of a tweet that contains many of the listed terms; null for ranks above 100 and for terms with fewer than 4 tweets.',
+      description:
+        'Id of a tweet that contains many of the listed terms; null for terms below the best 100, for terms with fewer than 4 tweets and in posted lists.',
       example: '1234567890123456789',
     }),
   })

@@ -14,8 +14,7 @@ const SAMPLES_PER_ENTRY = 3
 /** Maximum number of samples that are accepted per entry. Only the first SAMPLES_PER_ENTRY are kept. */
 const MAX_SAMPLES_SENT = 100
 /**
- * How far in the future the date of a list may be. A list from further in the future would block all later lists from
- * the pipeline.
+ * How far in the future the window of a list may end. Until that time, the list hides all lists from the pipeline.
  */
 const MAX_AHEAD_MS = 300_000
 /** A window must end at a whole second, because the second identifies a snapshot. */
@@ -65,7 +64,7 @@ export interface RefreshDeps {
 
 /**
  * Publishes a posted list to the topic that the pipeline writes to. A list that is older than the served list is
- * accepted, but changes neither the list nor the history.
+ * accepted, but changes neither the served list nor the past lists. Throws `unknown_location` and `invalid_request`.
  */
 export async function refresh(body: Refresh, { facts, lists }: RefreshDeps, now: number): Promise<Answer> {
   const region = knownRegion(body.woeid)

@@ -28,10 +28,7 @@ export interface ChildSpec {
   readonly command: string
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string | undefined>>
-  /**
-   * Working folder. It is always inside the data folder, so that the processes of a killed run can be found by their
-   * working folders.
-   */
+  /** Working folder. Servers run in their data folders, so tests can find the servers that a killed run has left. */
   readonly cwd: string
   readonly logFile: string
   readonly runDir: string

@@ -60,7 +60,7 @@ export async function requireGiven(server: StackServer): Promise<void> {
   )
 }
 
-/** Returns an address without its password, for display. */
-export function withoutPassword(address: string): string {
-  return address.replace(/\/\/[^@/]*@/, '//…@')
+/** Returns addresses, separated by commas, without their users and passwords, for display. */
+export function withoutPassword(addresses: string): string {
+  return addresses.replace(/\/\/[^/,]*@/g, '//…@')
 }

@@ -12,7 +12,7 @@ const MS_PER_MINUTE = 60_000
 const COLUMNS = { name: 12, pid: 9, health: 12, address: 28 }
 
 /**
- * Prints each part with its health and address, and the lag of every consumer group.
+ * Prints each part with its health and address, and the lag of every topology and sink.
  * @returns exit code 1 when a part is unhealthy
  */
 async function main(): Promise<number> {

@@ -95,14 +95,15 @@ test('a dead letter has the original bytes, their origin and the reason', () => 
  *
  * | code | meaning |
  * |---|---|
+ * | `unreadable_batch` | the compressed batch that contains the record cannot be unpacked; one dead letter stands for the whole batch |
  * | `undecodable_value`, `undecodable_key` | the bytes do not fit the schema or the codec |
  * | `unknown_schema` | the registry does not have the schema of the value (if the registry is unreachable, the record waits instead) |
  * | `no_key` | the record has no key, so its partition is arbitrary, and state that is kept by key would be spread over several tasks |
  * | `no_value` | the record has no value (a tombstone) |
  *
- * Options of the source determine whether the last two codes occur. With `keys: 'optional'`, it accepts records without
- * a key (`ctx.key` may then be undefined, as its type says). With `tombstones: 'deliver'`, a tombstone reaches the
- * processors with the value null, which is right for compacted topics. With `tombstones: 'drop'`, tombstones are
+ * Options of the source determine whether the last two codes occur. With `keys: 'optional'`, the source accepts records
+ * without a key (`ctx.key` may then be undefined, as its type says). With `tombstones: 'deliver'`, a tombstone reaches
+ * the processors with the value null, which is right for compacted topics. With `tombstones: 'drop'`, tombstones are
  * ignored.
  */
 test('each reason has a code of its own', () => {

@@ -1,7 +1,7 @@
 import { partitionKey, TransportError } from '../transport.ts'
 import { checkBrokerVersion } from './broker-version.ts'
 import { ask, type Broker, openConnections } from './connections.ts'
-import { classify, Disconnected, errorName, fatal, throwIfClosed } from './errors.ts'
+import { classify, Disconnected, errorName, fatal, throwIfClosed, untilClosed } from './errors.ts'
 import type { Context } from './options.ts'
 import { type Connection, findCoordinatorV4, metadataV12 } from './protocol.ts'
 import { backoff } from './retry.ts'
@@ -102,8 +102,11 @@ export interface Cluster {
    * request.
    */
   refresh(topics: readonly string[]): Promise<void>
-  /** Finds the coordinator, and waits while none is available. @throws Disconnected when no broker answers */
-  findCoordinator(kind: CoordinatorKind, key: string, signal?: AbortSignal): Promise<Broker>
+  /**
+   * Finds the coordinator, and waits while none is available.
+   * @throws Disconnected when no broker answers; TransportError with code CLOSED when the signal fires
+   */
+  findCoordinator(kind: CoordinatorKind, key: string, signal: AbortSignal): Promise<Broker>
   close(): Promise<void>
 }
 
@@ -251,11 +254,12 @@ export function openCluster(context: Context): Cluster {
     }
   }
 
-  async function findCoordinator(kind: CoordinatorKind, key: string, signal?: AbortSignal): Promise<Broker> {
+  async function findCoordinator(kind: CoordinatorKind, key: string, signal: AbortSignal): Promise<Broker> {
     const retry = backoff(context, REFRESH_PAUSE_MS)
     for (;;) {
       throwIfClosed(signal)
-      const answer = await askAny((connection) => ask(connection, findCoordinatorV4.api, COORDINATOR_KEY_TYPES[kind], [key]))
+      const asked = askAny((connection) => ask(connection, findCoordinatorV4.api, COORDINATOR_KEY_TYPES[kind], [key]))
+      const answer = await untilClosed(asked, signal)
       const found = answer.coordinators[0]
       const name = errorName(found.errorCode)
       if (name === 'NONE') return { host: found.host, port: found.port }

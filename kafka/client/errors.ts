@@ -22,9 +22,30 @@ export class Disconnected extends TransportError {
   }
 }
 
+function closedError(): TransportError {
+  return new TransportError('CLOSED', 'the transport was closed', { fatal: false })
+}
+
 /** Throws TransportError with code CLOSED if the signal has fired because its part of the transport was closed. */
 export function throwIfClosed(closing: AbortSignal | undefined): void {
-  if (closing?.aborted) throw new TransportError('CLOSED', 'the transport was closed', { fatal: false })
+  if (closing?.aborted) throw closedError()
+}
+
+/**
+ * Waits for an answer until the signal fires. A part of the transport that is closed must not wait for a broker that
+ * hangs.
+ * @throws TransportError with code CLOSED when the signal fires
+ */
+export async function untilClosed<Answer>(answer: Promise<Answer>, closing: AbortSignal): Promise<Answer> {
+  const { promise: closed, reject } = Promise.withResolvers<never>()
+  const onClose = () => reject(closedError())
+  if (closing.aborted) onClose()
+  closing.addEventListener('abort', onClose)
+  try {
+    return await Promise.race([answer, closed])
+  } finally {
+    closing.removeEventListener('abort', onClose)
+  }
 }
 
 /**

@@ -43,8 +43,8 @@ export interface FetchLoopHooks {
   /** Called after responses were stored and the next request was sent. */
   arrived(): void
   /**
-   * Called with the error that `poll` must throw. The loop has marked the affected positions and no longer fetches
-   * them.
+   * Called with the error that `poll` must throw. If the error concerns single positions, they are marked as failed and
+   * no longer fetched.
    */
   failed(error: Error): void
 }

@@ -3,7 +3,7 @@ import { type GroupEvent, type GroupMember, type GroupOptions, type TopicPartiti
 import { openAssignment } from './assignment.ts'
 import type { Cluster } from './cluster.ts'
 import { type Coordinator, openCoordinator } from './coordinator.ts'
-import { classify, Disconnected, errorName, fatal, MemberFenced } from './errors.ts'
+import { classify, Disconnected, errorName, fatal, MemberFenced, untilClosed } from './errors.ts'
 import { addressedClientId, describeMembers } from './group-members.ts'
 import { commitOffsets, fetchCommitted, type OffsetOwner } from './group-offsets.ts'
 import { heartbeatExchange } from './heartbeat.ts'
@@ -154,7 +154,7 @@ export function openGroupMember(
       epoch = answer.memberEpoch
       confirmedAt = sentAt
       if (answer.heartbeatIntervalMs > 0) intervalMs = answer.heartbeatIntervalMs
-      const assigned = await heartbeats.partitionsOf(answer)
+      const assigned = await untilClosed(heartbeats.partitionsOf(answer), stopping.signal)
       if (membership !== joins) return
       report.confirmed()
       confirmedNotice = said
@@ -256,7 +256,9 @@ export function openGroupMember(
     pendingEnd = undefined
     assignment.clear()
     assignment.forgetReported()
-    await cluster.refresh(topics).catch(rethrowFatal)
+    await untilClosed(cluster.refresh(topics), stopping.signal).catch((error) => {
+      if (!isLeft() && !(error instanceof Disconnected)) throw error
+    })
     await heartbeat.sendWhile(isJoining)
     const ending = ended()
     if (ending?.type === 'failed') throw ending.error
@@ -367,13 +369,16 @@ export function openGroupMember(
     releaseGuard()
     heartbeat.wake()
     stopping.abort()
-    if (wasMember && !keepPlace) {
-      const patience = new AbortController()
-      await Promise.race([sayGoodbye(), runtime.sleep(LEAVE_TIMEOUT_MS, patience.signal)])
-      patience.abort()
-    }
+    if (wasMember && !keepPlace) await waitShortly(sayGoodbye())
     await coordinator.close()
-    await running
+    await waitShortly(running)
+  }
+
+  /** Waits for the work, but no longer than `LEAVE_TIMEOUT_MS`. */
+  async function waitShortly(work: Promise<void> | undefined): Promise<void> {
+    const patience = new AbortController()
+    await Promise.race([work, runtime.sleep(LEAVE_TIMEOUT_MS, patience.signal)])
+    patience.abort()
   }
 
   return {
@@ -404,8 +409,4 @@ export function openGroupMember(
 
 function withAddress(context: Context, { address }: GroupOptions): Context {
   return { ...context, options: { ...context.options, clientId: addressedClientId(context.options.clientId, address) } }
-}
-
-function rethrowFatal(error: unknown): void {
-  if (!(error instanceof Disconnected)) throw error
 }

@@ -20,7 +20,7 @@ const DELIVERY_TIMEOUT_MS = 120_000
  */
 const STALL_TOLERANCE_MS = 30_000
 
-const broker = z.string().regex(/^[^\s:]+:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/, 'a broker is host:port, e.g. 127.0.0.1:9092')
+export const brokerAddress = z.string().regex(/^[^\s:]+:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/, 'a broker is host:port, e.g. 127.0.0.1:9092')
 
 const sasl = z
   .object({
@@ -48,7 +48,7 @@ const tls = z.object({
 /** Options of the real transport. Certificates are in PEM format. */
 export const kafkaOptions = z
   .object({
-    brokers: z.array(broker).min(1, 'name at least one broker'),
+    brokers: z.array(brokerAddress).min(1, 'name at least one broker'),
     clientId: z.string().min(1),
     tls: tls.optional(),
     sasl: sasl.optional(),

@@ -16,7 +16,7 @@ const ALL_REPLICAS = -1
  * to make the round trip cheap.
  */
 export const REQUEST_LIMIT_BYTES = 8 * 1_048_576
-/** Our message for invalid timestamps. The broker's own message names neither the record nor the limit. */
+/** The message for invalid timestamps. The broker's own message does not name the setting with the limit. */
 const BAD_TIMES =
   'the timestamp of a record is further ahead of the clock of the broker than message.timestamp.after.max.ms allows (default: one hour). Is the clock of this machine right?'
 

@@ -2,7 +2,7 @@ import { FencedError, TransportError } from '../transport.ts'
 import type { PartitionAppender, ProducerIdentity, SentBatch } from './appender.ts'
 import { type Cluster, REFUSALS_OF_OUTDATED } from './cluster.ts'
 import { type Broker, openConnections } from './connections.ts'
-import { classify, Disconnected } from './errors.ts'
+import { classify, Disconnected, untilClosed } from './errors.ts'
 import type { Context } from './options.ts'
 import { outcomeOf, type ProducedPartition, type ProduceTarget, produce, REQUEST_LIMIT_BYTES } from './produce-request.ts'
 import type { Connection } from './protocol.ts'
@@ -17,6 +17,7 @@ const FIRST_RETRY_MS = 3
 const LONGEST_RETRY_MS = 1_000
 /** The reason for a retry when the metadata names no leader. */
 const NO_LEADER = 'LEADER_NOT_AVAILABLE'
+
 /** What the sender needs from its producer. */
 export interface SenderHooks {
   identity(): ProducerIdentity
@@ -85,14 +86,24 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     const now = runtime.monotonic()
     const due = idle.filter((appender) => appender.retryAt <= now)
     if (due.some(({ topic, partition, leaderLost }) => leaderLost || cluster.leader(topic, partition) === undefined)) {
-      await cluster.refresh([...new Set(due.map(({ topic }) => topic))]).catch((error) => {
+      await refresh(due).catch((error) => {
         if (!(error instanceof Disconnected)) failure = error
       })
+      if (stopping.signal.aborted) return
     }
     for (const [broker, appenders] of Map.groupBy(due, ({ topic, partition }) => cluster.leader(topic, partition)?.broker)) {
       if (broker !== undefined) sendTo(broker, appenders)
       else for (const appender of appenders) postpone(appender, NO_LEADER)
     }
+  }
+
+  /** Refreshes the metadata of these partitions. Ends early if sending is stopped. */
+  async function refresh(appenders: readonly PartitionAppender[]): Promise<void> {
+    const { signal } = stopping
+    const refreshed = cluster.refresh([...new Set(appenders.map(({ topic }) => topic))])
+    await untilClosed(refreshed, signal).catch((error) => {
+      if (!signal.aborted) throw error
+    })
   }
 
   /** Sends batches to a leader. If they exceed the size limit of a request, they are split across several requests. */
@@ -144,7 +155,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
    */
   async function reconnect(broker: Broker, request: readonly Entry[]): Promise<Connection> {
     const connection = await connections.get(broker)
-    await cluster.refresh([...new Set(request.map(({ appender }) => appender.topic))])
+    await refresh(request.map(({ appender }) => appender))
     return connection
   }
 

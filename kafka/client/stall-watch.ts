@@ -81,7 +81,8 @@ export function stallWatch({ now, lastTurn, toleranceMs, open }: StallWatchDeps)
       if (!standsStill()) return
       const answer = await member.beat(kept.session)
       if (answer.type === 'kept') {
-        kept.session = { ...kept.session, epoch: answer.epoch }
+        // While the heartbeat was in flight, the event loop may have resumed and passed a later epoch to the thread.
+        kept.session = { ...kept.session, epoch: Math.max(kept.session.epoch, answer.epoch) }
         kept.beats.answered(answer.epoch)
       } else if (answer.type === 'again') kept.lastBeatAt = -Infinity
       else kept.lost = true

@@ -148,7 +148,7 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
       if (existing !== undefined) {
         if (existing.spec.partitions === spec.partitions) return
         throw new TransportError(
-          'PARTITION_COUNT',
+          'PARTITION_COUNT_MISMATCH',
           `topic ${spec.name} has ${existing.spec.partitions} partitions, not ${spec.partitions}`,
           {
             fatal: true,

@@ -42,8 +42,8 @@ export interface FetcherOptions {
   /** Maximum bytes of one partition in one response. Default 1 MiB. */
   readonly maxPartitionBytes?: number
   /**
-   * Maximum bytes that this process buffers before `poll`. Above this limit the fetcher sends no requests. Default 64
-   * MiB.
+   * Maximum bytes that the fetcher buffers before `poll`, not counting paused partitions. Above this limit, it sends no
+   * requests. Default 64 MiB.
    */
   readonly maxBufferedBytes?: number
   /**
@@ -59,7 +59,10 @@ export interface FetcherOptions {
   readonly maxPollBytes?: number
 }
 
-/** Reads assigned partitions. One fetch per leader is always in flight while the caller processes polled data. */
+/**
+ * Reads assigned partitions. While the caller processes polled data, the next fetch from each leader is already in
+ * flight.
+ */
 export interface Fetcher {
   /**
    * Adds a partition at `offset`. If the partition is already assigned, seeks to `offset` and drops the data fetched

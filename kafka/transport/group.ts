@@ -37,6 +37,10 @@ export interface GroupOptions {
   readonly hasEnded?: (address: string) => Promise<boolean>
   /** Server-side assignor. Default `range`. */
   readonly assignor?: string
+  /**
+   * How long the member may take to give up revoked partitions before the coordinator removes it from the group, in ms.
+   * Default 5 min.
+   */
   readonly rebalanceTimeoutMs?: number
 }
 

@@ -49,8 +49,8 @@ export interface PartitionData extends TopicPartition {
   /** Clock reading (epoch ms) before the fetch request was sent. The broker read its log no earlier than this. */
   readonly fetchedAt: number
   /**
-   * True when the log had no record at the reader's offset, so the reset policy moved the reader. The records and
-   * tombstones that the reader skipped are missing.
+   * True when the reset policy has moved the reader, because the log does not have the reader's offset or (with
+   * `rebuild`) has lost records that were read. The records and tombstones that the reader skipped are missing.
    */
   readonly wasReset?: boolean
 }

@@ -24,8 +24,8 @@ export interface TrendCandidate {
   /** The most common language of the newest tweets of up to 20 users; empty if there is none. */
   readonly lang: string
   /**
-   * The tweets of the window with the lowest hashes, at most 24, in the order of their hashes. Only terms that may be
-   * among the region's best 100 have tweets.
+   * The tweets of the window with the lowest hashes, at most 24, in the order of their hashes. Terms that cannot be
+   * among the region's best 100 may lack them.
    */
   drawn: readonly bigint[]
 }

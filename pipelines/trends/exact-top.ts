@@ -1,7 +1,4 @@
-/**
- * Selects the best terms from any number of distinct terms. Terms are ranked by value and then by the order of their
- * UTF-8 bytes, as everywhere in trends.
- */
+/** Selects the best terms from any number of distinct terms. Terms are ranked by value and then by text. */
 export interface ExactTop {
   add(term: string, value: number): void
   /** @returns the terms, and an upper bound for the value of any omitted term */
@@ -19,7 +16,7 @@ export function exactTop(count: number): ExactTop {
   }
 
   function cut(): void {
-    entries.sort((a, b) => b.value - a.value || compareAsUtf8(a.term, b.term))
+    entries.sort((a, b) => b.value - a.value || (a.term < b.term ? -1 : 1))
     if (entries.length > count) rest = Math.max(rest, entries[count].value)
     entries = entries.slice(0, count)
   }
@@ -30,26 +27,4 @@ export function exactTop(count: number): ExactTop {
   }
 
   return { add, best }
-}
-
-const FIRST_SURROGATE = 0xd800
-const AFTER_SURROGATES = 0xe000
-
-/** Compares texts in the order of their UTF-8 bytes, without encoding them. */
-function compareAsUtf8(a: string, b: string): number {
-  const length = Math.min(a.length, b.length)
-  for (let i = 0; i < length; i++) {
-    const unitA = a.charCodeAt(i)
-    const unitB = b.charCodeAt(i)
-    if (unitA !== unitB) return rankOf(unitA) - rankOf(unitB)
-  }
-  return a.length - b.length
-}
-
-/**
- * Returns a number that ranks a UTF-16 code unit as UTF-8 does. Surrogates encode the characters above U+FFFF, so they
- * rank after all other code units.
- */
-function rankOf(unit: number): number {
-  return unit >= FIRST_SURROGATE && unit < AFTER_SURROGATES ? unit + AFTER_SURROGATES : unit
 }

@@ -13,8 +13,8 @@ import { NO_REPEATS, type Repeat } from './repeats.ts'
  *
  * A cell begins with its place. Then come five lists, each preceded by its length: the minutes with their counts, the
  * forms with their UTF-8 texts and counts, the samples, the repeats, and the bytes of the drawn tweets. Numbers are
- * unsigned LEB128. Ids have 8 bytes in the machine's order, which is little-endian on all machines that run Node. Times
- * have 6 bytes, and languages 2 bytes.
+ * unsigned LEB128. Ids have 8 bytes in the machine's order, which is little-endian on x64 and ARM. Times have 6 bytes,
+ * and languages 2 bytes.
  */
 export type PackedCells = string
 

@@ -157,4 +157,4 @@ export function addedVolumes() {
   return { add, rows: () => byTermAndMinute.values() }
 }
 
-type AddedVolumes = ReturnType<typeof addedVolumes>
+export type AddedVolumes = ReturnType<typeof addedVolumes>

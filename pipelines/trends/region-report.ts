@@ -26,9 +26,9 @@ export interface ReportHead {
   readonly partition: number
   /** Number of partitions of the first stage whose contributions are not complete. */
   readonly missing: number
-  /** Greatest count among the omitted terms without a baseline. */
+  /** Upper bound for the count of any omitted term without a baseline. */
   readonly restNew: number
-  /** Greatest score among the omitted terms with a baseline. */
+  /** Upper bound for the score of any omitted term with a baseline. */
   readonly restKnown: number
 }
 

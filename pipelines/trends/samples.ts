@@ -4,8 +4,8 @@ import { USERS_FOR_LABEL } from './score.ts'
 /** Number of sample tweets per trend: docs/services/trends.md#sample-tweets */
 export const SAMPLES = 3
 /**
- * Number of samples kept per term. The samples are also needed to see whether enough distinct users wrote the term for
- * a label.
+ * Number of samples kept per term. The samples also determine the language of a term, and limit its number of users
+ * until there are enough users for a label (`usersIn`).
  */
 export const KEPT_SAMPLES = USERS_FOR_LABEL
 

@@ -4,6 +4,9 @@ import type { ByteSpan, PackedStore } from '../engine/index.ts'
 import { type OnlyTweet, onlyTweetIn } from './only-tweet.ts'
 import { RareRow, type RareTerm, stateIn } from './rare-terms.ts'
 
+/** Number of stored terms visited between two pauses. The pauses let the event loop send heartbeats. */
+export const TERMS_PER_PAUSE = 2_000
+
 export interface TermStores {
   /** The rows of rare terms, by term. A row may be a note that its term is frequent. */
   readonly rare: Pick<PackedStore<string, RareTerm>, 'prefetch' | 'loadPrefetched' | 'findKey' | 'get' | 'scan'>

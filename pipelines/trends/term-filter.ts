@@ -14,6 +14,8 @@ export interface TermFilter {
   walked(hash: number): void
   /** Replaces the filter with the new one. Must be called when a scan has reached the end of the store. */
   walkCompleted(): void
+  /** Must be called before each commit. */
+  commitBegins(): void
 }
 
 /**
@@ -28,6 +30,12 @@ export function termFilter(): TermFilter {
   let current: GrowingFilter | undefined
   let next = new GrowingFilter(LEAST_TERMS)
   let terms = 0
+  /**
+   * Terms whose rows were added since the last commit began, and since the commit before it. A scan does not find these
+   * rows until they are committed, so each new filter begins with them.
+   */
+  let added: number[] = []
+  let committing: number[] = []
 
   return {
     mayHave(hash) {
@@ -36,6 +44,7 @@ export function termFilter(): TermFilter {
     add(hash) {
       current?.add(hash)
       next.add(hash)
+      added.push(hash)
     },
     walked(hash) {
       terms++
@@ -44,7 +53,13 @@ export function termFilter(): TermFilter {
     walkCompleted() {
       current = next
       next = new GrowingFilter(Math.max(LEAST_TERMS, terms))
+      for (const hash of committing) next.add(hash)
+      for (const hash of added) next.add(hash)
       terms = 0
+    },
+    commitBegins() {
+      committing = added
+      added = []
     },
   }
 }

@@ -1,6 +1,6 @@
 import { decimalId, utf8 } from '../keys.ts'
 import { avro } from '../load.ts'
-import { compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
+import { APPEND_TIME, compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
 import type { ServiceSchemas } from '../service.ts'
 import { LARGE_RECORDS, type Topic } from '../topic.ts'
 import { RECOMMENDATIONS_LIMITS } from './limits.ts'
@@ -25,7 +25,11 @@ import type {
  * for 90 days.
  */
 const EVENTS_KEPT_DAYS = 7
-const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
+/**
+ * Configuration of event topics. The broker sets the timestamps, because an event whose time is in the future must be
+ * recognised even if its sender's clock is in the same future.
+ */
+const eventsKept = { ...keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS), ...APPEND_TIME }
 
 /** What users did with items; key: user_id. */
 export const interactions: Topic<bigint, Interaction> = {
@@ -54,7 +58,7 @@ export const userPreferences: Topic<bigint, UserPreferences> = {
   config: compacted,
 }
 
-/** Every answer with its items; key: user_id. */
+/** Every page of a list with its items; key: user_id. */
 export const recommendationsServed: Topic<bigint, ServedRecommendations> = {
   name: 'recommendations-served',
   key: decimalId,

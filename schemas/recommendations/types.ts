@@ -114,6 +114,8 @@ export interface ItemSignals {
   unpublished: number
   /** interactions and impressions ever */
   total: number
+  /** `at` of the last record in item-stats */
+  published_at: number
 }
 
 /** The statistics of an item for the APIs. Counts are as of `at` and decay after that. Topic item-stats, key: item_id. */
@@ -193,7 +195,7 @@ export interface ModelRun {
   /** why the model is refused, the run was skipped or has failed, or the model went into force without a comparison */
   reason: string
   version: null | string
-  /** the version in force with which it was compared, or that of the rules */
+  /** the version in force at the start, with which the model is compared; null: the rules */
   compared_with: null | string
   started_at: number
   ended_at: null | number
@@ -235,12 +237,12 @@ export interface RecommendationUser {
 
 export type SubscriptionTier = 'free' | 'basic' | 'premium'
 
-/** One answer. Topic recommendations-served, key: user_id. */
+/** A page of a list. Topic recommendations-served, key: user_id. */
 export interface ServedRecommendations {
   request_id: string
   model_version: string
   context: string
-  /** that the request asked for */
+  /** that the request asked for; empty for later pages */
   rec_type: string
   served_at: number
   degraded: string[]
@@ -257,7 +259,7 @@ export interface ServedItem {
   /** as the ranker gave it */
   score: number
   source_item_id: null | bigint
-  /** a row of ranking features; null for answers whose features are not kept */
+  /** a row of ranking features; null on later pages, and for lists whose features are not kept */
   features: null | number[]
 }
 

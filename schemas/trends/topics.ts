@@ -56,10 +56,7 @@ export const trendRenewals: Topic<number, TrendOutput> = {
   config: listsKept,
 }
 
-/**
- * Counts per term, region and minute; key: <woeid>:<term>. The counts are the history of every term. Kept for a day to
- * refill a repaired table.
- */
+/** Counts of frequent terms per region and minute; key: <woeid>:<term>. Kept for a day to refill a repaired table. */
 export const trendVolumes: Topic<string, TrendVolume> = {
   name: 'trend-volumes',
   key: utf8,
@@ -71,7 +68,8 @@ export const trendVolumes: Topic<string, TrendVolume> = {
 
 /**
  * Counts of rare terms per minute. A record contains many terms, each with its counts in all regions; key: the
- * partition of the terms. The records complete `trend-volumes` and are kept for the same time.
+ * partition of the terms. Together with `trend-volumes`, the records are the history of every term. They are kept for
+ * the same time.
  */
 export const trendRareVolumes: Topic<number, TrendRareVolumes> = {
   name: 'trend-rare-volumes',

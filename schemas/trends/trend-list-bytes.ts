@@ -11,7 +11,7 @@ import { trendOutput } from './topics.ts'
 import type { TrendEntry, TrendOutput } from './types.ts'
 
 /**
- * Minimum size of an entry: seven numbers or texts of one byte each, three doubles, and seven empty lists or absent
+ * Minimum size of an entry: five numbers or texts of one byte each, three doubles, and nine empty lists or absent
  * values.
  */
 const LEAST_ENTRY_BYTES = 38

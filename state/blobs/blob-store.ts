@@ -30,7 +30,7 @@ export interface BlobStore {
   keep(draft: BlobDraft): Promise<KeptBlob>
   open(hash: BlobHash): Promise<OpenBlob | undefined>
   /**
-   * Protects the blob from sweeps for UNTOUCHED_MS, even if nothing refers to it.
+   * Protects the blob from sweeps for `ErasureTimes.untouchedMs`, even if nothing refers to it.
    * @returns false when the blob is not stored
    */
   touch(hash: BlobHash): Promise<boolean>
@@ -59,10 +59,7 @@ export interface BlobStoreOptions extends Partial<DraftOptions> {
   readonly draftFolder: string
 }
 
-/**
- * How long a blob must have been untouched and unreferenced before a sweep removes it: far longer than any command
- * takes.
- */
+/** `ErasureTimes.untouchedMs` if deleted data is erased within an hour, which is the default. */
 export const UNTOUCHED_MS = erasureTimes(3_600_000).untouchedMs
 /**
  * Pause before a second attempt to open a blob. The first attempt may fail because a sweep has moved the blob aside

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
 import { BlobsUnavailableError } from './blob-store.ts'
 import type { PackedBlob } from './draft.ts'
@@ -15,6 +15,8 @@ export interface BucketOptions {
    * which sweeps may remove a blob.
    */
   readonly renewAfterMs: number
+  /** How long the next bytes of an answer may take, ms. A put also gets time for its bytes. */
+  readonly timeoutMs: number
   /** Epoch ms. */
   now(): number
 }
@@ -22,6 +24,8 @@ export interface BucketOptions {
 type S3 = typeof import('@aws-sdk/client-s3')
 
 const SUFFIX = '.zst'
+/** An upload that is slower than this (1 MB/s) exceeds its time limit. */
+const SLOWEST_UPLOAD_BYTES_PER_MS = 1_000
 const NOT_FOUND = 404
 const PRECONDITION_FAILED = 412
 
@@ -30,7 +34,7 @@ const PRECONDITION_FAILED = 412
  * last touch. Each draft contains a random stamp, so two puts of the same content have different ETags. A sweep can
  * therefore delete exactly the object that it has inspected.
  */
-export async function bucketShelf({ client, bucket, prefix, renewAfterMs, now }: BucketOptions): Promise<BlobShelf> {
+export async function bucketShelf({ client, bucket, prefix, renewAfterMs, timeoutMs, now }: BucketOptions): Promise<BlobShelf> {
   const s3: S3 = await import('@aws-sdk/client-s3')
   const at = (hash: BlobHash) => ({ Bucket: bucket, Key: `${prefix}${hash}${SUFFIX}` })
 
@@ -46,12 +50,13 @@ export async function bucketShelf({ client, bucket, prefix, renewAfterMs, now }:
   async function put(hash: BlobHash, blob: PackedBlob): Promise<void> {
     const Body = blob.kind === 'memory' ? blob.bytes : createReadStream(blob.path)
     const ContentLength = blob.kind === 'memory' ? blob.bytes.byteLength : blob.length
-    await asking(client.send(new s3.PutObjectCommand({ ...at(hash), Body, ContentLength, ContentType: 'application/zstd' })))
+    const command = new s3.PutObjectCommand({ ...at(hash), Body, ContentLength, ContentType: 'application/zstd' })
+    await asking(client.send(command, { requestTimeout: timeoutMs + ContentLength / SLOWEST_UPLOAD_BYTES_PER_MS }))
   }
 
   async function open(hash: BlobHash): Promise<Readable | undefined> {
     const found = await unlessStatus(NOT_FOUND, client.send(new s3.GetObjectCommand(at(hash))))
-    return found?.Body as Readable | undefined
+    return found && Readable.from(piecesOf(found.Body as Readable, timeoutMs), { objectMode: false })
   }
 
   async function* list(): AsyncGenerator<ShelvedBlob> {
@@ -91,6 +96,26 @@ async function unlessStatus<T>(status: number, work: Promise<T>): Promise<T | un
 
 async function asking<T>(work: Promise<T>): Promise<T> {
   return (await unlessStatus(Number.NaN, work))!
+}
+
+/**
+ * Yields the pieces of an answer. The time limit counts only while this process waits for bytes, because a slow reader
+ * may ask for the next piece late.
+ */
+async function* piecesOf(body: Readable, timeoutMs: number): AsyncGenerator<Buffer, void, undefined> {
+  const late = () => body.destroy(new Error(`no bytes arrived for ${timeoutMs} ms`))
+  let timer = setTimeout(late, timeoutMs)
+  try {
+    for await (const piece of body) {
+      clearTimeout(timer)
+      yield piece as Buffer
+      timer = setTimeout(late, timeoutMs)
+    }
+  } catch (error) {
+    throw unavailable(error)
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 function unavailable(error: unknown): BlobsUnavailableError {

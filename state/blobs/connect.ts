@@ -25,10 +25,7 @@ export interface BlobSettings {
 }
 
 const RENEW_AFTER_MS = erasureTimes(3_600_000).renewAfterMs
-/**
- * Time limit of one request to S3. A request for a small blob takes tens of milliseconds. API requests that wait for a
- * blob have deadlines of their own.
- */
+/** Time limit for the beginning of an answer of S3. For a small blob, it takes tens of milliseconds. */
 const S3_TIMEOUT_MS = 10_000
 const S3_CONNECT_TIMEOUT_MS = 2_000
 /** Region for self-hosted servers, which require one in the signature but accept any value. */
@@ -55,16 +52,20 @@ async function storeAt({ url, s3Endpoint, compresses, renewAfterMs = RENEW_AFTER
   if (protocol !== 's3:') throw new Error(`blobs at ${url}: must be a file: or s3: URL`)
   const client = await s3Client(s3Endpoint)
   const prefix = pathname === '/' || pathname === '' ? '' : `${pathname.slice(1).replace(/\/+$/, '')}/`
-  const shelf = await bucketShelf({ client, bucket: hostname, prefix, renewAfterMs, now: Date.now })
+  const shelf = await bucketShelf({ client, bucket: hostname, prefix, renewAfterMs, timeoutMs: S3_TIMEOUT_MS, now: Date.now })
   return blobStore({ shelf, draftFolder: join(tmpdir(), 'millrace-drafts'), compresses })
 }
 
-/** @param endpoint undefined selects AWS */
-export async function s3Client(endpoint: string | undefined): Promise<S3Client> {
+/**
+ * @param endpoint undefined selects AWS
+ * @param timeoutMs see `S3_TIMEOUT_MS`
+ */
+export async function s3Client(endpoint: string | undefined, timeoutMs = S3_TIMEOUT_MS): Promise<S3Client> {
   const { S3Client } = await import('@aws-sdk/client-s3')
   return new S3Client({
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true, region: ANY_REGION }),
-    requestHandler: { requestTimeout: S3_TIMEOUT_MS, connectionTimeout: S3_CONNECT_TIMEOUT_MS },
+    // By default, the SDK only logs a warning when a request exceeds its time limit.
+    requestHandler: { requestTimeout: timeoutMs, throwOnRequestTimeout: true, connectionTimeout: S3_CONNECT_TIMEOUT_MS },
     // S3 servers other than AWS do not support the newer checksums. Blobs are verified by their hash, so the checksums
     // are not needed.
     requestChecksumCalculation: 'WHEN_REQUIRED',

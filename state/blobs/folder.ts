@@ -114,12 +114,21 @@ export function folderShelf(root: string): BlobShelf {
       if (prefix.length !== PREFIX_LENGTH) continue
       for (const name of await namesIn(join(root, prefix))) {
         const path = join(root, prefix, name)
-        if (ASIDE_NAME.test(name)) await unlessAbsent(rename(path, path.replace(ASIDE, BLOB)))
+        if (ASIDE_NAME.test(name)) await putBack(path, path.replace(ASIDE, BLOB))
         if (!BLOB_NAME.test(name)) continue
         const found = await unlessAbsent(stat(path))
         if (found !== undefined) yield { hash: name.slice(0, -BLOB.length), touchedAt: found.mtimeMs }
       }
     }
+  }
+
+  /**
+   * Puts back a blob that a killed sweep had moved aside. If the content was stored again meanwhile, the new file
+   * stays, because its last touch is later.
+   */
+  async function putBack(aside: string, path: string): Promise<void> {
+    const isStored = (await unlessAbsent(stat(path))) !== undefined
+    await unlessAbsent(isStored ? unlink(aside) : rename(aside, path))
   }
 
   /**

@@ -28,7 +28,7 @@ const PIECE_BYTES = 65_536
 /** Unpacks a blob. The last piece is held back until the hash of the whole content has been verified. */
 export async function* readBlob(hash: string, packed: Readable | Buffer): AsyncGenerator<Buffer, void, undefined> {
   const whole = Buffer.isBuffer(packed) ? unpackedAtOnce(hash, packed) : undefined
-  if (whole === undefined) return yield* streamed(hash, Buffer.isBuffer(packed) ? Readable.from([packed]) : packed)
+  if (whole === undefined) return yield* streamed(hash, Buffer.isBuffer(packed) ? Readable.from([packed], { objectMode: false }) : packed)
   if (createHash('sha256').update(whole).digest('hex') !== hash) throw new BlobCorruptError(hash)
   yield whole
 }
@@ -52,22 +52,29 @@ function isPlain(head: Buffer): boolean {
 async function unpackedStream(packed: Readable): Promise<Readable> {
   const head = await firstBytes(packed)
   if (isPlain(head)) return packed
-  packed.unshift(head)
-  return pipeline(packed, createZstdDecompress({ chunkSize: PIECE_BYTES }), () => undefined)
+  // Bytes cannot be put back into a stream that has ended.
+  const hasEnded = head.byteLength < STAMP_BYTES
+  if (!hasEnded) packed.unshift(head)
+  return pipeline(hasEnded ? Readable.from([head]) : packed, createZstdDecompress({ chunkSize: PIECE_BYTES }), () => undefined)
 }
 
 /** Reads as many bytes as a stamp has, or fewer if the stream ends earlier. */
-async function firstBytes(stream: Readable): Promise<Buffer> {
-  for (;;) {
+function firstBytes(stream: Readable): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+  // The listener stays until enough bytes have arrived. If each wait added its own listener, the bytes that are here
+  // already would call it at once, and this loop would never let the stream receive more.
+  function take(): void {
     const head: Buffer | null = stream.read(STAMP_BYTES)
-    if (head !== null) return head
-    if (stream.readableEnded) return Buffer.alloc(0)
-    await new Promise<void>((resolve, reject) => {
-      stream.once('readable', resolve)
-      stream.once('end', resolve)
-      stream.once('error', reject)
-    })
+    if (head !== null) done(head)
   }
+  function done(head: Buffer): void {
+    stream.off('readable', take).off('end', end).off('close', end).off('error', fail)
+    resolve(head)
+  }
+  const end = () => done(Buffer.alloc(0))
+  const fail = (error: Error) => reject(error)
+  stream.on('readable', take).on('end', end).on('close', end).on('error', fail)
+  return promise
 }
 
 async function* streamed(hash: string, packed: Readable): AsyncGenerator<Buffer, void, undefined> {

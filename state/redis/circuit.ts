@@ -9,7 +9,10 @@
  * once every answer has been late for `LATE_FOR_MS`.
  */
 export interface Circuit {
-  /** Decides what to do with the next batch: `send` it and wait, send it as a `probe` without waiting, or `skip` it. */
+  /**
+   * Decides about the next batch: `send` it and wait for the answer, send a `probe` whose answer no caller waits for,
+   * or `skip` it.
+   */
   admit(): 'send' | 'probe' | 'skip'
   /**
    * Closes the circuit. Must be called for the answer to a probe and, while the circuit is closed, for every answer

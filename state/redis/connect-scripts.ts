@@ -1,4 +1,5 @@
-import { Cluster, Redis } from 'ioredis'
+import { type Cluster, Redis } from 'ioredis'
+import { connectCluster } from './cluster.ts'
 import { joinWrites } from './joined-writes.ts'
 
 export interface ScriptRedisPlace {
@@ -34,7 +35,7 @@ export function connectScriptRedis({ url, cluster }: ScriptRedisPlace): Redis | 
   }
   const retryStrategy = (times: number) => Math.min(times * RECONNECT_STEP_MS, LONGEST_RECONNECT_MS)
   const redis = cluster
-    ? new Cluster([url], {
+    ? connectCluster(url, {
         redisOptions: common,
         enableOfflineQueue: false,
         enableAutoPipelining: true,

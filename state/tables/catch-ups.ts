@@ -34,6 +34,20 @@ export async function recordCatchUp(client: ClickHouseClient, { table, identity,
   })
 }
 
+/** Deletes the record of a Kafka partition, because its topic was recreated and the table has to be filled again. */
+export async function forgetCatchUp(
+  client: ClickHouseClient,
+  { table, identity, topic, partition }: CatchUp,
+  cluster: ClusterOptions,
+): Promise<void> {
+  await client.command({
+    query: `ALTER TABLE ${CATCH_UPS_TABLE}${ddlParts(cluster).onCluster}
+DELETE WHERE table_name = {table:String} AND identity = {identity:String} AND kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32}`,
+    query_params: { table, identity, topic, partition },
+    clickhouse_settings: { mutations_sync: '2' },
+  })
+}
+
 const CAUGHT_UP_QUERY = `
 SELECT table_name, uniqExact(kafka_topic, kafka_partition)
 FROM ${CATCH_UPS_TABLE}

@@ -25,16 +25,23 @@ export interface Purged {
   readonly hasErased: boolean
 }
 
+/** A Kafka partition, and the last offset whose row was checked. */
+interface CheckedPartition {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: number
+}
+
 /** Maximum number of rows per mutation. The limit keeps the statement short. */
 const ROWS_PER_MUTATION = 2_000
 const MAX_ROWS_PER_RUN = 100_000
 
 export function tablePurger(client: ClickHouseClient, { table, key, erases }: Purge, cluster: ClusterOptions): Purger {
   /**
-   * Maps each Kafka partition to the offset up to which its rows have been checked. The map is empty at first, so the
-   * first run checks the whole table.
+   * For each Kafka partition, the offset up to which its rows have been checked. Nothing is checked before the first
+   * run.
    */
-  let seen = new Map<number, number>()
+  let seen = new Map<string, CheckedPartition>()
 
   async function rowsOf<Row>(query: string, params: Record<string, unknown> = {}): Promise<Row[]> {
     const settings = { output_format_json_quote_64bit_integers: 0 } as const
@@ -42,13 +49,26 @@ export function tablePurger(client: ClickHouseClient, { table, key, erases }: Pu
     return await answer.json<Row>()
   }
 
-  async function run(): Promise<Purged> {
-    const ends = new Map(
-      await rowsOf<[number, number]>(`SELECT kafka_partition, max(kafka_offset) FROM ${table} GROUP BY kafka_topic, kafka_partition`),
+  /** Returns the last offset of each Kafka partition that has rows. */
+  async function readEnds(): Promise<Map<string, CheckedPartition>> {
+    const rows = await rowsOf<[string, number, number]>(
+      `SELECT kafka_topic, kafka_partition, max(kafka_offset) FROM ${table} GROUP BY kafka_topic, kafka_partition`,
     )
-    const isNew = [...seen].map(([partition, offset]) => `NOT (kafka_partition = ${partition} AND kafka_offset <= ${offset})`)
+    return new Map(rows.map(([topic, partition, offset]) => [`${topic}-${partition}`, { topic, partition, offset }]))
+  }
+
+  async function run(): Promise<Purged> {
+    const ends = await readEnds()
+    // If a partition has lost its last rows, the table is being filled again, and none of its rows is checked.
+    if ([...seen].some(([place, { offset }]) => (ends.get(place)?.offset ?? -1) < offset)) seen = new Map()
+    const checked = [...seen.values()]
+    const params = Object.fromEntries(checked.map(({ topic }, index) => [`topic${index}`, topic]))
+    const isNew = checked.map(
+      ({ partition, offset }, index) =>
+        `NOT (kafka_topic = {topic${index}:String} AND kafka_partition = ${partition} AND kafka_offset <= ${offset})`,
+    )
     const condition = [`(${erases})`, ...isNew].join(' AND ')
-    const [[erasing]] = await rowsOf<[number]>(`SELECT count() FROM ${table} WHERE ${condition}`)
+    const [[erasing]] = await rowsOf<[number]>(`SELECT count() FROM ${table} WHERE ${condition}`, params)
     if (erasing === 0) {
       seen = ends
       return { removed: 0, hasErased: false }
@@ -59,6 +79,7 @@ WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${condition})
   AND (${key}, kafka_offset) NOT IN (SELECT ${key}, max(kafka_offset) FROM ${table}
     WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${condition}) GROUP BY ${key})
 LIMIT ${MAX_ROWS_PER_RUN}`,
+      params,
     )
     for (let from = 0; from < replaced.length; from += ROWS_PER_MUTATION) await remove(replaced.slice(from, from + ROWS_PER_MUTATION))
     if (replaced.length < MAX_ROWS_PER_RUN) seen = ends

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { type ClickHouseClient, ClickHouseError, type ClickHouseSettings } from '@clickhouse/client'
 import { TargetUnavailableError } from '../unavailable.ts'
-import { catchUpsStatement, recordCatchUp } from './catch-ups.ts'
+import { catchUpsStatement, forgetCatchUp, recordCatchUp } from './catch-ups.ts'
 import { migrateTable } from './migrate.ts'
 import type { InsertSource, RowBinary } from './row-binary.ts'
 import { type AnyTable, type ClusterOptions, POSITION_COLUMNS, type Row, type TableDefinition } from './table.ts'
@@ -46,7 +46,10 @@ export interface TableStore {
    * Returns the recorded id of the topic from which this Kafka partition was read; undefined when no id is recorded.
    */
   topicId(topic: string, partition: number): Promise<string | undefined>
-  /** Records the id of the topic from which this Kafka partition is read. Call `prepare` first. */
+  /**
+   * Records the id of the topic from which this Kafka partition is read. If another id was recorded, the partition no
+   * longer counts as caught up. Call `prepare` and `topicId` first.
+   */
   noteTopicId(topic: string, partition: number, id: string): Promise<void>
 }
 
@@ -182,7 +185,12 @@ WHERE kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32} GROU
   }
 
   async function noteTopicId(topic: string, partition: number, id: string): Promise<void> {
-    await asking(() => recordTopicId(client, { table: table.name, identity, topic, partition, id }, isReplicated ? QUORUM_INSERT : {}))
+    const place = { table: table.name, identity, topic, partition }
+    const before = topicIds.get(sourceKey(topic, partition))
+    await asking(async () => {
+      if (before !== undefined && before !== id) await forgetCatchUp(client, place, cluster)
+      await recordTopicId(client, { ...place, id }, isReplicated ? QUORUM_INSERT : {})
+    })
     topicIds.set(sourceKey(topic, partition), id)
   }
 

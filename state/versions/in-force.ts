@@ -26,6 +26,8 @@ export interface VersionInForceOptions<T> {
   open(folder: string, version: FileVersion): T | Promise<T>
   /** Reports that this version answers requests from now on; undefined if none does. */
   onSwitch(version: FileVersion | undefined): void
+  /** Releases a version that was opened too late, because another one was requested in the meantime. */
+  onDiscarded(opened: T): void
   /** Reports a version that could not be used. The previous version continues to answer. */
   onRefused(version: FileVersion, error: Error, willRetry: boolean): void
   setTimer(ms: number, callback: () => void): CancelTimer
@@ -35,7 +37,8 @@ export interface VersionInForceOptions<T> {
 const RETRY_MS = 5_000
 
 /** Fetches and opens the requested version while the current one answers. Switches once the new version is complete. */
-export function versionInForce<T>({ local, open, onSwitch, onRefused, setTimer }: VersionInForceOptions<T>): VersionInForce<T> {
+export function versionInForce<T>(options: VersionInForceOptions<T>): VersionInForce<T> {
+  const { local, open, onSwitch, onDiscarded, onRefused, setTimer } = options
   let current: { version: FileVersion; opened: T } | undefined
   let wanted: FileVersion | undefined
   let isClosed = false
@@ -50,7 +53,10 @@ export function versionInForce<T>({ local, open, onSwitch, onRefused, setTimer }
       tried = version.version
       try {
         const opened = await open(await local.fetch(version), version)
-        if (isClosed || wanted?.version !== version.version) continue
+        if (isClosed || wanted?.version !== version.version) {
+          onDiscarded(opened)
+          continue
+        }
         current = { version, opened }
         onSwitch(version)
       } catch (error) {

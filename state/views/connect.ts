@@ -1,4 +1,5 @@
-import { Cluster, Redis, type RedisOptions } from 'ioredis'
+import { type Cluster, Redis, type RedisOptions } from 'ioredis'
+import { connectCluster } from '../redis/cluster.ts'
 import { evictionFault, readRedisMemory } from './redis-memory.ts'
 
 export interface RedisPlace {
@@ -46,7 +47,7 @@ export function connectRedis({ url, cluster, settings, onLost, onReady, onEvicti
   const redisOptions = { ...settings, enableOfflineQueue: false, maxRetriesPerRequest: 0 }
   const retryStrategy = (times: number) => Math.min(times * RECONNECT_STEP_MS, LONGEST_RECONNECT_MS)
   const redis = cluster
-    ? new Cluster([url], { redisOptions, enableOfflineQueue: false, clusterRetryStrategy: retryStrategy })
+    ? connectCluster(url, { redisOptions, enableOfflineQueue: false, clusterRetryStrategy: retryStrategy })
     : new Redis(url, { ...redisOptions, retryStrategy })
   let isLost = false
   redis.on('error', (error: Error) => {

@@ -209,6 +209,13 @@ describe('ports', () => {
     expect(scraped).toBe(Number(env.HEALTH_PORT ?? env.OPERATIONS_PORT))
   })
 
+  test('of health are open between workers, which watch each other', () => {
+    const pods = { podSelector: { matchLabels: { 'app.kubernetes.io/name': 'millrace' } } }
+    const [{ spec }] = ofKind('NetworkPolicy')
+    expect(spec.ingress).toContainEqual({ from: [pods], ports: [{ port: 9400 }] })
+    expect(spec.egress).toContainEqual({ to: [pods], ports: [{ port: 9400 }] })
+  })
+
   test('of compose agree with the settings', () => {
     for (const [name, service] of ownServices) {
       const known = portsOf(composeContainer([name, service]).env)

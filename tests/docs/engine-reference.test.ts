@@ -104,7 +104,7 @@ test('defaults and limits match the code', () => {
     ['what', 'value'],
     [
       'memory for one transaction',
-      `above ${constant('pipelines/engine/worker/committer.ts', 'MAX_TRANSACTION_BYTES') / MIB} MiB of unsent output, the worker commits early`,
+      `above ${constant('pipelines/engine/worker/committer.ts', 'MAX_TRANSACTION_BYTES') / MIB} MiB of unacknowledged output and changed rows, the worker commits early`,
     ],
     [
       'unsent output of one call',
@@ -121,6 +121,10 @@ test('defaults and limits match the code', () => {
     [
       'one call of a processor',
       `${constant('kafka/client/options.ts', 'STALL_TOLERANCE_MS') / 1_000} s (the transport's option stallToleranceMs), during which a thread sends the heartbeats; after that, other workers get the partitions`,
+    ],
+    [
+      'a time handler that runs while partitions move',
+      `${constant('pipelines/engine/worker/membership.ts', 'LONGEST_REBALANCE_WAIT_MS') / 1_000} s; after that, the worker drops its work since the last commit and gives up its partitions`,
     ],
     ['transaction timeout', `${constant('kafka/client/producer.ts', 'TRANSACTION_TIMEOUT_MS') / 1_000} s`],
   ])

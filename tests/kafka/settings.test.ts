@@ -18,6 +18,7 @@ test('reads the settings for TLS and authentication, and the files that they nam
 })
 
 test.each([
+  ['a broker with a protocol', { KAFKA_BROKERS: 'kafka://broker:9092' }, 'KAFKA_BROKERS: is not a list of host:port'],
   ['a file without TLS', { KAFKA_TLS_CA: FILE }, 'KAFKA_TLS_CA: has no effect without KAFKA_TLS=1'],
   ['a missing file', { KAFKA_TLS: '1', KAFKA_TLS_CA: '/nowhere.pem' }, 'KAFKA_TLS_CA: is not a readable file'],
   ['a certificate without its key', { KAFKA_TLS: '1', KAFKA_TLS_CERT: FILE }, 'KAFKA_TLS_KEY: is missing'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Fetcher, Transport } from '../../kafka/transport.ts'
+import { type Fetcher, type Transport, TransportError } from '../../kafka/transport.ts'
 import type { PartitionLog } from './cluster/partition-log.ts'
 import { handleRequest } from './cluster/requests.ts'
 import type { Transaction } from './cluster/transactions.ts'
@@ -213,4 +213,39 @@ test('a broker that hangs does not delay ending an abandoned transaction that an
     expect(cluster.transactions.ongoing()).toEqual([])
     expect(await all).toEqual(['single'])
   })
+})
+
+test.each([
+  ['leaders', METADATA],
+  ['coordinators', FIND_COORDINATOR],
+])('closing a producer does not wait for brokers that hang when they are asked for %s', async (_, apiKey) => {
+  const asked = Promise.withResolvers<void>()
+  let hangs = false
+  const { cluster, faults, now, run } = producerWorld(
+    2,
+    (request, broker, cluster) => {
+      if (hangs && request.apiKey === apiKey) asked.resolve()
+      else handleRequest(request, broker, cluster)
+    },
+    BROKERS,
+  )
+  const log = cluster.log(TOPIC, 0) as PartitionLog
+  await run(async (producer) => {
+    log.moveTo(1, log.end)
+    append(producer, 'before')
+    await producer.commit(new Map(), undefined)
+
+    hangs = true
+    log.moveTo(2, log.end)
+    const coordinator = cluster.coordinator('transaction', 'single')?.nodeId
+    while (cluster.coordinator('transaction', 'single')?.nodeId === coordinator) faults.moveCoordinators()
+    append(producer, 'after')
+    const lost = expect(producer.commit(new Map(), undefined)).rejects.toThrow(TransportError)
+    await asked.promise
+    const closedAt = now()
+    await producer.close()
+    await lost
+    expect(now() - closedAt).toBeLessThan(POLL_MS)
+  })
+  expect(valuesIn(cluster)).toEqual(['before'])
 })

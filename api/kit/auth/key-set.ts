@@ -6,6 +6,7 @@ import {
   type JWSHeaderParameters,
   errors as jose,
 } from 'jose'
+import { isWithin } from '../age.ts'
 import { ApiError, errors } from '../errors.ts'
 
 /** Finds the key with which a token was signed. */
@@ -83,7 +84,7 @@ export function keySet(options: KeySetOptions): KeySet {
   }
 
   function coolingDown(): boolean {
-    return loading === undefined && options.now() - triedAt < cooldownMs
+    return loading === undefined && isWithin(triedAt, cooldownMs, options.now())
   }
 
   /** Loads the key set when verification cannot continue without it. */
@@ -98,7 +99,7 @@ export function keySet(options: KeySetOptions): KeySet {
 
   return {
     async keyFor(header, token) {
-      if (find === undefined || options.now() - loadedAt >= expiryMs) await requiredLoad()
+      if (find === undefined || !isWithin(loadedAt, expiryMs, options.now())) await requiredLoad()
       // If the reload fails, the old set stays in use until it expires. The next reload follows after the cooldown.
       else if (options.now() - loadedAt > maxAgeMs && !coolingDown()) await reload().catch(() => undefined)
       try {

@@ -38,6 +38,8 @@ const ALGORITHMS = ['RS256', 'ES256', 'EdDSA']
 const CLOCK_TOLERANCE_SECONDS = 5
 /** Maximum length of a token. No legitimate token is longer, so a longer token is rejected before any parsing. */
 const MAX_TOKEN_CHARACTERS = 8_192
+/** Matches a signed JWT. The decoder would ignore white space in it, but a cookie must not contain line breaks. */
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 /** How long a verified token is cached. Verifying a signature costs about 100 µs. */
 const KNOWN_TOKEN_MS = 60_000
 const MAX_KNOWN_TOKENS = 10_000
@@ -64,6 +66,7 @@ export function tokenVerifier(options: TokenVerifierOptions): TokenVerifier {
       if (found !== undefined && found.until > options.now() && found.generation === options.keys.generation) return found.caller
       known.delete(token)
       if (token.length > MAX_TOKEN_CHARACTERS) throw badToken('the token is too long')
+      if (!JWT.test(token)) throw badToken('it is malformed')
       try {
         const { payload } = await jwtVerify(token, (header, jws) => options.keys.keyFor(header, jws), {
           issuer: options.issuer,

@@ -1,4 +1,5 @@
-import { Cluster, Redis } from 'ioredis'
+import { Redis } from 'ioredis'
+import { connectCluster } from '../../../state/redis/cluster.ts'
 import { parseResultMessage, RESULT_CHANNEL_PREFIX, type ResultMessage } from '../../../state/views/results.ts'
 import type { Logger } from '../logging.ts'
 
@@ -39,7 +40,7 @@ export function redisResultChannel({ url, cluster, name, log }: ResultChannelOpt
   const common = { connectTimeout: CONNECT_TIMEOUT_MS, autoResubscribe: false, maxRetriesPerRequest: 0 }
   const retryStrategy = (times: number) => Math.min(times * RECONNECT_STEP_MS, LONGEST_RECONNECT_MS)
   const redis = cluster
-    ? new Cluster([url], { redisOptions: { ...common, autoResubscribe: true }, clusterRetryStrategy: retryStrategy })
+    ? connectCluster(url, { redisOptions: { ...common, autoResubscribe: true }, clusterRetryStrategy: retryStrategy })
     : new Redis(url, { ...common, retryStrategy })
   let isOpen = false
   let onResult: (result: ResultMessage) => void = () => undefined

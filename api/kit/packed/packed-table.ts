@@ -49,6 +49,8 @@ export interface PackedTableOptions<K, V, P> extends TableOptions<K, V> {
 const SNAPSHOT_INTERVAL_MS = 300_000
 const KEY_BYTES = 64
 const MS_PER_SECOND = 1_000
+/** The latest expiry that a map can store, epoch seconds (in 2106). */
+const LATEST_EXPIRY = 2 ** 32 - 1
 
 /** A table in memory with the function that hashes its keys. */
 interface Contents {
@@ -91,8 +93,7 @@ export async function packedTable<K, V, P>(options: PackedTableOptions<K, V, P>)
             return
           }
           packing.pack(value, scratch, 0)
-          const expiresAt = packing.expiresAt?.(value)
-          map.set(hash, scratchBytes, 0, expiresAt === undefined ? NEVER : Math.ceil(expiresAt / MS_PER_SECOND), nowSeconds())
+          map.set(hash, scratchBytes, 0, expiryOf(packing.expiresAt?.(value)), nowSeconds())
         },
       }),
     async read() {
@@ -136,6 +137,15 @@ export async function packedTable<K, V, P>(options: PackedTableOptions<K, V, P>)
     probes: table.probes,
     close: table.close,
   }
+}
+
+/**
+ * Returns an expiry for the map.
+ * @param expiresAt epoch ms; undefined if the entry never expires
+ */
+function expiryOf(expiresAt: number | undefined): number {
+  if (expiresAt === undefined) return NEVER
+  return Math.min(Math.max(NEVER + 1, Math.ceil(expiresAt / MS_PER_SECOND)), LATEST_EXPIRY)
 }
 
 function contentsOf(map: PackedMap, key: Buffer): Contents {

@@ -5,7 +5,7 @@ import { ApiError, errors } from '../errors.ts'
 import type { Logger } from '../logging.ts'
 import type { ReadinessProbe } from '../readiness.ts'
 import type { SpoolFiles } from '../spool/files.ts'
-import { followTopic, type TopicFollower } from '../topic-follower.ts'
+import { followTopic, MAX_GAP_MS, type TopicFollower } from '../topic-follower.ts'
 import { SnapshotError } from './checked-file.ts'
 
 /** The contents of a table at a point in time. */
@@ -118,11 +118,6 @@ const CHECK_INTERVAL_MS = 250
  * continue from its offsets.
  */
 const UNCHANGED_INTERVAL_MS = 3_600_000
-/**
- * Age at which a snapshot becomes too old to continue from its offsets. Kafka removes tombstones after
- * `delete.retention.ms` (24 hours by default), so a reader that continued later would keep deleted entries forever.
- */
-const MAX_CONTINUED_MS = 12 * 3_600_000
 const MS_PER_SECOND = 1_000
 
 /** Opens a table. The table reads its snapshot and then the topic, and follows the topic until it is closed. */
@@ -130,7 +125,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
   const { topic, log, now, monotonic } = options
   const startedAt = monotonic()
   const loaded = await loadSnapshot()
-  const isContinued = loaded !== undefined && now() - loaded.savedAt < MAX_CONTINUED_MS && loaded.savedAt <= now()
+  const isContinued = loaded !== undefined && now() - loaded.savedAt < MAX_GAP_MS && loaded.savedAt <= now()
   let filling = isContinued ? loaded.contents : options.create()
   let serving: C | undefined
   /**
@@ -162,7 +157,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
       if (waiting !== undefined) return waiting.then(changed)
       changed()
     },
-    maxGapMs: MAX_CONTINUED_MS,
+    maxGapMs: MAX_GAP_MS,
     onStartOver(reason) {
       log.warn({ topic, reason }, 'table_starts_over')
       filling = options.create()

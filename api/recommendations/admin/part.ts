@@ -42,8 +42,8 @@ export function adminPart({ facts, now, tables }: AdminDeps): RecommendationsPar
         await facts.publish(itemsTopic, item_id, {
           title: body.title.normalize('NFC'),
           description: body.description ?? '',
-          category_path: body.category_path ?? '',
-          attributes: body.attributes ?? {},
+          category_path: (body.category_path ?? '').normalize('NFC'),
+          attributes: Object.fromEntries(Object.entries(body.attributes ?? {}).map((pair) => pair.map((text) => text.normalize('NFC')))),
           popularity: body.popularity ?? 0,
           thumbnail_url: body.thumbnail_url ?? null,
           status: body.status ?? 'ACTIVE',

@@ -13,7 +13,7 @@ export interface Candidate {
    * The channel that explains the item. If several channels named the item, it is the one that comes first in CHANNELS.
    */
   channel: Channel
-  /** The item of the user's history that made this item a candidate. */
+  /** The item to which this item is similar: the item on which the list is based, or one of the user's last items. */
   sourceItemId: bigint | undefined
   vectorSimilarity: number
   neighbourScore: number

@@ -56,17 +56,18 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     return byNeighbours(items, itemId, request.neighbours.get(itemId) ?? [])
   }
 
-  function similarTo(itemId: bigint): readonly SimilarItem[] {
+  /** @param most maximum number of items that are found by vector or category */
+  function similarTo(itemId: bigint, most: number): readonly SimilarItem[] {
     const near = neighboursOf(itemId)
     if (near.length > 0) return near
-    const byContent = byVector(items, model, itemId, BY_ITEMS)
-    return byContent.length > 0 ? byContent : byCategory(items, leaders.ofGenre, items.rowOf(itemId), BY_ITEMS)
+    const byContent = byVector(items, model, itemId, most)
+    return byContent.length > 0 ? byContent : byCategory(items, leaders.ofGenre, items.rowOf(itemId), most)
   }
 
   function addNeighbours(): void {
     if (anchor !== undefined) {
-      for (const { row, similarity, strength, by } of similarTo(anchor)) {
-        const candidate = set.of(row, channelOf(by))
+      for (const { row, similarity, strength, by } of similarTo(anchor, BY_ITEMS)) {
+        const candidate = set.of(row, by)
         if (candidate === undefined) continue
         candidate.anchorSimilarity = similarity
         addStrength(candidate, strength, 0)
@@ -74,13 +75,15 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
       }
       return
     }
+    // The last items share the places. Otherwise, items without neighbours could take the places of all other channels.
+    const most = Math.ceil(BY_ITEMS / user.lastViewed.length)
     const strongest = new Map<number, number>()
     let share = 1
     for (const [place, itemId] of user.recent.entries()) {
       // Only the last five items name candidates. Older items add weight to candidates that are already named.
       const isNaming = place < user.lastViewed.length
-      for (const { row, strength, by } of isNaming ? similarTo(itemId) : neighboursOf(itemId)) {
-        const candidate = isNaming ? set.of(row, channelOf(by)) : set.known(row)
+      for (const { row, strength, by } of isNaming ? similarTo(itemId, most) : neighboursOf(itemId)) {
+        const candidate = isNaming ? set.of(row, by) : set.known(row)
         if (candidate === undefined) continue
         addStrength(candidate, strength, place)
         const part = share * strength
@@ -162,8 +165,4 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
   if (set.size < TRENDING) for (const row of leaders.overall()) set.of(row, 'popular')
   addProducts()
   return set
-}
-
-function channelOf(by: SimilarItem['by']): Channel {
-  return by
 }

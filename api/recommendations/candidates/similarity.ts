@@ -2,7 +2,7 @@ import type { Neighbour } from '../../../schemas/recommendations/signals/packed-
 import type { ItemTable } from '../items/item-table.ts'
 import type { RecommendationModel } from '../model/model.ts'
 
-/** An item that is similar to a given item. */
+/** An item that is similar to a given item. `by` is the channel that has found it. */
 export interface SimilarItem {
   readonly row: number
   /** Similarity to the given item, from 0 to 1. */

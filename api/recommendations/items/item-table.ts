@@ -10,22 +10,22 @@ import { NO_TRAIT, type Trait, traitsOf } from './traits.ts'
 /**
  * All properties of items that ranking needs, in typed arrays. Ranking 500 candidates therefore needs no requests. A
  * million items with three traits each take about 60 MB, plus 44 bytes for each item with statistics. Rows are never
- * removed. A deleted item is inactive.
+ * removed. A deleted item counts as unknown.
  */
 export interface ItemTable {
-  /** Number of items, active or not. */
+  /** Number of rows: items, active or not, deleted items, and items of which only the statistics are known. */
   readonly size: number
   /** @param item undefined for a deleted item */
   putItem(itemId: bigint, item: RecommendationItem | undefined): void
   putStats(itemId: bigint, stats: ItemStats | undefined): void
   /**
    * Returns the row of an item.
-   * @returns -1 if neither the item nor its statistics are known
+   * @returns -1 if neither the item nor its statistics were ever known
    */
   rowOf(itemId: bigint): number
   idAt(row: number): bigint
-  /** Returns the ids of all active items, in the order of their rows. */
-  activeIds(): Iterable<bigint>
+  /** Returns the ids of all items, active or not, in the order of their rows. */
+  itemIds(): Iterable<bigint>
   /** Returns whether the item itself is known, even if it is inactive. */
   isItem(row: number): boolean
   isActive(row: number): boolean
@@ -119,6 +119,8 @@ const STATS_COLUMNS = {
   interactions: Uint32Array,
 }
 const NO_STATS = 0
+/** Greatest number in a column of counts. An item with more interactions keeps this count. */
+const MOST_COUNTED = 2 ** 32 - 1
 type Shape = Readonly<Record<string, new (rows: number) => Uint8Array | Uint16Array | Uint32Array | Float32Array | Float64Array>>
 type Columns<S extends Shape> = { readonly [Name in keyof S]: InstanceType<S[Name]> }
 
@@ -195,7 +197,8 @@ export function itemTable(): ItemTable {
       const columns = pageOf(row)
       const at = row & PAGE_MASK
       if (item === undefined) {
-        columns.flags[at] &= ~IS_ACTIVE
+        columns.flags[at] = 0
+        columns.updated[at] = 0
         return
       }
       if (item.updated_at < columns.updated[at]) return
@@ -222,12 +225,12 @@ export function itemTable(): ItemTable {
       columns.purchases[at] = stats.purchases
       columns.ratings[at] = stats.ratings
       columns.ratingSum[at] = stats.rating_sum
-      columns.interactions[at] = stats.interactions
+      columns.interactions[at] = Math.min(MOST_COUNTED, stats.interactions)
     },
     rowOf: (itemId) => ids.find(itemId),
     idAt: (row) => ids.idAt(row),
-    *activeIds() {
-      for (let row = 0; row < ids.size; row++) if ((pageOf(row).flags[row & PAGE_MASK] & IS_ACTIVE) !== 0) yield ids.idAt(row)
+    *itemIds() {
+      for (let row = 0; row < ids.size; row++) if ((pageOf(row).flags[row & PAGE_MASK] & IS_ITEM) !== 0) yield ids.idAt(row)
     },
     isItem: (row) => row >= 0 && (pageOf(row).flags[row & PAGE_MASK] & IS_ITEM) !== 0,
     isActive: (row) => row >= 0 && (pageOf(row).flags[row & PAGE_MASK] & IS_ACTIVE) !== 0,

@@ -27,6 +27,7 @@ export interface RecommendationModel {
    * item's content.
    */
   vectorOf(itemId: bigint): Float32Array | undefined
+  /** Computes the vector of an item that is newer than the model, or replaces it after the content has changed. */
   addItem(item: {
     readonly itemId: bigint
     readonly title: string

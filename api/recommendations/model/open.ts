@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as otherWork } from 'node:timers/promises'
-import { contentTokens } from '../../../schemas/recommendations/models/content-tokens.ts'
+import { contentTokens, type ItemContent } from '../../../schemas/recommendations/models/content-tokens.ts'
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { openFactors } from './factors.ts'
 import { foldIn } from './fold-in.ts'
@@ -50,7 +50,7 @@ export async function openModel(folder: string, mostAdded?: number): Promise<Ope
 /**
  * Opens the vectors of a bundle. The bundle need not have trees or a manifest yet.
  * @param mostAdded maximum number of items whose vectors are computed from their content. Each further item replaces
- * the one that was added first.
+ * the one that was added first, even if that one has changed since.
  * @throws BundleError for the same reasons as `openModel`
  */
 export async function openVectors(folder: string, shape: VectorShape, mostAdded = MOST_NEWER_ITEMS): Promise<OpenVectors> {
@@ -74,7 +74,7 @@ export async function openVectors(folder: string, shape: VectorShape, mostAdded 
    * Factors of items that the model was not trained on, computed from their content. The keys in the index `newer` are
    * positions in `addedIds`.
    */
-  const added = new Map<bigint, Float32Array>()
+  const added = new Map<bigint, { readonly key: number; readonly factors: Float32Array }>()
   const addedIds: bigint[] = []
   const newer = newVectorIndex(dimensions)
   /** Number of items that were added so far, including replaced ones. */
@@ -100,8 +100,20 @@ export async function openVectors(folder: string, shape: VectorShape, mostAdded 
       return true
     }
     const own = added.get(itemId)
-    if (own !== undefined) out.set(own, start)
+    if (own !== undefined) out.set(own.factors, start)
     return own !== undefined
+  }
+
+  /** Computes factors from the content of an item; undefined if no trained item shares its tokens. */
+  function factorsOf(content: ItemContent): Float32Array | undefined {
+    const known = contentTokens(content).flatMap((token) => tokens.get(token) ?? [])
+    const sum = new Float32Array(dimensions)
+    for (const row of known) for (let i = 0; i < dimensions; i++) sum[i] += tokenFactors[row * dimensions + i]
+    const length = Math.sqrt(dot(sum, sum))
+    if (length === 0) return undefined
+    // The factors of a new item must not be longer than the longest factors of a trained item.
+    const scale = Math.min(1, greatest / length)
+    return sum.map((value) => value * scale)
   }
 
   function nearest(vector: Float32Array, count: number, by: NearBy): { itemId: bigint; similarity: number }[] {
@@ -135,32 +147,26 @@ export async function openVectors(folder: string, shape: VectorShape, mostAdded 
       const row = rowOf(itemId)
       if (row >= 0) return factors.productWith(row, vector) / greatest
       const own = added.get(itemId)
-      return own && dot(vector, own) / greatest
+      return own && dot(vector, own.factors) / greatest
     },
     vectorOf,
     addItem(item) {
-      if (rowOf(item.itemId) >= 0 || added.has(item.itemId)) return
-      const known = contentTokens(item).flatMap((token) => tokens.get(token) ?? [])
-      if (known.length === 0) return
-      const sum = new Float32Array(dimensions)
-      for (const row of known) for (let i = 0; i < dimensions; i++) sum[i] += tokenFactors[row * dimensions + i]
-      const length = Math.sqrt(dot(sum, sum))
-      if (length === 0) return
-      // The factors of a new item must not be longer than the longest factors of a trained item.
-      const scale = Math.min(1, greatest / length)
-      added.set(
-        item.itemId,
-        sum.map((value) => value * scale),
-      )
-      const key = additions++ % mostAdded
+      const { itemId } = item
+      if (rowOf(itemId) >= 0) return
+      const factors = factorsOf(item)
+      if (factors === undefined) return
+      const before = added.get(itemId)
+      if (before?.factors.every((value, at) => value === factors[at])) return
+      const key = before?.key ?? additions++ % mostAdded
       if (key < addedIds.length) {
         added.delete(addedIds[key])
         newer.remove(key)
       }
-      addedIds[key] = item.itemId
+      addedIds[key] = itemId
+      added.set(itemId, { key, factors })
       newer.add(
         key,
-        sum.map((value) => (value * scale) / greatest),
+        factors.map((value) => value / greatest),
       )
     },
     close: () => factors.close(),

@@ -60,6 +60,7 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
         log.info({ role, version: version?.version }, 'model_switched')
         letGoLater()
       },
+      onDiscarded: letGo,
       onRefused: (version, error, willRetry) => log.error({ role, version: version.version, err: error, willRetry }, 'model_refused'),
       setTimer,
     })
@@ -67,6 +68,10 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
   const champion = follow('champion')
   const challenger = follow('challenger')
   const inForce = () => [champion.current?.opened, challenger.current?.opened]
+
+  function letGo(model: OpenModel): void {
+    if (opened.delete(model)) model.close()
+  }
 
   /**
    * Closes models that are no longer in force, once no request can be using them, and removes their files. By then, the
@@ -78,7 +83,7 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
     const cancel = setTimer(LET_GO_AFTER_MS, () => {
       timers.delete(cancel)
       const kept = new Set(inForce())
-      for (const model of leaving) if (!kept.has(model) && opened.delete(model)) model.close()
+      for (const model of leaving) if (!kept.has(model)) letGo(model)
       local.keepOnly(versions).catch((error) => log.warn({ err: error }, 'old_models_not_removed'))
     })
     timers.add(cancel)

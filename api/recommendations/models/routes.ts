@@ -15,7 +15,7 @@ const shownVersion = z
     version,
     sequence: z.int(),
     trained_at: z.iso.datetime(),
-    learned_until: z.iso.datetime().openapi({ description: 'Time of the newest event from which the model has learned.' }),
+    learned_until: z.iso.datetime().openapi({ description: 'The model has learned only from events before this time.' }),
     bytes: z.int().openapi({ description: 'Size of the files of the model.' }),
     metrics,
   })

@@ -23,6 +23,8 @@ export function tastesOf(items: ItemTable, { session, history, preferences }: Re
   const genres = new Map<number, number>()
   const traits = new Map<Trait, number>()
   for (const stated of preferences) {
+    // Programs other than the API may write invalid weights. A weight of NaN would turn scores into NaN.
+    if (!Number.isFinite(stated.weight)) continue
     const genre = isAboutGenre(stated) ? items.genreNumber(stated.value) : 0
     if (genre !== 0) genres.set(genre, stated.weight)
     traits.set(traitOf(stated.category, stated.value), stated.weight)

@@ -23,15 +23,15 @@ export function reasonOf(channel: Channel, sourceItemId: bigint | undefined, isA
 /**
  * Returns the text for a reason: docs/services/recommendations.md#explanations
  * @param source title of the source item
- * @param liked returns the value of the preference that the item meets
+ * @param liked returns the value of the preference that the item meets; '' if it is not known
  */
 export function explanationOf({ recType, channel }: Reason, source: string | undefined, liked: () => string): string {
   if (recType === 'similar') return source === undefined ? 'Similar to the item you look at' : `Similar to “${source}”`
   if (recType === 'because_you_watched') return source === undefined ? 'Because of what you watched' : `Because you watched “${source}”`
   if (channel === 'trending') return 'Trending now'
   if (channel === 'popular') return 'Popular'
-  if (channel === 'preference') return `Because you like ${liked()}`
   if (channel === 'editorial') return 'Picked by our editors'
   if (channel === 'exploration') return 'New, and we think that you may like it'
-  return 'Recommended for you'
+  const value = channel === 'preference' ? liked() : ''
+  return value === '' ? 'Recommended for you' : `Because you like ${value}`
 }

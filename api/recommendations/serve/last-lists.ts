@@ -4,7 +4,7 @@ import { REC_TYPES } from '../candidates/generate.ts'
 import type { ListedItem } from './page-token.ts'
 
 /**
- * The last complete list of each user. It is served again while Redis is unavailable:
+ * The last personalized list of each user. It is served again while the user's features cannot be read:
  * docs/services/recommendations.md#degraded
  */
 export interface LastLists {

@@ -66,8 +66,8 @@ const form = z.strictObject({
 export interface PageTokens {
   sign(rest: RestOfList): string
   /**
-   * Reads a page token. Throws ApiError `invalid_page_token` if the token is empty or forged, has expired or belongs to
-   * another user.
+   * Reads a page token. Throws ApiError `invalid_page_token` if the token is empty or forged, has expired, belongs to
+   * another user, or comes from a release with a different form of tokens.
    */
   read(token: string, userId: bigint): RestOfList
 }
@@ -90,7 +90,10 @@ export function pageTokens(secret: string, now: () => number): PageTokens {
       const [text, signature = ''] = token.split('.')
       const [given, expected] = [Buffer.from(signature), Buffer.from(signatureOf(text))]
       if (given.length !== expected.length || !timingSafeEqual(given, expected)) throw invalid(FOREIGN)
-      const { u, e, r, v, c, p, i } = form.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
+      const { success, data } = form.safeParse(JSON.parse(Buffer.from(text, 'base64url').toString()))
+      // During an upgrade, the signature may be that of a release with a different form of tokens.
+      if (!success) throw invalid(FOREIGN)
+      const { u, e, r, v, c, p, i } = data
       if (BigInt(u) !== userId) throw invalid('The page_token belongs to another user.')
       if (now() > e) throw invalid('The page_token has expired. Ask for a new list.')
       const items = i.map(([itemId, score, recType, source, channel]) => ({

@@ -117,9 +117,10 @@ export function servePart(deps: ServePartDeps): ServePart {
     })
   }
 
-  function answer(list: ServedList, page: Page) {
+  /** @param isShown false for a HEAD request, whose response contains no items that the user could see */
+  function answer(list: ServedList, page: Page, isShown: boolean) {
     const items = list.items.slice(0, page.limit)
-    if (items.length > 0) record(list, items, page)
+    if (items.length > 0 && isShown) record(list, items, page)
     return rendered(list, page)
   }
 
@@ -157,18 +158,19 @@ export function servePart(deps: ServePartDeps): ServePart {
     },
     close: () => served.close(LAST_ANSWERS_MS),
     routes: [
-      bind(recommendationsRoute, async ({ caller, query, requestId }) => {
+      bind(recommendationsRoute, async ({ caller, query, requestId, method }) => {
         const { limit, page_token, context = CONTEXTS[0], explain: isExplained } = query
         if (isExplained && !caller!.scopes.has('internal')) throw new ApiError(errors.forbidden)
         const userId = userOf(caller!, query.user_id, 'query.user_id')
+        const isShown = method !== 'HEAD'
         if (page_token !== undefined) {
           const rest = tokens.read(page_token, userId)
           const page = { requestId: rest.requestId, context: rest.context, askedRecType: '', position: rest.position, limit, isExplained }
-          return answer(await lists.serveRest(rest, limit), page)
+          return answer(await lists.serveRest(rest, limit), page, isShown)
         }
         const recType = query.rec_type ?? DEFAULT_REC_TYPE[context]
         const list = await lists.serve({ userId, recType, context, itemId: query.item_id, diversity: query.diversity, limit })
-        return answer(list, { requestId, context, askedRecType: recType, position: 0, limit, isExplained })
+        return answer(list, { requestId, context, askedRecType: recType, position: 0, limit, isExplained }, isShown)
       }),
     ],
   }

@@ -26,7 +26,7 @@ const recommendation = z
   .object({
     item_id: z.string(),
     score: z.number().openapi({ description: 'A number from 0 to 1. Scores of the same model_version can be compared.' }),
-    title: z.string().nullable().openapi({ description: 'Title of the item; null only while the view store does not respond.' }),
+    title: z.string().nullable().openapi({ description: 'Title of the item; null only while it cannot be read.' }),
     thumbnail_url: z.string().nullable(),
     explanation: z.string().openapi({ example: 'Because you watched “Heat”' }),
     rec_type: z.enum(REC_TYPES),
@@ -41,7 +41,7 @@ export const recommendationsRoute = defineRoute({
   operationId: 'recommendations',
   summary: 'Recommend items to a user',
   description:
-    'Returns a list of up to 50 items in pages, with a reason for each item. The list never contains items that the user has watched or hidden. `degraded` names the parts that were unavailable.',
+    'Returns a list of up to 50 items in pages, with a reason for each item. The list contains no items that the user has watched or hidden, unless `degraded` contains `features`. `degraded` names the parts that were unavailable.',
   auth: { kind: 'user', anySubjectOf: 'internal' },
   query: z.object({
     user_id: idParameter('The user. Default: the subject of the token. Services may name any user.', '42').optional(),
@@ -55,7 +55,8 @@ export const recommendationsRoute = defineRoute({
     }),
     limit: integerParameter({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'Items per page.' }),
     page_token: z.string().optional().openapi({
-      description: '`page_token` of the previous page, which is valid for 30 minutes. It replaces all other parameters except `limit`.',
+      description:
+        '`page_token` of the previous page, which is valid for 30 minutes. It replaces `context`, `rec_type`, `item_id` and `diversity`.',
     }),
     diversity: booleanParameter({ default: false, description: 'Whether items that are similar to earlier items are moved down.' }),
     explain: booleanParameter({
@@ -77,7 +78,7 @@ export const recommendationsRoute = defineRoute({
           degraded: z.array(z.enum(DEGRADATIONS)),
           relaxed: z
             .array(z.literal('genre_cap'))
-            .openapi({ description: 'Rules that were relaxed, because they would have left fewer than 20 items.' }),
+            .openapi({ description: 'Limits that were exceeded, because fewer than 20 items were left within them.' }),
           features_offset: z
             .int()
             .optional()

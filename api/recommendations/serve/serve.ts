@@ -8,8 +8,8 @@ import { readUser } from '../../../state/views/recommendations/users.ts'
 import { NOT_CAUGHT_UP } from '../../../state/views/view.ts'
 import type { ServiceKit } from '../../service.ts'
 import type { RecType } from '../candidates/generate.ts'
-import { guarded, type ModelPart } from '../model/guarded.ts'
-import type { ModelSource, RecommendationModel } from '../model/model.ts'
+import { type GuardedModel, guarded, type ModelPart } from '../model/guarded.ts'
+import type { ModelSource } from '../model/model.ts'
 import type { Arranged } from '../rank/arrange.ts'
 import type { Scored } from '../rank/rank.ts'
 import { RULES_VERSION } from '../rank/rules.ts'
@@ -83,6 +83,16 @@ export function listServer(deps: ServeDeps) {
   /** Failures of models that were already logged. A failure recurs with every request, so it is logged only once. */
   const logged = new Set<string>()
 
+  /**
+   * Returns the model for one request. If a part of the model fails, the request continues without it, and the failure
+   * is logged.
+   * @param userId undefined if the request does not concern a user
+   */
+  function modelFor(userId: bigint | undefined): GuardedModel | undefined {
+    const model = models.current(userId)
+    return model && guarded(model, (part, error) => logFailure(model.version, part, error))
+  }
+
   async function readFeatures(userId: bigint): Promise<RequestUser | undefined> {
     const stored = await reads.read(() => readUser(views, facts.partitionOf(interactions, userId), String(userId)))
     return stored === undefined || stored === NOT_CAUGHT_UP ? undefined : requestUser(userId, stored, now())
@@ -119,8 +129,8 @@ export function listServer(deps: ServeDeps) {
   }
 
   /**
-   * Returns the last list of a user whose features cannot be read; undefined if there is no such list or none of its
-   * items is still active.
+   * Returns the last personalized list of a user whose features cannot be read; undefined if there is no such list or
+   * none of its items is still active.
    */
   function fallback(userId: bigint): readonly ListedItem[] | undefined {
     const { items } = tables
@@ -130,7 +140,7 @@ export function listServer(deps: ServeDeps) {
 
   async function serve(request: ListRequest): Promise<ServedList> {
     const degraded: Degradation[] = []
-    const model = models.current(request.userId)
+    const model = modelFor(request.userId)
     const found = await readFeatures(request.userId)
     const user = found ?? unknownUser(request.userId)
     if (found === undefined) degraded.push('features')
@@ -141,12 +151,12 @@ export function listServer(deps: ServeDeps) {
     if (model !== undefined && now() - model.trainedAt > MAX_MODEL_AGE_MS) degraded.push('model_age')
 
     const listed = compute(request, { user, anchor, neighbours: neighbours ?? new Map(), model, degraded })
-    const isIncomplete = found === undefined
-    const earlier = isIncomplete ? fallback(request.userId) : undefined
+    const isPersonal = anchor === undefined && request.recType !== 'trending'
+    const earlier = isPersonal && found === undefined ? fallback(request.userId) : undefined
     const items: readonly AnswerItem[] = earlier?.map((item) => ({ ...item, details: undefined })) ?? listed.items
     const { kept, ...titles } = await shownOf(items, request.limit)
     if (!titles.isComplete) degraded.push('titles')
-    if (!isIncomplete) last.keep(request.userId, kept)
+    if (isPersonal && found !== undefined) last.keep(request.userId, kept)
     return {
       items: kept,
       shown: titles.shown,
@@ -166,7 +176,7 @@ export function listServer(deps: ServeDeps) {
     const request = { userId: user.id, recType: 'personalized', context: 'homepage', itemId: undefined, diversity: false, limit } as const
     await readFeatures(user.id)
     const neighbours = (await neighboursOf(user.recent)) ?? new Map()
-    const listed = compute(request, { user, anchor: undefined, neighbours, model: models.current(undefined), degraded: [] })
+    const listed = compute(request, { user, anchor: undefined, neighbours, model: modelFor(undefined), degraded: [] })
     const { kept, shown: titles } = await shownOf(listed.items, limit)
     return { ...listed, items: kept, shown: titles, degraded: [], user }
   }
@@ -175,7 +185,7 @@ export function listServer(deps: ServeDeps) {
     readonly user: RequestUser
     readonly anchor: bigint | undefined
     readonly neighbours: ReadonlyMap<bigint, readonly Neighbour[]>
-    readonly model: RecommendationModel | undefined
+    readonly model: GuardedModel | undefined
     readonly degraded: Degradation[]
   }
 
@@ -190,11 +200,10 @@ export function listServer(deps: ServeDeps) {
       now: now(),
     }
     const isAbout = request.recType === 'similar' && anchor !== undefined
-    const asked = model && guarded(model, (part, error) => logFailure(model.version, part, error))
-    const made = recommend(tables, { ...wanted, model: asked })
-    const failed = asked?.failed ?? NOTHING
+    const made = recommend(tables, { ...wanted, model })
+    const failed = model?.failed ?? NOTHING
     degraded.push(...failed)
-    const isModelUsed = asked !== undefined && failed.size < MODEL_PARTS
+    const isModelUsed = model !== undefined && failed.size < MODEL_PARTS
     const items = made.list.map((details): AnswerItem => {
       const { candidate, score } = details
       const channel = details.isExplored ? 'exploration' : candidate.channel
@@ -204,7 +213,7 @@ export function listServer(deps: ServeDeps) {
       items,
       candidates: made.candidates,
       isCapRelaxed: made.isCapRelaxed,
-      modelVersion: isModelUsed ? asked.version : RULES_VERSION,
+      modelVersion: isModelUsed ? model.version : RULES_VERSION,
     }
   }
 
@@ -233,7 +242,7 @@ export function listServer(deps: ServeDeps) {
     return { items: rest, shown: titles.shown, degraded, modelVersion, isCapRelaxed: false, user, candidates: [] }
   }
 
-  return { serve, serveRest, rehearse, readFeatures, neighboursOf }
+  return { serve, serveRest, rehearse, readFeatures, neighboursOf, modelFor }
 }
 
 export type ListServer = ReturnType<typeof listServer>

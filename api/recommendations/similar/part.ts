@@ -4,8 +4,6 @@ import { bind } from '../../kit/route.ts'
 import { byCategory, byNeighbours, byVector, type SimilarItem } from '../candidates/similarity.ts'
 import { recommendationErrors } from '../errors.ts'
 import { sharedAttributes } from '../items/genre.ts'
-import { guarded } from '../model/guarded.ts'
-import type { ModelSource } from '../model/model.ts'
 import type { RecommendationsPart } from '../part.ts'
 import type { ListServer } from '../serve/serve.ts'
 import type { ShownItems } from '../serve/shown-items.ts'
@@ -14,20 +12,18 @@ import { similarRoute } from './routes.ts'
 
 export interface SimilarDeps {
   readonly tables: RecommendationTables
-  readonly models: ModelSource
   readonly shown: ShownItems
-  readonly lists: Pick<ListServer, 'neighboursOf'>
+  readonly lists: Pick<ListServer, 'neighboursOf' | 'modelFor'>
 }
 
-export function similarPart({ tables, models, shown, lists }: SimilarDeps): RecommendationsPart {
+export function similarPart({ tables, shown, lists }: SimilarDeps): RecommendationsPart {
   const { items, leaders } = tables
 
   async function similarTo(itemId: bigint, row: number, limit: number): Promise<SimilarItem[]> {
-    const model = models.current(undefined)
     const neighbours = (await lists.neighboursOf([itemId]))?.get(itemId) ?? []
     const found = [
       ...byNeighbours(items, itemId, neighbours).sort((one, other) => other.similarity - one.similarity),
-      ...byVector(items, model && guarded(model, () => {}), itemId, limit),
+      ...byVector(items, lists.modelFor(undefined), itemId, limit),
       ...byCategory(items, leaders.ofGenre, row, limit),
     ]
     const seen = new Set<number>()

@@ -15,13 +15,13 @@ export const similarRoute = defineRoute({
   operationId: 'similarItems',
   summary: 'List similar items',
   description:
-    'Similarity is based on which items users view together. For an item without views, it is based on the content. If the content does not suffice, it is based on the category.',
+    'Items that users view together come first. They are followed by the items with the most similar vectors, and then by popular items of the same genre.',
   auth: { kind: 'optional', anySubjectOf: 'internal' },
   params: z.object({ item_id: idParameter('The item.') }),
   query: z.object({ limit: integerParameter({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'How many items.' }) }),
   answers: {
     200: {
-      description: 'the items, the most similar first',
+      description: 'the items, best first',
       schema: z
         .object({
           source_item: z.string(),

@@ -4,7 +4,6 @@ import { ApiError, errors } from '../../kit/errors.ts'
 import { PRIVATE } from '../../kit/headers.ts'
 import { bind } from '../../kit/route.ts'
 import type { ServiceKit } from '../../service.ts'
-import type { ModelSource } from '../model/model.ts'
 import type { RecommendationsPart } from '../part.ts'
 import { tastesOf } from '../rank/tastes.ts'
 import type { ListServer } from '../serve/serve.ts'
@@ -14,13 +13,12 @@ import { featuresRoute, getPreferencesRoute, putPreferencesRoute, putUserRoute }
 
 export interface UsersDeps extends Pick<ServiceKit, 'facts' | 'now'> {
   readonly tables: RecommendationTables
-  readonly models: ModelSource
-  readonly lists: Pick<ListServer, 'readFeatures'>
+  readonly lists: Pick<ListServer, 'readFeatures' | 'modelFor'>
 }
 
 const DIMENSIONS = 256
 
-export function usersPart({ facts, now, tables, models, lists }: UsersDeps): RecommendationsPart {
+export function usersPart({ facts, now, tables, lists }: UsersDeps): RecommendationsPart {
   async function known(userId: bigint): Promise<RequestUser> {
     const user = await lists.readFeatures(userId)
     if (user === undefined) throw new ApiError(errors.unavailable, { message: 'The view store does not respond. Try again shortly.' })
@@ -28,7 +26,7 @@ export function usersPart({ facts, now, tables, models, lists }: UsersDeps): Rec
   }
 
   function featuresOf(user: RequestUser) {
-    const model = models.current(user.id)
+    const model = lists.modelFor(user.id)
     const { items } = tables
     return {
       user_id: String(user.id),
@@ -52,8 +50,12 @@ export function usersPart({ facts, now, tables, models, lists }: UsersDeps): Rec
   return {
     routes: [
       bind(putPreferencesRoute, async ({ caller, body }) => {
-        await facts.publish(userPreferences, BigInt(caller!.subject), { ...body, updated_at: now() })
-        return jsonAnswer(200, body, PRIVATE)
+        // Preferences are compared with the texts of items, which are normalised too.
+        const preferences = body.preferences.map(({ category, value, weight }) => {
+          return { category: category.normalize('NFC'), value: value.normalize('NFC'), weight }
+        })
+        await facts.publish(userPreferences, BigInt(caller!.subject), { preferences, updated_at: now() })
+        return jsonAnswer(200, { preferences }, PRIVATE)
       }),
       bind(getPreferencesRoute, async ({ caller }) => {
         const { preferences } = await known(BigInt(caller!.subject))

@@ -64,7 +64,8 @@ export const featuresRoute = defineRoute({
         .object({
           user_id: z.string(),
           embedding: z.array(z.number()).openapi({
-            description: 'A vector of 256 numbers with length 1. All numbers are 0 if there is no model or the user has no known items.',
+            description:
+              'A vector of 256 numbers with length 1. All numbers are 0 without a model or its vectors, and for a user without known items.',
           }),
           embedding_version: z.int().nullable(),
           embedding_updated_at: z.iso.datetime().nullable(),
@@ -76,7 +77,7 @@ export const featuresRoute = defineRoute({
             hours_since_last_visit: z
               .number()
               .nullable()
-              .openapi({ description: 'Hours since the last visit; null if the user had no event in the last 7 days.' }),
+              .openapi({ description: 'Hours since the last event; null if the user had no event in the last 7 days.' }),
           }),
           static_features: z.object({
             country: z.string().nullable(),

@@ -3,7 +3,7 @@ import { foldTerm, MAX_TERM_CODE_POINTS } from '../../../schemas/trends/term.ts'
 import { blockedTerms } from '../../../schemas/trends/topics.ts'
 import type { BlockedTerm } from '../../../schemas/trends/types.ts'
 import { jsonAnswer, noContent } from '../../kit/answer.ts'
-import { invalidRequest } from '../../kit/errors.ts'
+import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
 import type { Facts } from '../../kit/facts.ts'
 import { PRIVATE } from '../../kit/headers.ts'
 import { type BoundRoute, bind } from '../../kit/route.ts'
@@ -29,10 +29,20 @@ export function blockingRoutes({ facts, blocked, now, sleep = delay }: BlockingD
   /** Returns whether this process has read the change. Waits up to SEEN_WITHIN_MS. */
   async function isSeen(term: string, wanted: BlockedTerm | undefined): Promise<boolean> {
     for (let waited = 0; waited <= SEEN_WITHIN_MS; waited += LOOK_EVERY_MS) {
-      if (blocked.entries.get(term)?.blocked_at === wanted?.blocked_at) return true
+      if (hasRead(term, wanted)) return true
       await sleep(LOOK_EVERY_MS)
     }
     return false
+  }
+
+  function hasRead(term: string, wanted: BlockedTerm | undefined): boolean {
+    try {
+      return blocked.entries.get(term)?.blocked_at === wanted?.blocked_at
+    } catch (error) {
+      // The change is stored even if this process has not read the blocked terms yet.
+      if (error instanceof ApiError && error.definition === errors.not_ready) return false
+      throw error
+    }
   }
 
   return [

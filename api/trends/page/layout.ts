@@ -5,22 +5,36 @@ import { type Html, renderedPage } from '../../kit/page/rendered.ts'
 
 export const STYLES = '/trends/files'
 
-/**
- * Answers with an HTML page.
- * @param q the content of the search field
- */
-export function pageAnswer(status: number, title: string, q: string, main: Html): Promise<Answer> {
-  const header = html`<p class="name"><a href="/trends">Trends</a></p>
+/** What the search form of a page contains. */
+export interface SearchForm {
+  /** The content of the search field. */
+  readonly q?: string
+  /** Whether vulgar terms are left out of the lists to which the page leads. */
+  readonly safe?: boolean
+}
+
+/** Answers with an HTML page. */
+export function pageAnswer(status: number, title: string, { q = '', safe = false }: SearchForm, main: Html): Promise<Answer> {
+  const header = html`<p class="name"><a href="${startAddress(safe)}">Trends</a></p>
 <form role="search" action="/trends">
 <label for="q">Find a place</label>
 <input id="q" name="q" type="search" maxlength="100" value="${q}">
-<button>Find</button>
+${safe ? html`<input type="hidden" name="safe" value="true">` : ''}<button>Find</button>
 </form>`
   return renderedPage({ status, title, styleSheet: `${STYLES}/style.css`, header, main })
 }
 
+/** Returns the address of the worldwide list. */
+export function startAddress(safe: boolean): string {
+  return `/trends${safe ? '?safe=true' : ''}`
+}
+
 export function listAddress({ woeid }: Pick<Region, 'woeid'>, safe = false): string {
   return `/trends?woeid=${woeid}${safe ? '&safe=true' : ''}`
+}
+
+export function termAddress(term: string, { woeid }: Region, safe: boolean): string {
+  return `/trends/terms/${encodeURIComponent(term)}?woeid=${woeid}${safe ? '&safe=true' : ''}`
 }
 
 /** Returns words such as `in Paris`. */

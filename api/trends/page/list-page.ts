@@ -4,7 +4,7 @@ import { pathOf, type Region, regionOf, regions } from '../../../schemas/trends/
 import type { Html } from '../../kit/page/rendered.ts'
 import type { TrendListSchema } from '../model.ts'
 import { curvePoints } from './curve.ts'
-import { countText, listAddress, listTitle, timeText } from './layout.ts'
+import { countText, listAddress, listTitle, startAddress, termAddress, timeText } from './layout.ts'
 import { placesMap } from './map.ts'
 
 export type TrendList = z.infer<typeof TrendListSchema>
@@ -28,17 +28,17 @@ export function listPage(list: TrendList, region: Region, safe: boolean, days: D
 <a href="${listAddress(region, !safe)}">${safe ? 'Show all terms' : 'Leave out vulgar terms'}</a></p>
 ${list.complete ? '' : html`<p class="note">This list is incomplete, because a part of the service is late.</p>`}
 ${days === undefined ? html`<p class="note">The curves of the last day cannot be shown now.</p>` : ''}
-${list.trends.length === 0 ? html`<p class="note">Nobody has used a term here within the last hour.</p>` : table(list, region, days)}
+${list.trends.length === 0 ? html`<p class="note">Nobody has used a term here within the last hour.</p>` : table(list, region, safe, days)}
 <section aria-labelledby="places"><h2 id="places">Places</h2>
 ${placesMap(region, safe)}
 ${places(region, safe)}</section>`
 }
 
-export function placesFound(q: string, found: readonly Region[]): Html {
+export function placesFound(q: string, found: readonly Region[], safe: boolean): Html {
   const link = (region: Region) =>
-    html`<li><a href="${listAddress(region)}">${region.name}</a> <span class="soft">${enclosing(region)}</span></li>`
+    html`<li><a href="${listAddress(region, safe)}">${region.name}</a> <span class="soft">${enclosing(region)}</span></li>`
   return html`<h1>Places named “${q}”</h1>
-${found.length === 0 ? html`<p>No place with trends has such a name. <a href="/trends">Show all places</a></p>` : html`<ul>${found.map(link)}</ul>`}`
+${found.length === 0 ? html`<p>No place with trends has such a name. <a href="${startAddress(safe)}">Show all places</a></p>` : html`<ul>${found.map(link)}</ul>`}`
 }
 
 function enclosing({ woeid }: Region): string {
@@ -54,18 +54,19 @@ function breadcrumb({ woeid }: Region, safe: boolean): Html {
   return html`<nav class="soft" aria-label="Enclosing places">${outer.map(link)}</nav>`
 }
 
-function table({ trends }: TrendList, region: Region, days: Days | undefined): Html {
+function table({ trends }: TrendList, region: Region, safe: boolean, days: Days | undefined): Html {
   return html`<div class="wide"><table><thead><tr><th scope="col">#</th><th scope="col">Trend</th><th scope="col" class="number">Tweets</th>
 <th scope="col" class="number">People</th><th scope="col" class="number">Against usual</th><th scope="col">Trending since</th>${days === undefined ? '' : html`<th scope="col">Last day</th>`}</tr></thead>
-<tbody>${trends.map((entry) => row(entry, region, days))}</tbody></table></div>`
+<tbody>${trends.map((entry) => row(entry, region, safe, days))}</tbody></table></div>`
 }
 
 function row(
   { rank, name, term, variants, related, tweet_volume, users, velocity_vs_usual, label, trending_since }: Entry,
-  { woeid }: Region,
+  region: Region,
+  safe: boolean,
   days: Days | undefined,
 ): Html {
-  const address = `/trends/terms/${encodeURIComponent(term)}?woeid=${woeid}`
+  const address = termAddress(term, region, safe)
   return html`<tr><td>${rank}</td>
 <th scope="row"><a href="${address}">${name}</a> ${label === null ? '' : html`<span class="badge">${label}</span>`}${names('also', variants)}${names('related', related)}</th>
 <td class="number">${countText(tweet_volume)}</td><td class="number">${typeof users === 'number' ? countText(users) : '–'}</td><td class="number">× ${velocity_vs_usual.toFixed(1)}</td><td>${timeText(trending_since)}</td>

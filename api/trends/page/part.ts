@@ -14,7 +14,7 @@ import type { TrendLists } from '../lists.ts'
 import { placesNamed } from '../place-names.ts'
 import { knownRegion } from '../regions.ts'
 import { historyMustBeWhole } from '../whole-history.ts'
-import { pageAnswer } from './layout.ts'
+import { pageAnswer, startAddress } from './layout.ts'
 import { type Days, listPage, placesFound, type TrendList } from './list-page.ts'
 import { termPageRoute, trendsFileRoute, trendsPageRoute } from './routes.ts'
 import { type History, RANGES, type Range, termPage } from './term-page.ts'
@@ -74,24 +74,28 @@ export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPa
 
   async function list(query: { readonly woeid?: Parameter; readonly q?: Parameter; readonly safe?: Parameter }): Promise<Answer> {
     const q = one(query.q)?.slice(0, MOST_PLACE_CHARACTERS).trim() ?? ''
-    return await orErrorPage(async () => {
-      if (q !== '') return await pageAnswer(200, `${q} – Trends`, q, placesFound(q, placesNamed(q)))
+    const safe = one(query.safe) === 'true'
+    return await orErrorPage(safe, async () => {
+      if (q !== '') return await pageAnswer(200, `${q} – Trends`, { q, safe }, placesFound(q, placesNamed(q), safe))
       const region = knownRegion(woeidOf(query.woeid))
-      const safe = one(query.safe) === 'true'
       const answer = await lists.plain(region, ENTRIES, safe)
       const found = jsonOf<TrendList>(answer)
-      return await pageAnswer(200, `${region.name} – Trends`, '', listPage(found, region, safe, await daysOf(region.woeid, found)))
+      return await pageAnswer(200, `${region.name} – Trends`, { safe }, listPage(found, region, safe, await daysOf(region.woeid, found)))
     })
   }
 
-  async function term(text: string, query: { readonly woeid?: Parameter; readonly range?: Parameter }): Promise<Answer> {
-    return await orErrorPage(async () => {
+  async function term(
+    text: string,
+    query: { readonly woeid?: Parameter; readonly range?: Parameter; readonly safe?: Parameter },
+  ): Promise<Answer> {
+    const safe = one(query.safe) === 'true'
+    return await orErrorPage(safe, async () => {
       const region = knownRegion(woeidOf(query.woeid))
       const asked = one(query.range) ?? 'day'
       const range: Range = Object.hasOwn(RANGES, asked) ? (asked as Range) : 'day'
       const { hours, resolution } = RANGES[range]
       const history = jsonOf<History>(await readHistory({ woeid: region.woeid, term: text, hours, resolution }))
-      return await pageAnswer(200, `${text} – Trends`, '', termPage(history, region, range))
+      return await pageAnswer(200, `${text} – Trends`, { safe }, termPage(history, region, range, safe))
     })
   }
 
@@ -118,7 +122,7 @@ function jsonOf<T>({ body }: Answer): T {
   return JSON.parse(typeof body === 'string' ? body : Buffer.from(body as Uint8Array).toString()) as T
 }
 
-async function orErrorPage(work: () => Promise<Answer>): Promise<Answer> {
+async function orErrorPage(safe: boolean, work: () => Promise<Answer>): Promise<Answer> {
   try {
     return await work()
   } catch (error) {
@@ -128,8 +132,8 @@ async function orErrorPage(work: () => Promise<Answer>): Promise<Answer> {
     const page = await pageAnswer(
       status,
       title,
-      '',
-      html`<h1>${title}</h1><p>${error.message}</p><p><a href="/trends">Show the trends worldwide</a></p>`,
+      { safe },
+      html`<h1>${title}</h1><p>${error.message}</p><p><a href="${startAddress(safe)}">Show the trends worldwide</a></p>`,
     )
     return { ...page, headers: { ...page.headers, ...errorHeaders(error) } }
   }

@@ -44,7 +44,11 @@ export const termPageRoute = defineRoute({
   params: z.object({
     term: z.string().openapi({ description: 'The term as for `GET /v1/trends/{term}/history`.', example: 'mondaymotivation' }),
   }),
-  query: z.object({ woeid, range: text('`day`, `week` or `quarter` (90 days). The default is `day`.') }),
+  query: z.object({
+    woeid,
+    range: text('`day`, `week` or `quarter` (90 days). The default is `day`.'),
+    safe: text('`true` leaves out vulgar and insulting terms in the lists to which the page leads.'),
+  }),
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
   htmlErrors: true,
   errors: [errors.invalid_request, trendsErrors.unknown_location, errors.not_ready, errors.unavailable],

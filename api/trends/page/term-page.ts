@@ -4,7 +4,7 @@ import type { Region } from '../../../schemas/trends/places/regions.ts'
 import type { Html } from '../../kit/page/rendered.ts'
 import type { HistorySchema } from '../model.ts'
 import { curvePoints } from './curve.ts'
-import { countText, listAddress, listTitle, placeText, timeText } from './layout.ts'
+import { countText, listAddress, listTitle, placeText, termAddress, timeText } from './layout.ts'
 
 export type History = z.infer<typeof HistorySchema>
 
@@ -19,15 +19,15 @@ export type Range = keyof typeof RANGES
 
 const CHART = { width: 800, height: 200 }
 
-export function termPage(history: History, region: Region, range: Range): Html {
+export function termPage(history: History, region: Region, range: Range, safe: boolean): Html {
   const { term, data_points: points } = history
   const { step, name } = RANGES[range]
   const volumes = points.map(({ volume }) => volume)
   const total = volumes.reduce((sum, volume) => sum + volume, 0)
   const greatest = points.reduce((best, point) => (point.volume > best.volume ? point : best), points[0])
-  return html`<nav class="soft" aria-label="List"><a href="${listAddress(region)}">${listTitle(region)}</a></nav>
+  return html`<nav class="soft" aria-label="List"><a href="${listAddress(region, safe)}">${listTitle(region)}</a></nav>
 <h1>${term}</h1>
-<nav class="ranges" aria-label="Ranges">${Object.entries(RANGES).map(([each, { name }]) => rangeLink(term, region, each, name, each === range))}</nav>
+<nav class="ranges" aria-label="Ranges">${Object.entries(RANGES).map(([each, { name }]) => rangeLink(`${termAddress(term, region, safe)}&range=${each}`, name, each === range))}</nav>
 ${
   total === 0
     ? html`<p class="note">Nobody has used this term ${placeText(region)} in this time.</p>`
@@ -39,8 +39,7 @@ ${chart(volumes)}
 }`
 }
 
-function rangeLink(term: string, { woeid }: Region, range: string, name: string, isCurrent: boolean): Html {
-  const address = `/trends/terms/${encodeURIComponent(term)}?woeid=${woeid}&range=${range}`
+function rangeLink(address: string, name: string, isCurrent: boolean): Html {
   return html`<a href="${address}"${isCurrent ? html` aria-current="page"` : ''}>${name}</a>`
 }
 

@@ -12,8 +12,8 @@ import { type StreamReader, streamReader } from './reader.ts'
 /** Sends lists to the readers of this process when the lists change: docs/services/trends.md#streams */
 export interface TrendStreams {
   /**
-   * Returns a stream that begins with the current list. Throws `too_many_readers`, and the same errors as
-   * `TrendLists.plain`.
+   * Returns a stream that begins with the current list. Throws `too_many_readers`, `unavailable` after `stop`, and the
+   * same errors as `TrendLists.plain`.
    * @param address the reader's address. All addresses of an IPv6 /64 count as one.
    * @param isHead whether only the headers are requested
    */
@@ -67,7 +67,7 @@ interface Channel {
   readonly safe: boolean
   /** The readers with their addresses. */
   readonly readers: Map<StreamReader, string>
-  /** The ETag of the list that was sent last. */
+  /** The ETag of the list that was sent last; STALE if the event `stale` was sent last. */
   sent: string | typeof STALE | undefined
   /** The list that was sent last; undefined if no list was sent. */
   body: Uint8Array | undefined

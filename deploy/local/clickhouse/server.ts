@@ -12,6 +12,11 @@ const compress = promisify(gzip)
 
 /** Maximum size of a request. The largest requests are INSERTs with one batch of a sink, a few megabytes. */
 const MAX_BODY_BYTES = 256 * 1024 * 1024
+/**
+ * Maximum size of the address and the headers, as in ClickHouse (`http_max_uri_size`). The address contains the
+ * parameters of the query.
+ */
+const MAX_HEADER_BYTES = 1024 * 1024
 const QUERY_IS_TOO_LARGE = 307
 const ZLIB_INFLATE_FAILED = 354
 const INTERNAL = 1002
@@ -67,7 +72,8 @@ export function clickhouseServer(engine: Engine, password: string): Server {
     throw new EngineError(AUTHENTICATION_FAILED, refused(AUTHENTICATION_FAILED, reason, 'AUTHENTICATION_FAILED'))
   }
 
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => void handle(request, response))
+  const options = { keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES }
+  const server = createServer(options, (request, response) => void handle(request, response))
   // Requests have no time limit, because long queries and large inserts may take arbitrarily long.
   server.requestTimeout = 0
   return server

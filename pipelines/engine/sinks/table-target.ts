@@ -65,6 +65,7 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     const next = stored === undefined ? confirmed : Math.max(stored, confirmed ?? 0)
     if (stored !== undefined && isOther) throw recreated(topic, partition, stored, 'the topic has another id now')
     if (next !== undefined && next > end) throw recreated(topic, partition, next, `the log ends at ${end}`)
+    if (isOther) noted.delete(notedKey(topic, partition))
     if (topicId !== '' && filledFrom !== topicId) await store.noteTopicId(topic, partition, topicId)
     return next
   }
@@ -108,7 +109,7 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
   }
 
   async function noteCaughtUp(topic: string, partition: number): Promise<void> {
-    const key = `${topic}/${partition}`
+    const key = notedKey(topic, partition)
     if (noted.has(key)) return
     await store.noteCaughtUp(topic, partition)
     noted.add(key)
@@ -192,6 +193,10 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     open,
     prepare,
   }
+}
+
+function notedKey(topic: string, partition: number): string {
+  return `${topic}/${partition}`
 }
 
 /**

@@ -23,6 +23,8 @@ export interface AppenderSource {
 const MAX_UNSENT_BYTES = 256 * 1_048_576
 /** Number of bytes that are emitted between two checks of the unsent bytes. */
 const BYTES_PER_LOOK = 1_048_576
+/** Kafka's value for a record without a timestamp. It is also the lowest timestamp that brokers accept. */
+const NO_TIMESTAMP = -1
 
 /**
  * Encodes and appends the output records of one task. All methods except `mark` throw OutputError when a record cannot
@@ -123,6 +125,9 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
   }
 
   function append(appender: RecordAppender, timestamp: number, hasValue: boolean, headers: readonly RecordHeader[] | undefined): void {
+    // NaN would become 1970, and retention would soon delete the record.
+    if (!(timestamp >= NO_TIMESTAMP && timestamp <= Number.MAX_SAFE_INTEGER))
+      throw new Error(`the timestamp ${timestamp} is not a time in epoch ms`)
     appender.append(timestamp, keyBytes.buffer, 0, keyBytes.length, hasValue ? valueBytes.buffer : null, 0, valueBytes.length, headers)
     checkUnsent()
   }

@@ -225,7 +225,10 @@ export interface RecordContext<K> extends Context {
 }
 
 export interface EmitOptions {
-  /** Timestamp of the record. The default is the timestamp of the current record, or `now` in ticks. */
+  /**
+   * Timestamp of the record, epoch ms; `emit` throws for NaN and other impossible times. The default is the timestamp
+   * of the current record, or the time of the tick or time handler.
+   */
   readonly timestamp?: number
   /** Partition of the record. By default, the murmur2 hash of the key's bytes determines it, as in the Java client. */
   readonly partition?: number

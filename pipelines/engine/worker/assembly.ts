@@ -62,6 +62,13 @@ const DEFAULT_WARM_UP_MAX_MS = 1_800_000
  */
 const DEFAULT_WARM_UP_LEAST_RECORDS = 100_000
 
+/**
+ * How long a worker may take to give up revoked partitions before the broker removes it from the group. It bounds every
+ * wait in a rebalance, such as a commit that waits for a broker. The time is shorter than Kafka's default of five
+ * minutes, because nobody processes the partitions that the group is waiting for.
+ */
+const REBALANCE_TIMEOUT_MS = 60_000
+
 /** The properties of a worker that are passed to its parts. */
 export interface WorkerContext {
   readonly declaration: Declaration
@@ -130,6 +137,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     // to restore that state. This usually takes longer than restarting the ended process. Workers that keep their place
     // are not removed either, because they are expected to return.
     hasEnded: (copies > 0 || changelogs.length === 0) && !config.keepPlaceOnStop ? deps.hasEnded : undefined,
+    rebalanceTimeoutMs: REBALANCE_TIMEOUT_MS,
     topics,
   })
 

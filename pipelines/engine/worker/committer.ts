@@ -7,9 +7,9 @@ import { type CommitFault, encodeCommit, type PreparedCommit, writeCommit } from
 import type { TaskSet } from './task-set.ts'
 
 /**
- * Maximum size of a transaction: the outputs that wait to be sent, plus the estimated size of the changed rows. A
- * transaction of this size is committed early, so that memory stays bounded regardless of the commit interval. If the
- * database has little memory, its `batchBytes` limits the changed rows further.
+ * Maximum memory for a transaction: the outputs that brokers have not acknowledged yet, plus the estimated size of the
+ * changed rows. At this size, the transaction is committed early, so that memory stays bounded regardless of the commit
+ * interval. If the database has little memory, its `batchBytes` limits the changed rows further.
  */
 const MAX_TRANSACTION_BYTES = 32 * 1_048_576
 /**
@@ -17,7 +17,7 @@ const MAX_TRANSACTION_BYTES = 32 * 1_048_576
  * heartbeat is sent during that time.
  */
 const MAX_DIRTY_KEYS = 50_000
-/** When the open transaction has this many unsent bytes, full batches are sent while processing continues. */
+/** When the open transaction has this many unacknowledged bytes, large batches are sent while processing continues. */
 const FLUSH_BYTES = 1_048_576
 /**
  * Commit interval for positions that have moved only past control records. These commits matter only for the lag that

@@ -71,6 +71,7 @@ function addressOf(host: string, port: number): string {
 /**
  * Starts the process. The health server runs from the beginning, so that a slow start (restore, unreachable brokers)
  * can be observed.
+ * @throws Error if the port cannot be opened, or the error of `deps.runners`; the port is then closed again
  */
 export async function startHost(options: HostOptions, deps: HostDeps): Promise<Host> {
   const { backend, runtime } = deps
@@ -88,7 +89,13 @@ export async function startHost(options: HostOptions, deps: HostDeps): Promise<H
     queryAccess: queryAccess(options),
     localNames: localNames(options),
   })
-  runners = deps.runners(metrics, options.address ?? addressOf(options.healthHost, introspection.port))
+  try {
+    runners = deps.runners(metrics, options.address ?? addressOf(options.healthHost, introspection.port))
+  } catch (error) {
+    // An open port would keep the process alive, and report it as ready.
+    await introspection.close()
+    throw error
+  }
   runtime.log.info({ health_port: introspection.port, runs: runners.map((runner) => runner.name) }, 'host_started')
 
   async function stop(): Promise<void> {

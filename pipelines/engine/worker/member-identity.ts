@@ -64,12 +64,12 @@ function create(folder: string, file: string, name: string, memberId: string): K
 }
 
 /**
- * Writes the identity atomically. A damaged file would force a new identity, and the partitions would then have to wait
- * for the session timeout of the old identity.
+ * Writes the identity atomically, even if the machine loses power. With a damaged file, the worker would not start
+ * until an operator deletes the file, and its partitions would then wait for the session timeout of the old identity.
  */
 function write(file: string, identity: KeptIdentity): void {
   const draft = `${file}.draft`
-  writeFileSync(draft, `${JSON.stringify(identity)}\n`)
+  writeFileSync(draft, `${JSON.stringify(identity)}\n`, { flush: true })
   renameSync(draft, file)
 }
 

@@ -26,6 +26,12 @@ const MAX_FENCES = 5
 const FENCE_WINDOW_MS = 60_000
 const RETRY_MS = 500
 /**
+ * How long a rebalance waits for running time handlers. After this time, the worker drops the work since its last
+ * commit and gives up its partitions, so that a handler that never ends does not keep them from other workers. The wait
+ * is as long as the default of `stallToleranceMs`, the limit for code that blocks the event loop.
+ */
+const LONGEST_REBALANCE_WAIT_MS = 30_000
+/**
  * Pause between checks for abandoned transactions. The first check finds most of them; later checks are for
  * coordinators that did not respond.
  */
@@ -177,12 +183,15 @@ export function membership(deps: MembershipDeps): Membership {
     askFor(fresh)
   }
 
-  /** Handles a new assignment. Commits the results for revoked partitions before it gives these partitions up. */
+  /**
+   * Handles a new assignment. Commits the results for revoked partitions before it gives these partitions up.
+   * @throws TransportError, not fatal, if time handlers delay the commit for too long; the worker must then start over
+   */
   async function onAssignment(partitions: readonly TopicPartition[]): Promise<void> {
     wanted = new Set(partitions.map(({ topic, partition }) => partitionKey(topic, partition)))
     const isRevoked = (task: StreamTask) => !task.sources.every(({ topic, partition }) => wanted.has(partitionKey(topic, partition)))
     if (tasks.running().some(isRevoked)) {
-      await tasks.comeToRest()
+      await tasks.comeToRest(LONGEST_REBALANCE_WAIT_MS)
       await deps.committer().commit()
     }
     const revoked = tasks.all().filter(isRevoked)

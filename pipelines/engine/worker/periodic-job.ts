@@ -11,6 +11,9 @@ export interface PeriodicJob {
   close?(): void
 }
 
+/** How long a stopping process waits for a run to end. It is short, because the next process repeats the run. */
+const STOP_GRACE_MS = 3_000
+
 /** Runs a job in the same process as topologies and sinks. The first run is one interval after the start. */
 export function periodicJob({ name, everyMs, run, samples, close }: PeriodicJob, { sleep, log }: Pick<Runtime, 'sleep' | 'log'>): Runner {
   const stopping = new AbortController()
@@ -26,6 +29,7 @@ export function periodicJob({ name, everyMs, run, samples, close }: PeriodicJob,
         await run(stopping.signal)
         failure = undefined
       } catch (error) {
+        if (stopping.signal.aborted) return
         failure = (error as Error).message
         log.warn({ job: name, reason: failure }, 'job_failed')
       }
@@ -41,7 +45,9 @@ export function periodicJob({ name, everyMs, run, samples, close }: PeriodicJob,
     done,
     async stop() {
       stopping.abort()
-      await running
+      const patience = new AbortController()
+      await Promise.race([running, sleep(STOP_GRACE_MS, patience.signal)])
+      patience.abort()
       close?.()
       resolve()
     },

@@ -43,9 +43,10 @@ export interface TaskSet {
   readonly commitDue: boolean
   /**
    * Finishes the running time handlers. Nothing can be committed before that.
-   * @throws TransportError if the worker gives up before they have finished
+   * @param limitMs how long to wait for the handlers; by default without a limit
+   * @throws TransportError, not fatal, if the limit is reached or the worker gives up before the handlers have finished
    */
-  comeToRest(): Promise<void>
+  comeToRest(limitMs?: number): Promise<void>
   readonly waitingForSchemas: number[]
 }
 
@@ -154,9 +155,12 @@ export function taskSet({ fetcher, schemas, runtime, onClose, givenUp }: TaskSet
     get commitDue() {
       return running().some((task) => task.commitDue)
     },
-    async comeToRest() {
+    async comeToRest(limitMs = Infinity) {
+      const end = runtime.monotonic() + limitMs
       for (let busy = running().filter((task) => !task.atRest); busy.length > 0; busy = busy.filter((task) => !task.atRest)) {
         if (givenUp.aborted) throw new TransportError('CLOSED', 'the worker gave up while time handlers were running', { fatal: false })
+        if (runtime.monotonic() >= end)
+          throw new TransportError('TIMED_OUT', `a time handler was still running after ${limitMs} ms`, { fatal: false })
         const deadline = runtime.monotonic() + ROUND_MS
         for (const task of busy) task.runHandlers(() => task.atRest || runtime.monotonic() >= deadline)
         await runtime.nextTurn()

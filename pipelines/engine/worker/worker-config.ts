@@ -23,7 +23,7 @@ export interface WorkerConfig {
    * The store's own option takes precedence.
    */
   readonly cacheBytes?: number
-  /** How long a stopping worker waits for brokers that do not answer. Default 15 s. */
+  /** How long a stopping worker waits for brokers that do not answer, and for running time handlers. Default 15 s. */
   readonly stopGraceMs?: number
   /**
    * Whether a worker that stops gracefully stays in the group until its session times out. A worker that stays keeps
@@ -38,7 +38,9 @@ export interface WorkerConfig {
    * Their current owners process them in the meantime. Default 30 min; 0 turns warm-ups off.
    */
   readonly warmUpMaxMs?: number
-  /** Maximum number of changelog records that a new worker restores without a warm-up. Default 100,000. */
+  /**
+   * A new worker that lacks fewer changelog records than this restores its state without a warm-up. Default 100,000.
+   */
   readonly warmUpLeastRecords?: number
   /** Compression of written records. Default none. */
   readonly compression?: Compression

@@ -39,8 +39,8 @@ const MAX_QUEUED_BYTES = 8 * 1_048_576
  */
 const SHARED_POLL_BYTES = 524_288
 /**
- * How long a stopping worker waits for brokers by default: half of Kubernetes' grace period. A commit takes
- * milliseconds, so only unreachable brokers delay the stop this long.
+ * How long a stopping worker waits by default: half of Kubernetes' grace period. A commit takes milliseconds, so only
+ * unreachable brokers or a time handler that does not end delay the stop this long.
  */
 const DEFAULT_STOP_GRACE_MS = 15_000
 
@@ -50,7 +50,9 @@ export type WorkerState = 'created' | 'running' | 'stopped' | 'failed'
 /** The status of a worker. */
 export interface WorkerStatus {
   readonly state: WorkerState
-  /** True when partitions are assigned and all of their tasks are running. */
+  /**
+   * True when partitions are assigned, each of them has a task, all tasks are running, and no warm-up is in progress.
+   */
   readonly ready: boolean
   /** Explains which partitions have no task because their topics have gained partitions. */
   readonly withoutTask: readonly string[]
@@ -81,7 +83,10 @@ export interface WorkerStatus {
 /** One topology in one process, with one poll loop, one producer and many tasks. */
 export interface Worker {
   readonly topology: Topology
-  /** Opens all connections and files and joins the group. Rejects when the topology cannot run here. */
+  /**
+   * Opens all connections and files and joins the group. Rejects when the topology cannot run here. If the worker is
+   * stopped before it joins, resolves without joining.
+   */
   start(): Promise<void>
   /** Resolves when the worker has stopped cleanly; rejects when it has failed. */
   readonly done: Promise<void>
@@ -111,6 +116,13 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
 
   async function start(): Promise<void> {
     opened = await assemble(config, deps, { declaration, metrics, stopping: stopping.signal, givenUp: givenUp.signal })
+    if (stopping.signal.aborted) {
+      // The worker was stopped in the meantime. If it joined the group, partitions would move to it and back.
+      state = 'stopped'
+      await release(opened)
+      done.resolve()
+      return
+    }
     try {
       await opened.producer.init()
       await opened.warmUp.join()
@@ -225,10 +237,14 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
 
   /**
    * Loads the schema of stored state. This is necessary when a processor reads, without a prefetch, a value that was
-   * written with another schema version.
+   * written with another schema version. If the worker stops in the meantime, the schema is no longer needed.
    */
   async function loadSchema({ schemas }: Assembly, schemaId: number, reason: unknown): Promise<void> {
-    if ((await schemas.load(schemaId)) === 'not-found') throw reason
+    try {
+      if ((await schemas.load(schemaId)) === 'not-found') throw reason
+    } catch (error) {
+      if (!stopping.signal.aborted) throw error
+    }
   }
 
   async function commitLast({ tasks, committer: commits }: Assembly): Promise<void> {

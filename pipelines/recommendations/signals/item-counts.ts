@@ -1,9 +1,15 @@
 import { isViewed } from '../../../schemas/recommendations/events/weights.ts'
 import { decay, HALF_LIFE_MS } from '../../../schemas/recommendations/signals/half-lives.ts'
 import type { ItemActivity, ItemSignals, ItemStats } from '../../../schemas/recommendations/types.ts'
+import { HOUR_MS } from '../../../schemas/retention.ts'
 
 /** Share of an item's events that must be new before its statistics are published again. */
 const PUBLISHED_SHARE = 0.02
+/**
+ * Time after which further events are published even if they are few. The shortest half-life is six hours. Without this
+ * limit, an old item with many events would look forgotten, although users still choose it.
+ */
+const PUBLISHED_EVERY_MS = HOUR_MS
 
 const MONTH = HALF_LIFE_MS.neighbours
 const WEEK = HALF_LIFE_MS.statistics
@@ -26,6 +32,7 @@ export const NO_SIGNALS: ItemSignals = {
   interactions: 0,
   unpublished: 0,
   total: 0,
+  published_at: 0,
 }
 
 /** Adds activity to the counts of an item. Afterwards, all counts are decayed to the time of the newest event. */
@@ -90,8 +97,13 @@ function decayed(before: ItemSignals, at: number): ItemSignals {
   }
 }
 
-export function isDue({ unpublished, total }: ItemSignals): boolean {
-  return unpublished > PUBLISHED_SHARE * total
+export function isDue({ unpublished, total, at, published_at }: ItemSignals): boolean {
+  return unpublished > PUBLISHED_SHARE * total || at - published_at >= PUBLISHED_EVERY_MS
+}
+
+/** Returns the counts of an item whose statistics have just been published. */
+export function asPublished(signals: ItemSignals): ItemSignals {
+  return { ...signals, unpublished: 0, published_at: signals.at }
 }
 
 export function statsOf(signals: ItemSignals): ItemStats {

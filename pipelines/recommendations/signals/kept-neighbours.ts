@@ -29,8 +29,8 @@ export interface KeptNeighbours {
 /**
  * Unpacks neighbours into columns. One event changes the neighbours of ten items. If each item's hundred neighbours
  * were objects in a map, this would take several times as long.
- *   @param fade factor by which all weights are multiplied
- *   @param most number of neighbours that may be added
+ * @param fade factor by which all weights are multiplied
+ * @param most maximum number of neighbours that may be added
  */
 export function keptNeighbours(bytes: Uint8Array, fade: number, most: number): KeptNeighbours {
   let count = bytes.byteLength / ENTRY_BYTES

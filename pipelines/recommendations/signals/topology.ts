@@ -4,7 +4,7 @@ import { itemEvents, itemNeighbours, itemStats, items } from '../../../schemas/r
 import type { ItemActivity } from '../../../schemas/recommendations/types.ts'
 import { avro, type Context, decimalId, drop, keyedStore, type RecordContext, topology, utf8 } from '../../engine/index.ts'
 import { declareCatalogItems } from '../items/catalog-items.ts'
-import { isDue as areStatsDue, NO_SIGNALS, statsOf, withActivity } from './item-counts.ts'
+import { isDue as areStatsDue, asPublished, NO_SIGNALS, statsOf, withActivity } from './item-counts.ts'
 import { declareKnownItems } from './known-items.ts'
 import { isDue, NO_NEIGHBOURS, publishedOf, withNear } from './neighbourhood.ts'
 import { byGroup } from './trend-groups.ts'
@@ -77,11 +77,9 @@ export const itemSignals = topology(
       function count(itemId: bigint, activity: ItemActivity, ctx: Context): void {
         if (activity.events.length + activity.shown.length + activity.entered.length === 0) return
         const after = withActivity(signals.get(itemId) ?? NO_SIGNALS, activity)
-        if (areStatsDue(after)) {
-          ctx.emit(itemStats, itemId, statsOf(after))
-          after.unpublished = 0
-        }
-        signals.put(itemId, after)
+        const isPublished = areStatsDue(after)
+        if (isPublished) ctx.emit(itemStats, itemId, statsOf(after))
+        signals.put(itemId, isPublished ? asPublished(after) : after)
       }
 
       function meet(itemId: bigint, { near }: ItemActivity, ctx: Context): void {

@@ -7,7 +7,7 @@ export interface Activities {
   /**
    * Adds an interaction.
    * @param before,after the user before and after the interaction
-   * @param followsList whether the event names a list that was served to the same user
+   * @param followsList whether the event names one of the last lists that were served to the same user
    */
   addInteraction(event: Interaction, before: UserState, after: UserState, followsList: boolean): void
   addShown(itemId: bigint, at: number): void

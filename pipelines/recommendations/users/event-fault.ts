@@ -1,23 +1,28 @@
 import type { Interaction } from '../../../schemas/recommendations/types.ts'
 import { MINUTE_MS } from '../../../schemas/retention.ts'
 
-/**
- * How far the timestamp of an event may be ahead of its arrival. This is twice the limit of the API, because clocks
- * differ.
- */
+/** How far a time may be ahead of its record's arrival. This is twice the limit of the API, because clocks differ. */
 const MAX_AHEAD_MS = 10 * MINUTE_MS
 const MOST_STARS = 5
+
+type CheckedFields = Pick<Interaction, 'timestamp' | 'rating' | 'watch_pct' | 'dwell_time_sec'>
 
 /**
  * Returns why an event cannot be counted; undefined if it can. The API rejects such events, but other producers may
  * write to the topic. A single NaN, or a time far in the future, would spoil the statistics of an item forever.
  * @param arrivedAt epoch ms
  */
-export function eventFault({ timestamp, rating, watch_pct, dwell_time_sec }: Interaction, arrivedAt: number): string | undefined {
-  if (timestamp < 0 || timestamp > arrivedAt + MAX_AHEAD_MS) return 'The time is before 1970 or ahead of its arrival.'
+export function eventFault({ timestamp, rating, watch_pct, dwell_time_sec }: CheckedFields, arrivedAt: number): string | undefined {
+  const fault = timeFault(timestamp, arrivedAt)
+  if (fault !== undefined) return fault
   if (!isWithin(rating, MOST_STARS)) return 'The rating is not a number of stars.'
   if (!isWithin(watch_pct, 1)) return 'The watched share is not a number from 0 to 1.'
   return isWithin(dwell_time_sec, Number.MAX_VALUE) ? undefined : 'The dwell time is not a number of seconds.'
+}
+
+/** Returns why the time of a record is invalid; undefined if it is valid. Both times are in epoch ms. */
+export function timeFault(time: number, arrivedAt: number): string | undefined {
+  return time < 0 || time > arrivedAt + MAX_AHEAD_MS ? 'The time is before 1970 or ahead of its arrival.' : undefined
 }
 
 /** Returns true if a value is null or a number from 0 to `most`. NaN fails both comparisons. */

@@ -31,7 +31,7 @@ import {
   topology,
 } from '../../engine/index.ts'
 import { activities } from './activities.ts'
-import { eventFault } from './event-fault.ts'
+import { eventFault, timeFault } from './event-fault.ts'
 import { isOwnList, withList } from './own-lists.ts'
 import { rememberedUntil, withEvent } from './recent-events.ts'
 import {
@@ -105,7 +105,9 @@ export const userFeaturesTopology = topology(
       keep(userId, after)
     }
 
-    function takeServed(served: ServedRecommendations, ctx: RecordContext<bigint>): void {
+    function takeServed(served: ServedRecommendations, ctx: RecordContext<bigint>) {
+      const fault = timeFault(served.served_at, ctx.timestamp)
+      if (fault !== undefined) return deadLetter('bad_list', fault)
       for (const { item_id } of served.items) happened.addShown(item_id, served.served_at)
       const known = withList(lists.get(ctx.key), served.request_id)
       if (known !== undefined) lists.put(ctx.key, known)

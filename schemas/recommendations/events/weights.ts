@@ -1,7 +1,7 @@
 import type { Interaction, InteractionType } from '../types.ts'
 
-/** The fields of an interaction that determine its weight. */
-export type Told = Pick<Interaction, 'event_type' | 'dwell_time_sec' | 'rating' | 'watch_pct'>
+/** The fields of an interaction that determine its weight, and whether the user is done with the item. */
+type Weighed = Pick<Interaction, 'event_type' | 'dwell_time_sec' | 'rating' | 'watch_pct'>
 
 const PURCHASE_WEIGHT = 4
 const SKIP_WEIGHT = -1
@@ -18,7 +18,7 @@ const WATCHED_SHARE = 0.3
 /**
  * Returns the weight of an interaction as a sign of a user's interest; see docs/services/recommendations.md#weights.
  */
-export function weightOf({ event_type, dwell_time_sec, rating, watch_pct }: Told): number {
+export function weightOf({ event_type, dwell_time_sec, rating, watch_pct }: Weighed): number {
   switch (event_type) {
     case 'VIEW':
       return watch_pct ?? 1
@@ -37,7 +37,7 @@ export function weightOf({ event_type, dwell_time_sec, rating, watch_pct }: Told
 }
 
 /** Returns whether the user is done with the item. If so, the item must not be recommended again. */
-export function isWatched({ event_type, watch_pct }: Told): boolean {
+export function isWatched({ event_type, watch_pct }: Weighed): boolean {
   if (event_type === 'VIEW') return watch_pct === null || watch_pct >= WATCHED_SHARE
   return event_type === 'PURCHASE' || event_type === 'RATE' || event_type === 'SKIP'
 }

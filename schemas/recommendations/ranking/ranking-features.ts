@@ -57,9 +57,12 @@ export interface RankedUser {
 
 /** The statistics of an item in the streams at the time of the request. */
 export interface RankedItem {
-  /** Decayed number of views, clicks, purchases and ratings. The weight of an event halves every 30 days. */
+  /**
+   * Decayed number of events other than skips, whose weight halves every 30 days. While an item is new, this includes
+   * up to 50 events for its given popularity.
+   */
   readonly popularity: number
-  /** The same number, but the weight of an event halves every 6 hours. */
+  /** Decayed number of events other than skips, whose weight halves every 6 hours. */
   readonly recentActivity: number
   /** Clicks per impression, from 0 to 1, including assumed prior clicks and impressions. */
   readonly clickRate: number
@@ -104,7 +107,7 @@ export interface RankedMatch {
    */
   readonly sessionGenreShare: number
   readonly historyGenreShare: number
-  /** Weight of the user's preferences that the candidate meets, from -1 to 1; 0 without a preference. */
+  /** Sum of the weights of the preferences that the candidate meets, limited to -1 to 1; 0 if it meets none. */
   readonly preferenceWeight: number
   /** How often the candidate was recently shown to the user without being chosen. */
   readonly timesShown: number

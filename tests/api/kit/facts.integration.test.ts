@@ -68,9 +68,9 @@ test('an API that starts while Kafka is unreachable gets its schemas immediately
   await expect.poll(() => facts.probe.check(), SOON).toContain('127.0.0.1:1')
 })
 
-test('the partition counts are stored again after their store was emptied', async () => {
+test('the partition counts are stored again after their store was damaged or emptied', async () => {
   const { transport, topic } = await opened()
-  let stored: string | null = null
+  let stored: string | null = 'not JSON'
   const memory = {
     load: async () => stored,
     save: async (text: string) => {
@@ -80,8 +80,10 @@ test('the partition counts are stored again after their store was emptied', asyn
   const facts = kafkaFacts({ transport, registry: noRegistry, topics: [topic], memory, rememberEveryMs: 10, log })
   onTestFinished(() => facts.close())
   await expect.poll(() => stored, SOON).toBe(JSON.stringify({ [topic.name]: PARTITIONS }))
-  stored = null
-  await expect.poll(() => stored, SOON).toBe(JSON.stringify({ [topic.name]: PARTITIONS }))
+  for (const lost of ['{', null]) {
+    stored = lost
+    await expect.poll(() => stored, SOON).toBe(JSON.stringify({ [topic.name]: PARTITIONS }))
+  }
 })
 
 test('acknowledged facts are written once and in order per key, even if responses are lost', AT_FIRST_TRY, async () => {

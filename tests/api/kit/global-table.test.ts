@@ -11,6 +11,7 @@ import { byteWriter } from '../../../schemas/codec.ts'
 import { userInterests } from '../../../schemas/trends/topics.ts'
 import type { UserInterests } from '../../../schemas/trends/types.ts'
 import { recreatable, watchProbe } from './recreatable.ts'
+import { breakableTransport } from './snapshots/breakable-transport.ts'
 
 const log = createLogger('silent')
 const topic = userInterests
@@ -113,6 +114,21 @@ test('after a transport error it continues reading from the same offset', async 
   put(1n, 6)
   await expect.poll(() => table.get(1n)?.topic_weights.music).toBe(6)
   expect(changes).toEqual([1n, 1n])
+})
+
+test('after a gap in which Kafka may have removed tombstones, the table reads the topic again', async () => {
+  const { put, open, broker } = await world()
+  put(1n, 5)
+  const [state, begun] = [{ isAway: false, aheadMs: 0 }, [] as number[][]]
+  const transport = breakableTransport(broker, state, begun)
+  const table = open({ transport, monotonic: () => performance.now() + state.aheadMs })
+  await expect.poll(() => table.probe.check()).toBeUndefined()
+  state.isAway = true
+  state.aheadMs += 13 * 3_600_000
+  state.isAway = false
+  await expect.poll(() => begun.length).toBe(2)
+  expect(begun.at(-1)!.every((offset) => offset === 0)).toBe(true)
+  expect(table.get(1n)?.topic_weights.music).toBe(5)
 })
 
 test('after the topic was deleted and created again, the table gets the contents of the new topic, and answers meanwhile', async () => {

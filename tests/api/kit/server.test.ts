@@ -69,6 +69,20 @@ test.each([
   expect(text.toLowerCase()).toContain('x-request-id: ')
 })
 
+test('bytes that are not HTTP do not put a second answer into the first one', async () => {
+  const api = await testApp({ services: [echoService({ runs: 0 })] })
+  const server = await startServer({
+    ...api,
+    host: '127.0.0.1',
+    port: 0,
+    now: () => START,
+    front: (_request, response) => response.writeHead(200, { 'content-length': '100' }).write('the beginning'),
+  })
+  onTestFinished(() => server.close(0).then(() => undefined))
+  const text = await raw(server, 'GET / HTTP/1.1\r\nHost: x\r\n\r\nhello\r\n\r\n')
+  expect(text).not.toContain('invalid_request')
+})
+
 test('headers that arrive too slowly fail with request_timeout', async () => {
   const { server } = await served({ runs: 0 }, { headersTimeoutMs: 50, requestTimeoutMs: 100, checkIntervalMs: 20 })
   expect(await raw(server, 'GET / HTTP/1.1\r\nHost')).toMatch(/^HTTP\/1\.1 408 [\s\S]*"error":"request_timeout"/)

@@ -92,6 +92,7 @@ describe('signing in', () => {
 
   test.each([
     ['malformed', async () => 'a.b.c'],
+    ['broken by a line break', async (api: TestApp) => (await signToken(api.key, CLAIMS)).replace(/.$/, '\r\n$&')],
     ['expired', (api: TestApp) => signToken(api.key, { ...CLAIMS, exp: START - HOUR_MS })],
     ['signed with another key', async () => signToken(await signingKey('key-1'), CLAIMS)],
     ['for another audience', (api: TestApp) => signToken(api.key, { ...CLAIMS, aud: 'other' })],

@@ -24,11 +24,13 @@ test('after the topic was deleted and created again, the service gets the conten
 
   const held = new Map<string, string>()
   const gone: string[] = []
+  const replacing: (string | undefined)[] = []
   const open = topicFeedOpener({ transport, registry, log: createLogger('silent'), monotonic: () => performance.now() })
   for (const key of ['a', 'b', 'c']) put(key, `old ${key}`)
   const feed = await open(
     topic,
-    (key, value) => {
+    (key, value, replaces) => {
+      if (replaces) replacing.push(value)
       if (value !== undefined) return held.set(key, value)
       gone.push(key)
       return held.delete(key)
@@ -40,8 +42,17 @@ test('after the topic was deleted and created again, the service gets the conten
   put('c', null)
   await expect.poll(() => gone).toEqual(['c'])
   const probed = watchProbe(feed.probe.check)
-  recreate(topic.name, () => put('b', 'new b'))
-  await expect.poll(() => [...held]).toEqual([['b', 'new b']])
+  recreate(topic.name, () => {
+    for (const text of ['new b', 'newer b']) put('b', text)
+    put('d', 'new d')
+  })
+  await expect
+    .poll(() => [...held])
+    .toEqual([
+      ['b', 'newer b'],
+      ['d', 'new d'],
+    ])
   expect(gone).toEqual(['c', 'a'])
+  expect(replacing).toEqual(['new b', undefined])
   expect(await probed()).toEqual([undefined])
 })

@@ -22,6 +22,17 @@ test('an item with an older updated_at has no effect, and one with the same upda
   expect(titles()).toEqual(['new', 'newer'])
 })
 
+test('texts that are compared with each other are normalised', async () => {
+  const [decomposed, composed] = ['Come\u0301die', 'Com\u00e9die']
+  await put('/internal/items/5', { title: decomposed, category_path: decomposed, attributes: { [decomposed]: decomposed } }, 'internal')
+  const texts = { title: composed, category_path: composed, attributes: { [composed]: composed } }
+  expect(api.published.at(-1)?.value).toMatchObject(texts)
+  const preferencesOf = (text: string) => ({ preferences: [{ category: text, value: text, weight: 1 }] })
+  const { body } = await api.send('PUT', '/api/v1/me/preferences', { user: '42', body: preferencesOf(decomposed) })
+  expect(body).toEqual(preferencesOf(composed))
+  expect(api.published.at(-1)?.value).toMatchObject(preferencesOf(composed))
+})
+
 test('the lengths of texts are limited in code points', async () => {
   const texts = { title: '😀'.repeat(500), category_path: '😀'.repeat(500), attributes: { n: '😀'.repeat(500) } }
   expect((await put('/internal/items/5', texts, 'internal')).status).toBe(204)

@@ -90,6 +90,25 @@ test('many preferences leave room for the items of editors and for trending ones
   expect(explanations).toEqual(expect.arrayContaining(['Picked by our editors', 'Trending now', 'Because you like Brand 0']))
 })
 
+test('last items without neighbours leave room for the items of editors and for trending ones', async () => {
+  for (let id = 1_000n; id < 1_600n; id++) api.putItem(id, { category_path: `Shelf ${id % 5n}` })
+  api.putEditorial('picks', {
+    ...{ kind: 'LIST', item_ids: [80n], contexts: [], factor: null, max_age_days: null },
+    ...{ starts_at: null, ends_at: null, updated_at: START },
+  })
+  api.putUser('42:self', { page: null, self: self([1_000n, 1_001n, 1_002n, 1_003n, 1_004n]) })
+  const explanations = (await list('limit=50')).recommendations.map(({ explanation }: { explanation: string }) => explanation)
+  expect(explanations).toEqual(expect.arrayContaining(['Picked by our editors', 'Trending now', 'Because you watched “Item 1004”']))
+})
+
+test('the list of a HEAD request is not recorded as served', async () => {
+  const servedTo = () => api.published.filter(({ topic }) => topic === 'recommendations-served')
+  expect((await api.send('HEAD', '/api/v1/recommendations', { user: '42' })).status).toBe(200)
+  expect(servedTo()).toEqual([])
+  await list()
+  expect(servedTo()).toHaveLength(1)
+})
+
 test('hidden and inactive items are not in a list, not even on later pages', async () => {
   const first = await list('limit=10')
   api.putUser('42:self', { page: null, self: self([], { hidden: insertItem(NO_ITEMS, 11n, START, 10) }) })
@@ -154,6 +173,19 @@ test('without Redis a known user gets the last list and a new user gets trending
   expect(idsOf(body)).toContain('90')
   api.state.isRedisAway = false
   expect((await list()).degraded).toEqual([])
+})
+
+test('without Redis, lists of trending items and lists about an item keep their kind', async () => {
+  api.putUser('42:self', { page: null, self: self([1n]) })
+  api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])
+  const personal = idsOf(await list())
+  for (const query of ['rec_type=trending', 'rec_type=similar&item_id=2']) await list(query)
+  api.state.isRedisAway = true
+  expect(idsOf(await list())).toEqual(personal)
+  const typesOf = async (query: string) =>
+    new Set((await list(query)).recommendations.map(({ rec_type }: { rec_type: string }) => rec_type))
+  expect(await typesOf('rec_type=trending')).toEqual(new Set(['trending']))
+  expect(await typesOf('rec_type=similar&item_id=2&limit=3')).toEqual(new Set(['similar']))
 })
 
 test('lists do not wait for a Redis that hangs: only a probe queries it, and it is used again when it responds', async () => {

@@ -14,7 +14,7 @@ const HOUR_MS = 3_600_000
 /** Returns the axis of an item's vector. A third of the items is on each axis. */
 const axisOf = (itemId: bigint) => Number(itemId % 3n)
 
-const broken = { vectors: false, ranking: false }
+const broken = { vectors: false, ranking: false, foldIn: false }
 let opened: OpenModel
 
 /** Opens a model whose vectors or trees fail while the flags in `broken` are set. */
@@ -23,6 +23,10 @@ async function openBrittle(folder: string): Promise<OpenModel> {
   opened = model
   return {
     ...model,
+    foldIn(history) {
+      if (broken.foldIn) throw new Error('the factors are broken')
+      return model.foldIn(history)
+    },
     nearest(vector, count) {
       if (broken.vectors) throw new Error('the index is broken')
       return model.nearest(vector, count)
@@ -38,7 +42,7 @@ async function openBrittle(folder: string): Promise<OpenModel> {
 async function trainedApi() {
   const api = await recommendationsApi({ open: openBrittle })
   onTestFinished(async () => {
-    Object.assign(broken, { vectors: false, ranking: false })
+    Object.assign(broken, { vectors: false, ranking: false, foldIn: false })
     await api.service.close?.()
   })
   for (let id = 1n; id <= ITEMS; id++) api.putItem(id, { attributes: { genres: `Genre ${id}` } })
@@ -140,6 +144,17 @@ test('without vectors and trees, the rules rank the candidates, and similar item
   const body = await list()
   expect([body.model_version, body.degraded]).toEqual(['rules-1', ['vectors', 'ranking']])
   expect((await api.send('GET', '/api/v1/items/3/similar')).status).toBe(200)
+})
+
+test('without vectors, the embedding of a user consists of zeros', async () => {
+  const { api } = await trainedApi()
+  const embedding = async () => {
+    const { status, body } = await api.send('GET', '/internal/features/user/42', { user: 'service', scope: 'internal' })
+    return [status, body.embedding.length, Math.hypot(...body.embedding)]
+  }
+  expect(await embedding()).toEqual([200, 256, expect.closeTo(1, 5)])
+  broken.foldIn = true
+  expect(await embedding()).toEqual([200, 256, 0])
 })
 
 test('a model that is older than six hours is used, and the response reports its age', async () => {

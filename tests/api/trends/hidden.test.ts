@@ -165,6 +165,14 @@ describe('/v1/admin/trends/blocked', () => {
     expect((await get(BLOCKED, admin)).body.terms).toEqual([])
   })
 
+  test('stores changes while this process has not read the blocked terms at all', async () => {
+    const { block, unblock, blocked, published } = await world()
+    blocked.isLoaded = false
+    expect((await block('tea')).status).toBe(202)
+    expect((await unblock('tea')).status).toBe(204)
+    expect(published.map(({ key }) => key)).toEqual(['tea', 'tea'])
+  })
+
   test('needs the scope admin', async () => {
     const { app, send, get, bearer } = await world()
     for (const [headers, status] of [[{}, 401] as const, [await bearer({ sub: '42', scope: 'internal' }), 403] as const]) {

@@ -73,6 +73,19 @@ test('the map of a city shows its country, and the links keep the choice of safe
   expect(html).toContain('href="/trends?woeid=23424977&amp;safe=true"')
   expect(html).toContain('<li><a href="/trends?woeid=2459115&amp;safe=true" aria-current="page">New York</a></li>')
   expect(html).toContain('<a href="/trends?woeid=2459115">Show all terms</a>')
+  expect(html).toContain('href="/trends/terms/tea?woeid=2459115&amp;safe=true"')
+  for (const path of [
+    '/trends?woeid=2459115&safe=true',
+    '/trends?q=york&safe=true',
+    '/trends/terms/tea?safe=true',
+    '/trends?woeid=2&safe=true',
+  ]) {
+    const { html } = await page(path)
+    expect(html).toContain('<input type="hidden" name="safe" value="true">')
+    const links = [...html.matchAll(/href="(\/trends[^"]*)"/g)].map(([, address]) => address)
+    const unsafe = links.filter((address) => !address.startsWith('/trends/files/') && !address.includes('safe=true'))
+    expect(unsafe).toEqual(path.startsWith('/trends?woeid=2459115') ? ['/trends?woeid=2459115'] : [])
+  }
 })
 
 test('finds places by name', async () => {

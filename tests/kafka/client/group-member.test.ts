@@ -475,3 +475,28 @@ test('leaving the group takes no longer than its time limit, even if a heartbeat
   await vi.waitFor(() => expect(left).toHaveBeenCalled(), { timeout: 20_000 })
   expect(waits).toContain(3_000)
 })
+
+test('a broker that hangs does not delay a member that leaves while its heartbeat needs metadata', async () => {
+  let isHanging = false
+  const refresh = () => (isHanging ? new Promise<void>(() => {}) : Promise.resolve())
+  const topicName = (id: string) => (isHanging ? undefined : id)
+  const script = [{ memberEpoch: 1 }, { memberEpoch: 2, assignment: [0] }]
+  const { member, heartbeats } = scripted(script, { refresh, topicName })
+  await member.join()
+  isHanging = true
+  await vi.waitFor(() => expect(heartbeats).toHaveLength(2))
+  await member.leave({ keepPlace: true })
+  expect(heartbeats.map(({ epoch }) => epoch)).toEqual([0, 1])
+})
+
+test('a broker that hangs does not keep a member from leaving while it joins again', async () => {
+  let isHanging = false
+  const refresh = () => (isHanging ? new Promise<void>(() => {}) : Promise.resolve())
+  const { member, heartbeats } = scripted([{ memberEpoch: 1, intervalMs: 60_000 }], { refresh })
+  await member.join()
+  isHanging = true
+  const rejoined = member.rejoin()
+  await member.leave({ keepPlace: true })
+  await rejoined
+  expect(heartbeats.map(({ epoch }) => epoch)).toEqual([0])
+})

@@ -22,6 +22,7 @@ function watched(answers: readonly (BeatAnswer | 'throws')[] = [{ type: 'kept', 
   const epochs: number[] = []
   const times: number[] = []
   const beats = new KeptBeats()
+  let held: Promise<void> | undefined
   const watch = stallWatch({
     now: () => now,
     lastTurn: () => lastTurn,
@@ -33,6 +34,7 @@ function watched(answers: readonly (BeatAnswer | 'throws')[] = [{ type: 'kept', 
           const answer = answers[Math.min(epochs.length, answers.length - 1)]
           epochs.push(epoch)
           times.push(now)
+          await held
           if (answer === 'throws') throw new Error('broken')
           return answer
         },
@@ -48,6 +50,12 @@ function watched(answers: readonly (BeatAnswer | 'throws')[] = [{ type: 'kept', 
     times,
     opened: () => opened,
     closed: () => closed,
+    /** Makes the answers wait until the returned function is called. */
+    holdAnswers() {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held = promise
+      return resolve
+    },
     /**
      * Advances the clock by `ms` and runs every check that is due on the way. With `turning`, the event loop is not
      * blocked.
@@ -100,6 +108,17 @@ test('if a rebalance during the stall changes the epoch, the thread continues wi
   await pass(8_000)
   expect(epochs).toEqual([4, 4, 6, 6])
   expect(beats.epoch).toBe(6)
+})
+
+test('an answer that arrives after the member has passed on a later epoch does not bring back the earlier one', async () => {
+  const { pass, watch, beats, epochs, holdAnswers } = watched()
+  const answer = holdAnswers()
+  await pass(3_000)
+  watch.keep(1, { ...SESSION, epoch: 7 }, beats.memory)
+  answer()
+  await pass(5_000, { turning: true })
+  await pass(3_000)
+  expect(epochs).toEqual([4, 7])
 })
 
 test('unanswered heartbeats are repeated at the next check', async () => {

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
-import { NO_SIGNALS, withActivity } from '../../../pipelines/recommendations/signals/item-counts.ts'
+import { asPublished, isDue, NO_SIGNALS, withActivity } from '../../../pipelines/recommendations/signals/item-counts.ts'
 import { keptNeighbours } from '../../../pipelines/recommendations/signals/kept-neighbours.ts'
 import { NO_NEIGHBOURS, publishedOf, withNear } from '../../../pipelines/recommendations/signals/neighbourhood.ts'
 
 const START = Date.UTC(2026, 0, 10)
+const HOUR = 3_600_000
 /** Number of events. It exceeds the maximum number of arguments of a function call. */
 const MANY = 200_000
 
@@ -12,6 +13,16 @@ test('an item that many users saw between two commits is counted', () => {
   const counts = withActivity(NO_SIGNALS, { events: [], near: [], entered: [], shown })
   expect(counts.at).toBe(START + MANY - 1)
   expect(counts.total).toBe(MANY)
+})
+
+test('the statistics of an item with many old events are published at least once an hour while there are events', () => {
+  const shownAt = (...shown: readonly number[]) => ({ events: [], near: [], entered: [], shown: [...shown] })
+  const old = asPublished(withActivity(NO_SIGNALS, shownAt(...Array.from({ length: 1_000 }, () => START))))
+  const soon = withActivity(old, shownAt(START + HOUR - 1))
+  expect(isDue(soon)).toBe(false)
+  const later = withActivity(soon, shownAt(START + HOUR))
+  expect(isDue(later)).toBe(true)
+  expect(isDue(withActivity(asPublished(later), shownAt(START + HOUR + 1)))).toBe(false)
 })
 
 test('if there are more than a hundred neighbours, the twenty newest stay, and the heaviest of the others', () => {

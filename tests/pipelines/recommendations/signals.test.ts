@@ -59,7 +59,7 @@ function run(events: readonly ModelEvent[], perCommit: number) {
   }
   for (const item of new Set(events.map((event) => event.item))) signals.pipe(items, item, itemNamed(String(item)))
   events.forEach((event, index) => {
-    users.pipe(interactions, event.user, interactionOf(event, String(index)), { timestamp: event.at })
+    users.pipe(interactions, event.user, interactionOf(event, String(index)), { appendedAt: event.at })
     if (index % perCommit === perCommit - 1) settle()
   })
   settle()

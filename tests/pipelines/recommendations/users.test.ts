@@ -90,6 +90,14 @@ test.each<[string, Partial<Interaction>]>([
   expect(look().interactions).toBe(1)
 })
 
+test('an event or a list from the future is a dead letter, even if the clock of its sender is in the same future', () => {
+  const future = START + HOUR
+  driver.pipe(interactions, ADA, interaction({ item_id: 1n, timestamp: future }), { timestamp: future })
+  driver.pipe(recommendationsServed, ADA, served([1n], future), { timestamp: future })
+  expect(driver.read(itemEvents)).toEqual([])
+  expect(look()).toBeUndefined()
+})
+
 test('purchases, ratings, skips and views count as watched; clicks, dwelling and short views do not', () => {
   send(1)
   send(2, { watch_pct: 0.3 })

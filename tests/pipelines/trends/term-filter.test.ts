@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
 import { keyHash } from '../../../pipelines/engine/index.ts'
+import { testDriver } from '../../../pipelines/engine/testing.ts'
 import { termFilter } from '../../../pipelines/trends/term-filter.ts'
+import { trends } from '../../../pipelines/trends/topology.ts'
+import { block, entriesOf, HOUR, MINUTE, START, send, WORLD } from './driving.ts'
 
 const TERMS = 20_000
 const hashOf = (term: string) => keyHash(Buffer.from(term), 0, Buffer.byteLength(term))
@@ -36,8 +39,19 @@ test('terms whose rows are gone are forgotten by the next scan', () => {
   for (let i = 0; i < TERMS; i++) filter.add(name(i))
   filter.walkCompleted()
   expect(filter.mayHave(name(7))).toBe(true)
+  for (let commits = 0; commits < 2; commits++) filter.commitBegins()
+  filter.walkCompleted()
   filter.walkCompleted()
   expect(filter.mayHave(name(7))).toBe(false)
+})
+
+test('terms whose rows are not committed yet are in each new filter, because scans do not find these rows', () => {
+  const filter = termFilter()
+  filter.add(name(1))
+  filter.commitBegins()
+  filter.add(name(2))
+  for (let scans = 0; scans < 3; scans++) filter.walkCompleted()
+  expect([1, 2, 3].map(name).map(filter.mayHave)).toEqual([true, true, false])
 })
 
 test('a filter stays useful when the number of terms multiplies between two scans', () => {
@@ -51,4 +65,20 @@ test('a filter stays useful when the number of terms multiplies between two scan
   let mistaken = 0
   for (let i = 0; i < TERMS; i++) if (filter.mayHave(hashOf(`other ${i}`))) mistaken++
   expect(mistaken).toBeLessThan(TERMS / 100)
+})
+
+test('a term keeps its counts if two scans end before the commit of its row', () => {
+  const cells = 'trends-drawn-cells-repartition'
+  const driver = testDriver(trends, { startAt: START, partitions: { [cells]: 1, 'trends-listed-repartition': 1 } })
+  driver.advanceWallClock(MINUTE)
+  // The partition of the terms reads nothing for an hour. It then closes times of two hours in one transaction, and
+  // scans its rows in each of these hours.
+  block(driver, cells, 0)
+  driver.advanceWallClock(HOUR / 2)
+  send(driver, { hashtags: ['sandy'] })
+  driver.advanceWallClock(HOUR / 2)
+  driver.restart()
+  send(driver, { hashtags: ['sandy'] })
+  driver.advanceWallClock(MINUTE)
+  expect(entriesOf(driver, WORLD)).toMatchObject([{ term: 'sandy', tweet_volume: 2 }])
 })

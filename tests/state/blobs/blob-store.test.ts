@@ -1,20 +1,21 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
-import type { Server } from 'node:http'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { Readable } from 'node:stream'
 import { pathToFileURL } from 'node:url'
 import type { S3Client } from '@aws-sdk/client-s3'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type BlobStore, BlobsUnavailableError, blobStore, UNTOUCHED_MS } from '../../../state/blobs/blob-store.ts'
 import { bucketShelf } from '../../../state/blobs/bucket.ts'
 import { connectBlobs, s3Client } from '../../../state/blobs/connect.ts'
 import { draftFolderOf, folderShelf } from '../../../state/blobs/folder.ts'
-import { BlobCorruptError } from '../../../state/blobs/read.ts'
+import { BlobCorruptError, readBlob } from '../../../state/blobs/read.ts'
 import { sweepBlobs } from '../../../state/blobs/sweep.ts'
 import { startS3 } from './s3-server.ts'
 
@@ -34,7 +35,14 @@ beforeAll(async () => {
   vi.stubEnv('AWS_ACCESS_KEY_ID', 'S3RVER')
   vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'S3RVER')
   bucketClient = await s3Client(s3Url)
-  const shelf = await bucketShelf({ client: bucketClient, bucket: 'snippets', prefix: 'blobs/', renewAfterMs: 1_000, now: () => bucketNow })
+  const shelf = await bucketShelf({
+    client: bucketClient,
+    bucket: 'snippets',
+    prefix: 'blobs/',
+    renewAfterMs: 1_000,
+    timeoutMs: 10_000,
+    now: () => bucketNow,
+  })
   bucketStore = blobStore({ shelf, draftFolder: join(folder, 'drafts') })
   plainBucketStore = blobStore({ shelf, draftFolder: join(folder, 'drafts'), compresses: false })
 })
@@ -204,11 +212,23 @@ describe('blobs in a folder', () => {
 
   it('restores what a killed sweep had moved aside', async () => {
     const { hash } = await keep(store(), Buffer.from('moved aside'))
-    const { renameSync } = await import('node:fs')
     renameSync(pathOf(hash), pathOf(hash, '.aside'))
     const signal = new AbortController().signal
     await sweepBlobs({ blobs: store(), referenced: async (hashes) => new Set(hashes), before: 0, signal })
     expect(await contentOf(store(), hash)).toEqual(Buffer.from('moved aside'))
+  })
+
+  it('keeps a blob that was stored again after a killed sweep had moved it aside', async () => {
+    const content = Buffer.from('stored again')
+    const { hash } = await keep(store(), content)
+    const old = new Date(Date.now() - 2 * UNTOUCHED_MS)
+    utimesSync(pathOf(hash), old, old)
+    renameSync(pathOf(hash), pathOf(hash, '.aside'))
+    await keep(store(), content)
+    const options = { referenced: async () => new Set<string>(), before: Date.now() - UNTOUCHED_MS, signal: new AbortController().signal }
+    expect(await sweepBlobs({ blobs: store(), ...options })).toMatchObject({ removed: 0 })
+    expect(await contentOf(store(), hash)).toEqual(content)
+    expect(readdirSync(dirname(pathOf(hash)))).not.toContain(`${hash}.aside`)
   })
 
   it('has every blob that a killed writer reported as kept, and no partial one', async () => {
@@ -269,11 +289,54 @@ describe('blobs in a bucket', () => {
 
   it('is unavailable when its server does not answer', async () => {
     const client = await s3Client('http://127.0.0.1:1')
-    const shelf = await bucketShelf({ client, bucket: 'b', prefix: '', renewAfterMs: 1, now: Date.now })
+    const shelf = await bucketShelf({ client, bucket: 'b', prefix: '', renewAfterMs: 1, timeoutMs: 50, now: Date.now })
     const blobs = blobStore({ shelf, draftFolder: join(folder, 'drafts') })
     await expect(keep(blobs, Buffer.from('x'))).rejects.toBeInstanceOf(BlobsUnavailableError)
     await expect(blobs.open(sha256(Buffer.from('x')))).rejects.toBeInstanceOf(BlobsUnavailableError)
     client.destroy()
+  })
+
+  it('is unavailable when its server hangs before or during an answer', async () => {
+    let isSilent = true
+    const server = createServer((_request, response) => {
+      if (!isSilent) response.writeHead(200, { 'content-length': '1000' }).write('a part')
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    onTestFinished(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+    const client = await s3Client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, 50)
+    onTestFinished(() => client.destroy())
+    const shelf = await bucketShelf({ client, bucket: 'b', prefix: '', renewAfterMs: 1, timeoutMs: 50, now: Date.now })
+    const blobs = blobStore({ shelf, draftFolder: join(folder, 'drafts') })
+    const hash = sha256(Buffer.from('x'))
+    await expect(blobs.open(hash)).rejects.toBeInstanceOf(BlobsUnavailableError)
+    await expect(blobs.touch(hash)).rejects.toBeInstanceOf(BlobsUnavailableError)
+    isSilent = false
+    await expect(contentOf(blobs, hash)).rejects.toBeInstanceOf(BlobsUnavailableError)
+  })
+
+  it('reads a blob that arrives byte by byte, and detects one that ends early', async () => {
+    const content = Buffer.from('slowly')
+    const { hash } = await keep(bucketStore, content)
+    const stored = await Array.fromAsync((await bucketStore.shelf.open(hash)) as Readable)
+    async function read(bytes: readonly number[]): Promise<Buffer> {
+      return Buffer.concat(
+        await Array.fromAsync(
+          readBlob(
+            hash,
+            Readable.from(
+              bytes.map((byte) => Buffer.of(byte)),
+              { objectMode: false },
+            ),
+          ),
+        ),
+      )
+    }
+    const all = [...Buffer.concat(stored)]
+    expect(await read(all)).toEqual(content)
+    for (const length of [0, 1, 15, 16, 17]) await expect(read(all.slice(0, length)), `${length}`).rejects.toBeInstanceOf(BlobCorruptError)
   })
 
   it('is opened by an s3: URL', async () => {

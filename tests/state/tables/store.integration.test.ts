@@ -96,6 +96,24 @@ test("a table's progress belongs to that table alone, and a recreated table has 
   expect(await caughtUp()).toBe(1)
 })
 
+test('after a topic was recreated, the table has not caught up with it yet', async () => {
+  const { client, store } = await open()
+  const caughtUp = async () => (await caughtUpPartitions(client as unknown as TableReader, 'events'))[0]
+  for (const partition of [0, 1]) {
+    await store.noteTopicId('topic', partition, 'before')
+    await store.noteCaughtUp('topic', partition)
+  }
+  const restarted = tableStore(eventsTable, client, ALONE)
+  await restarted.prepare()
+  expect(await restarted.topicId('topic', 0)).toBe('before')
+  await restarted.noteTopicId('topic', 0, 'before')
+  expect(await caughtUp()).toBe(2)
+  await restarted.noteTopicId('topic', 0, 'after')
+  expect(await caughtUp()).toBe(1)
+  await restarted.noteCaughtUp('topic', 0)
+  expect(await caughtUp()).toBe(2)
+})
+
 test('a table remembers the id of its topic, and a recreated table has none', async () => {
   const { client, store } = await open()
   expect(await store.topicId('topic', 0)).toBeUndefined()

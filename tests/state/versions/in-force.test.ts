@@ -19,6 +19,7 @@ function inForce(local: Pick<LocalVersions, 'fetch'> = localVersions({ blobs, fo
       return content
     },
     onSwitch: (version) => told.push(`switched to ${version?.version}`),
+    onDiscarded: (content) => told.push(`discarded ${content}`),
     onRefused: (version, error, willRetry) => told.push(`${version.version} refused: ${error.name} ${willRetry}`),
     setTimer(_, callback) {
       timers.push(callback)
@@ -111,13 +112,13 @@ it('puts only the version that was requested last into force, even if an earlier
   versions.want(fast)
   gate.resolve()
   await versions.settled()
-  expect(told).toEqual(['switched to v8'])
+  expect(told).toEqual(['discarded seven', 'switched to v8'])
 })
 
-it('changes nothing after it was closed', async () => {
+it('only releases what it has opened after it was closed', async () => {
   const { versions, told } = inForce()
   versions.want(await publish(9, { model: 'nine' }))
   versions.close()
   await versions.settled()
-  expect(told).toEqual([])
+  expect(told).toEqual(['discarded nine'])
 })

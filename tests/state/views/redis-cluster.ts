@@ -12,11 +12,18 @@ const START_TIMEOUT_MS = 20_000
 /** How long a master must be silent before it counts as failed and its replica takes over. */
 const NODE_TIMEOUT_MS = 1_500
 
+interface ClusterFeatures {
+  /** Whether each master has a replica. */
+  readonly hasReplicas?: boolean
+  /** Password of all nodes; undefined if none needs one. */
+  readonly password?: string
+}
+
 /**
- * Starts a Redis Cluster for this test alone, optionally with one replica per master.
- * @returns the URL of the first master
+ * Starts a Redis Cluster for this test alone.
+ * @returns the URL of the first master, with the password
  */
-export async function privateRedisCluster(masters = 2, { hasReplicas = false } = {}): Promise<string> {
+export async function privateRedisCluster(masters = 2, { hasReplicas = false, password }: ClusterFeatures = {}): Promise<string> {
   const folder = guardedFolder()
   onTestFinished(() => folder.finish())
   const ports = await Promise.all(Array.from({ length: hasReplicas ? 2 * masters : masters }, () => freePort()))
@@ -25,9 +32,10 @@ export async function privateRedisCluster(masters = 2, { hasReplicas = false } =
     mkdirSync(cwd)
     const args = ['--port', String(port), '--bind', '127.0.0.1', '--cluster-enabled', 'yes', '--cluster-port', String(await freePort())]
     const timing = ['--cluster-node-timeout', String(NODE_TIMEOUT_MS), '--repl-diskless-sync-delay', '0']
-    spawn('redis-server', [...args, ...(hasReplicas ? timing : []), '--save', ''], { cwd, stdio: 'ignore' })
+    const secret = password === undefined ? [] : ['--requirepass', password, '--masterauth', password]
+    spawn('redis-server', [...args, ...(hasReplicas ? timing : []), ...secret, '--save', ''], { cwd, stdio: 'ignore' })
   }
-  const nodes = ports.map((port) => new Redis({ port, retryStrategy: () => 50, maxRetriesPerRequest: null }))
+  const nodes = ports.map((port) => new Redis({ port, password, retryStrategy: () => 50, maxRetriesPerRequest: null }))
   for (const node of nodes) node.on('error', () => {})
   onTestFinished(() => {
     for (const node of nodes) node.disconnect()
@@ -45,7 +53,7 @@ export async function privateRedisCluster(masters = 2, { hasReplicas = false } =
     timeoutMs: START_TIMEOUT_MS,
   })
   await Promise.all(nodes.slice(masters).map((replica, index) => follow(replica, nodes[index])))
-  return `redis://127.0.0.1:${ports[0]}`
+  return `redis://${password === undefined ? '' : `:${encodeURIComponent(password)}@`}127.0.0.1:${ports[0]}`
 }
 
 /** Resolves when the replica has copied its master's data. */

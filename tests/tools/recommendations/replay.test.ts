@@ -86,11 +86,11 @@ test('a list in the replay has the same items, scores and ranking features as in
   }))
   const shown = new Map<Interaction, ShownList>()
   for (const [index, { userId, event }] of events.entries()) {
-    users.pipe(interactions, userId, event, { timestamp: event.timestamp })
+    users.pipe(interactions, userId, event, { appendedAt: event.timestamp })
     if (index % SHOWN_EVERY === 0) {
       const at = event.timestamp
       const itemIds = [index, index + 1, index + 2].map((number) => BigInt(100 + (number % ITEMS)))
-      users.pipe(recommendationsServed, userId, served(itemIds, at), { timestamp: at })
+      users.pipe(recommendationsServed, userId, served(itemIds, at), { appendedAt: at })
       shown.set(event, { userId, at, itemIds: BigInt64Array.from(itemIds) })
     }
     users.settle()

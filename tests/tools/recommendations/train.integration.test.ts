@@ -1,14 +1,14 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openModel } from '../../../api/recommendations/model/open.ts'
 import type { ItemContent } from '../../../schemas/recommendations/models/content-tokens.ts'
-import { RANKING_WIDTH } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import { RANKING_FEATURES, RANKING_WIDTH } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { toolsFolder } from '../../../tools/config.ts'
 import type { WeightedInteractions } from '../../../tools/recommendations/train/factorise.ts'
 import { trainBundle } from '../../../tools/recommendations/train/make-bundle.ts'
-import type { JudgedList } from '../../../tools/recommendations/train/rank.ts'
+import { type JudgedList, learnToRank } from '../../../tools/recommendations/train/rank.ts'
 
 const USERS = 60
 const ITEMS = 40
@@ -54,6 +54,20 @@ function lists(): JudgedList[] {
   })
 }
 
+/**
+ * Returns lists in which users mostly chose the item at the top, whatever it was. The first feature of an item is 1 if
+ * the item is at the top.
+ */
+function shownLists(): JudgedList[] {
+  return lists().map((_, list) => {
+    const features = new Float64Array(CANDIDATES * RANKING_WIDTH)
+    features[0] = 1
+    const labels = new Uint8Array(CANDIDATES)
+    labels[list % 4 === 0 ? (list * 7) % CANDIDATES : 0] = 1
+    return { features, labels, positions: Uint32Array.from({ length: CANDIDATES }, (_, position) => position) }
+  })
+}
+
 describe('training with Python', () => {
   let folder: string
   let version: string
@@ -81,6 +95,22 @@ describe('training with Python', () => {
     const [{ features }] = lists()
     const scores = model.score(features, CANDIDATES)!
     expect(scores.indexOf(Math.max(...scores))).toBe(lists()[0].labels.indexOf(1))
+  })
+
+  it('attributes choices that follow from the position to the position', async () => {
+    const gainOfTop = async (judged: readonly JudgedList[]) => {
+      const place = await mkdtemp(join(tmpdir(), 'millrace-ranking-'))
+      try {
+        await learnToRank({ folder: place, tools: toolsFolder(), lists: judged, seed: 1 })
+        const { gains } = JSON.parse(await readFile(join(place, 'ranked.json'), 'utf8'))
+        return gains[RANKING_FEATURES[0]] as number
+      } finally {
+        await rm(place, { recursive: true, force: true })
+      }
+    }
+    const shown = shownLists()
+    const unplaced = shown.map(({ features, labels }) => ({ features, labels }))
+    expect(await gainOfTop(shown)).toBeLessThan(0.5 * (await gainOfTop(unplaced)))
   })
 
   it('places a newer item by its content', async () => {

@@ -34,13 +34,30 @@ export async function readCatalogue({ brokers, security, schemaRegistryUrl }: Ka
   }
 }
 
-async function wholeTopic<K extends bigint | string, V>(
+interface Dated {
+  /** Epoch ms. */
+  readonly updated_at: number
+}
+
+/** Collects values by key. Of several values with the same key, the newest is kept, as in the service. */
+export function newestValues<K, V extends Dated>() {
+  const values = new Map<K, V>()
+  return {
+    values,
+    /** @param value undefined for a deleted key */
+    put(key: K, value: V | undefined): void {
+      if (value === undefined) values.delete(key)
+      else if (value.updated_at >= (values.get(key)?.updated_at ?? Number.NEGATIVE_INFINITY)) values.set(key, value)
+    },
+  }
+}
+
+async function wholeTopic<K extends bigint | string, V extends Dated>(
   open: OpenTopicFeed,
   topic: Topic<K, V>,
   signal: AbortSignal | undefined,
 ): Promise<Map<K, V>> {
-  const values = new Map<K, V>()
-  const put = (key: K, value: V | undefined) => (value === undefined ? values.delete(key) : values.set(key, value))
+  const { values, put } = newestValues<K, V>()
   const feed = await open(topic, put, () => values.keys())
   const end = performance.now() + TIME_LIMIT_MS
   try {

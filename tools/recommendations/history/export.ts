@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client'
+import { eventFault } from '../../../pipelines/recommendations/users/event-fault.ts'
 import type { InteractionType } from '../../../schemas/recommendations/types.ts'
-import { type History, historyBuilder } from './history.ts'
+import { type History, historyBuilder, type PastInteraction } from './history.ts'
 
 /**
  * Maximum number of interactions in a training run; the newest are used. More interactions would improve the model too
@@ -35,7 +36,8 @@ export interface ExportOptions {
 }
 
 /**
- * Reads the interactions with known items in chronological order. An event that was written twice is returned once.
+ * Reads the valid interactions with known items in chronological order. An event that was written twice is returned
+ * once.
  */
 export async function exportHistory(client: ClickHouseClient, options: ExportOptions): Promise<History> {
   const { before, isKnown, mostOfUser = MOST_OF_USER, signal } = options
@@ -58,7 +60,7 @@ export async function exportHistory(client: ClickHouseClient, options: ExportOpt
       const [userId, itemId, event_type, at, withdrawn, rating, watch_pct, dwell_time_sec, isRecommended] = row.json()
       if (!isKnown(BigInt(itemId))) continue
       const rec_request_id = isRecommended ? 'recommended' : null
-      builder.add(BigInt(userId), {
+      const event: PastInteraction = {
         item_id: BigInt(itemId),
         event_type,
         timestamp: Number(at),
@@ -67,7 +69,9 @@ export async function exportHistory(client: ClickHouseClient, options: ExportOpt
         watch_pct,
         dwell_time_sec,
         rec_request_id,
-      })
+      }
+      // The table also contains events that the streams reject. The weight of a single one could spoil all vectors.
+      if (eventFault(event, before) === undefined) builder.add(BigInt(userId), event)
     }
   }
   return builder.build()

@@ -4,31 +4,45 @@ import { FOLLOWED_MS } from '../replay/replay.ts'
 import type { JudgedList } from '../train/rank.ts'
 import type { History } from './history.ts'
 
-/**
- * Maximum number of answers from which the ranker learns; the newest are used. More answers would not fit into the
- * memory for its training.
- */
-const MOST_ANSWERS = 20_000
+/** Maximum number of lists from which the ranker learns. More lists would not fit into the memory for its training. */
+const MOST_LISTS = 20_000
 const QUERY_SECONDS = 600
 
-/** A row with one answer: user, time, item ids, positions, and the features of all items one after another. */
+/** A row with one list: user, time, item ids, positions, and the features of all items one after another. */
 type Row = [string, string, string[], number[], number[]]
 
+export interface ServedOptions {
+  /** Only lists whose choices were made before this time are read, epoch ms. */
+  readonly before: number
+  /** Default: MOST_LISTS. */
+  readonly most?: number
+  readonly signal?: AbortSignal
+}
+
 /**
- * Reads the lists that were served before a time (epoch ms) with their features, and labels the items that the user of
- * each list chose within half an hour. Leaves out lists from which nothing was chosen, because training learns nothing
- * from them.
+ * Reads the newest served lists with their features, and labels the items that the user of each list chose within half
+ * an hour. Leaves out lists from which nothing was chosen, because training learns nothing from them.
  */
-export async function servedLists(client: ClickHouseClient, history: History, before: number, signal?: AbortSignal): Promise<JudgedList[]> {
+export async function servedLists(client: ClickHouseClient, history: History, options: ServedOptions): Promise<JudgedList[]> {
+  const { before, most = MOST_LISTS, signal } = options
+  // Most lists are not followed by a choice. Only lists with an item that their user interacted with at some time count
+  // towards the maximum. Otherwise, a busy service would have to discard nearly all lists that it reads.
   const result = await client.query({
     query: `
       SELECT toString(user_id), toString(toUnixTimestamp64Milli(served_at)), groupArray(toString(item_id)), groupArray(position),
         arrayFlatten(groupArray(features))
       FROM recommendations_served FINAL
       WHERE served_at < fromUnixTimestamp64Milli({before:Int64}) AND length(features) = {width:UInt32}
+        AND (user_id, request_id) IN (
+          SELECT user_id, request_id FROM recommendations_served
+          WHERE served_at >= fromUnixTimestamp64Milli({since:Int64}) AND (user_id, item_id) IN (
+            SELECT user_id, item_id FROM interactions
+            WHERE timestamp >= fromUnixTimestamp64Milli({since:Int64}) AND event_type NOT IN ('SKIP', 'NOT_INTERESTED')
+          )
+        )
       GROUP BY user_id, served_at, request_id
-      ORDER BY served_at DESC LIMIT ${MOST_ANSWERS}`,
-    query_params: { before: before - FOLLOWED_MS, width: RANKING_WIDTH },
+      ORDER BY served_at DESC LIMIT {most:UInt32}`,
+    query_params: { before: before - FOLLOWED_MS, since: history.times[0] ?? before, width: RANKING_WIDTH, most },
     format: 'JSONCompactEachRow',
     clickhouse_settings: { max_execution_time: QUERY_SECONDS },
     abort_signal: signal,

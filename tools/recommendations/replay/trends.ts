@@ -5,14 +5,15 @@ import { DAY_MS } from '../../../schemas/retention.ts'
 /** Ranks the items of each group of users, as the stream does. */
 export interface Trends {
   add(itemId: bigint, events: readonly ItemEvent[]): void
-  /** Returns the list of a group as it was last published. */
+  /** Publishes the list of a group if it has changed and is due. Returns the list as it was last published. */
   listOf(group: string, now: number): TrendingItems | undefined
 }
 
-/** Interval at which the stream publishes its lists. The constant below is the maximum number of items in a list. */
+/** Interval at which the stream publishes its lists. */
 const EVERY_MS = 30_000
+/** Maximum number of items in a list. */
 const MAX_TRENDING = 500
-/** Items whose amount is lower are forgotten. The next constant is the interval at which such items are removed. */
+/** Once a day, items with a lower amount are forgotten. */
 const FORGOTTEN_BELOW = 2 ** -8
 const FORGET_EVERY_MS = DAY_MS
 

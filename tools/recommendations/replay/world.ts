@@ -5,7 +5,13 @@ import { leaders } from '../../../api/recommendations/items/leaders.ts'
 import type { RecommendationModel } from '../../../api/recommendations/model/model.ts'
 import { type Recommended, type RecommendSources, recommend } from '../../../api/recommendations/recommend.ts'
 import { type RequestUser, requestUser, unknownUser } from '../../../api/recommendations/users/request-user.ts'
-import { isDue as areStatsDue, NO_SIGNALS, statsOf, withActivity } from '../../../pipelines/recommendations/signals/item-counts.ts'
+import {
+  isDue as areStatsDue,
+  asPublished,
+  NO_SIGNALS,
+  statsOf,
+  withActivity,
+} from '../../../pipelines/recommendations/signals/item-counts.ts'
 import { isDue, NO_NEIGHBOURS, publishedOf, withNear } from '../../../pipelines/recommendations/signals/neighbourhood.ts'
 import { activities } from '../../../pipelines/recommendations/users/activities.ts'
 import {
@@ -117,11 +123,9 @@ export function replayWorld(): ReplayWorld {
     for (const [itemId, activity] of happened.take()) {
       if (!items.isItem(items.rowOf(itemId))) continue
       const counted = withActivity(signals.get(itemId) ?? NO_SIGNALS, activity)
-      if (areStatsDue(counted)) {
-        items.putStats(itemId, statsOf(counted))
-        counted.unpublished = 0
-      }
-      signals.set(itemId, counted)
+      const isPublished = areStatsDue(counted)
+      if (isPublished) items.putStats(itemId, statsOf(counted))
+      signals.set(itemId, isPublished ? asPublished(counted) : counted)
       trending.add(itemId, activity.events)
       if (activity.near.length === 0) continue
       const neighbourhood = withNear(neighbourhoods.get(itemId) ?? NO_NEIGHBOURS, activity.near)

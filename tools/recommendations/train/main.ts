@@ -44,7 +44,7 @@ async function train(job: ChildJob, signal: AbortSignal) {
       catalogue,
       shown: await exportShown(client, trained_at, signal),
       inForce: model && in_force ? { model, trainedAt: in_force.trained_at } : undefined,
-      servedLists: (before) => servedLists(client, history, before, signal),
+      servedLists: (before) => servedLists(client, history, { before, signal }),
       sequence,
       trainedAt: trained_at,
       // Any number works as the seed. It is not random, so that the same training data gives the same model.

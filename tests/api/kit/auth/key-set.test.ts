@@ -81,6 +81,15 @@ test('without any keys, verification is unavailable until the key set is loaded 
   expect(await verify(key)).toBe('1')
 })
 
+test('a clock that is set back does not delay new keys', async () => {
+  const [old, fresh] = [await signingKey('old'), await signingKey('fresh')]
+  const { state, verify } = provider(old)
+  await verify(old)
+  state.keys = [fresh]
+  state.now -= EXPIRY_MS
+  expect(await verify(fresh)).toBe('1')
+})
+
 test('known keys still work while the provider is down', async () => {
   const [known, unknown] = [await signingKey('known'), await signingKey('unknown')]
   const { state, verify } = provider(known)

@@ -60,6 +60,15 @@ test('an expired entry does not count, even while it is still stored', async () 
   expect([table.get('a'), table.get('b'), table.size]).toEqual([undefined, 6, 2])
 })
 
+test('an expiry that the table cannot store does not wrap around', async () => {
+  const world = await tableWorld({})
+  world.put('late', `5@${(2 ** 32 + 1) * 1_000}`)
+  world.put('over', '6@0')
+  const { table } = await world.open()
+  await expect.poll(() => reports(table), SOON).toEqual({})
+  expect([table.get('late'), table.get('over')]).toEqual([5, undefined])
+})
+
 test('skips and logs a record that it cannot read, and holds the others', async () => {
   const world = await tableWorld({})
   world.put('a', '1')

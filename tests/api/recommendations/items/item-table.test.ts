@@ -36,6 +36,22 @@ test.each([
   expect(items.rankedAt(items.rowOf(1n), START)).toMatchObject({ givenPopularity: given, popularity: 50 * given })
 })
 
+test('an item with more interactions than fit into the column does not become new', () => {
+  const items = itemTable()
+  const counts = { popularity: 0, entered: 0, recent: 0, shown: 0, chosen: 0, events: 0, purchases: 0, ratings: 0, rating_sum: 0 }
+  items.putStats(1n, { ...counts, at: START, interactions: 2 ** 32 + 5 })
+  expect(items.rankedAt(items.rowOf(1n), START).interactions).toBe(2 ** 32 - 1)
+})
+
+test('a deleted item is unknown, and may come back with an older time', () => {
+  const items = itemTable()
+  for (const itemId of [1n, 2n]) items.putItem(itemId, { ...item, status: 'INACTIVE' })
+  items.putItem(1n, undefined)
+  expect([...items.itemIds()]).toEqual([2n])
+  items.putItem(1n, { ...item, updated_at: START - 1 })
+  expect([items.isActive(items.rowOf(1n)), items.updatedAt(items.rowOf(1n))]).toEqual([true, START - 1])
+})
+
 test('once there are too many genres, an item of a further genre has no genre, and never that of another item', () => {
   const items = itemTable()
   for (let number = 1; number <= 65_540; number++) items.putItem(BigInt(number), { ...item, category_path: `Genre ${number}` })

@@ -90,6 +90,20 @@ test('a model keeps the vectors of only the last items that were added to it, so
   model.close()
 })
 
+test('an item that is newer than the model gets a new vector when its content changes', async () => {
+  writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0, 'category:films': 1 } })
+  const model = await openModel(folder, 1)
+  const add = (title: string, categoryPath: string) => model.addItem({ itemId: 10n, title, categoryPath, attributes: {} })
+  const mostSimilar = () => model.similarTo(10n, 1)[0].itemId
+  add('Heat', '')
+  expect([1n, 2n]).toContain(mostSimilar())
+  for (const title of ['Cold', 'Cool']) add(title, 'Films')
+  expect(mostSimilar()).toBe(3n)
+  expect(model.nearest(model.vectorOf(3n)!, 5).filter(({ itemId }) => itemId === 10n)).toHaveLength(1)
+  expect(model.productWith(model.vectorOf(3n)!, 10n)).toBe(1)
+  model.close()
+})
+
 test.each<[string, (content: Buffer) => Buffer]>([
   ['gram.f64', (content) => Buffer.alloc(content.length, Buffer.from(Float64Array.of(-1).buffer))],
   ['items.f16', (content) => Buffer.alloc(content.length, Buffer.from([0, 0x7c]))],

@@ -256,6 +256,20 @@ test('a table without rows of a partition is filled from the beginning of a topi
   expect(state.topicId).toBe('id')
 })
 
+test('a partition of a recreated topic catches up again', async () => {
+  const { store, caughtUp } = memoryTable()
+  const target = await tableTarget({ table: eventsTable }, store)
+  const reachEnd = () => target.prepare({ ...batch([]), caughtUp: true })()
+  await target.open(partition, facts(50))
+  await reachEnd()
+  await target.open(partition, facts(50))
+  await reachEnd()
+  expect(caughtUp).toHaveLength(1)
+  await target.open(partition, { ...facts(50), topicId: 'another' })
+  await reachEnd()
+  expect(caughtUp).toHaveLength(2)
+})
+
 test('the position of a partition that has caught up is stored once, after its rows', async () => {
   const { store, inserts, state, caughtUp } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)

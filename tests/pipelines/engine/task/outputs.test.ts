@@ -47,3 +47,12 @@ test('successive records with equal keys get the right key bytes and partition',
     }),
   )
 })
+
+test.each([Number.NaN, Number.POSITIVE_INFINITY, -2, 2 ** 53])('a record with the timestamp %d is not emitted', (timestamp) => {
+  const { emitted, outputs } = recordedOutputs()
+  const message = `its output to first failed: the timestamp ${timestamp} is not a time in epoch ms`
+  expect(() => outputs.emit(first, 'a', 'x', 0, { timestamp })).toThrow(message)
+  expect(() => outputs.broadcast(first, 'a', 'x', timestamp, undefined)).toThrow(message)
+  outputs.emit(first, 'a', 'x', -1, undefined)
+  expect(emitted).toHaveLength(1)
+})

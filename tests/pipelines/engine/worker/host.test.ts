@@ -149,6 +149,17 @@ test('one process hosts several topologies, and when one fails, the host stops t
   expect(at.broker.groups.members('words')).toEqual([])
 })
 
+test('if a runner cannot be created, the host closes its port and reports the reason', async () => {
+  let address = ''
+  function runners(_: unknown, announced: string): never {
+    address = announced
+    throw new Error('the identity is damaged')
+  }
+  const starting = startHost({ healthPort: 0, healthHost: '127.0.0.1' }, { backend: memoryBackend(), runtime: systemRuntime(), runners })
+  await expect(starting).rejects.toThrow('the identity is damaged')
+  await expect(fetch(`${address}/readyz`)).rejects.toThrow()
+})
+
 test('a port in use is reported with a remedy', async () => {
   const at = bench()
   const { host } = await hosted(() => wordRunner(at))

@@ -4,6 +4,7 @@ import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import type { GroupMember, GroupOptions, ProducerOptions, Transport, WorkerProducer } from '../../../../kafka/transport.ts'
 import { timeMarkerHeaders } from '../../../../pipelines/engine/time/time-marker.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
@@ -227,6 +228,23 @@ test('closing a task ends its running time handler and runs its `finally` blocks
   broker.groups.expire('election', broker.groups.members('election')[0])
   await until(() => running.status().fences > 0, 'the worker restarts its tasks')
   expect(endless.state.ended).toBe(true)
+})
+
+/** A clock that runs so fast that the wait of a rebalance, 30 s, ends after 0.3 s. */
+const hasty = { ...systemRuntime(), monotonic: () => performance.now() * 100 }
+
+test('a time handler that never ends does not keep partitions from a new worker, and no partial result is committed', async () => {
+  const { worker, send, broker } = bench()
+  const endless = endlessElection()
+  const first = await worker(endless.topology, { runtime: hasty, stopGraceMs: 50 })
+  send(votes, 'ann', 1)
+  await until(() => endless.state.handling, 'the handler runs')
+  const second = await worker(endless.topology, { stopGraceMs: 50 })
+  await until(() => second.status().tasks.some(({ state }) => state === 'RUNNING'), 'the new worker has partitions')
+  await until(() => first.status().tasks.some(({ state }) => state === 'RUNNING'), 'the first worker continues')
+  expect(endless.state.ended).toBe(true)
+  expect(first.status()).toMatchObject({ state: 'running', restarts: 1, fences: 0 })
+  expect(broker.records('results')).toEqual([])
 })
 
 test('a worker stops after its grace period although a time handler never ends, and commits no partial result', async () => {

@@ -1,8 +1,16 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { registryClient } from '../../../../kafka/registry.ts'
-import { type ProducerOptions, TransportError, type WorkerProducer } from '../../../../kafka/transport.ts'
+import type { SchemaRegistry } from '../../../../kafka/registry-interface.ts'
+import {
+  type GroupMember,
+  type GroupOptions,
+  type ProducerOptions,
+  TransportError,
+  type WorkerProducer,
+} from '../../../../kafka/transport.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { createWorker } from '../../../../pipelines/engine/worker/worker.ts'
 import { workerRunner } from '../../../../pipelines/engine/worker/worker-runner.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
 import { avroValue } from '../../../../schemas/avro/value.ts'
@@ -12,7 +20,7 @@ import type { Topic, ValueFormat } from '../../../../schemas/topic.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import type { StateBackend } from '../../../../state/stores/store.ts'
-import { bench, until } from '../harness.ts'
+import { bench, newIdentity, until } from '../harness.ts'
 import { lines, numberFormat, numberTopic, textTopic, wordCount, wordCounts } from '../words.ts'
 
 interface Greeting {
@@ -93,28 +101,20 @@ test('records whose schema is missing in the registry become dead letters, and p
   expect(broker.records('echo-dead-letters').map(({ value }) => value?.subarray(6).toString())).toEqual(['lost'])
 })
 
-test('a read of state waits until the schema of the state is loaded, even without a prefetch', async () => {
-  const { registry, worker, send, latest } = bench()
-  const old = await registry.register('old', '"string"')
-  let known = false
-  const codec: Codec<number> = {
-    encode: numberFormat.open(0, { get: () => undefined }).encode,
-    decode(buffer, start, end) {
-      if (!known) throw new UnknownSchemaError(old)
-      return numberFormat.open(0, { get: () => undefined }).decode(buffer, start, end)
-    },
-  }
+/** Creates a topology that counts lines. It can decode its state only after the schema with this id is loaded. */
+function counting(schemaId: number) {
+  const numbers = numberFormat.open(0, { get: () => undefined })
   const format: ValueFormat<number> = {
     schema: undefined,
-    open: (_, schemas) => ({
-      encode: codec.encode,
+    open: (_, schemas): Codec<number> => ({
+      encode: numbers.encode,
       decode(buffer, start, end) {
-        known = schemas.get(old) !== undefined
-        return codec.decode(buffer, start, end)
+        if (schemas.get(schemaId) === undefined) throw new UnknownSchemaError(schemaId)
+        return numbers.decode(buffer, start, end)
       },
     }),
   }
-  const counting = topology('counting', (t) => {
+  return topology('counting', (t) => {
     const totals = keyedStore('totals', { key: utf8, value: format })
     t.source(lines).process('count', { stores: [totals], emits: [wordCounts] }, (line, ctx) => {
       const total = (totals.get(line) ?? 0) + 1
@@ -122,15 +122,58 @@ test('a read of state waits until the schema of the state is loaded, even withou
       ctx.emit(wordCounts, line, total)
     })
   })
+}
+
+test('a read of state waits until the schema of the state is loaded, even without a prefetch', async () => {
+  const { registry, worker, send, latest } = bench()
+  const tested = counting(await registry.register('old', '"string"'))
   const backend = memoryBackend()
-  const first = await worker(counting, { backend })
+  const first = await worker(tested, { backend })
   send(lines, 'ann', 'a')
   await until(() => latest(wordCounts).get('a') === 1, 'counted once')
   await first.stop()
-  const second = await worker(counting, { backend })
+  const second = await worker(tested, { backend })
   send(lines, 'ann', 'a')
   await until(() => latest(wordCounts).get('a') === 2, 'counted on')
   expect(second.status()).toMatchObject({ restarts: 1, fences: 0 })
+})
+
+test('a worker that is stopped while it starts ends without joining its group', async () => {
+  const { broker, registry } = bench()
+  const { promise: answer, resolve } = Promise.withResolvers<void>()
+  const slow: SchemaRegistry = { ...registry, register: async (...schema) => answer.then(() => registry.register(...schema)) }
+  const deps = { registry: slow, backend: memoryBackend(), identity: newIdentity(), runtime: systemRuntime() }
+  const memory = memoryTransport(broker)
+  let joins = 0
+  function groupMember(options: GroupOptions): GroupMember {
+    const member = memory.groupMember(options)
+    return { ...member, join: async () => void joins++ }
+  }
+  const stopped = createWorker({ topology: echo }, { ...deps, transport: { ...memory, groupMember } })
+  const starting = stopped.start()
+  await stopped.stop()
+  resolve()
+  await starting
+  await stopped.done
+  expect(stopped.status().state).toBe('stopped')
+  expect(joins).toBe(0)
+})
+
+test('a worker stops cleanly while it waits for the schema of its state', async () => {
+  const { registry, worker, send, latest } = bench()
+  const tested = counting(await registry.register('old', '"string"'))
+  const backend = memoryBackend()
+  const first = await worker(tested, { backend })
+  send(lines, 'ann', 'a')
+  await until(() => latest(wordCounts).get('a') === 1, 'counted once')
+  await first.stop()
+  const second = await worker(tested, { backend })
+  registry.unreachable = true
+  send(lines, 'ann', 'a')
+  await until(() => second.status().schemaRetries > 0, 'the registry does not answer')
+  await second.stop()
+  await second.done
+  expect(second.status().state).toBe('stopped')
 })
 
 test('a bug stops the worker, nothing of the failed transaction is committed, and the worker leaves the group', async () => {

@@ -1,0 +1,164 @@
+import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
+import type { TermBaseline, TermState, TrendVolume } from '../../schemas/trends/types.ts'
+import type { Context, PackedStore, Topic } from '../engine/index.ts'
+import type { TermCell } from './cells.ts'
+import type { LearnedBaselines } from './learned-baselines.ts'
+import { unpackCells } from './packed-cells.ts'
+import { emptyStateIn, frequentNote, type RareTerm } from './rare-terms.ts'
+import type { AddedVolumes } from './rare-volumes.ts'
+import { regionsOf } from './regions-of.ts'
+import type { standings } from './standings.ts'
+import type { CellsOfTerm } from './term-cells.ts'
+import type { TermFilter } from './term-filter.ts'
+import { applyCounts, newTermState } from './term-state.ts'
+import { TextBytes } from './term-table.ts'
+import { hourOfMinute, MINUTE_MS } from './time.ts'
+import type { PublishVolume, volumeRounds } from './volumes.ts'
+
+export interface FrequentTermsOptions {
+  readonly rare: PackedStore<string, RareTerm>
+  readonly frequent: PackedStore<string, TermState>
+  readonly baselines: PackedStore<string, TermBaseline>
+  readonly volumes: Topic<string, TrendVolume>
+  readonly learned: LearnedBaselines
+  readonly rounds: ReturnType<typeof volumeRounds>
+  readonly filter: TermFilter
+  readonly leadersOf: (ctx: Context) => ReturnType<typeof standings>
+}
+
+/** The states of a term, with their keys, by region. */
+type RegionStates = Map<number, { readonly key: string; readonly state: TermState }>
+
+/** Counts frequent terms. A frequent term has one state in each region, and a note in the store of rare terms. */
+export function frequentTerms({ rare, frequent, baselines, volumes, learned, rounds, filter, leadersOf }: FrequentTermsOptions) {
+  const textBytes = new TextBytes()
+
+  /**
+   * Makes a rare term frequent, with all its contributions. No region has a state or a stored baseline for the term
+   * yet.
+   */
+  function becomeFrequent(term: string, row: RareTerm | undefined, more: readonly TermCell[], ctx: Context, added?: AddedVolumes): void {
+    const known = row?.cells ?? []
+    noteFrequent(term, newestHourOf([...known, ...more]))
+    const states: RegionStates = new Map()
+    const stateOf = (key: string) => (row === undefined ? newTermState() : emptyStateIn(row, woeidOfKey(key)))
+    if (row !== undefined) keepBaselines(term, row)
+    addToRegions(term, known, states, stateOf, ctx)
+    addToRegions(term, more, states, stateOf, ctx, added)
+    putStates(term, states, ctx)
+  }
+
+  /**
+   * Stores the baselines of a rare term. The baselines are computed from the row, because it has all contributions
+   * since the term was tracked.
+   */
+  function keepBaselines(term: string, { tracked }: RareTerm): void {
+    for (const { woeid, hour } of tracked) {
+      noteFrequent(term, hour)
+      learned.begin(termKey(woeid, term), hour)
+    }
+  }
+
+  /**
+   * Notes that a term is frequent, and that a contribution arrived or a region began to track the term in this hour.
+   * Does nothing if the note already contains this hour or a later one.
+   */
+  function noteFrequent(term: string, hour: number): void {
+    if (hour <= (rare.get(term)?.frequentHour ?? 0)) return
+    rare.put(term, frequentNote(hour))
+    filter.add(textBytes.of(term).hash)
+  }
+
+  /**
+   * Adds contributions to frequent terms. Reads all states in one batch, and then the baselines of terms without a
+   * state, because single reads cost ten times as much.
+   */
+  function countFrequent(terms: readonly CellsOfTerm[], ctx: Context, added: AddedVolumes): void {
+    const counted = terms.map(({ term, record, start, end }) => ({ term, cells: unpackCells(record, start, end) }))
+    const keys = new Set<string>()
+    for (const { term, cells } of counted)
+      for (const { place } of cells) for (const woeid of regionsOf(place)) keys.add(termKey(woeid, term))
+    for (const key of keys) frequent.prefetch(key)
+    frequent.loadPrefetched()
+    for (const key of keys) if (frequent.get(key) === undefined) baselines.prefetch(key)
+    baselines.loadPrefetched()
+    for (const { term, cells } of counted) {
+      noteFrequent(term, newestHourOf(cells))
+      const states: RegionStates = new Map()
+      addToRegions(term, cells, states, storedState, ctx, added)
+      putStates(term, states, ctx)
+    }
+  }
+
+  function storedState(key: string): TermState {
+    return frequent.get(key) ?? learned.returningTerm(key)
+  }
+
+  /**
+   *   Adds contributions to the states of a frequent term in all regions.
+   *   @param states the states of the term's regions so far; `stateOf` returns the states of further regions
+   *   @param added receives the contributions to minutes that have left a state; undefined if these contributions are
+   *   already published
+   */
+  function addToRegions(
+    term: string,
+    cells: readonly TermCell[],
+    states: RegionStates,
+    stateOf: (key: string) => TermState,
+    ctx: Context,
+    added?: AddedVolumes,
+  ): void {
+    const publish = publishTo(ctx)
+    for (const cell of cells) {
+      const path = regionsOf(cell.place)
+      for (let level = 0; level < path.length; level++) {
+        const woeid = path[level]
+        let entry = states.get(woeid)
+        if (entry === undefined) {
+          const key = termKey(woeid, term)
+          entry = { key, state: stateOf(key) }
+          states.set(woeid, entry)
+        }
+        const { key, state } = entry
+        applyCounts(state, cell, level, {
+          added: (minute, volume) => rounds.changed(key, state, minute, volume, publish),
+          tooOld: (minute, count) => added?.add(term, woeid, minute, count),
+          droppingHour: (hour) => learned.learnHours(key, state, hour),
+          dropping: (minute, volume) => rounds.dropping(key, state, minute, volume, publish),
+        })
+      }
+    }
+  }
+
+  function putStates(term: string, states: RegionStates, ctx: Context): void {
+    const leaders = leadersOf(ctx)
+    for (const [woeid, { key, state }] of states) {
+      learned.learnHours(key, state)
+      frequent.put(key, state)
+      leaders.changed(woeid, term, state, key)
+    }
+  }
+
+  /** Starts the baseline of a frequent term in the region whose list it has entered. */
+  function track(term: string, woeid: number, hour: number, ctx: Context): void {
+    const key = termKey(woeid, term)
+    const state = frequent.get(key)
+    if (state === undefined || state.tracked_hour !== 0) return
+    noteFrequent(term, hour)
+    learned.track(key, state, hour)
+    frequent.put(key, state)
+    leadersOf(ctx).changed(woeid, term, state, key)
+  }
+
+  function publishTo(ctx: Context): PublishVolume {
+    return function publishVolume(key, minute, volume) {
+      ctx.emit(volumes, key, { woeid: woeidOfKey(key), term: termOfKey(key), minute: minute * MINUTE_MS, volume })
+    }
+  }
+
+  return { becomeFrequent, count: countFrequent, track, noteFrequent, keepBaselines, publishTo }
+}
+
+function newestHourOf(cells: readonly TermCell[]): number {
+  return hourOfMinute(Math.max(...cells.flatMap(({ minutes }) => minutes)))
+}

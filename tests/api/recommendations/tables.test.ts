@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { openTables } from '../../../api/recommendations/tables.ts'
+import type { ServiceKit } from '../../../api/service.ts'
+import { items as itemsTopic } from '../../../schemas/recommendations/topics.ts'
+import type { RecommendationItem } from '../../../schemas/recommendations/types.ts'
+import type { AnyTopic } from '../../../schemas/topic.ts'
+
+const NEW = 2_000
+const OLD = 1_000
+
+function item(status: RecommendationItem['status'], updated_at: number): RecommendationItem {
+  return {
+    ...{ title: '', description: '', category_path: '', attributes: {}, popularity: 0, thumbnail_url: null },
+    ...{ status, created_at: 0, updated_at },
+  }
+}
+
+test('if the topic of items is created again, its items replace newer ones of the old topic, active or not', async () => {
+  let apply = (_itemId: bigint, _item: RecommendationItem | undefined, _replaces: boolean): void => undefined
+  let held = (): Iterable<bigint> => []
+  async function topicFeeds(topic: AnyTopic, onValue: typeof apply, onHeld: typeof held) {
+    if (topic.name === itemsTopic.name) [apply, held] = [onValue, onHeld]
+    return { probe: { name: topic.name, check: async () => undefined }, close: async () => undefined }
+  }
+  const changed: bigint[] = []
+  const { items } = await openTables({
+    topicFeeds: topicFeeds as unknown as ServiceKit['topicFeeds'],
+    now: () => NEW,
+    onItem: (itemId) => void changed.push(itemId),
+  })
+  const isActive = (itemId: bigint) => items.isActive(items.rowOf(itemId))
+  apply(1n, item('ACTIVE', NEW), false)
+  apply(2n, item('INACTIVE', NEW), false)
+  apply(1n, item('INACTIVE', OLD), false)
+  expect([...held()]).toEqual([1n, 2n])
+  expect([isActive(1n), isActive(2n), changed]).toEqual([true, false, [1n, 2n]])
+  apply(1n, item('INACTIVE', OLD), true)
+  apply(2n, item('ACTIVE', OLD), true)
+  apply(2n, item('INACTIVE', OLD - 1), false)
+  expect([isActive(1n), isActive(2n), changed]).toEqual([false, true, [1n, 2n, 1n, 2n]])
+})

@@ -1,0 +1,55 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { periodicJob } from '../../../../pipelines/engine/worker/periodic-job.ts'
+import { manualRuntime } from '../../../../runtime/manual.ts'
+
+const EVERY_MS = 60_000
+/** Far longer than a stopping process waits for a run. */
+const LONG_MS = 30_000
+
+test('a job runs once per interval, and its next run follows although a run has failed', async () => {
+  const runtime = manualRuntime()
+  let runs = 0
+  async function run(): Promise<void> {
+    if (++runs === 1) throw new Error('the server is down')
+  }
+  const job = periodicJob({ name: 'sweep', everyMs: EVERY_MS, run }, runtime)
+  await job.start()
+  runtime.advance(EVERY_MS)
+  await nextTurn()
+  expect([runs, job.report()]).toEqual([1, { failure: 'the server is down' }])
+  runtime.advance(EVERY_MS)
+  await nextTurn()
+  expect([runs, job.report()]).toEqual([2, { failure: undefined }])
+  await job.stop()
+  await job.done
+})
+
+test('a stop waits for a run that ends soon, and closes the job only then', async () => {
+  const runtime = manualRuntime()
+  const ending = Promise.withResolvers<void>()
+  const events: string[] = []
+  const close = () => void events.push('closed')
+  const job = periodicJob({ name: 'sweep', everyMs: EVERY_MS, run: () => ending.promise, close }, runtime)
+  await job.start()
+  runtime.advance(EVERY_MS)
+  await nextTurn()
+  const stopped = job.stop()
+  await nextTurn()
+  events.push('run ends')
+  ending.resolve()
+  await stopped
+  expect(events).toEqual(['run ends', 'closed'])
+})
+
+test('a run that does not end does not hold up the stop of the process', async () => {
+  const runtime = manualRuntime()
+  const job = periodicJob({ name: 'sweep', everyMs: EVERY_MS, run: () => new Promise(() => {}) }, runtime)
+  await job.start()
+  runtime.advance(EVERY_MS)
+  await nextTurn()
+  const stopped = job.stop()
+  runtime.advance(LONG_MS)
+  await stopped
+  await job.done
+})

@@ -1,0 +1,42 @@
+import { type AddressInfo, createServer } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { startWorkerProcess } from '../api/worker-process.ts'
+import { guardedFolder } from '../stack/folder.ts'
+
+const folder = guardedFolder()
+
+/** Kafka's error code UNSUPPORTED_VERSION. */
+const UNSUPPORTED_VERSION = 35
+/** Size of the length that precedes each request and each response. */
+const LENGTH_BYTES = 4
+const CORRELATION_ID_AT = 8
+
+/**
+ * Starts a server that answers every request like a broker that is too old for it, and keeps its connections open.
+ * @returns its address
+ */
+async function oldBroker(): Promise<string> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    onTestFinished(() => void socket.destroy())
+    socket.on('data', (request: Buffer) => {
+      // The correlation id, the error code, an empty list of versions, the throttle time, and no tagged fields.
+      const response = Buffer.alloc(LENGTH_BYTES + 12)
+      response.writeInt32BE(response.length - LENGTH_BYTES)
+      request.copy(response, LENGTH_BYTES, CORRELATION_ID_AT, CORRELATION_ID_AT + 4)
+      response.writeInt16BE(UNSUPPORTED_VERSION, 8)
+      response[10] = 1
+      socket.write(response)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test('a worker that cannot start ends with the reason, although a connection is still open', async () => {
+  const env = { KAFKA_BROKERS: await oldBroker(), PIPELINES: 'limits' }
+  await expect(startWorkerProcess(folder.path, env)).rejects.toThrow(
+    /the worker ended with 1: the worker stopped: 127\.0\.0\.1:\d+ is not a broker that this transport supports/,
+  )
+})

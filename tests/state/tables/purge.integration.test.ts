@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest'
+import { type Purge, tablePurger } from '../../../state/tables/purge.ts'
+import { tableStore } from '../../../state/tables/store.ts'
+import { rowsOf, testDatabase } from './database.ts'
+import { eventsTable } from './events-table.ts'
+
+const ALONE = { cluster: undefined }
+const NOVEMBER = Date.UTC(2026, 10, 30)
+/** A row with the number 1 erases the earlier rows of its id. */
+const PURGE: Purge = { table: eventsTable.name, key: 'id', erases: 'number = 1' }
+
+async function open() {
+  const { client } = await testDatabase()
+  const store = tableStore(eventsTable, client, ALONE)
+  await store.prepare()
+  /** Inserts one row per id. Their offsets begin at `offset`. */
+  async function insert(topic: string, offset: number, number: number, ids: readonly string[]): Promise<void> {
+    const rows = ids.map((id, index) => ({ offset: offset + index, row: { id, number, at: NOVEMBER } }))
+    await store.insert({ topic, partition: 0, rows })
+  }
+  const left = async () => (await rowsOf<{ id: string }>(client, 'SELECT id FROM events ORDER BY id')).map(({ id }) => id)
+  return { client, insert, left, purger: tablePurger(client, PURGE, ALONE) }
+}
+
+test('replaced rows vanish, and rows that erase nothing new are not reported again', async () => {
+  const { insert, left, purger } = await open()
+  await insert('topic', 0, 0, ['a', 'b'])
+  await insert('topic', 2, 1, ['a'])
+  expect(await left()).toEqual(['a', 'a', 'b'])
+  expect(await purger.run()).toEqual({ removed: 1, hasErased: true })
+  expect(await left()).toEqual(['a', 'b'])
+  expect(await purger.run()).toEqual({ removed: 0, hasErased: false })
+})
+
+test('a table that is fed by two topics is purged of the rows of both, whatever their offsets', async () => {
+  const { insert, left, purger } = await open()
+  await insert('long', 1_000, 0, ['a'])
+  await insert('short', 0, 0, ['b'])
+  await purger.run()
+  await insert('short', 1, 1, ['b'])
+  expect(await purger.run()).toEqual({ removed: 1, hasErased: true })
+  expect(await left()).toEqual(['a', 'b'])
+})
+
+test('a table that is filled again from the beginning is purged again', async () => {
+  const { client, insert, left, purger } = await open()
+  await insert('topic', 100, 0, ['a'])
+  await insert('topic', 101, 1, ['a'])
+  await purger.run()
+  await client.command({ query: 'ALTER TABLE events DELETE WHERE 1', clickhouse_settings: { mutations_sync: '2' } })
+  await insert('topic', 0, 0, ['b'])
+  await insert('topic', 1, 1, ['b'])
+  expect(await purger.run()).toEqual({ removed: 1, hasErased: true })
+  expect(await left()).toEqual(['b'])
+})
+
+test('thousands of rows are removed at once', async () => {
+  const { insert, left, purger } = await open()
+  const ids = Array.from({ length: 3_000 }, (_, index) => `event ${index}`)
+  await insert('topic', 0, 0, ids)
+  await insert('topic', ids.length, 1, ids)
+  expect(await purger.run()).toEqual({ removed: ids.length, hasErased: true })
+  expect(await left()).toHaveLength(ids.length)
+})
