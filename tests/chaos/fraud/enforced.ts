@@ -33,7 +33,7 @@ function refused({ calls }: Evidence): string[] {
   ]
 }
 
-/** Checks that answers name `blocklist` or `rules` in `degraded` only while Kafka or the API is down, and shortly after. */
+/** Checks that `degraded` names `blocklist` or `rules` only while Kafka or the API is down, and shortly afterwards. */
 function outdated({ calls, inflicted }: Evidence): string[] {
   return calls.scores
     .filter(({ status, body }) => status === 200 && (body.degraded.includes('blocklist') || body.degraded.includes('rules')))
