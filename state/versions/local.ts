@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type BlobStore, BlobsUnavailableError } from '../blobs/blob-store.ts'
+import { type BlobStore, BlobsUnavailableError, type OpenBlob } from '../blobs/blob-store.ts'
 import { fileDigest } from './file-digest.ts'
 import { checkVersion, type FileVersion, type VersionFile, VersionRefusedError } from './version.ts'
 
@@ -46,10 +46,18 @@ const ABANDONED_MS = 3_600_000
 
 export function localVersions({ blobs, folder, now }: LocalVersionsOptions): LocalVersions {
   /** Fetches one file and makes it durable. */
-  async function fetchFile(into: string, { name, hash, bytes }: VersionFile): Promise<void> {
-    const blob = await blobs.open(hash)
-    if (blob === undefined) throw new BlobsUnavailableError(`the blob ${hash} of ${name} is not stored`)
-    const file = await open(join(into, name), 'wx')
+  async function fetchFile(into: string, file: VersionFile): Promise<void> {
+    const blob = await blobs.open(file.hash)
+    if (blob === undefined) throw new BlobsUnavailableError(`the blob ${file.hash} of ${file.name} is not stored`)
+    try {
+      await write(join(into, file.name), blob, file)
+    } finally {
+      blob.close()
+    }
+  }
+
+  async function write(path: string, blob: OpenBlob, { name, bytes }: VersionFile): Promise<void> {
+    const file = await open(path, 'wx')
     try {
       let written = 0
       for await (const piece of blob.content()) {
@@ -61,7 +69,6 @@ export function localVersions({ blobs, folder, now }: LocalVersionsOptions): Loc
         throw new VersionRefusedError(`The file ${name} does not have the length of ${bytes} bytes that its version declares.`)
       await file.sync()
     } finally {
-      blob.close()
       await file.close()
     }
   }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { BlobsUnavailableError } from '../../../state/blobs/blob-store.ts'
 import { BlobCorruptError } from '../../../state/blobs/read.ts'
 import { localVersions } from '../../../state/versions/local.ts'
@@ -55,6 +55,20 @@ it('refuses a blob that is damaged, truncated or missing, and leaves no files of
   await expect(local.fetch(version)).rejects.toThrow(BlobsUnavailableError)
   expect(existsSync(join(folder, 'version-v3'))).toBe(false)
   expect(partials()).toEqual([])
+})
+
+it('closes a blob when its local file cannot be created', async () => {
+  const version = await publish(20, { vectors: 'twenty' })
+  const close = vi.fn()
+  /** Removes the folder that the file would be written to. */
+  async function open(hash: string) {
+    const blob = (await blobs.open(hash))!
+    for (const partial of partials()) rmSync(join(folder, partial), { recursive: true })
+    blob.close()
+    return { ...blob, close }
+  }
+  await expect(localVersions({ blobs: { open }, folder, now: Date.now }).fetch(version)).rejects.toThrow('ENOENT')
+  expect(close).toHaveBeenCalledOnce()
 })
 
 it('refuses a record whose length differs from that of the blob', async () => {
