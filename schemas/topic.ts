@@ -46,6 +46,8 @@ export interface Topic<K, V> {
    * existing topics.
    */
   readonly erases?: boolean
+  /** True if the promise includes the keys, because they contain more than ids. */
+  readonly erasesKeys?: boolean
 }
 
 const MIB = 1_048_576

@@ -5,7 +5,7 @@ import { TOOLS } from '../tests/stack/servers.ts'
 import { commandLine, runMain } from './command-line/main.ts'
 import { runPackage } from './run-package.ts'
 import { runLanes, runTests } from './test-run.ts'
-import declaration, { ALL_PROJECTS } from './verify.command.ts'
+import declaration from './verify.command.ts'
 import type { Failure, TestTotals } from './verify-reporter.ts'
 
 const MS_PER_SECOND = 1_000
@@ -35,12 +35,12 @@ const SLOWEST_OF_ALL = 20
  */
 async function main(): Promise<number> {
   const { projects, slowest, 'also-without-data': isTwice, PATH: files } = commandLine(declaration)
-  const isWhole = files.length === 0 && projects === ALL_PROJECTS
+  const isWhole = files.length === 0 && projects === undefined
   const checking = isWhole ? check() : Promise.resolve(NO_CHECKS)
   const hasTools = await timed('tools', prepareTools)
   const totals = isWhole
     ? await runLanes(isTwice ? LANES.with(-1, [...LANES.at(-1)!, WITHOUT_DATA]) : LANES)
-    : await runTests([...projects.split(','), ...(isTwice ? [WITHOUT_DATA] : [])], files)
+    : await runTests([...(projects ?? LANES.flat()), ...(isTwice ? [WITHOUT_DATA] : [])], files)
   const checked = await checking
   const failures = [...totals.failures, ...checked.failures, ...(hasTools ? [] : [{ name: 'tools', errors: [] }])]
   tellSlowest(totals, slowest ?? (isWhole ? SLOWEST_OF_ALL : 0))

@@ -40,7 +40,7 @@ export const catalogErrors = defineErrors({
   version_conflict: {
     status: 409,
     when: 'the product or stock has been changed since the given version; the body shows the current state',
-    message: 'The current version is a different one. Read it again.',
+    message: 'This is not the current version. Read the current one and try again.',
   },
   out_of_stock: {
     status: 409,

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { normalised } from '../../schemas/normalised.ts'
 
 /** Control characters other than line breaks and tabs. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters in order to refuse them
@@ -22,7 +23,7 @@ export function within(value: string, least: number, most: number): boolean {
 export function text(most: number, least: number, description: string, form: 'line' | 'lines' = 'line') {
   return z
     .string()
-    .transform((value) => value.normalize('NFC').trim())
+    .transform((value) => normalised(value).trim())
     .refine((value) => within(value, least, most), `must have ${least} to ${most} characters`)
     .refine((value) => !CONTROL.test(value) && (form === 'lines' || !LINE_BREAK.test(value)), 'must not contain control characters')
     .openapi({ type: 'string', minLength: least, maxLength: most, description })

@@ -5,7 +5,7 @@ import { type Answer, jsonAnswer } from './answer.ts'
 import type { AnswerCache } from './answer-cache.ts'
 import { authorize, mayBeAnonymous, type ShownCertificate, type UserIdForm } from './auth/authorize.ts'
 import type { Caller, TokenVerifier } from './auth/verify.ts'
-import { readJsonBody } from './body.ts'
+import { DEFAULT_BODY_BYTES, readJsonBody } from './body.ts'
 import { type BodyLimits, bodyPieces, incomingBody, onePiece, wholeBody } from './body-stream.ts'
 import { type Call, RoutedCall } from './call.ts'
 import { type AddressRanges, addressRanges, clientAddress, LOOPBACK, type TrustedProxies } from './client-address.ts'
@@ -57,8 +57,6 @@ export interface AppOptions {
   readonly bodyTimeoutMs?: number
 }
 
-/** Maximum size of a JSON body. A route with larger bodies sets `maxBodyBytes`. */
-const DEFAULT_BODY_BYTES = 1_048_576
 const DEFAULT_BODY_TIMEOUT_MS = 10_000
 const DEFAULT_HANDLER_TIMEOUT_MS = 10_000
 /**
@@ -206,7 +204,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const body =
         definition.body === undefined
           ? undefined
-          : check(definition.body, await readJsonBody(call.header('content-type'), () => bodyOf(call, limits)), 'body')
+          : check(definition.body, await readJsonBody(call.header('content-type'), () => bodyOf(call, limits), limits.maxBytes), 'body')
       if (body !== undefined) assertValid(body)
       const more = units === undefined || body === undefined ? 0 : units(body.value) - 1
       if (more > 0 && !isExempt) await limit(call, authorizing, isUserId, added, countsAs, more)
@@ -217,7 +215,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
         params: params.value,
         body: body?.value,
         caller,
-        session: caller === undefined ? undefined : session,
+        session: caller === undefined && auth.kind !== 'open' ? undefined : session,
         limited,
         address: clientAddress(call.socket?.remoteAddress, call.header('x-forwarded-for'), trusted),
         method: call.method,

@@ -1,5 +1,9 @@
 import { ApiError, errors, invalidRequest } from './errors.ts'
+import { assertFewValues } from './json-size.ts'
 import { assertCleanText, assertShallow, decodeUtf8 } from './text.ts'
+
+/** Maximum size of a JSON body. A route with larger bodies sets `maxBodyBytes`. */
+export const DEFAULT_BODY_BYTES = 1_048_576
 
 /** A body smaller than this cannot be nested deeply enough for recursive code to overflow the stack. */
 const SHALLOW_BYTES = 4_096
@@ -7,27 +11,34 @@ const JSON_MEDIA_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/i
 
 /**
  * Reads a JSON body. Throws ApiError with 415 for a different media type, and with 400 if the body is not valid UTF-8
- * or JSON. Also throws the errors of `whole`.
+ * or JSON, or has too many values. Also throws the errors of `whole`.
  * @param whole reads the body
+ * @param maxBytes maximum size of a body of the route
  */
-export async function readJsonBody(contentType: string | undefined, whole: () => Promise<Uint8Array>): Promise<unknown> {
+export async function readJsonBody(
+  contentType: string | undefined,
+  whole: () => Promise<Uint8Array>,
+  maxBytes = DEFAULT_BODY_BYTES,
+): Promise<unknown> {
   assertJsonType(contentType ?? null)
-  const value = parsed(await whole())
+  const value = parsed(await whole(), maxBytes)
   assertCleanText(value)
   return value
 }
 
 /**
- * Parses a JSON body. Throws ApiError with 400 if the body is not valid UTF-8 or JSON, or is nested too deeply for
- * recursive code. Unlike `readJsonBody`, accepts strings that contain NUL or lone surrogates.
+ * Parses a JSON body of at most DEFAULT_BODY_BYTES. Throws ApiError with 400 if the body is not valid UTF-8 or JSON,
+ * has too many values, or is nested too deeply for recursive code. Unlike `readJsonBody`, accepts strings that contain
+ * NUL or lone surrogates.
  */
 export function parseJsonBody(bytes: Uint8Array): unknown {
-  const value = parsed(bytes)
+  const value = parsed(bytes, DEFAULT_BODY_BYTES)
   if (bytes.byteLength >= SHALLOW_BYTES) assertShallow(value)
   return value
 }
 
-function parsed(bytes: Uint8Array): unknown {
+function parsed(bytes: Uint8Array, maxBytes: number): unknown {
+  assertFewValues(bytes, maxBytes)
   const text = decodeUtf8(bytes)
   if (text.trim() === '') throw invalidBody('the body is empty; it must be JSON')
   try {

@@ -134,7 +134,10 @@ export interface HandlerInput<Q, P, B> {
   readonly body: OutputOf<B>
   /** The caller; undefined if anonymous. */
   readonly caller: Caller | undefined
-  /** The session that identifies the caller; undefined if the caller has no session or sent other credentials. */
+  /**
+   * The session that identifies the caller; undefined if the caller has no session or sent other credentials. For an
+   * open route, the session is not verified.
+   */
   readonly session: ShownSession | undefined
   /** The identity under which rate limits count the request; undefined if no rate limit covers the route. */
   readonly limited: LimitedCaller | undefined

@@ -18,7 +18,7 @@ const REASONS = { unlimited: 'no_rule', undecided: 'limiter_unavailable', allowe
  */
 export async function checkFor(input: CheckInput, limiter: Limiter, clients: ApiClients, isMemoryShort: () => boolean) {
   const { method, cost, api_key: apiKey, user_id: userId } = input
-  const path = withoutQuery(input.path)
+  const path = normalised(withoutQuery(input.path))
   const ip = addressOf(input, isMemoryShort())
   const { caller, isKeyRefused, areKeysLoading } = callerOf({ apiKey, userId, ip }, clients)
   // While the keys are being loaded, callers that are identified only by a key must not share one counter.
@@ -52,6 +52,21 @@ function reasonOf(verdict: Verdict) {
 function withoutQuery(target: string): string {
   const end = target.search(/[?#]/)
   return end < 0 ? target : target.slice(0, end)
+}
+
+const ENCODED = /%[0-9A-Fa-f]{2}/g
+const UNRESERVED = /^[A-Za-z0-9._~-]$/
+
+/**
+ * Normalises the encoding of a path as RFC 3986, 6.2.2 describes: unreserved characters are not encoded, and
+ * hexadecimal digits are in capitals. Otherwise, a request could bypass the rule for its exact path by encoding a
+ * letter.
+ */
+function normalised(path: string): string {
+  return path.replaceAll(ENCODED, (encoded) => {
+    const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16))
+    return UNRESERVED.test(character) ? character : encoded.toUpperCase()
+  })
 }
 
 function addressOf({ ip }: CheckInput, isWide: boolean): string {

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import type { LimitRule } from '../../schemas/limits/types.ts'
+import { normalised } from '../../schemas/normalised.ts'
 import { parsePattern } from './core/endpoint-pattern.ts'
 import type { LimitedPaths } from './core/limited-paths.ts'
 
@@ -102,7 +103,15 @@ export const RuleListSchema = z
   .openapi('RateLimitRules')
 
 export const NewKeyBody = z
-  .strictObject({ client_id: ClientId, tier: z.enum(TIERS).default('free'), label: z.string().normalize('NFC').max(MAX_LABEL).default('') })
+  .strictObject({
+    client_id: ClientId,
+    tier: z.enum(TIERS).default('free'),
+    label: z
+      .string()
+      .overwrite((text) => normalised(text))
+      .max(MAX_LABEL)
+      .default(''),
+  })
   .openapi('NewApiKey')
 
 const keyFields = {

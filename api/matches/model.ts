@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { normalised } from '../../schemas/normalised.ts'
 import { degreesParameter } from '../kit/parameters.ts'
 
 /** Limits of a profile's fields: docs/services/matches.md#profiles */
@@ -33,7 +34,7 @@ export const userId = z
 const inCodePoints = (most: number, least = 0) =>
   z
     .string()
-    .transform((text) => text.normalize('NFC'))
+    .transform((text) => normalised(text))
     .refine((text) => [...text].length <= most && [...text.trim()].length >= least, `must have ${least} to ${most} characters`)
 
 const text = (most: number, description: string, least = 0) =>

@@ -177,7 +177,10 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
       const member = randomUUID()
       const waitMs = Number(await scripts.run(COUNT_JUMP, keys, jumpArguments(now(), member, known === undefined)))
       if (waitMs > 0)
-        throw new ApiError(errors.rate_limit_exceeded, { message: 'You have moved too often.', retryAfter: retryAfterSeconds(waitMs) })
+        throw new ApiError(errors.rate_limit_exceeded, {
+          message: 'You have moved too often. Wait as long as Retry-After says.',
+          retryAfter: retryAfterSeconds(waitMs),
+        })
       return async () => void (await scripts.run(UNDO_JUMP, keys, [member]).catch(() => undefined))
     },
   }

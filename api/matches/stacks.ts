@@ -65,7 +65,10 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
    */
   async function lockAndBuild(userId: string, token: string, place: Place, mustBuild: boolean) {
     if (running >= MAX_BUILDS) {
-      throw new ApiError(errors.unavailable, { message: 'Too many searches are running.', retryAfter: RETRY_AFTER_SECONDS })
+      throw new ApiError(errors.unavailable, {
+        message: 'Too many searches are running. Try again shortly.',
+        retryAfter: RETRY_AFTER_SECONDS,
+      })
     }
     running++
     try {

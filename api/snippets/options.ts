@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { normalised } from '../../schemas/normalised.ts'
 import { ApiError, type ErrorDetail, errors } from '../kit/errors.ts'
 import { snippetErrors } from './errors.ts'
 import { knownLanguage } from './languages/names.ts'
@@ -46,7 +47,7 @@ const burnAfterReads = z
 export const SnippetOptions = z.object({
   title: z
     .string()
-    .transform((text) => text.normalize('NFC'))
+    .transform((text) => normalised(text))
     .refine((text) => [...text].length <= MAX_TITLE_CHARACTERS, `must have at most ${MAX_TITLE_CHARACTERS} characters`)
     .refine((text) => !/\p{Cc}/u.test(text), 'must not contain control characters')
     .nullish()

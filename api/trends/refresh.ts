@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { normalised } from '../../schemas/normalised.ts'
 import { foldTerm, MAX_TERM_CODE_POINTS } from '../../schemas/trends/term.ts'
 import { trendOutput } from '../../schemas/trends/topics.ts'
 import type { TrendEntry, TrendOutput } from '../../schemas/trends/types.ts'
@@ -105,7 +106,7 @@ function entriesOf(body: Refresh, windowEnd: number, details: ErrorDetail[]): Tr
 function entryOf(given: Refresh['top_k'][number], term: string, windowEnd: number): TrendEntry {
   return {
     term,
-    name: given.term.normalize('NFC'),
+    name: normalised(given.term),
     tweet_volume: given.count,
     volume_24h: given.count,
     velocity: given.velocity,

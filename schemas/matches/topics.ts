@@ -132,6 +132,7 @@ export const matchIndex: Topic<string, MatchIndexEntry> = {
   ...BY_CELL,
   config: { ...compacted, ...erasableKeys },
   erases: true,
+  erasesKeys: true,
 }
 
 /**

@@ -125,7 +125,8 @@ export function command<O extends Options = typeof NOTHING, P extends Options = 
       return option.read(given)
     } catch (error) {
       if (!(error instanceof UsageError)) throw error
-      fail(`${label} ${error.message}, not ${JSON.stringify(given.at(-1))}`)
+      const value = given.at(-1)
+      fail(`${label} ${error.message}${value === '' ? '' : `, not ${JSON.stringify(value)}`}`)
     }
   }
 

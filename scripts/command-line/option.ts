@@ -87,15 +87,20 @@ export function choices<const T extends string, D extends { readonly default?: '
   described?: D,
 ): OptionOf<readonly T[], D> {
   const whole = `${description} Choose from ${of.join(', ')}.`
-  const read = (value: string) => value.split(',').map((one) => parseChoice(one, of))
-  return single(whole, described, 'LIST', (value) => (value === described?.default ? of : read(value)))
+  const words = new Set<string>(of)
+  return single(whole, described, 'LIST', (value) => {
+    if (value === described?.default) return of
+    const chosen = value.split(',')
+    if (chosen.every((one) => words.has(one))) return chosen as T[]
+    throw new UsageError(`must be one or more of ${of.join(', ')} (separated by commas)`)
+  })
 }
 
 /** Declares a comma-separated list of integers. */
 export function integers(description: string, bounds: Omit<Bounds, 'default'> & { readonly default: string }): Option<readonly number[]> {
   const { min, max } = bounds
   const parse = (one: string) => parseNumber(one, { min, max }, 'integer')
-  return single(description, bounds, 'N,N', (value) => value.split(',').filter(Boolean).map(parse))
+  return single(description, bounds, 'N,N', (value) => value.split(',').map(parse))
 }
 
 /** Allows an option to be given several times. A repeated positional argument takes all remaining words. */

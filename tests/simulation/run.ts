@@ -3,7 +3,7 @@
  * prints a hash of all events, which is the same on every machine that runs the same seeds with the same code.
  */
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { type Plan, planOf } from './plan.ts'
 import declaration from './run.command.ts'
@@ -19,9 +19,14 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
+function readPlan(file: string): Plan {
+  if (!existsSync(file)) throw new Error(`${file} does not exist. Save the plan that --shrink prints in a file`)
+  return JSON.parse(readFileSync(file, 'utf8')) as Plan
+}
+
 function* plansOf(options: ReturnType<typeof parsed>): Generator<Plan> {
   const { plan, seeds, from, topology } = options
-  if (plan !== undefined) yield JSON.parse(readFileSync(plan, 'utf8')) as Plan
+  if (plan !== undefined) yield readPlan(plan)
   else for (let seed = from; seed < from + seeds; seed++) yield planOf(seed, topology)
 }
 

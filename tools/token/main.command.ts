@@ -1,8 +1,8 @@
 import { command } from '../../scripts/command-line/command.ts'
 import { number, required, text } from '../../scripts/command-line/option.ts'
 
-/** Minimum lifetime: one second. A shorter lifetime could be rounded to zero seconds. */
-const LEAST_HOURS = 1 / 3_600
+/** Minimum lifetime: 3.6 seconds. A lifetime below one second could be rounded to zero seconds. */
+const LEAST_HOURS = 0.001
 
 export default command({
   call: 'npm run token --',

@@ -18,7 +18,10 @@ export function refusal(outcome: InventoryRefusal, row: StockRow): ApiError {
         fields: { variant_id, warehouse_id, available, reserved, version },
       })
     case 'reservation_ended':
-      return new ApiError(catalogErrors.reservation_ended, { fields: { reserved } })
+      return new ApiError(catalogErrors.reservation_ended, {
+        message: 'The reservation has ended, or it has fewer units than the request names.',
+        fields: { reserved },
+      })
     case 'reservation_in_cart':
       return new ApiError(catalogErrors.reservation_in_cart)
     case 'too_many_reservations':

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { MOST_ACTIVE_VARIANTS, MOST_PERIODS, MOST_SKU } from '../../../schemas/catalog/products/limits.ts'
+import { normalised } from '../../../schemas/normalised.ts'
 import { detailFields, variantFields } from '../detail/model.ts'
 import { offeredImageList } from '../images/offered.ts'
 import { isLine, text, within } from '../text.ts'
@@ -40,7 +41,7 @@ const compareCents = cents.nullable().openapi({ description: 'The earlier price,
 const attributes = z
   .record(z.string(), text(MOST_ATTRIBUTE_VALUE, 1, 'The value.'))
   .transform((given, ctx) => {
-    const named = Object.entries(given).map(([name, value]) => [name.normalize('NFC').trim(), value] as const)
+    const named = Object.entries(given).map(([name, value]) => [normalised(name).trim(), value] as const)
     // Names that become equal would silently replace each other.
     if (new Set(named.map(([name]) => name.toLowerCase())).size < named.length) {
       ctx.addIssue({ code: 'custom', message: 'names must differ in more than case' })

@@ -3,6 +3,7 @@ import { compileCondition } from '../../../schemas/fraud/rules/compile.ts'
 import type { Fault } from '../../../schemas/fraud/rules/faults.ts'
 import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
 import type { FraudRule } from '../../../schemas/fraud/types.ts'
+import { normalised } from '../../../schemas/normalised.ts'
 import { ApiError } from '../../kit/errors.ts'
 import { fraudErrors } from '../errors.ts'
 
@@ -44,7 +45,7 @@ function text(maximum: number) {
     .string()
     .trim()
     .min(1, 'must not be empty')
-    .transform((value) => value.normalize('NFC'))
+    .transform((value) => normalised(value))
     .refine((value) => [...value].length <= maximum, `must have at most ${maximum} characters`)
     .openapi({ minLength: 1, maxLength: maximum })
 }

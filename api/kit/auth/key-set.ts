@@ -89,11 +89,12 @@ export function keySet(options: KeySetOptions): KeySet {
 
   /** Loads the key set when verification cannot continue without it. */
   async function requiredLoad(): Promise<void> {
-    if (coolingDown()) throw new ApiError(errors.unavailable, { message: 'The keys that verify tokens cannot be loaded.' })
+    if (coolingDown())
+      throw new ApiError(errors.unavailable, { message: 'The keys that verify tokens cannot be loaded. Try again shortly.' })
     try {
       await reload()
     } catch (cause) {
-      throw new ApiError(errors.unavailable, { message: 'The keys that verify tokens cannot be loaded.', cause })
+      throw new ApiError(errors.unavailable, { message: 'The keys that verify tokens cannot be loaded. Try again shortly.', cause })
     }
   }
 

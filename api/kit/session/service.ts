@@ -79,9 +79,10 @@ const signOutRoute = defineRoute({
   operationId: 'signOut',
   summary: 'Sign out',
   description: 'Deletes the cookie. The token itself remains valid until it expires, so anyone who has a copy can still use it.',
-  auth: { kind: 'optional' },
+  // The token is not verified, so that people can sign out even if the keys that verify tokens cannot be loaded.
+  auth: { kind: 'open' },
   answers: { 204: { description: 'Nobody is signed in any more.', headers: { 'Set-Cookie': 'Deletes the cookie.' } } },
-  errors: [],
+  errors: [errors.forbidden],
 })
 
 export interface SessionServiceOptions {
@@ -108,7 +109,10 @@ export function sessionService({ verifier, cookie }: SessionServiceOptions): Ser
       bind(readSessionRoute, ({ caller, session }) =>
         session === undefined ? noContent() : jsonAnswer(200, describeSession(caller!, session.token), PRIVATE),
       ),
-      bind(signOutRoute, () => ({ ...noContent(), headers: { 'Set-Cookie': cookie.clear } })),
+      bind(signOutRoute, ({ session }) => {
+        if (session?.refusal !== undefined) throw session.refusal
+        return { ...noContent(), headers: { 'Set-Cookie': cookie.clear } }
+      }),
       sharedFiles(),
     ],
     errors: [],

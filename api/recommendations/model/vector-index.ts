@@ -1,3 +1,4 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { Index, MetricKind, ScalarKind } from 'usearch'
 
 /** A row that a search has found, with the value by which it is ranked. */
@@ -53,11 +54,37 @@ export function newVectorIndex(dimensions: number): VectorIndex {
 /**
  * Opens a saved index by mapping its file into memory. No vectors may be added to this index.
  * @param lengths lengths of the vectors in the index, indexed by key
+ * @throws Error if the file is missing, or is not an index of vectors with these dimensions
  */
 export function viewVectorIndex(path: string, dimensions: number, lengths: Float32Array): VectorIndex {
+  checkIndexFile(path, dimensions)
   const index = emptyIndex(dimensions)
   index.view(path)
   return over(index, dimensions, lengths.map(Math.sqrt))
+}
+
+/** A saved index begins with the numbers of rows and of bytes per row. The rows and the name of the format follow. */
+const ROWS_START = 8
+const FORMAT = 'usearch'
+
+/**
+ * Checks the beginning of a saved index, because the library must not open a file that is no index. If the file is
+ * missing or empty, the library closes descriptor 0, which may be the descriptor of a socket or of another file. If the
+ * file states too many rows, the library ends the process.
+ */
+function checkIndexFile(path: string, dimensions: number): void {
+  const file = openSync(path, 'r')
+  try {
+    const [start, name] = [Buffer.alloc(ROWS_START), Buffer.alloc(FORMAT.length)]
+    readSync(file, start, 0, ROWS_START, 0)
+    const rowBytes = start.readUInt32LE(4)
+    const end = ROWS_START + start.readUInt32LE(0) * rowBytes
+    if (end < fstatSync(file).size) readSync(file, name, 0, FORMAT.length, end)
+    if (name.toString('latin1') !== FORMAT) throw new Error(`${path} is not a saved index`)
+    if (rowBytes !== dimensions * BYTES_PER_NUMBER) throw new Error(`the vectors in ${path} do not have ${dimensions} dimensions`)
+  } finally {
+    closeSync(file)
+  }
 }
 
 /**
@@ -66,6 +93,8 @@ export function viewVectorIndex(path: string, dimensions: number, lengths: Float
  * type of numbers, so indexes that were saved with half floats can still be opened.
  */
 const NUMBERS = ScalarKind.BF16
+/** Size of a bfloat16 and of a half float. */
+const BYTES_PER_NUMBER = 2
 
 function emptyIndex(dimensions: number): Index {
   return new Index({

@@ -127,19 +127,23 @@ export function jsonContentReader(): JsonContentReader {
   function structure(byte: number): void {
     if (byte <= SPACE) return
     if (depth === 1 && byte === COLON) {
+      // Only the first colon follows a name. Otherwise, a long name would be read again for every further colon.
+      isFirstOfValue = isName
       isName = false
-      isFirstOfValue = true
       return
     }
     isFirstOfValue = false
-    if (depth === 1 && byte === COMMA) isName = true
-    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+    if (depth === 1 && byte === COMMA) {
+      isName = true
+      name = []
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
       if (depth === 0) isObject = byte === OPEN_BRACE
       depth++
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth--
   }
 
   function nameText(): string | undefined {
+    if (name.length === 0) return undefined
     try {
       return JSON.parse(Buffer.concat(name).toString()) as string
     } catch {

@@ -13,7 +13,7 @@ export default command({
     warm: integer('Duration of the warm-up in seconds, with one search after another.', { default: 60, min: 0 }),
     seconds: integer('Duration of each measurement.', { default: 30, min: 1 }),
     tantivy: flag('Also measures Tantivy with the same products.'),
-    folder: text('Keeps the index in this folder. The next run with the same number of products uses it again.'),
+    folder: text('Keeps the index in this folder. The next run with the same number of products uses it again.', { placeholder: 'FOLDER' }),
     note: text('Appends the results to bench/results.md under this note.'),
   },
   examples: [['--products 20000 --seconds 5', 'Runs a short measurement.']],

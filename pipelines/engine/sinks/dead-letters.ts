@@ -41,11 +41,11 @@ const NO_OFFSETS = new Map()
 export function kafkaDeadLetters(
   transport: Transport,
   sink: string,
-  sources: readonly Pick<AnyTopic, 'name' | 'erases'>[],
+  sources: readonly Pick<AnyTopic, 'name' | 'erases' | 'erasesKeys'>[],
   runtime: Pick<Runtime, 'now'>,
 ): SinkDeadLetters {
   const topic = deadLetterSpec(sink)
-  const erasing = new Set(sources.filter(({ erases }) => erases).map(({ name }) => name))
+  const sourceOf = new Map(sources.map((source) => [source.name, source]))
   let ready: Promise<ReturnType<Transport['producer']>> | undefined
   let last: Promise<unknown> = Promise.resolve()
 
@@ -78,8 +78,8 @@ export function kafkaDeadLetters(
     const appender = producer.appender(topic.name, partitionFor(Buffer.from(sink), topic.partitions))
     try {
       for (const { chunk, row, origin, ...reason } of bad) {
-        const erases = erasing.has(origin?.topic ?? chunk.topic)
-        const cause = { topology: sink, processor: NO_PROCESSOR, erases, ...reason }
+        const { erases, erasesKeys } = sourceOf.get(origin?.topic ?? chunk.topic) ?? {}
+        const cause = { topology: sink, processor: NO_PROCESSOR, erases, erasesKeys, ...reason }
         const { headers, keyEnd, valueEnd } = deadLetterParts(chunk, row, cause, origin)
         const { buffer, keyStart, valueStart } = chunk
         const key = keyStart[row] < 0 ? null : buffer

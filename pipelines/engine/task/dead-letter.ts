@@ -56,6 +56,8 @@ interface EarlierPlace extends TopicPartition {
 export interface DeadLetterCause {
   /** True if the value must not be kept, because the topic promises to erase it (`Topic.erases`). */
   readonly erases?: boolean | undefined
+  /** True if the key must not be kept either (`Topic.erasesKeys`). */
+  readonly erasesKeys?: boolean | undefined
   readonly topology: string
   /** The processor that rejected the record; empty when the record could not be decoded. */
   readonly processor: string
@@ -77,7 +79,8 @@ export interface DeadLetterParts {
  * Returns the parts of a record that fit into the dead-letter topic. A record that fitted into its own topic may be too
  * large for the dead-letter topic, because topics limit the size of compressed batches, and a dead letter has more
  * headers. In that case the value is cut, and a header lists the cut parts. If the key or the headers leave no room for
- * the value, they are cut or omitted as well. Values of topics that erase records are always cut.
+ * the value, they are cut or omitted as well. Values of topics that erase records are always cut, and so are their keys
+ * if the topics also erase keys.
  * @param place the topic, partition and offset from which the record came; by default those of the chunk
  */
 export function deadLetterParts(
@@ -86,7 +89,8 @@ export function deadLetterParts(
   cause: DeadLetterCause,
   place: EarlierPlace = placeIn(chunk, row),
 ): DeadLetterParts {
-  const keyBytes = Math.max(0, chunk.keyEnd[row] - chunk.keyStart[row])
+  const wholeKeyBytes = Math.max(0, chunk.keyEnd[row] - chunk.keyStart[row])
+  const keyBytes = cause.erasesKeys ? 0 : wholeKeyBytes
   const wholeValueBytes = Math.max(0, chunk.valueEnd[row] - chunk.valueStart[row])
   const valueBytes = cause.erases ? 0 : wholeValueBytes
   const own = place.headers
@@ -94,23 +98,29 @@ export function deadLetterParts(
   // This dead letter contains none of the batch's records, so a replay must skip it.
   if (chunk.unreadable !== undefined)
     return { headers: [...about, { key: DEAD_LETTER_HEADERS.cut, value: Buffer.from('batch') }], keyEnd: -1, valueEnd: -1 }
-  const whole = [...own, ...about, ...(valueBytes < wholeValueBytes ? [cutHeader(0, 0, wholeValueBytes)] : [])]
+  const erasedKey = keyBytes < wholeKeyBytes ? wholeKeyBytes : 0
+  const erasedValue = valueBytes < wholeValueBytes ? wholeValueBytes : 0
+  const whole = [...own, ...about, ...(erasedKey + erasedValue > 0 ? [cutHeader(erasedKey, 0, erasedValue)] : [])]
   if (recordBytesBound(keyBytes, valueBytes, whole) <= MAX_DEAD_LETTER_BYTES)
-    return { headers: whole, keyEnd: chunk.keyEnd[row], valueEnd: chunk.valueEnd[row] - wholeValueBytes + valueBytes }
+    return {
+      headers: whole,
+      keyEnd: chunk.keyEnd[row] - wholeKeyBytes + keyBytes,
+      valueEnd: chunk.valueEnd[row] - wholeValueBytes + valueBytes,
+    }
   const ownBytes = recordBytesBound(0, 0, own)
   const keptOwn = ownBytes > MAX_CUT_PART_BYTES ? [] : own
   const keptKey = Math.min(keyBytes, MAX_CUT_PART_BYTES)
   // The header that lists the cut parts is added later, so room for its longest possible text is reserved here.
-  const room = MAX_DEAD_LETTER_BYTES - recordBytesBound(keptKey, 0, [...keptOwn, ...about, cutHeader(keyBytes, ownBytes, valueBytes)])
+  const room = MAX_DEAD_LETTER_BYTES - recordBytesBound(keptKey, 0, [...keptOwn, ...about, cutHeader(wholeKeyBytes, ownBytes, valueBytes)])
   const keptValue = Math.min(valueBytes, room)
   const cut = cutHeader(
-    keptKey < keyBytes ? keyBytes : 0,
+    keptKey < wholeKeyBytes ? wholeKeyBytes : 0,
     keptOwn.length < own.length ? ownBytes : 0,
     keptValue < wholeValueBytes ? wholeValueBytes : 0,
   )
   return {
     headers: [...keptOwn, ...about, cut],
-    keyEnd: chunk.keyEnd[row] - keyBytes + keptKey,
+    keyEnd: chunk.keyEnd[row] - wholeKeyBytes + keptKey,
     valueEnd: chunk.valueEnd[row] - wholeValueBytes + keptValue,
   }
 }

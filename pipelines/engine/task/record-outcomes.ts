@@ -79,6 +79,7 @@ export function recordOutcomes({ topology, context, outputs, metrics, failed }: 
       code,
       message,
       erases: queue.stream.topic.erases,
+      erasesKeys: queue.stream.topic.erasesKeys,
     })
     // A dead letter gets the current time as its timestamp, so that its retention begins now. With the timestamp of an
     // old record, the broker would soon delete it. A header contains the record's own timestamp.

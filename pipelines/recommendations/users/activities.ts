@@ -2,7 +2,7 @@ import { placeOf, unpackIds } from '../../../schemas/recommendations/events/pack
 import { isViewed, weightOf } from '../../../schemas/recommendations/events/weights.ts'
 import type { Interaction, ItemActivity, UserState } from '../../../schemas/recommendations/types.ts'
 
-/** Collects the activities of items between two commits, so that a hot item causes no more records than others. */
+/** Collects the activities of items between two commits, so that a hot item causes hardly more records than others. */
 export interface Activities {
   /**
    * Adds an interaction.
@@ -11,8 +11,18 @@ export interface Activities {
    */
   addInteraction(event: Interaction, before: UserState, after: UserState, followsList: boolean): void
   addShown(itemId: bigint, at: number): void
-  take(): ReadonlyMap<bigint, ItemActivity>
+  /** Returns the activities of all items. The activity of a very hot item is divided into several parts. */
+  take(): readonly ActivityOfItem[]
 }
+
+type ActivityOfItem = readonly [itemId: bigint, activity: ItemActivity]
+
+/**
+ * Number of entries from which a part of an item's activity is full. An entry takes 20 to 40 bytes, so a part is far
+ * smaller than the largest record that brokers accept. During a backlog, a commit can contain more entries about one
+ * item than fit into a record.
+ */
+export const FULL_ENTRIES = 10_000
 
 /**
  * Factor by which the weight of a pair is multiplied for each item that the user viewed between its two items:
@@ -22,10 +32,12 @@ const CLOSENESS_PER_PLACE = 0.8
 
 export function activities(): Activities {
   let pending = new Map<bigint, ItemActivity>()
+  let full: ActivityOfItem[] = []
 
   function of(itemId: bigint): ItemActivity {
     const known = pending.get(itemId)
-    if (known !== undefined) return known
+    if (known !== undefined && entriesOf(known) < FULL_ENTRIES) return known
+    if (known !== undefined) full.push([itemId, known])
     const made: ItemActivity = { events: [], near: [], entered: [], shown: [] }
     pending.set(itemId, made)
     return made
@@ -62,9 +74,14 @@ export function activities(): Activities {
       of(itemId).shown.push(at)
     },
     take() {
-      const taken = pending
+      const taken = [...full, ...pending]
+      full = []
       pending = new Map()
       return taken
     },
   }
+}
+
+function entriesOf({ events, near, entered, shown }: ItemActivity): number {
+  return events.length + near.length + entered.length + shown.length
 }

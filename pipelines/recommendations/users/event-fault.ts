@@ -1,9 +1,14 @@
-import type { Interaction } from '../../../schemas/recommendations/types.ts'
+import type { Interaction, RecommendationUser } from '../../../schemas/recommendations/types.ts'
 import { MINUTE_MS } from '../../../schemas/retention.ts'
 
 /** How far a time may be ahead of its record's arrival. This is twice the limit of the API, because clocks differ. */
 const MAX_AHEAD_MS = 10 * MINUTE_MS
 const MOST_STARS = 5
+/**
+ * Maximum length of a property of a user. Properties are codes. The activity of an item contains a copy of some
+ * properties for each event, so long properties would make it larger than a record can be.
+ */
+const MAX_PROPERTY_CHARACTERS = 100
 
 type CheckedFields = Pick<Interaction, 'timestamp' | 'rating' | 'watch_pct' | 'dwell_time_sec'>
 
@@ -18,6 +23,12 @@ export function eventFault({ timestamp, rating, watch_pct, dwell_time_sec }: Che
   if (!isWithin(rating, MOST_STARS)) return 'The rating is not a number of stars.'
   if (!isWithin(watch_pct, 1)) return 'The watched share is not a number from 0 to 1.'
   return isWithin(dwell_time_sec, Number.MAX_VALUE) ? undefined : 'The dwell time is not a number of seconds.'
+}
+
+/** Returns why a record about a user cannot be used; undefined if it can. */
+export function userFault({ country, language, age_bucket }: RecommendationUser): string | undefined {
+  const isLong = [country, language, age_bucket].some((text) => text !== null && text.length > MAX_PROPERTY_CHARACTERS)
+  return isLong ? `A property of the user has more than ${MAX_PROPERTY_CHARACTERS} characters.` : undefined
 }
 
 /** Returns why the time of a record is invalid; undefined if it is valid. Both times are in epoch ms. */

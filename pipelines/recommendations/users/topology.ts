@@ -31,7 +31,7 @@ import {
   topology,
 } from '../../engine/index.ts'
 import { activities } from './activities.ts'
-import { eventFault, timeFault } from './event-fault.ts'
+import { eventFault, timeFault, userFault } from './event-fault.ts'
 import { isOwnList, withList } from './own-lists.ts'
 import { rememberedUntil, withEvent } from './recent-events.ts'
 import {
@@ -125,6 +125,8 @@ export const userFeaturesTopology = topology(
     }
 
     function takeUser(record: RecommendationUser | null, ctx: RecordContext<bigint>) {
+      const fault = record === null ? undefined : userFault(record)
+      if (fault !== undefined) return deadLetter('bad_user', fault)
       const after = withUser(users.get(ctx.key) ?? NEW_USER, record)
       if (after === undefined) return drop('older_record')
       keep(ctx.key, after)

@@ -277,6 +277,23 @@ describe('the session itself', () => {
     expect([answer.status, isCleared(answer)]).toEqual([204, true])
   })
 
+  test('signing out deletes the cookie even if the keys that verify tokens cannot be loaded', async () => {
+    const api = await sessionApp()
+    const { cookie, csrf } = await signedIn(api)
+    Object.defineProperty(api.published, 'keys', {
+      get: () => {
+        throw new Error('away')
+      },
+    })
+    api.clock.now += HOUR_MS + 1
+    const signOut = async (headers: Record<string, string>) =>
+      await api.app.request(PATH, { method: 'DELETE', headers: { cookie, ...OWN_PAGE, ...headers } })
+    const careless = await signOut({})
+    expect([careless.status, isCleared(careless)]).toEqual([403, false])
+    const answer = await signOut({ 'x-csrf-token': csrf })
+    expect([answer.status, isCleared(answer)]).toEqual([204, true])
+  })
+
   test('no log line contains a token, its cookie, or the CSRF token', async () => {
     const api = await sessionApp()
     const { token, cookie, csrf } = await signedIn(api)

@@ -5,16 +5,18 @@ import { type ApiClient, hashOfKey } from '../../../api/limits/core/caller.ts'
 import { failOpenLimiter } from '../../../api/limits/core/fail-open-limiter.ts'
 import { type LimitedRequest, limiter, type Verdict } from '../../../api/limits/core/limiter.ts'
 import { compileRules } from '../../../api/limits/core/matching.ts'
-import { ruleOf } from '../../../schemas/limit-rule.ts'
+import { type GivenRule, ruleOf } from '../../../schemas/limit-rule.ts'
 import { memoryCounters } from './core/memory-counters.ts'
 
 const KEY = 'mr_live_0123456789'
 const ACME: ApiClient = { clientId: 'acme', keyId: 'k1', tier: 'pro' }
 const ASKED = { method: 'GET', path: '/other/gateway', cost: 1 }
 
-function gateway() {
+const TWO: GivenRule = { rule_id: 'two', endpoint_pattern: '*', limit_count: 2, window_seconds: 60 }
+
+function gateway(rules: readonly GivenRule[] = [TWO]) {
   const counters = memoryCounters()
-  const table = compileRules([ruleOf({ rule_id: 'two', endpoint_pattern: '*', limit_count: 2, window_seconds: 60 })])
+  const table = compileRules(rules.map(ruleOf))
   const told = { metrics: [] as Verdict[], records: [] as (readonly [LimitedRequest, Verdict])[], faults: [] as string[] }
   const limits = failOpenLimiter({
     limiter: limiter({ counters: counters.store, rules: () => table }),
@@ -51,6 +53,21 @@ test('a gateway gets a decision, and the request is counted and recorded', async
     ['/other/gateway', 'acme', 1, 'allowed'],
     ['/other/gateway', 'acme', 2, 'refused'],
   ])
+})
+
+test.each(['/other/%67ateway', '/other/%67ateway?page=2', '/%6Fther/g%61teway#top'])(
+  'the rule for an exact path also applies to its encoded form %s',
+  async (path) => {
+    const { check } = gateway([{ rule_id: 'exact', endpoint_pattern: '/other/gateway', limit_count: 1, window_seconds: 60 }])
+    expect(await check({ api_key: KEY, path })).toMatchObject({ allowed: true, rule_id: 'exact' })
+    expect(await check({ api_key: KEY })).toMatchObject({ allowed: false, rule_id: 'exact' })
+  },
+)
+
+test('the case of hexadecimal digits in a path does not matter, and encoded delimiters stay encoded', async () => {
+  const { check, told } = gateway()
+  for (const path of ['/f%c3%bcr', '/a%2fb', '/a%2Fb%', '/%7euser']) await check({ api_key: KEY, path })
+  expect(told.records.map(([{ path }]) => path)).toEqual(['/f%C3%BCr', '/a%2Fb', '/a%2Fb%', '/~user'])
 })
 
 test('IPv4 callers of a gateway with an IPv6 socket are counted separately, and with their IPv4 requests', async () => {

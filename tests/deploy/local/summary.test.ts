@@ -18,3 +18,10 @@ test('"What to try" lists suggestions for the services that are running', () => 
   expect(chosen).toContain('a snippet')
   expect(chosen).not.toMatch(/trends|short link/)
 })
+
+test('the list of running parts shows no passwords of external servers', () => {
+  const given = { name: 'redis', kind: 'redis', address: 'rediss://user:secret@cache:6380', logFile: undefined } as const
+  const text = summary(localConfig({ REDIS_URL: given.address }), openHome(path), [given])
+  expect(text).toContain('rediss://…@cache:6380')
+  expect(text).not.toContain('secret')
+})

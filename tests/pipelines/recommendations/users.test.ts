@@ -166,6 +166,14 @@ test('the newest properties and preferences of a user are part of the features',
   expect(driver.read(itemEvents)[0].value!.events[0]).toMatchObject({ country: 'DE', age_bucket: '25-34' })
 })
 
+test('a user with a long property is a dead letter, because the activities of items contain copies of properties', () => {
+  const user = { country: 'x'.repeat(101), language: 'de', age_bucket: null, signup_date: null, sub_tier: null, updated_at: 20 }
+  driver.pipe(recommendationUsers, ADA, user)
+  expect(driver.metrics.deadLetters).toBe(1)
+  send(1)
+  expect(driver.read(itemEvents)[0].value!.events[0]).toMatchObject({ country: null })
+})
+
 test('shown items are remembered until the user chooses them, and every display is reported for its item', () => {
   driver.pipe(recommendationsServed, ADA, served([1n, 2n], START))
   expect(unpackIds(look().shown).sort()).toEqual([1n, 2n])

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Index, MetricKind, ScalarKind } from 'usearch'
@@ -48,9 +48,24 @@ test('with the cosine, the lengths of the vectors do not matter', () => {
   answers.forEach(({ value }, place) => void expect(value).toBeCloseTo(cosines[place].value, 2))
 })
 
-test('an empty index finds nothing, and a missing index cannot be viewed', () => {
+test('an empty index finds nothing', () => {
   expect(newVectorIndex(DIMENSIONS).search(vectors[0], WANTED)).toEqual([])
-  expect(() => viewVectorIndex(join(folder, 'nothing'), DIMENSIONS, new Float32Array())).toThrow()
+})
+
+test('a file that is no index is refused, and the attempt neither closes a descriptor nor ends the process', () => {
+  const path = join(folder, 'no-index')
+  const view = () => viewVectorIndex(path, DIMENSIONS, new Float32Array())
+  const input = statSync('/proc/self/fd/0').ino
+  expect(view).toThrow('ENOENT')
+  for (const bytes of [Buffer.alloc(0), Buffer.alloc(4), Buffer.alloc(8), Buffer.alloc(100, 7)]) {
+    writeFileSync(path, bytes)
+    expect(view).toThrow('is not a saved index')
+  }
+  const other = newVectorIndex(2 * DIMENSIONS)
+  other.add(0, new Float32Array(2 * DIMENSIONS).fill(0.1))
+  other.save(path)
+  expect(view).toThrow(`do not have ${DIMENSIONS} dimensions`)
+  expect(statSync('/proc/self/fd/0').ino).toBe(input)
 })
 
 test('an index that an earlier version saved with half floats can still be opened and searched', () => {

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { ApiError } from '../../../../api/kit/errors.ts'
 import { MAX_CONTENT_BYTES } from '../../../../api/snippets/intake/content.ts'
 import { takeBody } from '../../../../api/snippets/intake/intake.ts'
@@ -55,6 +55,14 @@ function escapeSome(value: string, escaped: (index: number) => boolean): string 
 }
 
 describe('a JSON body', () => {
+  it('reads a long name only once, however many colons follow it', async () => {
+    const parse = vi.spyOn(JSON, 'parse')
+    const refused = await json(`{"${'a'.repeat(30_000)}":${'"":'.repeat(5_000)}${',:""'.repeat(1_000)}}`)
+    expect(refused).toMatchObject({ code: 'invalid_request' })
+    expect(parse.mock.calls.filter(([text]) => text.length >= 30_000).length).toBeLessThanOrEqual(2)
+    parse.mockRestore()
+  })
+
   it('may begin with a byte order mark, which belongs to no field', async () => {
     expect(await json('\ufeff{"content":"\ufeffa","title":"t"}')).toEqual({ content: '\ufeffa', fields: { title: 't' } })
   })

@@ -30,6 +30,13 @@ describe('the language of a text', () => {
     expect(detectLanguage('#!/bin/bash\necho hi')).toBe('bash')
   })
 
+  it('does not depend on the number of blanks between words', () => {
+    const blanks = ' '.repeat(100)
+    expect(
+      detectLanguage(`let x${blanks}:${blanks}string${blanks}=${blanks}'a'\nlet y${blanks}:${blanks}number${blanks}=${blanks}1\n`),
+    ).toBe('typescript')
+  })
+
   it('depends only on the beginning of the text', () => {
     const python = samples[0][1]
     expect(detectLanguage(`${' '.repeat(EXAMINED_CHARACTERS)}${python}`)).toBe(PLAINTEXT)

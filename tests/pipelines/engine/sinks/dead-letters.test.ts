@@ -5,9 +5,10 @@ import { FencedError, type ProducerOptions, type Transport, TransportError, type
 import { kafkaDeadLetters } from '../../../../pipelines/engine/sinks/dead-letters.ts'
 import type { BadRecord } from '../../../../pipelines/engine/sinks/queue.ts'
 import { manualRuntime } from '../../../../runtime/manual.ts'
+import { matchIndex } from '../../../../schemas/matches/topics.ts'
 
-function badRecord(text: string): BadRecord {
-  const buffer = Buffer.from(text)
+function badRecord(text: string, key = ''): BadRecord {
+  const buffer = Buffer.from(key + text)
   const nowhere = Int32Array.of(-1)
   const chunk = {
     topic: 'notes',
@@ -16,9 +17,9 @@ function badRecord(text: string): BadRecord {
     count: 1,
     offsets: Float64Array.of(7),
     timestamps: Float64Array.of(5),
-    keyStart: nowhere,
-    keyEnd: nowhere,
-    valueStart: Int32Array.of(0),
+    keyStart: key === '' ? nowhere : Int32Array.of(0),
+    keyEnd: key === '' ? nowhere : Int32Array.of(key.length),
+    valueStart: Int32Array.of(key.length),
     valueEnd: Int32Array.of(buffer.length),
     headerStart: nowhere,
   }
@@ -65,5 +66,16 @@ test('a dead letter from a topic that erases records has no value, and its heade
   const [{ value, headers }] = broker.records('copier-dead-letters')
   expect(String(value)).toBe('')
   expect(headers?.map(({ key, value }) => [key, String(value)])).toContainEqual(['dead-letter.cut', 'value=6'])
+  await deadLetters.close()
+})
+
+test('a dead letter from the candidate index has no key either, because the key contains the place of a user', async () => {
+  const broker = memoryBroker()
+  const deadLetters = kafkaDeadLetters(memoryTransport(broker), 'copier', [matchIndex], manualRuntime({ startAt: 0 }))
+  const { chunk, ...bad } = badRecord('value', '9q8yy:member')
+  await deadLetters.send([{ ...bad, chunk: { ...chunk, topic: matchIndex.name } }])
+  const [{ key, value, headers }] = broker.records('copier-dead-letters')
+  expect([String(key), String(value)]).toEqual(['', ''])
+  expect(headers?.map((header) => [header.key, String(header.value)])).toContainEqual(['dead-letter.cut', 'key=12 value=5'])
   await deadLetters.close()
 })
