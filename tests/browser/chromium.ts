@@ -4,6 +4,11 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
 
 const SETUP_TIMEOUT_MS = 120_000
+/**
+ * Time limit of each action in a page. An action takes milliseconds, but the default of 30 s has failed while other
+ * tests kept the machine busy. The limit is below that of a test, so that the error names the action.
+ */
+const ACTION_TIMEOUT_MS = 100_000
 const PATH = (process.env.PATH ?? '').split(delimiter)
 const executablePath = PATH.map((folder) => join(folder, 'chromium')).find((file) => existsSync(file))
 
@@ -27,6 +32,7 @@ export function useChromium() {
   /** Opens an empty page. */
   return async function open(origin: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
     const context = await browser.newContext({ baseURL: origin, ...options })
+    context.setDefaultTimeout(ACTION_TIMEOUT_MS)
     onTestFinished(() => context.close())
     const page = await context.newPage()
     const complaints: string[] = []

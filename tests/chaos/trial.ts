@@ -57,6 +57,11 @@ const OFFSETS_TOPIC = '__consumer_offsets'
  */
 const NEVER_ROLLED_MS = 7 * 24 * 3_600_000
 const PAYMENTS = 4_000
+/**
+ * Share of the planned payments that must be in the log, because a run without input has nothing to judge. The producer
+ * aborts some transactions itself, and faults of the broker abort more.
+ */
+const LEAST_INPUT = 0.25
 /** Duration of the input. It continues after the last fault begins, so that the fault affects some of it. */
 const INPUT_MS = FAULTS_WITHIN_MS + 1_000
 /**
@@ -246,7 +251,9 @@ async function ordeal(
   await allReady(workers)
   const codes = await Promise.all(workers.map((worker) => worker.leave()))
   await output.reader.catchUp()
+  const arrived = input.read().payments.flat().length
   const found = [
+    ...(arrived < LEAST_INPUT * size.payments ? [`only ${arrived} of ${size.payments} payments are in the log`] : []),
     ...faults(input.read(), output.read(), timing()),
     ...((await copies?.faults()) ?? []),
     ...codes.flatMap((code, i) => (code === 0 || mayEnd ? [] : [`worker ${i} ended with ${code} after SIGTERM`])),

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { demoStream } from '../../tools/demo/trends/stream.ts'
 import { seededRandom } from '../../tools/random/random.ts'
+import { AT_FIRST_TRY } from '../stack/index.ts'
 import { leaveAndComeBack, type Ordeal, ordeal, randomMoment } from './kills.ts'
 import { type System, startSystem } from './system.ts'
 
@@ -21,26 +22,30 @@ afterAll(async () => {
   await (trial?.finish() ?? system?.finish())
 })
 
-test('all published lists are correct even if worker, broker and Redis are killed and a worker leaves and returns', async () => {
-  const random = seededRandom(SEED)
-  const stream = demoStream({ seed: SEED, rate: TWEETS_PER_SECOND, startAt: Date.now() })
-  const running = ordeal(system, (text) => process.stderr.write(`kills.test.ts: ${text}\n`), stream.next)
-  trial = running
-  for (const victim of [system.workers[0], system.redis, system.kafka]) {
+test(
+  'all published lists are correct even if worker, broker and Redis are killed and a worker leaves and returns',
+  AT_FIRST_TRY,
+  async () => {
+    const random = seededRandom(SEED)
+    const stream = demoStream({ seed: SEED, rate: TWEETS_PER_SECOND, startAt: Date.now() })
+    const running = ordeal(system, (text) => process.stderr.write(`kills.test.ts: ${text}\n`), stream.next)
+    trial = running
+    for (const victim of [system.workers[0], system.redis, system.kafka]) {
+      await randomMoment(random, WITHIN_MS)
+      await running.kill(victim)
+    }
     await randomMoment(random, WITHIN_MS)
-    await running.kill(victim)
-  }
-  await randomMoment(random, WITHIN_MS)
-  await leaveAndComeBack(system.workers[1])
-  await running.endInput()
-  // When this check has succeeded, every tweet is certain to be in the log before the last window is due, even tweets
-  // without an acknowledgement.
-  await running.checkPublished()
-  const windowEnd = await running.nextWindow({ wholeMinute: true })
-  await running.checkPublished()
-  expect(running.isExact(windowEnd)).toBe(true)
-  await running.checkTable()
-})
+    await leaveAndComeBack(system.workers[1])
+    await running.endInput()
+    // When this check has succeeded, every tweet is certain to be in the log before the last window is due, even tweets
+    // without an acknowledgement.
+    await running.checkPublished()
+    const windowEnd = await running.nextWindow({ wholeMinute: true })
+    await running.checkPublished()
+    expect(running.isExact(windowEnd)).toBe(true)
+    await running.checkTable()
+  },
+)
 
 test('after Redis is emptied, readers get an error until the same lists are back', async () => {
   await trial?.flushRedis()

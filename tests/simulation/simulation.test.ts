@@ -11,11 +11,17 @@ const REPLAYED_SEEDS = 20
 const TIMEOUT_MS = 900_000
 const run = promisify(execFile)
 
-/** @returns what the command prints */
+/** @returns what the command prints, with its errors last */
 async function simulated(topology: SubjectName, seeds: number, from = 1): Promise<string> {
   const args = ['--topology', topology, '--seeds', String(seeds), '--from', String(from)]
-  const { stdout } = await run(process.execPath, [join(import.meta.dirname, 'run.ts'), ...args]).catch(({ stdout }) => ({ stdout }))
-  return stdout
+  const { stdout, stderr } = await run(process.execPath, [join(import.meta.dirname, 'run.ts'), ...args]).catch(
+    // A run with a wrong output ends with code 1. Any other error has no output.
+    (error: Error & { readonly stdout?: string; readonly stderr?: string }) => ({
+      stdout: error.stdout ?? '',
+      stderr: error.stderr || error.message,
+    }),
+  )
+  return `${stdout}${stderr}`
 }
 
 async function traceOf(seeds: number, from: number): Promise<string | undefined> {

@@ -12,6 +12,7 @@ import { cellKey } from '../../../state/views/matches/index-cells.ts'
 import { parseStack } from '../../../state/views/matches/stack.ts'
 import { userKeys } from '../../../state/views/matches/users.ts'
 import { readToEnd } from '../../kafka/client/harness.ts'
+import { AT_FIRST_TRY } from '../../stack/index.ts'
 import { matchesSystem, SWIPE_WAIT_MS, type TestUser } from './system.ts'
 
 const UUID = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/
@@ -233,56 +234,60 @@ async function loggedSwipes(swiper: TestUser): Promise<string[]> {
   }
 }
 
-test('swipes that are sent while the broker is stopped get 202, survive kill -9 of the API, and reach the topic in order', async () => {
-  const town = nextTown++
-  const ann = await person(town, 0, { gender: 'f', seeking_gender: ['m'] })
-  const bobs = await Promise.all([1, 2, 3, 4, 5, 6].map((index) => person(town, index / 100, { gender: 'm' }, { api: 1 })))
-  await expect.poll(() => foundBy(ann).then(({ length }) => length), { ...SOON, interval: NEXT_FEED_MS }).toBe(6)
-  const ids: string[] = []
-  async function queued(target: TestUser): Promise<number> {
-    const startedAt = performance.now()
-    const { status, body } = await ann.ask('POST', 'swipe', like(target))
-    expect([status, body]).toEqual([202, { swipe_id: expect.stringMatching(UUID), match: null, queued: true }])
-    ids.push(body.swipe_id)
-    return performance.now() - startedAt
-  }
-  const pid = system.kafka.pid as number
-  process.kill(pid, 'SIGSTOP')
-  try {
-    for (const bob of bobs.slice(0, 4)) await queued(bob)
-    // Once a user's swipes have waited for Kafka in vain, later swipes of the user no longer wait.
-    expect(await queued(bobs[4])).toBeLessThan(SWIPE_WAIT_MS)
-    await system.restartApi(0)
-    // The restarted API cannot ask Kafka for the view's partition count, so it reads the count from Redis.
-    await expect.poll(async () => (await ann.ask('GET', 'me')).status, SOON).toBe(200)
-    // The API reports that it is ready, although it does not know the rate limit rules yet.
-    await expect
-      .poll(() => readiness(0), SOON)
-      .toMatchObject({ status: 200, body: { degraded: expect.arrayContaining([{ name: 'kafka' }]) } })
-    await queued(bobs[5])
-    const { status, body } = await ann.ask('POST', 'swipe/rewind')
-    expect([status, body]).toEqual([202, { swipe_id: expect.any(String), target_user_id: bobs[5].id, direction: 'RIGHT', queued: true }])
-    ids.push(body.swipe_id)
-    expect((await ann.ask('POST', 'swipe/rewind')).body.error).toBe('nothing_to_rewind')
-  } finally {
-    process.kill(pid, 'SIGCONT')
-  }
-  await expect.poll(async () => new Set(await loggedSwipes(ann)).size, SOON).toBe(ids.length)
-  // A swipe that was in flight to the broker when the API was killed may be in the topic twice.
-  const logged = await loggedSwipes(ann)
-  let at = -1
-  for (const id of ids) {
-    at = logged.indexOf(id, at + 1)
-    expect([id, at, logged]).toEqual([id, expect.toSatisfy((index: number) => index >= 0), logged])
-  }
-  expect(await foundBy(ann)).toEqual([bobs[5].id])
-  // Later tests use the restarted process. It may still be reconnecting, so this test waits until it is ready.
-  await waitUntil(async () => (await fetch(`${system.apis[0].url}/readyz`)).ok, {
-    what: 'the API',
-    timeoutMs: SOON.timeout,
-    intervalMs: SOON.interval,
-  })
-})
+test(
+  'swipes that are sent while the broker is stopped get 202, survive kill -9 of the API, and reach the topic in order',
+  AT_FIRST_TRY,
+  async () => {
+    const town = nextTown++
+    const ann = await person(town, 0, { gender: 'f', seeking_gender: ['m'] })
+    const bobs = await Promise.all([1, 2, 3, 4, 5, 6].map((index) => person(town, index / 100, { gender: 'm' }, { api: 1 })))
+    await expect.poll(() => foundBy(ann).then(({ length }) => length), { ...SOON, interval: NEXT_FEED_MS }).toBe(6)
+    const ids: string[] = []
+    async function queued(target: TestUser): Promise<number> {
+      const startedAt = performance.now()
+      const { status, body } = await ann.ask('POST', 'swipe', like(target))
+      expect([status, body]).toEqual([202, { swipe_id: expect.stringMatching(UUID), match: null, queued: true }])
+      ids.push(body.swipe_id)
+      return performance.now() - startedAt
+    }
+    const pid = system.kafka.pid as number
+    process.kill(pid, 'SIGSTOP')
+    try {
+      for (const bob of bobs.slice(0, 4)) await queued(bob)
+      // Once a user's swipes have waited for Kafka in vain, later swipes of the user no longer wait.
+      expect(await queued(bobs[4])).toBeLessThan(SWIPE_WAIT_MS)
+      await system.restartApi(0)
+      // The restarted API cannot ask Kafka for the view's partition count, so it reads the count from Redis.
+      await expect.poll(async () => (await ann.ask('GET', 'me')).status, SOON).toBe(200)
+      // The API reports that it is ready, although it does not know the rate limit rules yet.
+      await expect
+        .poll(() => readiness(0), SOON)
+        .toMatchObject({ status: 200, body: { degraded: expect.arrayContaining([{ name: 'kafka' }]) } })
+      await queued(bobs[5])
+      const { status, body } = await ann.ask('POST', 'swipe/rewind')
+      expect([status, body]).toEqual([202, { swipe_id: expect.any(String), target_user_id: bobs[5].id, direction: 'RIGHT', queued: true }])
+      ids.push(body.swipe_id)
+      expect((await ann.ask('POST', 'swipe/rewind')).body.error).toBe('nothing_to_rewind')
+    } finally {
+      process.kill(pid, 'SIGCONT')
+    }
+    await expect.poll(async () => new Set(await loggedSwipes(ann)).size, SOON).toBe(ids.length)
+    // A swipe that was in flight to the broker when the API was killed may be in the topic twice.
+    const logged = await loggedSwipes(ann)
+    let at = -1
+    for (const id of ids) {
+      at = logged.indexOf(id, at + 1)
+      expect([id, at, logged]).toEqual([id, expect.toSatisfy((index: number) => index >= 0), logged])
+    }
+    expect(await foundBy(ann)).toEqual([bobs[5].id])
+    // Later tests use the restarted process. It may still be reconnecting, so this test waits until it is ready.
+    await waitUntil(async () => (await fetch(`${system.apis[0].url}/readyz`)).ok, {
+      what: 'the API',
+      timeoutMs: SOON.timeout,
+      intervalMs: SOON.interval,
+    })
+  },
+)
 
 test('swipes that are sent while Redis does not respond are accepted, and hide their targets when Redis is back', async () => {
   const town = nextTown++

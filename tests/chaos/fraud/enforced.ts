@@ -1,3 +1,4 @@
+import { neverAccepted } from '../never-accepted.ts'
 import { described, meets } from './answered.ts'
 import type { Evidence } from './evidence.ts'
 import { FIELDS } from './plan.ts'
@@ -9,18 +10,45 @@ const RULES_AFTER_MS = 10_000
 const ENFORCED_AFTER_MS = 1_000
 /** How soon an API must follow Kafka again after Kafka or the API was down. */
 const FOLLOWS_AGAIN_MS = 20_000
+/**
+ * Statuses that a block request or a rule change may get during a fault. 0: the API was killed. 409: an earlier attempt
+ * has succeeded, although its response was lost.
+ */
+const REFUSALS: ReadonlySet<number> = new Set([0, 409, 503, 504])
 
-/** Checks that every API enforces blocks and rule changes in time. */
+/** Checks that every API accepts blocks and rule changes, and enforces them in time. */
 export function enforced(evidence: Evidence): string[] {
-  return [...blocks(evidence), ...rules(evidence)]
+  return [...refused(evidence), ...outdated(evidence), ...blocks(evidence), ...rules(evidence)]
+}
+
+/** Checks that changes are refused only during faults, because a change that was refused is not enforced. */
+function refused({ calls }: Evidence): string[] {
+  const changes = [...calls.blocks.map((call) => ({ kind: 'block', call })), ...calls.rules.map((call) => ({ kind: 'rule change', call }))]
+  const wrong = changes.filter(({ call }) => !wasAnswered(call) && !REFUSALS.has(call.status))
+  return [
+    ...wrong.map(
+      ({ kind, call: { api, from, to, status, body } }) => `${kind} at API ${api}, ${from} to ${to}: ${status} ${JSON.stringify(body)}`,
+    ),
+    ...neverAccepted(changes.map(({ kind, call }) => ({ kind, isAccepted: wasAnswered(call) }))),
+  ]
+}
+
+/** Checks that `degraded` names `blocklist` or `rules` only while Kafka or the API is down, and shortly afterwards. */
+function outdated({ calls, inflicted }: Evidence): string[] {
+  return calls.scores
+    .filter(({ status, body }) => status === 200 && (body.degraded.includes('blocklist') || body.degraded.includes('rules')))
+    .flatMap((call) => {
+      const troubles = [...inflicted.kafka, ...inflicted.apis.filter(({ api }) => api === call.api)]
+      const isExcused = troubles.some((trouble) => meets(trouble, call, FOLLOWS_AGAIN_MS))
+      return isExcused ? [] : [`${described(call)}, but neither Kafka nor the API was down`]
+    })
 }
 
 /**
- * Checks that payments of an entity are not approved once it has been on the blocklist for a second. Shortly after
- * Kafka or the API was down, they may be approved if `degraded` names `blocklist`. Also checks that an entity is
- * blocked only if the round sent a block request for it.
+ * Checks that payments of an entity are not approved once it has been on the blocklist for a second, unless `degraded`
+ * names `blocklist`. Also checks that an entity is blocked only if the round sent a block request for it.
  */
-function blocks({ calls, inflicted }: Evidence): string[] {
+function blocks({ calls }: Evidence): string[] {
   const blocksOf = Map.groupBy(calls.blocks, ({ type, value }) => `${type} ${value}`)
 
   function wrong(call: ScoreCall): string[] {
@@ -31,9 +59,6 @@ function blocks({ calls, inflicted }: Evidence): string[] {
     const due = mine.find((block) => wasAnswered(block) && block.to + ENFORCED_AFTER_MS <= call.from)
     if (due !== undefined && !isBlocked && !isStale) found.push(`${described(call)}, but ${due.type} was blocked at ${due.to}`)
     if (isBlocked && !mine.some((block) => block.from <= call.to)) found.push(`${described(call)}, but nobody has blocked it`)
-    const troubles = [...inflicted.kafka, ...inflicted.apis.filter(({ api }) => api === call.api)]
-    if (isStale && !troubles.some((trouble) => meets(trouble, call, FOLLOWS_AGAIN_MS)))
-      found.push(`${described(call)}, but neither Kafka nor the API was down`)
     return found
   }
 

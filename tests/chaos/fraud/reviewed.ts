@@ -1,6 +1,7 @@
 import { statusAfter } from '../../../schemas/fraud/cases/transitions.ts'
 import type { FraudCase } from '../../../schemas/fraud/types.ts'
 import { differences } from '../judge.ts'
+import { neverAccepted } from '../never-accepted.ts'
 import type { Evidence } from './evidence.ts'
 import { type FeedbackCall, wasAnswered } from './requests.ts'
 
@@ -12,7 +13,13 @@ const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503, 504])
 
 /** Checks that each review and each verdict has one case, and that no verdict was lost. */
 export function reviewed(evidence: Evidence): string[] {
-  return [...evidence.calls.feedback.flatMap((call) => wrongAnswer(call, evidence)), ...strangers(evidence), ...cases(evidence)]
+  const { feedback } = evidence.calls
+  return [
+    ...feedback.flatMap((call) => wrongAnswer(call, evidence)),
+    ...neverAccepted(feedback.map((call) => ({ kind: 'feedback', isAccepted: wasAnswered(call) }))),
+    ...strangers(evidence),
+    ...cases(evidence),
+  ]
 }
 
 function wrongAnswer(call: FeedbackCall, { logs, tables }: Evidence): string[] {

@@ -274,6 +274,32 @@ test('detects a payment that was blocked although nobody requested a block', () 
     expect(faults(withCalls(evidence, { blocks }))).toHaveLength(1)
 })
 
+test('detects an answer to a change that no fault explains, and that all changes were refused', () => {
+  const evidence = goodEvidence()
+  const [block] = evidence.calls.blocks
+  const [rule] = evidence.calls.rules
+  for (const [status, found] of [
+    [0, 0],
+    [503, 0],
+    [400, 1],
+    [500, 1],
+  ]) {
+    const refused = { value: 'other', status }
+    expect(faults(withCalls(evidence, { blocks: [block, { ...block, ...refused }] }))).toHaveLength(found)
+    expect(faults(withCalls(evidence, { rules: [rule, { ...rule, status }] }))).toHaveLength(found)
+  }
+  const refusedRules = Array.from({ length: 20 }, () => ({ ...rule, status: 503 }))
+  expect(faults(withCalls(evidence, { rules: refusedRules }))).toEqual(['none of 20 requests of the kind rule change succeeded'])
+})
+
+test.each(['blocklist', 'rules'])('detects that an answer names %s without a reason', (part) => {
+  const answer = event({ id: 't4', user: 'u4' }, { degraded: ['models', part] })
+  const evidence = withScores(goodEvidence(), call({ id: 't4', user: 'u4' }, NOON, answer))
+  const unreasonable = (given: Evidence) => faults(given).filter((fault) => fault.includes('neither Kafka nor the API was down'))
+  expect(unreasonable(evidence)).toHaveLength(1)
+  expect(unreasonable({ ...evidence, inflicted: { apis: [], redis: [], kafka: [PROBLEM] } })).toEqual([])
+})
+
 test('detects a rule change that is lost or takes effect too late, unless the answer says so', () => {
   const evidence = goodEvidence()
   expect(faults(withLogs(evidence, { settings: [] }))).toHaveLength(1)

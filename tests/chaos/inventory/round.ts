@@ -12,6 +12,8 @@ import { APIS, type Plan } from './plan.ts'
 import { judgeStock, type Outage } from './verdict.ts'
 
 const LONGEST_REPEAT_MS = 8_000
+/** Kinds of movements that every round contains. If all requests are refused, there is nothing else to judge. */
+const NEEDED = ['RECEIVE', 'RESERVE', 'DEDUCT'] as const
 
 export interface Evidence {
   readonly log: StockLog
@@ -60,6 +62,7 @@ export async function playRound(
 function faultsOf({ log, tableRows, shown, outages, otherAnswers }: Evidence): string[] {
   const { faults, models, open } = judgeStock(log, outages)
   const movements = log.inventoryChanged.map(({ value, offset, partition }) => `${partition} ${offset} ${shownRow({ ...value })}`)
+  const kinds = new Set(log.inventoryChanged.map(({ value }) => value.kind))
   const rows = models
     .flatMap((model) => model.rows)
     .map(({ variant_id, warehouse_id, available, reserved, version }) => [variant_id, warehouse_id, available, reserved, version].join(' '))
@@ -67,6 +70,7 @@ function faultsOf({ log, tableRows, shown, outages, otherAnswers }: Evidence): s
     ...otherAnswers,
     ...faults,
     ...(open > 0 ? [`${open} reservations are still open`] : []),
+    ...NEEDED.filter((kind) => !kinds.has(kind)).map((kind) => `no movement of the kind ${kind} has happened`),
     ...differences(
       'stock_movements',
       movements,

@@ -1,3 +1,4 @@
+import { neverAccepted } from '../never-accepted.ts'
 import { decidedCommands } from './decided-commands.ts'
 import { absencesOf } from './deletions.ts'
 import type { Evidence } from './evidence.ts'
@@ -20,6 +21,7 @@ export function accepted(evidence: Evidence): string[] {
   const { asked } = evidence
   return [
     ...asked.flatMap((one) => (judged(one, evidence) === 'wrong' ? [described(one)] : [])),
+    ...neverAccepted(asked.map((one) => ({ kind: one.kind, isAccepted: isAccepted(one) }))),
     ...swipesInLog(evidence),
     ...repetitions(evidence),
     ...commandsInLog(evidence),

@@ -1,7 +1,7 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { partitionKey } from '../../../kafka/transport.ts'
-import { testStack } from '../../stack/index.ts'
+import { AT_FIRST_TRY, testStack } from '../../stack/index.ts'
 import { brokerProxy } from './broker-proxy.ts'
 import { append, commit, connected, DEADLINE_MS, flatten, newProducer, newTopic, pollUntil, readToEnd, valuesOf } from './harness.ts'
 
@@ -471,7 +471,7 @@ test.each([
   expect(proxy.requests('metadata').length).toBeGreaterThan(metadata + 1)
 })
 
-test('lost responses and cut connections cause neither loss nor duplicates', async () => {
+test('lost responses and cut connections cause neither loss nor duplicates', AT_FIRST_TRY, async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const producer = await newProducer(direct)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { beforeAll, expect, test } from 'vitest'
 import { partitionKey } from '../../../kafka/transport.ts'
-import { testStack } from '../../stack/index.ts'
+import { AT_FIRST_TRY, testStack } from '../../stack/index.ts'
 import { append, commit, connected, newProducer, newTopic, pollUntil, readToEnd, valuesOf } from './harness.ts'
 import { librdkafka, type Step } from './librdkafka.ts'
 
@@ -40,29 +40,33 @@ function mixedSteps(topic: string, seed: number, count: number): { steps: Step[]
   return { steps, committed }
 }
 
-test('reads all committed records of three interleaved producers in order, from every offset and with tiny responses', async (context) => {
-  const other = await librdkafka(context, brokers)
-  const transport = await connected(brokers)
-  const topic = await newTopic(transport)
-  const partition = { topic, partition: 0 }
-  const { steps, committed } = mixedSteps(topic, 42, 120)
-  await other.write(steps)
+test(
+  'reads all committed records of three interleaved producers in order, from every offset and with tiny responses',
+  AT_FIRST_TRY,
+  async (context) => {
+    const other = await librdkafka(context, brokers)
+    const transport = await connected(brokers)
+    const topic = await newTopic(transport)
+    const partition = { topic, partition: 0 }
+    const { steps, committed } = mixedSteps(topic, 42, 120)
+    await other.write(steps)
 
-  const written = await readToEnd(transport, partition, { isolation: 'read_uncommitted' })
-  expect(written).toHaveLength(steps.filter(([action]) => action === 'send').length)
-  const expected = written.filter(({ value }) => committed.has(value as string))
-  expect(expected.length).toBeGreaterThan(10)
-  expect(expected.length).toBeLessThan(written.length - 10)
+    const written = await readToEnd(transport, partition, { isolation: 'read_uncommitted' })
+    expect(written).toHaveLength(steps.filter(([action]) => action === 'send').length)
+    const expected = written.filter(({ value }) => committed.has(value as string))
+    expect(expected.length).toBeGreaterThan(10)
+    expect(expected.length).toBeLessThan(written.length - 10)
 
-  expect(await other.read(transport, partition)).toEqual(expected)
-  expect(await readToEnd(transport, partition)).toEqual(expected)
-  expect(await readToEnd(transport, partition, { maxPartitionBytes: TINY_FETCH_BYTES })).toEqual(expected)
-  const end = (await transport.offsets([partition], 'end')).get(partitionKey(topic, 0)) as number
-  for (let from = 1; from < end; from += 7) {
-    const seen = await readToEnd(transport, partition, { from, maxPartitionBytes: TINY_FETCH_BYTES })
-    expect(seen, `from ${from}`).toEqual(expected.filter(({ offset }) => offset >= from))
-  }
-})
+    expect(await other.read(transport, partition)).toEqual(expected)
+    expect(await readToEnd(transport, partition)).toEqual(expected)
+    expect(await readToEnd(transport, partition, { maxPartitionBytes: TINY_FETCH_BYTES })).toEqual(expected)
+    const end = (await transport.offsets([partition], 'end')).get(partitionKey(topic, 0)) as number
+    for (let from = 1; from < end; from += 7) {
+      const seen = await readToEnd(transport, partition, { from, maxPartitionBytes: TINY_FETCH_BYTES })
+      expect(seen, `from ${from}`).toEqual(expected.filter(({ offset }) => offset >= from))
+    }
+  },
+)
 
 test('until an open transaction ends, readers get neither its records nor any later ones', async () => {
   const transport = await connected(brokers)
@@ -97,7 +101,7 @@ test('an empty response proves that the reader had caught up at some time before
   expect(empty.fetchedAt).toBeLessThanOrEqual(Date.now() - 40)
 })
 
-test('librdkafka reads the same records as this client, committed and aborted', async (context) => {
+test('librdkafka reads the same records as this client, committed and aborted', AT_FIRST_TRY, async (context) => {
   const other = await librdkafka(context, brokers)
   const transport = await connected(brokers)
   const topic = await newTopic(transport)

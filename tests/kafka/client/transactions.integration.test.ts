@@ -4,7 +4,7 @@ import { connect as dial } from 'node:net'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { FencedError, ReplacedError } from '../../../kafka/transport.ts'
-import { testStack, uniqueName } from '../../stack/index.ts'
+import { AT_FIRST_TRY, testStack, uniqueName } from '../../stack/index.ts'
 import { type BrokerProxy, brokerProxy } from './broker-proxy.ts'
 import {
   append,
@@ -336,38 +336,42 @@ test('other clients can abort an open transaction of a dead producer, but not a 
   expect(await transport.endTransactions(prefix, async (ids) => ids)).toEqual([])
 })
 
-test('a zombie that was replaced in the group can commit neither its offsets (KIP-447) nor the records with them', async () => {
-  const proxy = await throughProxy()
-  const frozen = await connected(proxy.address)
-  const transport = await connected(brokers)
-  const topic = await newTopic(transport, 1)
-  const groupId = uniqueName('group')
-  const zombieMember = newMember(frozen, groupId, [topic])
-  await zombieMember.join()
-  const owned = await ownPartitions(zombieMember, 1)
-  // The worker's producer still works. Only the worker's heartbeats are lost, as if the process were suspended.
-  const zombie = await newProducer(transport)
-  append(zombie, topic, 0, FILLER, 'of the zombie')
-  await zombie.flushFull()
-  proxy.freeze()
+test(
+  'a zombie that was replaced in the group can commit neither its offsets (KIP-447) nor the records with them',
+  AT_FIRST_TRY,
+  async () => {
+    const proxy = await throughProxy()
+    const frozen = await connected(proxy.address)
+    const transport = await connected(brokers)
+    const topic = await newTopic(transport, 1)
+    const groupId = uniqueName('group')
+    const zombieMember = newMember(frozen, groupId, [topic])
+    await zombieMember.join()
+    const owned = await ownPartitions(zombieMember, 1)
+    // The worker's producer still works. Only the worker's heartbeats are lost, as if the process were suspended.
+    const zombie = await newProducer(transport)
+    append(zombie, topic, 0, FILLER, 'of the zombie')
+    await zombie.flushFull()
+    proxy.freeze()
 
-  const member = newMember(transport, groupId, [topic])
-  await member.join()
-  await ownPartitions(member, 1)
-  const producer = await newProducer(transport)
-  append(producer, topic, 0, 'of the new owner')
-  await producer.commit(offsetsOf(owned, 10), member)
+    const member = newMember(transport, groupId, [topic])
+    await member.join()
+    await ownPartitions(member, 1)
+    const producer = await newProducer(transport)
+    append(producer, topic, 0, 'of the new owner')
+    await producer.commit(offsetsOf(owned, 10), member)
 
-  const stale = { ...zombieMember, memberId: zombieMember.memberId, epoch: zombieMember.epoch, groupId }
-  await expect(zombie.commit(offsetsOf(owned, 5), stale)).rejects.toThrow(FencedError)
-  await zombie.abort()
-  expect((await member.committed(owned)).get(`${topic}-0`)?.offset).toBe(10)
-  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['of the new owner'])
-  // The zombie has lost its membership, but its producer is still valid, so it can continue as a new member.
-  append(zombie, topic, 0, 'reformed')
-  await commit(zombie)
-  proxy.thaw()
-})
+    const stale = { ...zombieMember, memberId: zombieMember.memberId, epoch: zombieMember.epoch, groupId }
+    await expect(zombie.commit(offsetsOf(owned, 5), stale)).rejects.toThrow(FencedError)
+    await zombie.abort()
+    expect((await member.committed(owned)).get(`${topic}-0`)?.offset).toBe(10)
+    expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['of the new owner'])
+    // The zombie has lost its membership, but its producer is still valid, so it can continue as a new member.
+    append(zombie, topic, 0, 'reformed')
+    await commit(zombie)
+    proxy.thaw()
+  },
+)
 
 test('a raised member epoch does not fence: the commit gets the new epoch from a heartbeat and is retried', async () => {
   const transport = await connected(brokers)
@@ -453,7 +457,7 @@ test('an abort with an unanswered batch starts a new epoch, with sequence number
   expect(valuesOf(await readToEnd(direct, { topic, partition: 0 }))).toEqual(['first', 'by another'])
 })
 
-test('a produce request whose response was lost is repeated with the same sequence number and written once', async () => {
+test('a produce request whose response was lost is repeated with the same sequence number and written once', AT_FIRST_TRY, async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address, { requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS })
   const topic = await newTopic(transport, 1)
@@ -612,7 +616,7 @@ test.each(COORDINATOR_ERRORS)('with transactions of version 1, retries every ste
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
 })
 
-test('an unanswered EndTxn is repeated until the outcome is known, and commits once', async () => {
+test('an unanswered EndTxn is repeated until the outcome is known, and commits once', AT_FIRST_TRY, async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address, { requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS })
   const topic = await newTopic(transport, 1)

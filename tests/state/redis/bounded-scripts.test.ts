@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { boundedScripts } from '../../../state/redis/bounded-scripts.ts'
 import type { RedisScript, ScriptArgument } from '../../../state/redis/run-script.ts'
@@ -81,8 +80,7 @@ test('while a server does not respond, calls fail at once, and a probe without s
   clock.now += PAUSE_MS
   state.knowsScripts = false
   expect((await reason()).reason).toBe('circuit_open')
-  await delay(1)
-  expect(state.sources).toEqual(['return 1'])
+  await expect.poll(() => state.sources).toEqual(['return 1'])
   state.knowsScripts = true
   expect(await run()).toEqual(['x', 7])
 })

@@ -5,7 +5,7 @@ import { TargetUnavailableError } from '../../../state/unavailable.ts'
 import { positionsKey, type ViewBatch, viewStore } from '../../../state/views/apply.ts'
 import { connectSinkRedis } from '../../../state/views/connect.ts'
 import { caughtUpKey, type ViewOperation, viewTag } from '../../../state/views/view.ts'
-import { privateRedis, testStack, uniqueName } from '../../stack/index.ts'
+import { AT_FIRST_TRY, privateRedis, testStack, uniqueName } from '../../stack/index.ts'
 import { privateRedisCluster } from './redis-cluster.ts'
 
 const NOW = 1_700_000_000_000
@@ -152,7 +152,7 @@ test('clearing removes all keys of one partition and no others', async () => {
   expect(await store.apply(batch(undefined, 1))).toEqual({ applied: true })
 })
 
-test('after an interrupted clearing nothing is applied until the remaining keys are gone', async () => {
+test('after an interrupted clearing nothing is applied until the remaining keys are gone', AT_FIRST_TRY, async () => {
   const { redis, view, tag, store, batch } = await open()
   const set = (key: string): ViewOperation[] => [{ op: 'set', key: `${tag}:${key}`, value: '' }]
   await store.apply(batch(undefined, 1, set('deleted'), { caughtUp: true }))
@@ -178,7 +178,7 @@ test('keys in a view without any position have an unknown age, so they are remov
   expect(await redis.exists(`${tag}:old`)).toBe(0)
 })
 
-test('a process that clears a view late removes nothing that was applied in the meantime', async () => {
+test('a process that clears a view late removes nothing that was applied in the meantime', AT_FIRST_TRY, async () => {
   const { redis, view, tag, store, batch } = await open()
   await store.apply(batch(undefined, 1, [{ op: 'set', key: `${tag}:old`, value: '' }]))
   const late = new Redis(await testStack().redis())
@@ -195,7 +195,7 @@ test('a process that clears a view late removes nothing that was applied in the 
   expect(await redis.exists(`${tag}:old`)).toBe(0)
 })
 
-test('a clearing that begins late does not empty a view that another process has filled in the meantime', async () => {
+test('a clearing that begins late does not empty a view that another process has filled in the meantime', AT_FIRST_TRY, async () => {
   const { redis, view, tag, store, batch } = await open()
   const set = (key: string): ViewOperation[] => [{ op: 'set', key: `${tag}:${key}`, value: '' }]
   await store.apply(batch(undefined, 1, set('old')))

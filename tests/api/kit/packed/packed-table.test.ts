@@ -84,8 +84,7 @@ test('reports that it is stale while Kafka is silent, and continues afterwards',
   world.put('a', '1')
   const { table } = await world.open()
   await expect.poll(() => reports(table), SOON).toEqual({})
-  world.state.isAway = true
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await world.goAway()
   world.state.aheadMs += SILENCE_MS
   world.put('a', '2')
   expect([table.isStale, table.isFromSnapshot, table.get('a')]).toEqual([true, false, 1])
@@ -102,8 +101,7 @@ test('after a gap in which Kafka may have removed tombstones, it reads the topic
   world.put('a', '1')
   const { table } = await world.open()
   await expect.poll(() => reports(table), SOON).toEqual({})
-  world.state.isAway = true
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await world.goAway()
   world.state.aheadMs += 13 * HOUR_MS
   world.state.isAway = false
   await expect.poll(() => world.events('table_starts_over').length, SOON).toBe(1)
@@ -232,8 +230,7 @@ describe('a snapshot', () => {
     const before = readFileSync(snapshotPath(folder, 'entries'))
     put(broker, 'a', '99')
     await expect.poll(() => table.get('a'), SOON).toBe(99)
-    world.state.isAway = true
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await world.goAway()
     world.state.aheadMs += SILENCE_MS
     await close()
     expect(readFileSync(snapshotPath(folder, 'entries')).equals(before)).toBe(true)

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { createLogger } from '../../../../api/kit/logging.ts'
 import { type Packing, packedTable } from '../../../../api/kit/packed/packed-table.ts'
 import { diskFiles, type SpoolFiles } from '../../../../api/kit/spool/files.ts'
@@ -67,7 +67,7 @@ export async function tableWorld({
   packing: used = packing,
   intervalMs = 3_600_000,
 }: WorldOptions) {
-  const state = { isAway: false, aheadMs: 0 }
+  const state = { isAway: false, aheadMs: 0, silentPolls: 0 }
   const lines: Record<string, unknown>[] = []
   const log = createLogger('debug', { write: (line: string) => void lines.push(JSON.parse(line)) })
   /** For each fetcher, the offsets from which it began to read the partitions. */
@@ -96,8 +96,15 @@ export async function tableWorld({
     return { ...table, table, close }
   }
 
+  /** Makes the broker unavailable. Resolves when the table has processed everything that it read before. */
+  async function goAway(): Promise<void> {
+    state.isAway = true
+    const before = state.silentPolls
+    await expect.poll(() => state.silentPolls, SOON).toBeGreaterThan(before)
+  }
+
   const events = (event: string) => lines.filter((line) => line.event === event)
-  return { broker, folder, state, lines, events, begun, open, put: (key: string, value?: string) => put(broker, key, value) }
+  return { broker, folder, state, lines, events, begun, open, goAway, put: (key: string, value?: string) => put(broker, key, value) }
 }
 
 /** Returns the reports of all probes that are failing or degraded, keyed by the name of the probe. */

@@ -4,11 +4,17 @@ import type { Transport } from '../../../../kafka/transport.ts'
 
 const POLL_MS = 10
 
+export interface Breakable {
+  readonly isAway: boolean
+  /** Number of polls that began and ended while the broker was unavailable. */
+  silentPolls?: number
+}
+
 /**
  * Creates a transport to a broker that is unavailable while `state.isAway`.
  * @param begun receives, for each fetcher, the offset from which it began to read each partition
  */
-export function breakableTransport(broker: MemoryBroker, state: { readonly isAway: boolean }, begun: number[][] = []): Transport {
+export function breakableTransport(broker: MemoryBroker, state: Breakable, begun: number[][] = []): Transport {
   const inner = memoryTransport(broker)
   return {
     ...inner,
@@ -30,6 +36,7 @@ export function breakableTransport(broker: MemoryBroker, state: { readonly isAwa
         async poll() {
           if (!state.isAway) return await fetcher.poll(POLL_MS)
           await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+          state.silentPolls = (state.silentPolls ?? 0) + 1
           return []
         },
       }

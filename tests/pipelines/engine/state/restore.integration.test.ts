@@ -5,7 +5,7 @@ import { partitionFor } from '../../../../kafka/partitioner.ts'
 import { partitionKey } from '../../../../kafka/transport.ts'
 import { repartitionTopicName } from '../../../../pipelines/engine/topology/internal-topics.ts'
 import { openRocksdbBackend } from '../../../../state/stores/rocksdb-backend.ts'
-import { testStack } from '../../../stack/index.ts'
+import { AT_FIRST_TRY, testStack } from '../../../stack/index.ts'
 import { authorLines, exactCounts, type WordBench, wordBench } from '../worker/broker-bench.ts'
 
 const DAY_MS = 24 * 3_600_000
@@ -36,7 +36,7 @@ async function life(bench: WordBench, folder: string, lines: readonly [author: s
   expect(await worker.exited).toBe(0)
 }
 
-test('when the group offsets are missing on the broker, those in RocksDB are used, without loss or duplicates', async () => {
+test('when the group offsets are missing on the broker, those in RocksDB are used, without loss or duplicates', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   await life(bench, 'state', authorLines(200, 1))
   const admin = new Admin({ clientId: 'test', bootstrapBrokers: [brokers] })

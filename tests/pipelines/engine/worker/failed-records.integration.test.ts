@@ -14,7 +14,7 @@ import { keyedStore } from '../../../../state/stores/keyed-store.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import { connected, newProducer } from '../../../kafka/client/harness.ts'
 import { guardedFolder } from '../../../stack/folder.ts'
-import { testStack, uniqueName } from '../../../stack/index.ts'
+import { AT_FIRST_TRY, testStack, uniqueName } from '../../../stack/index.ts'
 import { numberFormat, numberTopic, textTopic } from '../words.ts'
 import { DEADLINE_MS, topicReader } from './broker-bench.ts'
 
@@ -78,54 +78,58 @@ async function started(transport: Transport, tested: Topology, folder: string): 
   return worker
 }
 
-test('records that throw or have an output that is too large become dead letters once, and leave nothing in state and outputs', async () => {
-  const transport = await connected(brokers)
-  const names = { name: uniqueName('counting'), input: uniqueName('numbers'), output: uniqueName('counts'), large: uniqueName('texts') }
-  const folder = guardedFolder().path
-  await transport.ensureTopics([
-    { name: names.input, partitions: 2 },
-    { name: names.output, partitions: 2 },
-    { name: names.large, partitions: 1, config: { 'max.message.bytes': String(SMALL_LIMIT_BYTES) } },
-  ])
-  const producer = await newProducer(transport)
-  onTestFinished(() => producer.close())
-  const numbers = Array.from({ length: RECORDS }, (_, i) => i + 1)
-  for (const number of numbers) {
-    const [key, value] = [Buffer.from(`k${number % 2}`), Buffer.from(String(number))]
-    producer.appender(names.input, number % 2).append(Date.now(), key, 0, key.length, value, 0, value.length)
-  }
-  await producer.commit(new Map(), undefined)
-  const failing = numbers.filter((number) => isBroken(number) || isTooLarge(number))
-  const reader = await topicReader(transport, names.output, 2)
-  const output = async () => (await reader.all()).map(({ key, value }) => `${key} ${value}`).sort()
-  async function untilOutput(records: number): Promise<void> {
-    await waitUntil(async () => (await output()).length >= records, { what: `${records} counts`, timeoutMs: DEADLINE_MS })
-  }
-  /** Returns the expected outputs: for each key with n records, the counts 1 to n. */
-  function countsOf(counted: readonly number[]): string[] {
-    const perKey = [0, 1].map((key) => counted.filter((number) => number % 2 === key).length)
-    return perKey.flatMap((count, key) => Array.from({ length: count }, (_, i) => `k${key} ${i + 1}`)).sort()
-  }
+test(
+  'records that throw or have an output that is too large become dead letters once, and leave nothing in state and outputs',
+  AT_FIRST_TRY,
+  async () => {
+    const transport = await connected(brokers)
+    const names = { name: uniqueName('counting'), input: uniqueName('numbers'), output: uniqueName('counts'), large: uniqueName('texts') }
+    const folder = guardedFolder().path
+    await transport.ensureTopics([
+      { name: names.input, partitions: 2 },
+      { name: names.output, partitions: 2 },
+      { name: names.large, partitions: 1, config: { 'max.message.bytes': String(SMALL_LIMIT_BYTES) } },
+    ])
+    const producer = await newProducer(transport)
+    onTestFinished(() => producer.close())
+    const numbers = Array.from({ length: RECORDS }, (_, i) => i + 1)
+    for (const number of numbers) {
+      const [key, value] = [Buffer.from(`k${number % 2}`), Buffer.from(String(number))]
+      producer.appender(names.input, number % 2).append(Date.now(), key, 0, key.length, value, 0, value.length)
+    }
+    await producer.commit(new Map(), undefined)
+    const failing = numbers.filter((number) => isBroken(number) || isTooLarge(number))
+    const reader = await topicReader(transport, names.output, 2)
+    const output = async () => (await reader.all()).map(({ key, value }) => `${key} ${value}`).sort()
+    async function untilOutput(records: number): Promise<void> {
+      await waitUntil(async () => (await output()).length >= records, { what: `${records} counts`, timeoutMs: DEADLINE_MS })
+    }
+    /** Returns the expected outputs: for each key with n records, the counts 1 to n. */
+    function countsOf(counted: readonly number[]): string[] {
+      const perKey = [0, 1].map((key) => counted.filter((number) => number % 2 === key).length)
+      return perKey.flatMap((count, key) => Array.from({ length: count }, (_, i) => `k${key} ${i + 1}`)).sort()
+    }
 
-  const worker = await started(transport, counting(names, false), join(folder, 'first'))
-  await untilOutput(RECORDS - failing.length)
-  expect(await output()).toEqual(countsOf(numbers.filter((number) => !failing.includes(number))))
-  expect(worker.status()).toMatchObject({ state: 'running', fences: 0, restarts: failing.length })
-  await worker.stop()
-  const letters = await readDeadLetters(transport, names.name)
-  expect(letters.map(({ value }) => Number(value)).sort((a, b) => a - b)).toEqual(failing)
-  for (const { value, code, message, processor } of letters) {
-    const number = Number(value)
-    const expected = isBroken(number)
-      ? ['process_failed', `cannot count ${number}`]
-      : ['produce_failed', `its output to ${names.large} failed: topic ${names.large} accepts 50000 bytes, not 60074`]
-    expect([code, message, processor]).toEqual([...expected, 'count'])
-  }
-  const after = await transport.offsets([{ topic: names.large, partition: 0 }], 'end')
-  expect([...after.values()]).toEqual([0])
+    const worker = await started(transport, counting(names, false), join(folder, 'first'))
+    await untilOutput(RECORDS - failing.length)
+    expect(await output()).toEqual(countsOf(numbers.filter((number) => !failing.includes(number))))
+    expect(worker.status()).toMatchObject({ state: 'running', fences: 0, restarts: failing.length })
+    await worker.stop()
+    const letters = await readDeadLetters(transport, names.name)
+    expect(letters.map(({ value }) => Number(value)).sort((a, b) => a - b)).toEqual(failing)
+    for (const { value, code, message, processor } of letters) {
+      const number = Number(value)
+      const expected = isBroken(number)
+        ? ['process_failed', `cannot count ${number}`]
+        : ['produce_failed', `its output to ${names.large} failed: topic ${names.large} accepts 50000 bytes, not 60074`]
+      expect([code, message, processor]).toEqual([...expected, 'count'])
+    }
+    const after = await transport.offsets([{ topic: names.large, partition: 0 }], 'end')
+    expect([...after.values()]).toEqual([0])
 
-  await started(transport, counting(names, true), join(folder, 'second'))
-  expect(await replayDeadLetters(transport, names.name)).toMatchObject({ replayed: failing.length })
-  await untilOutput(RECORDS)
-  expect(await output()).toEqual(countsOf(numbers))
-})
+    await started(transport, counting(names, true), join(folder, 'second'))
+    expect(await replayDeadLetters(transport, names.name)).toMatchObject({ replayed: failing.length })
+    await untilOutput(RECORDS)
+    expect(await output()).toEqual(countsOf(numbers))
+  },
+)

@@ -14,6 +14,7 @@ import { type ReadLinkStats, readLinkStats } from '../../../../state/views/links
 import { NOT_CAUGHT_UP, type ViewReader } from '../../../../state/views/view.ts'
 import { startWorkerProcess } from '../../../api/worker-process.ts'
 import { guardedFolder } from '../../../stack/folder.ts'
+import { AT_FIRST_TRY } from '../../../stack/index.ts'
 import { provisionService } from '../../../stack/provision.ts'
 import { newClickhouse, newKafka, newRedis, newRegistry } from '../../../stack/servers.ts'
 
@@ -26,6 +27,7 @@ const PEOPLE = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like 
 const CRAWLER = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
 
 test('every click is counted once in the view, the table and the roll-up, even if the worker is killed with SIGKILL', {
+  ...AT_FIRST_TRY,
   timeout: TEST_TIMEOUT_MS,
 }, async () => {
   const folder = guardedFolder()

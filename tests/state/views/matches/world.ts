@@ -51,6 +51,7 @@ export function worldOf(people: readonly Person[], now: number): World {
   }))
   const reader = lexicalReader(viewers.map((viewer) => formatMember({ ...viewer, version: now } satisfies IndexMember)))
   const deps = { reader, partitionOf: partitionOfCell, now }
+  const today = new Date(now).toISOString()
 
   async function found(viewer: Viewer, excluded: ReadonlySet<string>, bounds?: SearchBounds, from?: SearchPlace): Promise<Found> {
     const interestsOf: InterestReader = async (userIds) => new Map(userIds.filter((id) => !excluded.has(id)).map((id) => [id, 'none']))
@@ -77,14 +78,17 @@ export function worldOf(people: readonly Person[], now: number): World {
     },
     bruteForce: (viewer, among = () => true) =>
       viewers
-        .filter((other) => among(other.place) && suits(viewer, other, now))
+        .filter((other) => among(other.place) && suits(viewer, other, now, today))
         .map((candidate) => ({ candidate, interest: 'none' as const, score: scoreOf(viewer, candidate, 'none', now) }))
         .sort(inOrder),
   }
 }
 
-/** Implements the filters as documented, without using any code of the search. */
-function suits(viewer: Viewer, other: Viewer, now: number): boolean {
+/**
+ * Implements the filters as documented, without using any code of the search.
+ * @param today the date of `now`, ISO 8601; millions of pairs share it, and computing it takes longer than all filters
+ */
+function suits(viewer: Viewer, other: Viewer, now: number, today: string): boolean {
   const seeks = (one: Viewer, who: Viewer) => one.seekingGender.length === 0 || one.seekingGender.includes(who.gender as string)
   const ageSuits = (one: Viewer, age: number) => age >= one.minAge && age <= one.maxAge
   return (
@@ -92,8 +96,8 @@ function suits(viewer: Viewer, other: Viewer, now: number): boolean {
     seeks(viewer, other) &&
     seeks(other, viewer) &&
     now - other.lastActiveAt <= ACTIVE_WITHIN_MS &&
-    ageSuits(viewer, yearsOf(other.birthDate, now)) &&
-    ageSuits(other, yearsOf(viewer.birthDate, now)) &&
+    ageSuits(viewer, yearsOf(other.birthDate, today)) &&
+    ageSuits(other, yearsOf(viewer.birthDate, today)) &&
     angularDistanceKm(viewer.place, other.place) <= viewer.maxDistanceKm
   )
 }
@@ -102,8 +106,7 @@ function suits(viewer: Viewer, other: Viewer, now: number): boolean {
  * Computes ages by comparing dates as text. This is exact here, because no user was born on a 29 February that would
  * make a difference.
  */
-function yearsOf(birthDate: string, now: number): number {
-  const today = new Date(now).toISOString()
+function yearsOf(birthDate: string, today: string): number {
   return Number(today.slice(0, 4)) - Number(birthDate.slice(0, 4)) - Number(today.slice(5, 10) < birthDate.slice(5))
 }
 

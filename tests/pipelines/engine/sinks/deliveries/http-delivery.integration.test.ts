@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { testStack } from '../../../../stack/index.ts'
+import { AT_FIRST_TRY, testStack } from '../../../../stack/index.ts'
 import { realBroker } from '../real-broker.ts'
 
 const PROCESS = fileURLToPath(new URL('./delivery-process.ts', import.meta.url))
@@ -87,87 +87,86 @@ async function killed(child: ChildProcess): Promise<void> {
   await exit
 }
 
-test(
-  'although the receiver fails, hangs and goes away and workers are killed, no record is lost, and only records in flight are sent again',
-  async () => {
-    const brokers = await testStack().kafka()
-    const kafka = await realBroker(brokers)
-    const topic = await kafka.newTopic(PARTITIONS)
-    const hook = await receiver()
-    const member = randomUUID()
-    const start = () => startProcess([brokers, topic, member, hook.url(), String(TIME_LIMIT_MS)])
-    const produced: string[] = []
+test('although the receiver fails, hangs and goes away and workers are killed, no record is lost, and only records in flight are sent again', {
+  ...AT_FIRST_TRY,
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const brokers = await testStack().kafka()
+  const kafka = await realBroker(brokers)
+  const topic = await kafka.newTopic(PARTITIONS)
+  const hook = await receiver()
+  const member = randomUUID()
+  const start = () => startProcess([brokers, topic, member, hook.url(), String(TIME_LIMIT_MS)])
+  const produced: string[] = []
 
-    async function produce(kind: string, count: number): Promise<void> {
-      const keys = Array.from({ length: count }, (_, index) => `${kind}-${produced.length + index}`)
-      produced.push(...keys)
-      await kafka.produce(
-        topic,
-        keys.map((key, index) => ({ partition: index % PARTITIONS, key, value: {} })),
-      )
-    }
-    const missing = () => produced.filter((key) => !hook.delivered.has(key) && !key.startsWith('refused'))
-    const repeats = () => [...hook.delivered.values()].reduce((sum, count) => sum + count - 1, 0)
+  async function produce(kind: string, count: number): Promise<void> {
+    const keys = Array.from({ length: count }, (_, index) => `${kind}-${produced.length + index}`)
+    produced.push(...keys)
+    await kafka.produce(
+      topic,
+      keys.map((key, index) => ({ partition: index % PARTITIONS, key, value: {} })),
+    )
+  }
+  const missing = () => produced.filter((key) => !hook.delivered.has(key) && !key.startsWith('refused'))
+  const repeats = () => [...hook.delivered.values()].reduce((sum, count) => sum + count - 1, 0)
 
-    // Records that fail in various ways do not delay the others.
-    await produce('hangs', 4)
-    for (const kind of ['fails', 'busy', 'breaks', 'refused']) await produce(kind, 10)
-    await produce('well', 100)
-    let worker = start()
-    await expect.poll(missing, SOON).toEqual([])
-    expect(repeats()).toBe(0)
-    for (const kind of ['hangs', 'fails', 'busy', 'breaks']) {
-      for (const key of produced.filter((one) => one.startsWith(kind))) expect([key, hook.requests.get(key)]).toEqual([key, 2])
-    }
+  // Records that fail in various ways do not delay the others.
+  await produce('hangs', 4)
+  for (const kind of ['fails', 'busy', 'breaks', 'refused']) await produce(kind, 10)
+  await produce('well', 100)
+  let worker = start()
+  await expect.poll(missing, SOON).toEqual([])
+  expect(repeats()).toBe(0)
+  for (const kind of ['hangs', 'fails', 'busy', 'breaks']) {
+    for (const key of produced.filter((one) => one.startsWith(kind))) expect([key, hook.requests.get(key)]).toEqual([key, 2])
+  }
 
-    // Kills the process in the middle of many slow deliveries.
-    hook.slowDown(30)
-    const before = hook.delivered.size
-    await produce('well', 300)
-    await expect.poll(() => hook.delivered.size, { ...SOON, interval: 1 }).toBeGreaterThan(before + 60)
-    await killed(worker)
-    worker = start()
-    await expect.poll(missing, SOON).toEqual([])
-    // Only records in flight are repeated. A record is in flight until its offset is committed, a few milliseconds
-    // after its response arrived.
-    expect(repeats()).toBeLessThanOrEqual(3 * CONNECTIONS)
+  // Kills the process in the middle of many slow deliveries.
+  hook.slowDown(30)
+  const before = hook.delivered.size
+  await produce('well', 300)
+  await expect.poll(() => hook.delivered.size, { ...SOON, interval: 1 }).toBeGreaterThan(before + 60)
+  await killed(worker)
+  worker = start()
+  await expect.poll(missing, SOON).toEqual([])
+  // Only records in flight are repeated. A record is in flight until its offset is committed, a few milliseconds
+  // after its response arrived.
+  expect(repeats()).toBeLessThanOrEqual(3 * CONNECTIONS)
 
-    // While the receiver is down, records wait in the retry topic, where even a later process finds them.
-    hook.slowDown(0)
-    hook.stop()
-    await produce('well', 50)
-    const retries = `deliver-${topic}-retries`
-    const partitionsOf = async (name: string) => {
-      const counts = await kafka.transport.partitionCounts([name])
-      return Array.from({ length: counts.get(name) ?? 0 }, (_, partition) => ({ topic: name, partition }))
-    }
-    const waiting = async () => {
-      const ends = await kafka.transport.offsets(await partitionsOf(retries), 'end')
-      return [...ends.values()].reduce((sum, end) => sum + end, 0)
-    }
-    const failed = 34
-    await expect.poll(waiting, SOON).toBeGreaterThanOrEqual(failed + 50)
-    await killed(worker)
-    await hook.start()
-    worker = start()
-    await expect.poll(missing, SOON).toEqual([])
+  // While the receiver is down, records wait in the retry topic, where even a later process finds them.
+  hook.slowDown(0)
+  hook.stop()
+  await produce('well', 50)
+  const retries = `deliver-${topic}-retries`
+  const partitionsOf = async (name: string) => {
+    const counts = await kafka.transport.partitionCounts([name])
+    return Array.from({ length: counts.get(name) ?? 0 }, (_, partition) => ({ topic: name, partition }))
+  }
+  const waiting = async () => {
+    const ends = await kafka.transport.offsets(await partitionsOf(retries), 'end')
+    return [...ends.values()].reduce((sum, end) => sum + end, 0)
+  }
+  const failed = 34
+  await expect.poll(waiting, SOON).toBeGreaterThanOrEqual(failed + 50)
+  await killed(worker)
+  await hook.start()
+  worker = start()
+  await expect.poll(missing, SOON).toEqual([])
 
-    // Once all offsets are committed, killing the process does not repeat any delivery.
-    const total = () => [...hook.requests.values()].reduce((sum, count) => sum + count, 0)
-    const committed = async () => {
-      const group = kafka.transport.memberlessGroup(`deliver-${topic}`)
-      const partitions = [...(await partitionsOf(topic)), ...(await partitionsOf(retries))]
-      const [offsets, ends] = [await group.committed(partitions), await kafka.transport.offsets(partitions, 'end')]
-      await group.close()
-      return [...ends].every(([key, end]) => offsets.get(key)?.offset === end)
-    }
-    await expect.poll(committed, SOON).toBe(true)
-    const all = total()
-    await killed(worker)
-    worker = start()
-    await produce('well', 1)
-    await expect.poll(missing, SOON).toEqual([])
-    expect(total()).toBe(all + 1)
-  },
-  TIMEOUT_MS,
-)
+  // Once all offsets are committed, killing the process does not repeat any delivery.
+  const total = () => [...hook.requests.values()].reduce((sum, count) => sum + count, 0)
+  const committed = async () => {
+    const group = kafka.transport.memberlessGroup(`deliver-${topic}`)
+    const partitions = [...(await partitionsOf(topic)), ...(await partitionsOf(retries))]
+    const [offsets, ends] = [await group.committed(partitions), await kafka.transport.offsets(partitions, 'end')]
+    await group.close()
+    return [...ends].every(([key, end]) => offsets.get(key)?.offset === end)
+  }
+  await expect.poll(committed, SOON).toBe(true)
+  const all = total()
+  await killed(worker)
+  worker = start()
+  await produce('well', 1)
+  await expect.poll(missing, SOON).toEqual([])
+  expect(total()).toBe(all + 1)
+})

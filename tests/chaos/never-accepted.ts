@@ -1,0 +1,12 @@
+/** Number of requests of one kind of which at least one must succeed. A smaller number may all coincide with faults. */
+const MANY = 10
+
+/**
+ * Finds kinds of requests of which not one succeeded during a round. A verdict excuses refusals during faults, so it
+ * would accept a service that refuses everything.
+ */
+export function neverAccepted(requests: readonly { readonly kind: string; readonly isAccepted: boolean }[]): string[] {
+  return [...Map.groupBy(requests, ({ kind }) => kind)].flatMap(([kind, all]) =>
+    all.length < MANY || all.some(({ isAccepted }) => isAccepted) ? [] : [`none of ${all.length} requests of the kind ${kind} succeeded`],
+  )
+}
