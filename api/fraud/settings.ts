@@ -26,7 +26,7 @@ export const fraudSettings = settingsFragment({
     ),
     SCORE_ANSWER_HOURS: documented(
       wholeNumber(1, MOST_ANSWER_HOURS).prefault('24'),
-      'how long Redis keeps a transaction; until then, a repeated transaction_id gets the first answer',
+      'how long, in hours, Redis keeps the answer to a transaction; during this time, a repeated transaction_id gets the first answer',
     ),
     FRAUD_COUNTRY_DATABASE: documented(z.string().optional(), 'MaxMind DB file with the countries of IP addresses', 'bundled'),
     FRAUD_VPN_NETWORKS: documented(z.string().optional(), networks('VPNs')),

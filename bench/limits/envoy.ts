@@ -44,7 +44,10 @@ export async function buildEnvoy(folder: string): Promise<string> {
   }
 }
 
-/** Starts the peer with one limit for every client. The peer supports only windows of one second or one minute. */
+/**
+ * Starts the peer with the same limit for each client.
+ * @param windowSeconds 1 or 60; any other value is treated as 1
+ */
 export async function startEnvoy(bin: string, folder: string, redisUrl: string, limit: number, windowSeconds: number): Promise<EnvoyPeer> {
   const [http, grpc, debug] = [await freePort(), await freePort(), await freePort()]
   const root = join(folder, `envoy-${grpc}`)

@@ -91,8 +91,9 @@ export interface View<K, V> {
   /** @param value null when the key was deleted */
   operationsFor(partition: number, key: K, value: V | null, context?: ViewContext): ViewOperation[]
   /**
-   * Returns the key of a string in the view that `operationsFor` needs for this record, or undefined. The record of a
-   * deletion does not contain the deleted data, so only the view's current content shows which lists contain the key.
+   * Returns the key of a string in the view whose current value `operationsFor` needs for this record; undefined if it
+   * needs none. For example, the record of a deletion does not contain the deleted data, so only the stored value shows
+   * from which lists the entry must be removed.
    */
   heldKey?(partition: number, key: K, value: V | null): string | undefined
   /**

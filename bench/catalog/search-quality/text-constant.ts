@@ -43,7 +43,7 @@ export async function textConstants(products: ProductIndex, queries: readonly Ju
   const make = productMaker(generatedTitles, now)
   const others = new Map<number, number>()
 
-  /** Returns the contribution of all factors except the text to the relevance of a product. */
+  /** Returns how much all factors except the text contribute to a product's relevance. */
   function otherFactors(id: string, draw: number): number {
     const number = Number(id) + draw * DRAW_SIZE
     const known = others.get(number)

@@ -79,7 +79,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
    */
   let encodedFor: Output | undefined
   let encodedKey: unknown
-  /** The partition of `encodedKey`; -1 before it is computed. */
+  /** The partition of the key in `keyBytes`; -1 before it is computed. */
   let keyPartition = -1
   let bytesSinceLook = 0
 

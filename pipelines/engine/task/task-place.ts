@@ -31,8 +31,8 @@ export interface TaskPlace {
   readonly sources: readonly TopicPartition[]
   readonly changelogs: readonly Changelog[]
   /**
-   * Stores without a changelog. The state of such a store is valid only if this task was the last to process the
-   * partition.
+   * Stores without a changelog. A worker's state of such a store is valid only if no other process has processed the
+   * partition in the meantime.
    */
   readonly unloggedStores: readonly string[]
 }

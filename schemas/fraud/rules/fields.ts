@@ -16,7 +16,10 @@ const velocityOf = <Entity extends string>(entity: Entity, whose: string) => {
   type Name = `velocity.${Entity}.txn_${'count' | 'sum'}_${Window}`
   const entries = windows.flatMap(([window, time]): [string, Entry][] => [
     [`velocity.${entity}.txn_count_${window}`, ['number', `features.${entity}_velocity_${window}`, `transactions ${whose} ${time} before`]],
-    [`velocity.${entity}.txn_sum_${window}`, ['number', `features.${entity}_sum_${window}`, `USD spent ${whose} ${time} before`]],
+    [
+      `velocity.${entity}.txn_sum_${window}`,
+      ['number', `features.${entity}_sum_${window}`, `sum in USD of the transactions ${whose} ${time} before`],
+    ],
   ])
   return Object.fromEntries(entries) as Record<Name, Entry>
 }
