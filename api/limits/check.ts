@@ -18,7 +18,7 @@ const REASONS = { unlimited: 'no_rule', undecided: 'limiter_unavailable', allowe
  */
 export async function checkFor(input: CheckInput, limiter: Limiter, clients: ApiClients, isMemoryShort: () => boolean) {
   const { method, cost, api_key: apiKey, user_id: userId } = input
-  const path = normalised(withoutQuery(input.path))
+  const path = normalisedPath(withoutQuery(input.path))
   const ip = addressOf(input, isMemoryShort())
   const { caller, isKeyRefused, areKeysLoading } = callerOf({ apiKey, userId, ip }, clients)
   // While the keys are being loaded, callers that are identified only by a key must not share one counter.
@@ -62,7 +62,7 @@ const UNRESERVED = /^[A-Za-z0-9._~-]$/
  * hexadecimal digits are in capitals. Otherwise, a request could bypass the rule for its exact path by encoding a
  * letter.
  */
-function normalised(path: string): string {
+function normalisedPath(path: string): string {
   return path.replaceAll(ENCODED, (encoded) => {
     const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16))
     return UNRESERVED.test(character) ? character : encoded.toUpperCase()

@@ -1,3 +1,4 @@
+import { normalised } from '../../schemas/normalised.ts'
 import { snippetFlow } from '../../schemas/snippets/flow.ts'
 import { snippetTexts } from '../../schemas/snippets/topics.ts'
 import { caughtUpPartitions } from '../../state/tables/catch-ups.ts'
@@ -121,7 +122,7 @@ function isListed({ visibility, readsLeft }: SnippetRecord): boolean {
  * many words.
  */
 function wordsOf(text: string): string[] {
-  const all = text.normalize('NFC').toLowerCase().split(/\s+/)
+  const all = normalised(text).toLowerCase().split(/\s+/)
   const words = [...new Set(all.filter((word) => word !== ''))]
   if (words.length <= MAX_WORDS) return words
   throw invalidRequest('query.q', `must have at most ${MAX_WORDS} words`)

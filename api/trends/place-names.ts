@@ -1,3 +1,4 @@
+import { normalised } from '../../schemas/normalised.ts'
 import { type Region, regions } from '../../schemas/trends/places/regions.ts'
 
 interface NamedRegion {
@@ -25,6 +26,6 @@ export function placesNamed(text: string): Region[] {
 }
 
 function comparable(name: string): string {
-  const letters = name.normalize('NFKD').replace(MARKS, '').replace(APOSTROPHES, '').toLowerCase().replaceAll('ı', 'i')
+  const letters = normalised(name, 'NFKD').replace(MARKS, '').replace(APOSTROPHES, '').toLowerCase().replaceAll('ı', 'i')
   return letters.replace(OTHER_CHARACTERS, ' ').trim()
 }

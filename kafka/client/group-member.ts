@@ -1,3 +1,4 @@
+import { endsWithin } from '../../runtime/ends-within.ts'
 import { successorId } from '../member-ids.ts'
 import { type GroupEvent, type GroupMember, type GroupOptions, type TopicPartition, TransportError } from '../transport.ts'
 import { openAssignment } from './assignment.ts'
@@ -369,16 +370,9 @@ export function openGroupMember(
     releaseGuard()
     heartbeat.wake()
     stopping.abort()
-    if (wasMember && !keepPlace) await waitShortly(sayGoodbye())
+    if (wasMember && !keepPlace) await endsWithin(runtime, LEAVE_TIMEOUT_MS, sayGoodbye())
     await coordinator.close()
-    await waitShortly(running)
-  }
-
-  /** Waits for the work, but no longer than `LEAVE_TIMEOUT_MS`. */
-  async function waitShortly(work: Promise<void> | undefined): Promise<void> {
-    const patience = new AbortController()
-    await Promise.race([work, runtime.sleep(LEAVE_TIMEOUT_MS, patience.signal)])
-    patience.abort()
+    if (running !== undefined) await endsWithin(runtime, LEAVE_TIMEOUT_MS, running)
   }
 
   return {

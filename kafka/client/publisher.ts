@@ -1,3 +1,4 @@
+import { endsWithin } from '../../runtime/ends-within.ts'
 import type { CancelTimer } from '../../runtime/runtime.ts'
 import { type Publisher, type PublisherOptions, partitionKey, TransportError } from '../transport.ts'
 import { bufferPool } from './appender.ts'
@@ -168,10 +169,8 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     const drained = new Promise<void>((resolve) => {
       onDrained = resolve
     })
-    const waited = new AbortController()
     schedule()
-    await Promise.race([drained, runtime.sleep(timeoutMs, waited.signal)])
-    waited.abort()
+    await endsWithin(runtime, timeoutMs, drained)
     closing.abort()
     cancelTimer?.()
     failAll(

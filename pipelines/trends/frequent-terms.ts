@@ -1,6 +1,6 @@
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
-import type { TermBaseline, TermState, TrendVolume } from '../../schemas/trends/types.ts'
-import type { Context, PackedStore, Topic } from '../engine/index.ts'
+import type { TermState, TrendVolume } from '../../schemas/trends/types.ts'
+import type { Context, Topic } from '../engine/index.ts'
 import type { TermCell } from './cells.ts'
 import type { LearnedBaselines } from './learned-baselines.ts'
 import { unpackCells } from './packed-cells.ts'
@@ -8,6 +8,7 @@ import { emptyStateIn, frequentNote, type RareTerm } from './rare-terms.ts'
 import type { AddedVolumes } from './rare-volumes.ts'
 import { regionsOf } from './regions-of.ts'
 import type { standings } from './standings.ts'
+import type { AllTermStores } from './stored-terms.ts'
 import type { CellsOfTerm } from './term-cells.ts'
 import type { TermFilter } from './term-filter.ts'
 import { applyCounts, newTermState } from './term-state.ts'
@@ -15,10 +16,7 @@ import { TextBytes } from './term-table.ts'
 import { hourOfMinute, MINUTE_MS } from './time.ts'
 import type { PublishVolume, volumeRounds } from './volumes.ts'
 
-export interface FrequentTermsOptions {
-  readonly rare: PackedStore<string, RareTerm>
-  readonly frequent: PackedStore<string, TermState>
-  readonly baselines: PackedStore<string, TermBaseline>
+export interface FrequentTermsOptions extends AllTermStores {
   readonly volumes: Topic<string, TrendVolume>
   readonly learned: LearnedBaselines
   readonly rounds: ReturnType<typeof volumeRounds>
@@ -95,10 +93,10 @@ export function frequentTerms({ rare, frequent, baselines, volumes, learned, rou
   }
 
   /**
-   *   Adds contributions to the states of a frequent term in all regions.
-   *   @param states the states of the term's regions so far; `stateOf` returns the states of further regions
-   *   @param added receives the contributions to minutes that have left a state; undefined if these contributions are
-   *   already published
+   * Adds contributions to the states of a frequent term in all regions.
+   * @param states the states of the term's regions so far; `stateOf` returns the states of further regions
+   * @param added receives the contributions to minutes that have left a state; undefined if these contributions are
+   * already published
    */
   function addToRegions(
     term: string,

@@ -1,11 +1,12 @@
 import { termKey } from '../../schemas/trends/term.ts'
-import type { TermBaseline, TermState } from '../../schemas/trends/types.ts'
-import { type Context, type PackedStore, sweep } from '../engine/index.ts'
+import type { TermState } from '../../schemas/trends/types.ts'
+import { type Context, sweep } from '../engine/index.ts'
 import type { frequentTerms } from './frequent-terms.ts'
 import type { LearnedBaselines } from './learned-baselines.ts'
 import { CellCounts } from './packed-cells.ts'
 import { type RareTerm, stateIn } from './rare-terms.ts'
 import type { standings } from './standings.ts'
+import type { AllTermStores } from './stored-terms.ts'
 import { isFrequent } from './stored-terms.ts'
 import type { TermFilter } from './term-filter.ts'
 import { DAY_HOURS, isSilent } from './term-state.ts'
@@ -30,10 +31,7 @@ const FREQUENT_KEPT_HOURS = BASELINE_KEPT_HOURS + 2 * DAY_HOURS
 const TERMS_SWEPT = 32_768
 const BASELINES_SWEPT = 16_384
 
-export interface SilentTermsOptions {
-  readonly rare: PackedStore<string, RareTerm>
-  readonly frequent: PackedStore<string, TermState>
-  readonly baselines: PackedStore<string, TermBaseline>
+export interface SilentTermsOptions extends AllTermStores {
   readonly learned: LearnedBaselines
   readonly rounds: ReturnType<typeof volumeRounds>
   readonly filter: TermFilter

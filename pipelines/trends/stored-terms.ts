@@ -1,5 +1,5 @@
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
-import type { TermState } from '../../schemas/trends/types.ts'
+import type { TermBaseline, TermState } from '../../schemas/trends/types.ts'
 import type { ByteSpan, PackedStore } from '../engine/index.ts'
 import { type OnlyTweet, onlyTweetIn } from './only-tweet.ts'
 import { RareRow, type RareTerm, stateIn } from './rare-terms.ts'
@@ -12,6 +12,14 @@ export interface TermStores {
   readonly rare: Pick<PackedStore<string, RareTerm>, 'prefetch' | 'loadPrefetched' | 'findKey' | 'get' | 'scan'>
   /** The states of frequent terms, by region and term. */
   readonly frequent: Pick<PackedStore<string, TermState>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
+}
+
+/** All stores of terms, for code that also changes them. */
+export interface AllTermStores {
+  readonly rare: PackedStore<string, RareTerm>
+  readonly frequent: PackedStore<string, TermState>
+  /** The baselines, by region and term. */
+  readonly baselines: PackedStore<string, TermBaseline>
 }
 
 /** Reads the states of terms in a region, whether they are stored as rare or as frequent terms. */

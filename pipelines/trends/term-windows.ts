@@ -1,16 +1,8 @@
 import { byteWriter } from '../../schemas/codec.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey } from '../../schemas/trends/term.ts'
-import type {
-  SavedStandings,
-  TermBaseline,
-  TermState,
-  TermTracked,
-  TrendRareVolumes,
-  TrendVolume,
-  VolumesRound,
-} from '../../schemas/trends/types.ts'
-import type { ByteSpan, Context, EncodedBody, KeyedStore, PackedStore, RecordContext, TimeContext, Topic } from '../engine/index.ts'
+import type { SavedStandings, TermTracked, TrendRareVolumes, TrendVolume, VolumesRound } from '../../schemas/trends/types.ts'
+import type { ByteSpan, Context, EncodedBody, KeyedStore, RecordContext, TimeContext, Topic } from '../engine/index.ts'
 import { frequentTerms } from './frequent-terms.ts'
 import { learnedBaselines } from './learned-baselines.ts'
 import { CellCounts, packedCells, unpackCells } from './packed-cells.ts'
@@ -21,16 +13,14 @@ import { type RegionReport, reportWriter } from './region-report.ts'
 import { savedStandings } from './saved-standings.ts'
 import { silentTerms } from './silent-terms.ts'
 import { standings } from './standings.ts'
+import type { AllTermStores } from './stored-terms.ts'
 import { isFrequent, storedTerms } from './stored-terms.ts'
 import type { CellsOfTerm, TermCells } from './term-cells.ts'
 import { termFilter } from './term-filter.ts'
 import { hourOfMinute, lastMinuteOf, MINUTE_MS, WINDOW_MINUTES } from './time.ts'
 import { volumeRounds } from './volumes.ts'
 
-export interface TermWindowsOptions {
-  readonly rare: PackedStore<string, RareTerm>
-  readonly frequent: PackedStore<string, TermState>
-  readonly baselines: PackedStore<string, TermBaseline>
+export interface TermWindowsOptions extends AllTermStores {
   readonly volumesRound: KeyedStore<string, VolumesRound>
   readonly standings: KeyedStore<string, SavedStandings>
   readonly reports: Topic<number, RegionReport>

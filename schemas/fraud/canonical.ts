@@ -1,4 +1,5 @@
 import { isIP, isIPv4 } from 'node:net'
+import { normalised } from '../normalised.ts'
 
 /** An IPv4 address mapped into IPv6, as `URL` writes it. */
 const MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/
@@ -12,7 +13,7 @@ export function canonicalId(value: string): string {
 
 /** Returns the form in which e-mail addresses are compared. This form ignores case, as nearly all mail servers do. */
 export function canonicalEmail(value: string): string {
-  return value.trim().normalize('NFC').toLowerCase().normalize('NFC')
+  return normalised(normalised(value.trim()).toLowerCase())
 }
 
 /** Returns the form in which phone numbers are compared: without the characters that only group the digits. */

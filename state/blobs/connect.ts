@@ -64,7 +64,7 @@ export async function s3Client(endpoint: string | undefined, timeoutMs = S3_TIME
   const { S3Client } = await import('@aws-sdk/client-s3')
   return new S3Client({
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true, region: ANY_REGION }),
-    // By default, the SDK only logs a warning when a request exceeds its time limit.
+    // Without `throwOnRequestTimeout`, the SDK logs a warning after the time limit, and goes on waiting.
     requestHandler: { requestTimeout: timeoutMs, throwOnRequestTimeout: true, connectionTimeout: S3_CONNECT_TIMEOUT_MS },
     // S3 servers other than AWS do not support the newer checksums. Blobs are verified by their hash, so the checksums
     // are not needed.

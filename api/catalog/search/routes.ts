@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { normalised } from '../../../schemas/normalised.ts'
 import { errors } from '../../kit/errors.ts'
 import { integerParameter } from '../../kit/parameters.ts'
 import { defineRoute } from '../../kit/route.ts'
@@ -32,7 +33,7 @@ export const suggestRoute = defineRoute({
   query: z.object({
     q: z
       .string('must be given once')
-      .transform((text) => text.normalize('NFC').trim())
+      .transform((text) => normalised(text).trim())
       .refine(
         (text) => text.length > 0 && [...text].length <= MOST_PREFIX_CHARACTERS,
         `must have 1 to ${MOST_PREFIX_CHARACTERS} characters`,

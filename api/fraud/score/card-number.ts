@@ -1,3 +1,5 @@
+import { normalised } from '../../../schemas/normalised.ts'
+
 /** Minimum and maximum number of digits in a card number, according to ISO/IEC 7812-1. */
 const MIN_DIGITS = 13
 const MAX_DIGITS = 19
@@ -57,7 +59,7 @@ function isCardNumber(value: number): boolean {
 
 function isCardText(text: string): boolean {
   if (text.length < MIN_DIGITS) return false
-  const plain = ASCII.test(text) ? text : text.normalize('NFKC')
+  const plain = ASCII.test(text) ? text : normalised(text, 'NFKC')
   const tokens = plain.replaceAll(UUID, BREAK).replaceAll(HEX, (digits) => (isHash(digits) ? BREAK : digits))
   return tokens.split(/[^\d\s\-\u2010-\u2015]+/).some(hasCardGroups)
 }

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { normalised } from '../../../schemas/normalised.ts'
 import { editorialLists, items as itemsTopic } from '../../../schemas/recommendations/topics.ts'
 import type { EditorialList } from '../../../schemas/recommendations/types.ts'
 import { jsonAnswer, noContent } from '../../kit/answer.ts'
@@ -40,10 +41,10 @@ export function adminPart({ facts, now, tables }: AdminDeps): RecommendationsPar
         // topic.
         if (updated_at < tables.items.updatedAt(tables.items.rowOf(item_id))) return noContent()
         await facts.publish(itemsTopic, item_id, {
-          title: body.title.normalize('NFC'),
+          title: normalised(body.title),
           description: body.description ?? '',
-          category_path: (body.category_path ?? '').normalize('NFC'),
-          attributes: Object.fromEntries(Object.entries(body.attributes ?? {}).map((pair) => pair.map((text) => text.normalize('NFC')))),
+          category_path: normalised(body.category_path ?? ''),
+          attributes: Object.fromEntries(Object.entries(body.attributes ?? {}).map((pair) => pair.map((text) => normalised(text)))),
           popularity: body.popularity ?? 0,
           thumbnail_url: body.thumbnail_url ?? null,
           status: body.status ?? 'ACTIVE',

@@ -1,3 +1,4 @@
+import { normalised } from '../../../schemas/normalised.ts'
 import { recommendationUsers, userPreferences } from '../../../schemas/recommendations/topics.ts'
 import { jsonAnswer, noContent } from '../../kit/answer.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
@@ -52,7 +53,7 @@ export function usersPart({ facts, now, tables, lists }: UsersDeps): Recommendat
       bind(putPreferencesRoute, async ({ caller, body }) => {
         // Preferences are compared with the texts of items, which are normalised too.
         const preferences = body.preferences.map(({ category, value, weight }) => {
-          return { category: category.normalize('NFC'), value: value.normalize('NFC'), weight }
+          return { category: normalised(category), value: normalised(value), weight }
         })
         await facts.publish(userPreferences, BigInt(caller!.subject), { preferences, updated_at: now() })
         return jsonAnswer(200, { preferences }, PRIVATE)

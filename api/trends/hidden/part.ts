@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { normalised } from '../../../schemas/normalised.ts'
 import { foldTerm, MAX_TERM_CODE_POINTS } from '../../../schemas/trends/term.ts'
 import { blockedTerms } from '../../../schemas/trends/topics.ts'
 import type { BlockedTerm } from '../../../schemas/trends/types.ts'
@@ -49,8 +50,8 @@ export function blockingRoutes({ facts, blocked, now, sleep = delay }: BlockingD
     bind(blockTermRoute, async ({ params, body, caller }) => {
       const term = folded(params.term)
       const block: BlockedTerm = {
-        name: params.term.normalize('NFC'),
-        reason: body.reason.normalize('NFC'),
+        name: normalised(params.term),
+        reason: normalised(body.reason),
         blocked_by: caller!.subject,
         blocked_at: now(),
       }

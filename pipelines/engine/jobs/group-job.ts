@@ -1,6 +1,7 @@
 import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
 import { openSerdes } from '../../../kafka/serdes.ts'
 import { type MemberlessGroup, partitionKey, type TopicPartition, type Transport } from '../../../kafka/transport.ts'
+import { endsWithin } from '../../../runtime/ends-within.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
 import type { SinkSeat } from '../sinks/sink-group.ts'
@@ -153,10 +154,12 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
     async stop() {
       stopping.abort()
       wake.resolve()
-      const patience = new AbortController()
       // A turn may not end while servers are unreachable, so the process waits only for a limited time.
-      await Promise.race([done.catch(() => {}), runtime.sleep(STOP_GRACE_MS, patience.signal)])
-      patience.abort()
+      await endsWithin(
+        runtime,
+        STOP_GRACE_MS,
+        done.catch(() => {}),
+      )
       resolve()
     },
     notReady: () => undefined,

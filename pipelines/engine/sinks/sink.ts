@@ -1,6 +1,7 @@
 import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
 import { type AnyValueTopic, openSerdes } from '../../../kafka/serdes.ts'
 import { type Fetcher, type MemberlessGroup, partitionKey, type TopicPartition, type Transport } from '../../../kafka/transport.ts'
+import { endsWithin } from '../../../runtime/ends-within.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
 import { copies } from './copies.ts'
@@ -144,7 +145,9 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     const { partitions, isFenced } = assignment
     for (const [key, lane] of lanes) if (!partitions.has(key)) lane.close()
     const closed = [...lanes].filter(([, lane]) => lane.state === 'closed')
-    if (closed.length > 0 && !isFenced) await isLonger(commits?.commit(lanes.values()), LAST_COMMIT_GRACE_MS)
+    if (closed.length > 0 && !isFenced && commits !== undefined) {
+      await endsWithin(runtime, LAST_COMMIT_GRACE_MS, commits.commit(lanes.values()))
+    }
     for (const [key] of closed) lanes.delete(key)
     for (const [key, partition] of partitions) if (!lanes.has(key)) lanes.set(key, newLane(partition))
     settle()
@@ -204,19 +207,12 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     stopping = true
     fetcher?.wake()
     const ended = running?.catch(() => {})
-    if (await isLonger(ended, goodbyeMs + (assignment === undefined ? 0 : stopGraceMs))) {
+    const waitMs = goodbyeMs + (assignment === undefined ? 0 : stopGraceMs)
+    if (ended !== undefined && !(await endsWithin(runtime, waitMs, ended))) {
       log.warn({ sink: name }, 'sink_stop_waits_no_longer')
       // Closing the connections ends all requests that are still being retried.
       await Promise.allSettled([fetcher?.close(), offsets?.close(), seat.leave()])
     }
-  }
-
-  async function isLonger(work: Promise<void> | undefined, ms: number): Promise<boolean> {
-    const patience = new AbortController()
-    const longEnough = runtime.sleep(ms, patience.signal).then(() => true)
-    const longer = await Promise.race([work?.then(() => false), longEnough])
-    patience.abort()
-    return longer === true
   }
 
   return {

@@ -65,7 +65,7 @@ const DEFAULT_WARM_UP_LEAST_RECORDS = 100_000
 /**
  * How long a worker may take to give up revoked partitions before the broker removes it from the group. It bounds every
  * wait in a rebalance, such as a commit that waits for a broker. The time is shorter than Kafka's default of five
- * minutes, because nobody processes the partitions that the group is waiting for.
+ * minutes, because no worker processes a revoked partition until its former owner has given it up.
  */
 const REBALANCE_TIMEOUT_MS = 60_000
 

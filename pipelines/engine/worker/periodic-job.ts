@@ -1,3 +1,4 @@
+import { endsWithin } from '../../../runtime/ends-within.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { Runner } from './runner.ts'
 
@@ -45,9 +46,7 @@ export function periodicJob({ name, everyMs, run, samples, close }: PeriodicJob,
     done,
     async stop() {
       stopping.abort()
-      const patience = new AbortController()
-      await Promise.race([running, sleep(STOP_GRACE_MS, patience.signal)])
-      patience.abort()
+      await endsWithin({ sleep }, STOP_GRACE_MS, running)
       close?.()
       resolve()
     },

@@ -43,9 +43,9 @@ const MERCHANT_WINDOWS = [WEEK_MS, MONTH_MS]
 
 /**
  * Computes all features of a transaction (see docs/services/fraud.md#features). The API and training both call this
- * function, so that their features cannot differ. Windows are (t − w, t], where t is the transaction's own
- * timestamp. They contain all transactions that were scored earlier, regardless of the decision. If an entity is not
- * named or has the default profile, the features that depend on the entity are missing (null).
+ * function, so that their features cannot differ. Windows are (t − w, t], where t is the transaction's own timestamp.
+ * They contain all transactions that were scored earlier, regardless of the decision. If an entity is not named or has
+ * the default profile, the features that depend on the entity are missing (null).
  */
 export function featuresOf(request: FraudRequest, ip: FraudIpFacts, enrichments: Enrichments): FeatureResult {
   const reading: Reading = { t: request.timestamp, id: hash48(request.transaction_id) }

@@ -1,5 +1,5 @@
 import type { Link } from '../../../schemas/links/types.ts'
-import { NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
+import { NOT_CAUGHT_UP, readString, type View, type ViewOperation, type ViewReader, viewTag } from '../view.ts'
 
 /**
  * Links, keyed by short code. Fed by `link-decisions` and partitioned like it. The partition also contains results of
@@ -81,13 +81,9 @@ export async function readLink(
   partition: number,
   code: string,
 ): Promise<LinkRecord | undefined | typeof NOT_CAUGHT_UP> {
-  const key = keyOf(partition, code)
-  const text = await reader.get(key)
-  if (text !== null) return parseLink(text)
-  // The view may have received the link and caught up since the first read, so the link is read again with the flag.
-  const found = await withCaughtUp(reader, LINKS_VIEW, partition, reader.get(key))
-  if (found === NOT_CAUGHT_UP) return NOT_CAUGHT_UP
-  return found === null ? undefined : parseLink(found)
+  const text = await readString(reader, LINKS_VIEW, partition, keyOf(partition, code))
+  if (text === NOT_CAUGHT_UP) return NOT_CAUGHT_UP
+  return text === null ? undefined : parseLink(text)
 }
 
 function keyOf(partition: number, code: string): string {

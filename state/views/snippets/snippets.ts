@@ -3,13 +3,13 @@ import {
   caughtUpKey,
   type ListReader,
   NOT_CAUGHT_UP,
+  readString,
   type ScoreReader,
   type View,
   type ViewContext,
   type ViewOperation,
   type ViewReader,
   viewTag,
-  withCaughtUp,
 } from '../view.ts'
 
 /**
@@ -162,14 +162,9 @@ export async function readSnippet(
   partition: number,
   id: string,
 ): Promise<SnippetRecord | undefined | typeof NOT_CAUGHT_UP> {
-  const key = snippetKey(partition, id)
-  const text = await reader.get(key)
-  if (text !== null) return JSON.parse(text) as SnippetRecord
-  // The view may have received the snippet and caught up since the first read, so the snippet is read again with the
-  // flag.
-  const found = await withCaughtUp(reader, SNIPPETS_VIEW, partition, reader.get(key))
-  if (found === NOT_CAUGHT_UP) return NOT_CAUGHT_UP
-  return found === null ? undefined : (JSON.parse(found) as SnippetRecord)
+  const text = await readString(reader, SNIPPETS_VIEW, partition, snippetKey(partition, id))
+  if (text === NOT_CAUGHT_UP) return NOT_CAUGHT_UP
+  return text === null ? undefined : (JSON.parse(text) as SnippetRecord)
 }
 
 /** Returns the record of a snippet whose reads are used up, for as long as its readers may repeat their reads. */

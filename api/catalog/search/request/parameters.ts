@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { normalised } from '../../../../schemas/normalised.ts'
 import { MOST_PAGED } from '../../../../state/indexes/catalog/products.ts'
 import { wordsOf } from '../../../../state/indexes/catalog/words.ts'
 import { booleanParameter, integerParameter } from '../../../kit/parameters.ts'
@@ -38,7 +39,7 @@ function isText(text: string): boolean {
 function storedText(most: number) {
   return z
     .string()
-    .transform((text) => text.normalize('NFC').trim())
+    .transform((text) => normalised(text).trim())
     .refine((text) => [...text].length <= most, `must have at most ${most} characters`)
 }
 
@@ -52,7 +53,7 @@ export const searchParameters = z
   .object({
     q: z
       .string('must be given once')
-      .transform((text) => text.normalize('NFC').trim())
+      .transform((text) => normalised(text).trim())
       .refine((text) => [...text].length <= MOST_QUERY_CHARACTERS, `must have at most ${MOST_QUERY_CHARACTERS} characters`)
       .refine(isText, 'must be text without NUL')
       .refine((text) => text === '' || wordsOf(text).length > 0, 'must contain a letter or a digit')

@@ -124,15 +124,21 @@ function counting(schemaId: number) {
   })
 }
 
-test('a read of state waits until the schema of the state is loaded, even without a prefetch', async () => {
-  const { registry, worker, send, latest } = bench()
+/** Starts a worker on state that an earlier worker has written, so that reading the state needs a further schema. */
+async function onOlderState({ registry, worker, send, latest }: ReturnType<typeof bench>) {
   const tested = counting(await registry.register('old', '"string"'))
   const backend = memoryBackend()
   const first = await worker(tested, { backend })
   send(lines, 'ann', 'a')
   await until(() => latest(wordCounts).get('a') === 1, 'counted once')
   await first.stop()
-  const second = await worker(tested, { backend })
+  return await worker(tested, { backend })
+}
+
+test('a read of state waits until the schema of the state is loaded, even without a prefetch', async () => {
+  const tools = bench()
+  const { send, latest } = tools
+  const second = await onOlderState(tools)
   send(lines, 'ann', 'a')
   await until(() => latest(wordCounts).get('a') === 2, 'counted on')
   expect(second.status()).toMatchObject({ restarts: 1, fences: 0 })
@@ -160,14 +166,9 @@ test('a worker that is stopped while it starts ends without joining its group', 
 })
 
 test('a worker stops cleanly while it waits for the schema of its state', async () => {
-  const { registry, worker, send, latest } = bench()
-  const tested = counting(await registry.register('old', '"string"'))
-  const backend = memoryBackend()
-  const first = await worker(tested, { backend })
-  send(lines, 'ann', 'a')
-  await until(() => latest(wordCounts).get('a') === 1, 'counted once')
-  await first.stop()
-  const second = await worker(tested, { backend })
+  const tools = bench()
+  const { registry, send } = tools
+  const second = await onOlderState(tools)
   registry.unreachable = true
   send(lines, 'ann', 'a')
   await until(() => second.status().schemaRetries > 0, 'the registry does not answer')
