@@ -4,8 +4,8 @@ import { type ClusterOptions, ddlParts, engineOf } from '../table.ts'
 const RETENTION_YEARS = 3
 /**
  * Clicks on a day that is more than this many days ago are not added to the daily totals. They are stored only in
- * `clicks`. The limit is below the 90 days for which raw clicks are kept, so that no day is recomputed after some of its
- * clicks have expired.
+ * `clicks`. The limit is below the 90 days for which raw clicks are kept, so that no day is recomputed after some of
+ * its clicks have expired.
  */
 const RENEWED_DAYS = 30
 /**
