@@ -13,7 +13,7 @@ export interface CounterStoreOptions {
    * the next request for the same counter.
    */
   readonly own?: Pick<OwnCounts, 'learn' | 'chargesFor' | 'owe'>
-  /** Called for every failed batch, with its cause. */
+  /** Called for every failed batch, except those that only return units, with the cause. */
   onFailure?(reason: FailureReason, cause: Error | undefined): void
 }
 
