@@ -113,7 +113,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     return sorted.changes
   }
 
-  /** Makes the filter forget the keys that were deleted. */
+  /** Fills the filter with the current keys, so that it contains no deleted ones. */
   function fillFilter(): void {
     if (filter === undefined) return
     filter.clear()

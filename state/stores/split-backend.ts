@@ -11,7 +11,7 @@ export interface ApartStores {
 export interface SplitOptions {
   /** The database of all other stores and positions. */
   readonly main: StateBackend
-  /** The small database. Only this one is rewritten. */
+  /** The small database, which is rewritten at intervals. */
   readonly apart: StateBackend
   /** Returns undefined for a topology without such stores. */
   apartOf(topology: string): ApartStores | undefined

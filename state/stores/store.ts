@@ -3,8 +3,8 @@ import type { ValueFormat } from '../../schemas/topic.ts'
 
 /**
  * A store as the engine sees it. One instance belongs to one task (sub-topology × partition). Processors use the typed
- * handle that implements this interface (keyedStore, windowedCounterStore, timerStore, topKStore, joinBufferStore,
- * seenSetStore).
+ * handle that implements this interface (keyedStore, packedStore, windowedCounterStore, timerStore, topKStore,
+ * joinBufferStore, seenSetStore).
  *
  * Life cycle of a change: `put` keeps the object in memory (dirty) → `flush` encodes each dirty key once, into the
  * changelog and the backend's batch → the transaction commits → the batch is written → `committed`. `discard` drops

@@ -38,8 +38,8 @@ const MAX_ROWS_PER_RUN = 100_000
 
 export function tablePurger(client: ClickHouseClient, { table, key, erases }: Purge, cluster: ClusterOptions): Purger {
   /**
-   * For each Kafka partition, the offset up to which its rows have been checked. Nothing is checked before the first
-   * run.
+   * For each Kafka partition, the offset up to which its rows have been checked. Empty at first, so the first run
+   * checks all rows.
    */
   let seen = new Map<string, CheckedPartition>()
 

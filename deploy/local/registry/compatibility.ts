@@ -12,8 +12,7 @@ import {
 type NamedType = RecordType | EnumType | FixedType
 
 /**
- * The kinds of reasons why a reader's schema cannot read data of a writer's schema. Their names are those of Avro's
- * compatibility checker.
+ * Kinds of incompatibility between a reader's and a writer's schema. Avro's compatibility checker uses the same names.
  */
 export type IncompatibilityType =
   | 'NAME_MISMATCH'
