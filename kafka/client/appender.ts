@@ -95,7 +95,7 @@ export interface AppenderOptions {
   readonly pool: BufferPool
   readonly phase: TransactionPhase
   readonly codec: Compression
-  /** The largest batch that the topic accepts; undefined when it is unknown. */
+  /** Maximum size of a batch in the topic; undefined when it is unknown. */
   readonly maxBatchBytes: number | undefined
 }
 
@@ -198,7 +198,7 @@ export class PartitionAppender implements RecordAppender {
   }
 
   /**
-   * Checks whether the broker will accept a record.
+   * Throws MESSAGE_TOO_LARGE if the topic would refuse the record.
    * @param alone a batch that contains only this record
    */
   #checkSize(alone: BatchWriter): void {

@@ -27,7 +27,8 @@ interface SeenEpochs {
   id: string | undefined
   readonly latest: number[]
   /**
-   * Monotonic time (ms) since which the metadata responses have named only earlier epochs, indexed by partition number.
+   * Monotonic time (ms) of the first of the successive metadata responses that named an earlier epoch, indexed by
+   * partition number.
    */
   readonly earlierSince: number[]
 }

@@ -33,7 +33,7 @@ export interface ProducerOptions {
   /** Compression codec of the batches. Default none. */
   readonly compression?: Compression
   /**
-   * The largest batch that each topic accepts (`Transport.maxBatchBytes`). If the limit of a topic is missing, only the
+   * The maximum size of a batch in each topic (`Transport.maxBatchBytes`). If the limit of a topic is missing, only the
    * broker can detect a record that is too large, and the whole transaction then fails.
    */
   readonly maxBatchBytes?: ReadonlyMap<string, number>

@@ -55,7 +55,8 @@ export function incompatibilities(reader: AvroType, writer: AvroType): Incompati
     const found = compare(r, w, path).slice(0, MAX_REASONS)
     byWriter.set(w, found)
     if (found.length === 0) readable.push([r, w])
-    // These pairs may have counted as readable only because this pair did, so they are compared again when needed.
+    // The pairs that this comparison added may be readable only because this pair counted as readable, so they are
+    // compared again when needed.
     else for (const [inner, written] of readable.splice(earlier)) answers.get(inner)?.delete(written)
     return found
   }
