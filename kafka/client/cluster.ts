@@ -48,7 +48,7 @@ export const REFUSALS_OF_OUTDATED = 6
 const COORDINATOR_KEY_TYPES = { group: 0, transaction: 1 } as const
 
 /** First pause between two lookups of a coordinator. More frequent lookups would only add load to the brokers. */
-const REFRESH_PAUSE_MS = 50
+const COORDINATOR_PAUSE_MS = 50
 /**
  * Interval between refreshes that find leader changes even when no request has failed (Kafka's metadata.max.age.ms).
  */
@@ -254,7 +254,7 @@ export function openCluster(context: Context): Cluster {
   }
 
   async function findCoordinator(kind: CoordinatorKind, key: string, signal: AbortSignal): Promise<Broker> {
-    const retry = backoff(context, REFRESH_PAUSE_MS)
+    const retry = backoff(context, COORDINATOR_PAUSE_MS)
     for (;;) {
       throwIfClosed(signal)
       const asked = askAny((connection) => ask(connection, findCoordinatorV4.api, COORDINATOR_KEY_TYPES[kind], [key]))
