@@ -20,9 +20,15 @@ interface Result extends Judged<unknown> {
 export interface FaultRounds<P extends Plan, R extends Result> {
   /** Prefix of the names of folders with the evidence of failed rounds. */
   readonly name: string
-  /** Applies the faults of a plan, and judges the result. @param number number of the round, from 0 */
+  /**
+   * Applies the faults of a plan, and judges the result.
+   * @param number number of the round, from 0
+   */
   play(plan: P, number: number): Promise<R>
-  /** Copies the logs of the system to a folder. @returns the folder */
+  /**
+   * Copies the logs of the system to a folder.
+   * @returns the folder
+   */
   keepLogs(target: string): Promise<string>
 }
 

@@ -207,7 +207,10 @@ interface OrdealDeps extends TrialDeps, TrialOptions {
   readonly output: Reading<ShopOutput>
 }
 
-/** Runs the input and the faults. @returns all deviations, and the faults that were skipped */
+/**
+ * Runs the input and the faults.
+ * @returns all deviations, and the faults that were skipped
+ */
 async function ordeal(
   { seed, faults: planned, atVolume }: Schedule,
   deps: OrdealDeps,

@@ -50,7 +50,10 @@ export interface WorkerSlot {
   readonly fences: number
   start(): void
   kill(): Promise<void>
-  /** Sends SIGTERM. @returns the exit code, ENDED_BY_SIGNAL, or undefined if there was no process */
+  /**
+   * Sends SIGTERM.
+   * @returns the exit code, ENDED_BY_SIGNAL, or undefined if there was no process
+   */
   leave(): Promise<number | undefined>
   tell(order: WorkerOrder): void
   stop(): void

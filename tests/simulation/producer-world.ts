@@ -22,7 +22,10 @@ export interface ProducerWorld {
   now(): number
   /** Opens another client in a separate process. */
   open(name: string): Transport
-  /** Runs the steps of an initialised producer. @throws the error of a step */
+  /**
+   * Runs the steps of an initialised producer.
+   * @throws the error of a step
+   */
   run(steps: Steps): Promise<void>
 }
 

@@ -53,7 +53,10 @@ export function timesOf({ calls, inflicted, beats }: Evidence, isWhole: boolean)
   return { p50: percentile(times, 0.5), p99: percentile(times, P99), most: times.at(-1) ?? 0 }
 }
 
-/** Returns the longest time that a trivial request took during the call, in ms. @param beats in chronological order */
+/**
+ * Returns the longest time that a trivial request took during the call, in ms.
+ * @param beats in chronological order
+ */
 function machineMs(call: ScoreCall, beats: readonly Beat[]): number {
   let most = 0
   for (let index = firstEndingAt(beats, call.from); index < beats.length && beats[index].from <= call.to; index++)

@@ -119,7 +119,7 @@ const MS_PER_SECOND = 1_000
  */
 const PAYMENTS_PER_USER = 8
 const MERCHANTS = 12
-/** Number of devices, addresses and cards that a user has. Each of them is shared with neighbouring users. */
+/** Number of devices that a user pays with, and likewise of addresses and cards. Neighbouring users share them. */
 const SHARED_BY = 3
 const SHARES: readonly (readonly [PaymentKind, number])[] = [
   ['once', 0.8],

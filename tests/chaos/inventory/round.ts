@@ -80,7 +80,7 @@ function faultsOf({ log, tableRows, shown, outages, otherAnswers }: Evidence): s
   ]
 }
 
-/** Returns what readers see of each row. */
+/** Returns the stock of each variant and warehouse as the API shows it. */
 async function shownStock({ apis: [api], token }: InventorySystem): Promise<string[]> {
   const shown: string[] = []
   for (const product of PRODUCTS)
@@ -102,7 +102,10 @@ function summaryOf({ requests }: Callers, { log }: Evidence): string {
   return `${requests.length} requests, movements ${counts.join(', ')}, ${log.reservationOutcomes.length} outcomes of carts`
 }
 
-/** Copies the logs of all processes to the folder. @returns the folder */
+/**
+ * Copies the logs of all processes to the folder.
+ * @returns the folder
+ */
 export function keepInventoryLogs({ folder, worker, apis }: InventorySystem, target: string): Promise<string> {
   return keepLines(folder.path, { worker, ...numbered('api', apis) }, target)
 }

@@ -62,7 +62,7 @@ export async function depart(departure: Departure, { clients }: Pick<Actors, 'cl
 
   await Promise.all(partners.map(({ deed }, index) => before(deed, others[index])))
   await delay(pausesMs[0])
-  // Two likes race with the deletion: one by the user, and one for the user.
+  // Two likes race with the deletion: the user likes somebody, and somebody likes the user.
   const beside = [like(leaver, others[1]), like(others[0], leaver)]
   await insist(leaveOf)
   const watched = Date.now() + WATCHED_MS
