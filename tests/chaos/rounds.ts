@@ -56,7 +56,7 @@ export function chosenFaults<K extends string>(all: readonly K[]): readonly K[] 
   return (parts as readonly K[] | undefined) ?? all
 }
 
-/** Runs all rounds even if some fail, and keeps the evidence of failed rounds. */
+/** Runs all rounds even if some results are wrong, and keeps the evidence of wrong results. */
 export async function playRounds<P extends Plan, R extends Result>(
   draw: (seed: number, number: number) => P,
   { name, play, keepLogs }: FaultRounds<P, R>,

@@ -69,7 +69,10 @@ function blocks({ calls }: Evidence): string[] {
   return calls.scores.filter(({ status }) => status === 200).flatMap(wrong)
 }
 
-/** Checks that `degraded` names `rules` in each answer that used outdated rules. */
+/**
+ * Checks that no rule change was lost, and that each answer which does not use a change in time names `rules` in
+ * `degraded`.
+ */
 function rules({ calls, logs }: Evidence): string[] {
   const changes = calls.rules.filter(wasAnswered).map(({ name, to }) => ({ name, from: to + RULES_AFTER_MS, version: versionOf(name) }))
 

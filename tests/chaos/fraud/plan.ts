@@ -136,7 +136,7 @@ const HIGH_AMOUNTS = 0.03
 const FOREIGN = 0.1
 const NEW_ACCOUNTS = 0.1
 const BLOCKS_PER_SECOND = 1
-/** Number of payments by an entity that is blocked. The first of them happen before the block. */
+/** Number of payments by an entity that is blocked. Each happens at a random time shortly before or after the block. */
 const PAYMENTS_PER_BLOCK = 6
 const BEFORE_BLOCK_MS = 1_000
 const AFTER_BLOCK_MS = 10_000

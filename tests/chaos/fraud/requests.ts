@@ -12,7 +12,7 @@ interface Call extends CameBack {
 /** A scoring request and its response. */
 export interface ScoreCall extends Call {
   readonly payment: PlannedPayment
-  /** Amount of the payment. The two bodies of a payment differ only in it. */
+  /** Amount in the body. The two bodies of a payment differ only in their amounts. */
   readonly amount: number
 }
 

@@ -12,7 +12,7 @@ import { APIS, type Plan } from './plan.ts'
 import { judgeStock, type Outage } from './verdict.ts'
 
 const LONGEST_REPEAT_MS = 8_000
-/** Kinds of movements that every round contains. If all requests are refused, there is nothing else to judge. */
+/** Kinds of movements that the log must contain. If all requests were refused, the other checks could not fail. */
 const NEEDED = ['RECEIVE', 'RESERVE', 'DEDUCT'] as const
 
 export interface Evidence {

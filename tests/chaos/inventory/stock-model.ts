@@ -18,8 +18,9 @@ interface ModelRow {
   available: number
   reserved: number
   version: number
-  /** Number of units that were received so far, and number that left permanently. */
+  /** Number of units that were received so far, minus corrections. */
   received: number
+  /** Number of units that were deducted. */
   sold: number
 }
 

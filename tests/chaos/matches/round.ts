@@ -112,7 +112,7 @@ function aside({ lat, lon }: Here, cells: number): string {
   return `lat=${(lat + cells * NEXT_CELL_DEGREES).toFixed(6)}&lon=${lon}`
 }
 
-/** Gives every user a profile and a place, and waits until they find each other. */
+/** Gives every user a profile and a place, and waits until the first user finds all others. */
 async function settle(clients: readonly Client[], here: Here): Promise<void> {
   await Promise.all(
     clients.map(async (who, index) => {
