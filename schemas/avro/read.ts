@@ -222,7 +222,7 @@ export function readBytes(buffer: Buffer, at: number, end: number): Buffer {
   return start === cursor.at ? NO_BYTES : Buffer.from(buffer.subarray(start, cursor.at))
 }
 
-/** Reads the length of a string or of bytes. The content must end before `end`. */
+/** Reads the length of a string or of bytes. The content must not extend beyond `end`. */
 export function readLength(buffer: Buffer, at: number, end: number): number {
   const length = readLong(buffer, at, end)
   if (cursor.at < 0) return 0

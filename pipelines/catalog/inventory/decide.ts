@@ -132,8 +132,8 @@ function endNamed(
 }
 
 /**
- * Ends units of a row's reservations, oldest first. Reservations that are no longer open at the time of the command are
- * left out.
+ * Ends units of a row's reservations. Begins with the reservation that ends first, and leaves out reservations that are
+ * no longer open at the time of the command.
  */
 function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: StockReader, ledger: StockLedger): InventoryAnswer {
   const before = ledger.row(line)

@@ -63,8 +63,8 @@ export interface TurnDeps<K, V> {
   readonly signal: AbortSignal
   readonly serdes: Serdes
   /**
-   * Called when the job has completed a request, or has waited for a request for `QUIET_MS` although none is pending.
-   * Whatever made an earlier turn fail is then over.
+   * Called when the job has completed a request, or has waited for `QUIET_MS` and received none. In both cases,
+   * whatever made an earlier turn fail is over.
    */
   readonly onSuccess: () => void
   readonly transport: Transport

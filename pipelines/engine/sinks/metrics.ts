@@ -1,4 +1,4 @@
-/** The counters of one sink. They are plain numbers, which are cheap to update; metrics read them on request. */
+/** The counters of one sink. They are plain numbers, which are cheap to update. A request for metrics reads them. */
 export interface SinkMetrics {
   /** Number of records in the batches that the target has applied, not counting bad records. */
   applied: number

@@ -50,7 +50,7 @@ export interface PartitionQueue {
   push(data: PartitionData): void
   /**
    * Removes and decodes records from the front of the queue, within the limits. Returns undefined when the queue is
-   * empty.
+   * empty or its first record needs a schema that must be loaded first.
    */
   take(limits: Pick<BatchLimits, 'maxRecords' | 'maxBytes'>): Taken | undefined
 }

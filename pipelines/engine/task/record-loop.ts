@@ -28,7 +28,7 @@ const SLICE_BYTES = 512 * 1_024
  * slice are processed, and reading it blocks the thread.
  */
 const PREFETCH_BYTES = 4 * 1_048_576
-/** Number of records in the first slice that prefetches state, when the size of the state is unknown. */
+/** Maximum number of records in the first slice that prefetches state. The size of the state is still unknown then. */
 const FIRST_PREFETCH_RECORDS = 256
 /** Factor by which slices that prefetch state may grow from one slice to the next. */
 const SLICE_GROWTH = 4
@@ -93,8 +93,8 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   const single = queues.length === 1 ? queues[0] : undefined
   const outcomes = recordOutcomes({ topology, context, outputs, metrics, failed })
   /**
-   * True after a multi-get stopped at a value whose schema is not loaded. The multi-get must be repeated before any
-   * record is processed.
+   * True while announced reads are not loaded. If a multi-get stops at a value whose schema is not loaded, the
+   * multi-get must be repeated before any record is processed.
    */
   let prefetchPending = false
   /** Number of records whose reads were announced since the last multi-get. */

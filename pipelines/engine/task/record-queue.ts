@@ -13,9 +13,9 @@ export const MARKER = Symbol('marker')
 export const TOMBSTONE = Symbol('tombstone')
 
 /**
- * Number of processed chunks at which the queue removes them. They are removed in groups, because each removal moves
- * all waiting chunks. It is small compared with the usual number of waiting chunks, so that processed chunks take
- * little extra memory.
+ * The queue removes processed chunks when it contains this many of them. It does not remove them one by one, because
+ * each removal moves all waiting chunks. The number is small compared with the usual number of waiting chunks, so that
+ * processed chunks take little extra memory.
  */
 const MAX_FINISHED_CHUNKS = 16
 

@@ -126,7 +126,7 @@ export interface StreamTask extends TaskPlace {
    */
   readonly fetchedAt: number | undefined
   readonly streamTime: number
-  /** The latest time that time handlers have closed. */
+  /** The latest time that the time handlers of all streams have closed. */
   readonly timeClosed: number | undefined
   store(name: string): EngineStore
   /** Discards everything uncommitted. */

@@ -38,8 +38,8 @@ export interface TestDriverOptions {
    */
   readonly cacheBytes?: number
   /**
-   * Opens the database for the state. The default is in memory. With another database, a test can measure the cost of
-   * the topology on that database.
+   * Opens the database for the state. By default, the state is in memory. With another database, a test can measure the
+   * cost of the topology on that database.
    */
   readonly openState?: () => StateBackend
 }
@@ -128,8 +128,8 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   let topology = tested
   const runtime = manualRuntime({ startAt: options.startAt })
   let brokerClock: number | undefined
-  // A sink in the same test may read this broker. The sink's polls wait in real time, so the broker uses the timers of
-  // the system, but takes timestamps from the driver's clock.
+  // A sink in the same test may read from this broker. The sink's polls wait in real time, so the broker uses the
+  // timers of the system, but takes timestamps from the driver's clock.
   const broker = memoryBroker({ runtime: { ...systemRuntime(), now: () => brokerClock ?? runtime.now() } })
   let declaration = topology.declare()
   const codecFor = localCodecs()

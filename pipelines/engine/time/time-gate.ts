@@ -12,7 +12,10 @@ export interface TimeGate {
    * stage) for a later time. Undefined when there is none.
    */
   due(): number | undefined
-  /** Returns the number of upstream partitions that have sent no marker for this time. */
+  /**
+   * Returns the number of upstream partitions that have sent no marker for this time or (in a first stage) for a later
+   * time.
+   */
   missing(time: number): number
   /** Closes a time. Times are closed in ascending order, each of them at most once. */
   close(time: number): void

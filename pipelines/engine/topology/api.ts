@@ -105,8 +105,8 @@ export interface Stream<K, V> {
     handler: (ctx: Context) => void,
   ): Stream<K, V>
   /**
-   * Passes the wall clock on to later stages. It sends time marker W (a multiple of `everyMs`) to every partition of
-   * `to` once everything that was in this task's source at W + delayMs is processed.
+   * Passes the wall clock on to later stages: sends time marker W (a multiple of `everyMs`) to every partition of `to`
+   * once everything that was in this task's source at W + delayMs is processed.
    */
   markTime(options: { everyMs: number; delayMs: number; to: AnyTopic }): Stream<K, V>
   /**
@@ -159,7 +159,8 @@ export interface DeadLetter {
   readonly message: string
 }
 /**
- * The record is older than its window and the grace period. It is counted, and sent to the late output if there is one.
+ * The record came after its window and the grace period had ended. It is counted, and sent to the late output if there
+ * is one.
  */
 export interface Late {
   readonly outcome: 'late'

@@ -37,8 +37,8 @@ const PAIRS_PER_TICK = 500
  */
 const PAIRS_PER_STEP = 100
 /**
- * A scan that finds no pairs counts as this number of cleared pairs, because such a scan takes as long as clearing this
- * many pairs.
+ * A scan that finds fewer pairs than this counts as this number of cleared pairs, because even an empty scan takes as
+ * long as clearing this many.
  */
 const PAIRS_PER_SCAN = 5
 /**
