@@ -139,8 +139,8 @@ function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: 
   const before = ledger.row(line)
   if (before.reserved < line.quantity) return { outcome: 'reservation_ended', row: before }
   const { taken, refusal } = oldestUnits(line, read.openFrom(line, Math.max(now, before.first_end)))
-  // Records the earliest end of an open reservation, so that later scans begin there. Otherwise they would visit the
-  // rows of ended reservations again, because the database keeps deleted rows for a while.
+  // Records a time before which no open reservation ends, so that later scans begin there. Otherwise they would visit
+  // the rows of ended reservations again, because the database keeps deleted rows for a while.
   if (refusal !== undefined) {
     ledger.passOver(line, taken.length === 0 ? NOTHING_OPEN : taken[0].ends_at)
     return { outcome: refusal, row: ledger.row(line) }

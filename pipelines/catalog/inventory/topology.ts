@@ -32,8 +32,8 @@ const EXPIRE_EVERY_MS = 1_000
  */
 const EXPIRED_PER_TICK = 1_000
 /**
- * Policy for records on which a processor fails. They become dead letters, so that a single bad record does not stop
- * all changes of stock.
+ * Policy for records on which a processor fails or whose output cannot be written. They become dead letters, so that a
+ * single bad record does not stop all changes of stock.
  */
 const SKIPPED: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 

@@ -76,7 +76,7 @@ export interface DecidingOptions<C, S, V, A> {
 
 export interface Change<S, C = unknown> {
   readonly key: string
-  /** The command that caused the change; undefined if a tick caused it. */
+  /** The command that caused the change; undefined if a tick or a record of another topic caused it. */
   readonly command: C | undefined
   readonly before: S | undefined
   /** The new state; undefined when it was deleted. */
@@ -85,8 +85,8 @@ export interface Change<S, C = unknown> {
 
 export interface Deciding<C, S> {
   /**
-   * The stream of commands. Ticks can be declared on this stream. Ticks that call `change` must declare the `stores`
-   * and `emits` of this object.
+   * The stream of commands. Ticks can be declared on this stream. Ticks that call `change` or `apply` must declare the
+   * `stores` and `emits` of this object.
    */
   readonly stream: Stream<string, Command<C>>
   /**

@@ -11,7 +11,7 @@ import { type JobTurn, openTurn } from './turn.ts'
 export interface GroupJob<K, V> {
   /**
    * A stable name. The consumer group that stores the position in the request topic has the same name, and the
-   * transactional id contains it.
+   * transactional id contains the name.
    */
   readonly name: string
   /** The request topic. It has a single partition, and the process that owns this partition runs the job. */

@@ -28,8 +28,8 @@ export interface JobTurn<K, V> {
   /** A random string that is unique to this turn. */
   readonly token: string
   /**
-   * Returns the next request, in order; undefined if none arrives in time. The method returns the same request until
-   * the job calls `completed` with it. Tombstones and undecodable records count as completed.
+   * Returns the next request, in order; undefined if none arrives in time or the turn ends. The method returns the same
+   * request until the job calls `completed` with it. Tombstones and undecodable records count as completed.
    */
   nextRequest(waitMs: number): Promise<JobRequest<K, V> | undefined>
   /**

@@ -45,7 +45,7 @@ export interface PartitionQueue {
   readonly bytes: number
   /** The offset after everything that was pushed; undefined before the first push. */
   readonly end: number | undefined
-  /** Set when `take` stopped at a record whose schema must be loaded first. */
+  /** The id of the schema that must be loaded before `take` can continue; otherwise undefined. */
   readonly waitsForSchema: number | undefined
   push(data: PartitionData): void
   /**

@@ -209,7 +209,10 @@ function isCurrent(stored: number, end: number, { exactlyOnce }: StartOffsets): 
   return end - stored <= (exactlyOnce ? 1 : 0)
 }
 
-/** Clears state without a changelog if another process has processed the partition in the meantime. */
+/**
+ * Clears state without a changelog if another process has processed the partition in the meantime, or if a source topic
+ * was recreated.
+ */
 function dropStaleUnlogged(session: StateSession, task: TaskPlace, offsets: StartOffsets): void {
   const current = task.sources.every((source) => {
     if (isOtherSource(session, source, offsets.topicIds)) return false

@@ -1,7 +1,7 @@
 import type { OnFailure } from '../topology/api.ts'
 import type { FailureStage } from './record-failure.ts'
 
-/** The number of skipped records of one source that failed in the same stage. */
+/** The number of skipped records of one source that failed in the same stage and were handled in the same way. */
 export interface SkippedCount {
   readonly source: string
   readonly stage: FailureStage

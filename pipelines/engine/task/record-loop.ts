@@ -57,7 +57,7 @@ export interface RecordLoopParts {
 
 /**
  * Why a run ended. `idle`: all queued records are processed, or wait for records from another source. `more`: the time
- * limit is reached. Object: a schema must be loaded before the task can continue.
+ * limit is reached, or a commit must come first. Object: a schema must be loaded before the task can continue.
  */
 export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
 
@@ -221,7 +221,8 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
 
   /**
    * Processes the decoded records.
-   * @returns true when the time limit is reached, false when a source must be refilled or a time closed
+   * @returns true when the time limit is reached or a commit is due, false when a source must be refilled or a time
+   * closed
    */
   function processSlice(expired: () => boolean): boolean {
     let untilCheck = RECORDS_PER_CLOCK_CHECK

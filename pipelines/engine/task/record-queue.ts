@@ -79,7 +79,7 @@ export class RecordQueue {
   fetchedAt: number | undefined
   queuedRecords = 0
   queuedBytes = 0
-  /** Set when decoding stopped at a record whose schema is not loaded. */
+  /** The id of the schema that must be loaded before decoding can continue; otherwise undefined. */
   waitsForSchema: number | undefined
 
   readonly #options: RecordQueueOptions
@@ -121,8 +121,8 @@ export class RecordQueue {
   }
 
   /**
-   * Decodes the next slice of at most `limit` records and at most `bytes`; the first record may exceed `bytes`. Must be
-   * called only when the last slice is processed. Decoding stops before a record whose schema is not loaded
+   * Decodes the next slice: at most `limit` records, and no further record once the values take `bytes`. Must be called
+   * only when the last slice is processed. Decoding stops before a record whose schema is not loaded
    * (`waitsForSchema`).
    * @returns the number of decoded records
    */

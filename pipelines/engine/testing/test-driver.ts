@@ -27,7 +27,8 @@ export interface TestDriverOptions {
   readonly startAt?: number
   /**
    * When the driver processes and commits. `record` (default) processes and commits everything after every pipe and
-   * every tick. `manual` processes and commits only in `settle`, or in `run` and `commit`.
+   * every tick. `manual` processes only in `run`, `settle` and `advanceWallClock`, and commits only in `settle` and
+   * `commit`.
    */
   readonly commit?: 'record' | 'manual'
   /** Partition counts, keyed by topic name. They override the counts that the topics declare. */

@@ -102,7 +102,7 @@ export function decideSetting(
 
 const NOT_FOUND: SettingsDecision = { answer: { outcome: 'not_found' } }
 
-/** Returns the enabled rules whose conditions read a list. */
+/** Returns the ids of the enabled rules whose conditions read a list. */
 function readersOf(list: string, rules: FraudRuleSet['rules']): string[] {
   return rules.flatMap(({ rule_id, enabled, condition }) => {
     const compiled = enabled ? compileCondition(condition) : undefined

@@ -83,7 +83,7 @@ export const matchPairs = topology(
     const emits = [matchEvents, matchNotifications, matchRelations]
 
     /**
-     * Emits the changed relations of both users and, once per user and match, the push.
+     * Emits the changed relations of both users, the event of a new match and, once per user and match, the push.
      * @param stored the row before the change; undefined if there was none
      * @param before the same row without the actions of deleted users
      */

@@ -3,7 +3,7 @@ import { decay, HALF_LIFE_MS } from '../../../schemas/recommendations/signals/ha
 import type { ItemActivity, ItemSignals, ItemStats } from '../../../schemas/recommendations/types.ts'
 import { HOUR_MS } from '../../../schemas/retention.ts'
 
-/** Share of an item's events that must be new before its statistics are published again. */
+/** Share of an item's events and impressions that must be new before its statistics are published again. */
 const PUBLISHED_SHARE = 0.02
 /**
  * Time after which further events are published even if they are few. The shortest half-life is six hours. Without this
