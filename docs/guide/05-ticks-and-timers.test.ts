@@ -13,7 +13,7 @@ import { type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
 /** Key: the bike. Value: the action on its lock. */
 const locks: Topic<string, string> = { name: 'locks', key: utf8, value: avroValue<string>('string'), partitions: 1 }
-/** Key: the bike. Value: the time since which it has been missing, epoch ms. */
+/** Key: the bike. Value: when the bike became overdue, a day after it was unlocked, epoch ms. */
 const missing: Topic<string, number> = { name: 'missing-bikes', key: utf8, value: avroValue<number>('long'), partitions: 1 }
 
 const MINUTE_MS = 60_000
