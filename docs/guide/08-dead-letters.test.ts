@@ -103,8 +103,7 @@ test('a dead letter has the original bytes, their origin and the reason', () => 
  *
  * Options of the source determine whether the last two codes occur. With `keys: 'optional'`, the source accepts records
  * without a key (`ctx.key` may then be undefined, as its type says). With `tombstones: 'deliver'`, a tombstone reaches
- * the processors with the value null, which is right for compacted topics. With `tombstones: 'drop'`, tombstones are
- * ignored.
+ * the processors with the value null; use this for compacted topics. With `tombstones: 'drop'`, tombstones are ignored.
  */
 test('each reason has a code of its own', () => {
   const driver = testDriver(pricing)

@@ -122,11 +122,11 @@ test('the worker that takes over restores nothing, because it already has the st
  *
  * ## The price
  *
- * The state takes twice the space on disk. In addition, each changelog is read once more, which costs about a
- * microsecond of CPU time per changed key on the worker with the standby. In return, a standby saves the restore.
- * According to `bench/results.md`, a restore takes one second for each 500,000 to 700,000 keys on an idle machine, and
- * several times as long while a stream is running. A standby does not shorten the session timeout, so a topology with
- * little state gains nothing from one.
+ * The state takes twice the space on disk. In addition, the worker with the standby reads the changelog, at about a
+ * microsecond of CPU time per changed key. In return, a standby saves the restore. According to `bench/results.md`, a
+ * restore takes one second for each 500,000 to 700,000 keys on an idle machine, and several times as long while a
+ * stream is running. A standby does not shorten the session timeout, so a topology with little state gains nothing from
+ * one.
  *
  * ## When partitions move
  *
