@@ -104,8 +104,8 @@ test('the function runs twice, but its effect happens once', () => {
 
 /*
  * For this reason processors communicate only with the engine. If `payFare` sent an e-mail, it might send it twice.
- * Emit a record instead, and let a consumer that can recognise repeated records send the e-mail. The sinks, which copy
- * topics into Redis and ClickHouse, recognise repeated records by their offsets: together with the data, in one atomic
+ * Emit a record instead, and let a consumer that can recognise repeated records send the e-mail. The sinks that copy
+ * topics into Redis and ClickHouse recognise repeated records by their offsets: together with the data, in one atomic
  * step, they store the offset up to which they have applied the topic.
  *
  * Processors should not read the system clock or generate random numbers either, because a second run could then have a
