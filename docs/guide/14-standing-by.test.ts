@@ -136,9 +136,9 @@ test('the worker that takes over restores nothing, because it already has the st
  * and restarts with its state folder within the session timeout keeps its partitions, so nothing moves. A worker that
  * stops gracefully gives up its partitions at once, unless `KEEP_PLACE_ON_STOP` announces that it will return.
  *
- * A new worker restores the state of its future partitions before it takes them over, with or without standbys. Until
- * then, the previous owners continue to process them. A new worker does this only if it lacks at least 100,000
- * changelog records, and for at most `WARM_UP_MAX_MINUTES`.
+ * With or without standbys, a new worker that lacks at least 100,000 changelog records first restores the state of its
+ * future partitions. Until it takes these partitions over, which is at most `WARM_UP_MAX_MINUTES` later, the previous
+ * owners continue to process them.
  *
  * Read next: chapter 15, commands. `docs/engine-reference.md` lists all options, metrics and endpoints. Sources:
  * `pipelines/engine/state/standby.ts`, `pipelines/engine/state/placement.ts`,
