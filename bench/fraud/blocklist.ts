@@ -221,7 +221,7 @@ async function bodyOf<T>(sent: Promise<Response>): Promise<T> {
 async function until(isTrue: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + READY_TIMEOUT_MS
   while (!(await isTrue())) {
-    if (performance.now() > end) throw new Error('the blocklist change was not enforced in time')
+    if (performance.now() > end) throw new Error('the blocklist was not ready, or a change of it was not enforced, in time')
     await delay(LOOK_EVERY_MS)
   }
 }

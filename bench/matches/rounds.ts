@@ -21,7 +21,7 @@ export interface Round {
   readonly more: Readonly<Record<string, number>>
 }
 
-/** Maximum number of connections to a server, similar to that of load balancers. */
+/** Maximum number of connections to a server, similar to the pool of a load balancer. */
 export const CONNECTIONS = 256
 
 export type Say = (line: string) => void
@@ -56,8 +56,8 @@ function byCode(failures: ReadonlyMap<string, number>): Map<string, number> {
 }
 
 /**
- * Sends requests at a fixed rate, regardless of response times. The results include the CPU time per request of each
- * process.
+ * Sends requests at a fixed rate, regardless of response times. The results include the CPU time that each process uses
+ * per request.
  */
 export async function atRate(
   perSecond: number,

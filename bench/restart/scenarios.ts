@@ -22,7 +22,7 @@ export interface ClusterOptions {
   readonly keys: number
   readonly standby: 0 | 1
   readonly keepPlaceOnStop: boolean
-  /** Size of a value in bytes. The default is the size of a value in job J2. */
+  /** Size of a value in bytes. Default VALUE_BYTES. */
   readonly valueBytes?: number
 }
 

@@ -130,8 +130,8 @@ export async function sideBySide(place: Place, contender: Contender, keys: numbe
   }
   let stream: TimedStream | undefined
   try {
-    // All processes must be running before the state is filled. To a process that joins later, Kafka Streams would
-    // assign partitions only after it has copied their state.
+    // All processes must be running before the state is filled. Kafka Streams would assign partitions to a process that
+    // joins later only after the process has copied their state.
     await working(mishap.processes)
     await fill(transport, input, load)
     stream = await timedStream(transport, load, rate)

@@ -88,8 +88,8 @@ async function measure(url: string, operationsUrl: string, folder: string): Prom
     paced(readsPerSecond, seconds, read),
     viewsFreshness({ client, create: () => create([Buffer.from(`${random()}`)]), from, seconds }),
   ])
-  print(resultRow(`create, ${creationsPerSecond}/s, while`, writes))
-  print(resultRow(`read, ${readsPerSecond}/s`, reads))
+  print(resultRow(`create, ${creationsPerSecond}/s, with concurrent reads`, writes))
+  print(resultRow(`read, ${readsPerSecond}/s, with concurrent creations`, reads))
   const requests = writes.latencies.length + reads.latencies.length
   const cpuMs = (((await metric(operationsUrl, CPU_SECONDS)) - cpuBefore) / requests) * MS_PER_SECOND
   print(`\nThe API used ${cpuMs.toFixed(2)} ms of CPU per request.`)
