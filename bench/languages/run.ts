@@ -9,8 +9,8 @@ import declaration from './run.command.ts'
 
 /**
  * Compares how well this service and highlight.js detect the languages of the same files. The detection table was
- * developed on the set `markup`, whose fragments each show one element of syntax. The set `detect`, with one file per
- * language, was not used for development.
+ * developed on the set `markup`, whose fragments each show one element of syntax. The set `detect` has one whole file
+ * for nearly every language, and only the beginnings of five of these files were used for development.
  */
 interface Sample {
   readonly set: string
