@@ -18,7 +18,7 @@ const { ENTRIES: count } = commandLine(declaration)
 const RECORDS_PER_POLL = 5_000
 const LOOKUPS = 1_000_000
 const ID_DIGITS = 16
-/** Prefix of keys. It makes the keys as long as those of devices in a blocklist. */
+/** Prefix of keys. It makes the keys as long as the keys of devices in a blocklist. */
 const PREFIX = 'DEVICE:'
 const KEY_BYTES = PREFIX.length + ID_DIGITS
 const VALUE_BYTES = 12

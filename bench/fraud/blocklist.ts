@@ -50,7 +50,7 @@ export async function blocklistTable(folder: string, load: BlocklistLoad, say: (
   }
 }
 
-/** A blocklist as one process reads it, with the table that stores its entries. */
+/** The blocklist as one API instance reads it, with the table that stores its entries. */
 interface Reader {
   readonly blocklist: OpenBlocklist
   readonly table: Pick<PackedTable<unknown, unknown>, 'size' | 'bytes'>

@@ -17,7 +17,7 @@ export interface Round {
   readonly max: number
   readonly count: number
   readonly failures: ReadonlyMap<string, number>
-  /** Further figures, keyed by the titles of their columns. */
+  /** Further figures, keyed by name. */
   readonly more: Readonly<Record<string, number>>
 }
 
@@ -28,7 +28,7 @@ export type Say = (line: string) => void
 
 const ERROR_BODY = /^(\d{3}) \{"error":"(\w+)".*$/s
 
-/** Load average above which the results get a remark, because other processes are using the machine. */
+/** Load average above which the remark calls the machine busy, because other processes are using it. */
 const BUSY = 1
 
 /** Returns a remark about the machine's load before a measurement. */

@@ -45,7 +45,7 @@ export interface MatchesSystemOptions {
   readonly workerEnv: Readonly<Record<string, string>>
 }
 
-/** Consumer groups of the topologies, followed by those of the sinks. */
+/** Consumer groups of the topologies, followed by the groups of the sinks. */
 export const TOPOLOGY_GROUPS = ['match-users', 'match-pairs', 'match-profiles']
 const SINK_GROUPS = ['match-users-view', 'match-pairs-view', 'match-index-view', 'match-swipes-table', 'matches-table']
 const IDLE_POLL_MS = 100

@@ -13,8 +13,8 @@ import type { Place } from './scenarios.ts'
 
 const BASELINE_MS = 4_000
 /**
- * How long standbys have to catch up once the state is filled. This is short because they copy the state while it is
- * being filled.
+ * How long standbys have to catch up once the state is filled. This time is short, because they copy the state while it
+ * is being filled.
  */
 const COPYING_MS = 10_000
 /** The partitions count as flowing while no record has been in flight for longer than this. */

@@ -95,7 +95,7 @@ async function measure(url: string, operationsUrl: string, folder: string): Prom
   print(`\nThe API used ${cpuMs.toFixed(2)} ms of CPU per request.`)
 
   print(
-    `Time from a read until it is counted as a view, ${views.length} samples: P50 ${inSeconds(quantile(views, 0.5))}, maximum ${inSeconds(quantile(views, 1))} s (target: 60).`,
+    `Time from a read until it is counted as a view, ${views.length} samples: P50 ${inSeconds(quantile(views, 0.5))} s, maximum ${inSeconds(quantile(views, 1))} s (target: 60 s).`,
   )
   await largeAtOnce({ client, create, residentBytes: () => metric(operationsUrl, 'process_resident_memory_bytes'), from, print })
   client.close()

@@ -15,7 +15,7 @@ export interface Quality {
 /** Lower bounds of the segments, in numbers of earlier interactions. */
 export const SEGMENTS = [0, 1, 10, 50] as const
 export const LIST = 20
-/** Minimum number of stars of an item that counts as good. */
+/** Minimum number of stars of a good rating. */
 const GOOD = 4
 /** Weight of popularity. It is so small that popularity only orders items with equal scores. */
 const TIE = 1e-9
