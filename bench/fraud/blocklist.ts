@@ -201,7 +201,8 @@ function mapBytes(entries: number): number {
 }
 
 /**
- * Starts a stopwatch. @returns a function that returns the wall-clock time and this process's CPU time since the start
+ * Starts a stopwatch.
+ * @returns a function that returns the wall-clock time and this process's CPU time since the start
  */
 function stopwatch(): () => readonly [string, string] {
   const startedAt = performance.now()

@@ -18,7 +18,8 @@ import { lags } from '../trends/progress.ts'
 import { seedPeople } from './seed.ts'
 
 /**
- * Separate servers, an API, a deciding worker and a bulk worker, filled with users who match each other's preferences.
+ * Separate servers, an API, a deciding worker and a bulk worker, filled with the public profiles, or with generated
+ * ones if these are missing.
  */
 export interface MatchesSystem extends People {
   readonly servers: BenchServers
