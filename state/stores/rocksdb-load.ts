@@ -1,8 +1,8 @@
 import type { Database, RocksdbBinding } from './rocksdb-binding.ts'
 
 /**
- * RocksDB delays every write when five full memtables wait to be flushed (one less than the binding allows), or when the
- * first level has 20 files (RocksDB's default). A delayed write blocks the event loop, often for a second.
+ * RocksDB delays every write when five full memtables wait to be flushed (one less than the binding allows), or when
+ * the first level has 20 files (RocksDB's default). A delayed write blocks the event loop, often for a second.
  */
 const STALLING_MEMTABLES = 5
 const STALLING_FILES = 20
@@ -18,7 +18,10 @@ export function isOverloaded(binding: Pick<RocksdbBinding, 'db_get_property'>, d
   return isBehind(binding, database, Math.ceil(STALLING_MEMTABLES * OVERLOADED_SHARE), STALLING_FILES * OVERLOADED_SHARE)
 }
 
-/** Returns true if RocksDB would delay one of the next writes. After a failed flush, returns false like `isOverloaded`. */
+/**
+ * Returns true if RocksDB would delay one of the next writes. After a failed flush or compaction, the result is false,
+ * as for `isOverloaded`.
+ */
 export function nearsStall(binding: Pick<RocksdbBinding, 'db_get_property'>, database: Database): boolean {
   return isBehind(binding, database, STALLING_MEMTABLES - 1, STALLING_FILES - 1)
 }
