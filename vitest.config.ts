@@ -13,7 +13,7 @@ const POLL_TIMEOUT_MS = 30_000
  * Tests of exact output set `AT_FIRST_TRY` and are never repeated.
  */
 const STACK_RETRIES = 1
-/** The tests are tuned for two cores, on which more processes than two alongside a broker only slow each other down. */
+/** Number of test processes for two cores. More of them, beside a broker, would only slow each other down. */
 const STACK_WORKERS = 2
 
 const integration = 'tests/**/*.integration.test.ts'

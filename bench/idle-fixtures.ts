@@ -14,10 +14,7 @@ import type { Table } from '../state/tables/table.ts'
 import { type View, viewTag } from '../state/views/view.ts'
 
 const PARTITIONS = 4
-/**
- * Every third topology decides commands, and every fifth sink copies the output of a deciding topology. Half of the
- * remaining sinks fill tables.
- */
+/** Every third topology and every fifth sink run in the deciding worker. Half of the other sinks fill tables. */
 const DECIDING_TOPOLOGIES = 3
 const DECIDING_SINKS = 5
 
@@ -82,7 +79,7 @@ function fixtureService(role: WorkerRole, topologies: number, sinks: number): Pi
   }
 }
 
-// `npm start` passes the option to all of its processes, but only workers load the fixtures.
+// All processes that `npm start` starts import this file (NODE_OPTIONS), but only workers add the fixtures.
 if (process.argv[1]?.endsWith('/pipelines/main.ts')) {
   const { searchParams } = new URL(import.meta.url)
   const [topologies, sinks] = ['topologies', 'sinks'].map((name) => Number(searchParams.get(name)))

@@ -42,7 +42,7 @@ function snapshot(root: number): Use[] {
   return processesOf(root).map((pid) => ({ name: nameOf(pid), pid, cpuSeconds: cpuSeconds(pid) }))
 }
 
-/** Returns the name of a process, taken from its last argument that is one of the project's programs. */
+/** Returns a short name for a process, taken from the last argument that names a program. */
 function nameOf(pid: number): string {
   const args = read(`/proc/${pid}/cmdline`).split('\0').filter(Boolean)
   const program = args.findLast((arg) => /\.(ts|mjs)$|^kafka\.Kafka$/.test(arg)) ?? args[0] ?? '?'

@@ -5,12 +5,15 @@ const DAY_MS = 24 * 3_600_000
 const SHAPE = { item: utf8, capacity: 50_000, errorRate: 0.01, lifetimeMs: 30 * DAY_MS }
 const START_MS = Date.UTC(2026, 0, 1)
 const SIZES = [300, 5_000, 50_000]
-/** Number of items whose addition is measured. Each is added to a full set in a separate commit. */
+/**
+ * Number of items that are added to measure the written bytes, with one commit each, and again to measure the CPU time,
+ * without commits.
+ */
 const MEASURED = 1_000
 const ASKED = 50_000
 const CACHE_BYTES = 8 * 1024 * 1024
 
-/** The cost of adding an item to a set of this size. */
+/** Costs and accuracy of a seen-set with this number of items. */
 export interface SeenSetCost {
   readonly items: number
   /** CPU time of adding an item, in µs. */
@@ -25,7 +28,7 @@ export interface SeenSetCost {
   readonly readMicroseconds: number
 }
 
-/** Measures a set whose items were added at equal intervals within the lifetime of an item. */
+/** Measures sets of several sizes. Their items were added at equal intervals over the lifetime of an item. */
 export function seenSetCosts(backend: StateBackend): SeenSetCost[] {
   return SIZES.map((items) => {
     const name = `seen-${items}`

@@ -18,7 +18,7 @@ const { ENTRIES: count } = commandLine(declaration)
 const RECORDS_PER_POLL = 5_000
 const LOOKUPS = 1_000_000
 const ID_DIGITS = 16
-/** Prefix of keys. It makes the keys as long as those of devices in a blocklist. */
+/** Prefix of keys. It makes the keys as long as the keys of devices in a blocklist. */
 const PREFIX = 'DEVICE:'
 const KEY_BYTES = PREFIX.length + ID_DIGITS
 const VALUE_BYTES = 12
@@ -97,7 +97,7 @@ function madeTransport(): Transport {
   return { partitionCounts: async () => new Map([[topic.name, 1]]), offsets, fetcher } as unknown as Transport
 }
 
-/** Returns the CPU time of this process. It is used because other processes affect it less than wall-clock time. */
+/** Returns the CPU time of this process. Other processes affect CPU time less than wall-clock time. */
 function cpuSeconds(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1e6
@@ -163,7 +163,7 @@ async function benchPacked(folder: string): Promise<void> {
   delay.enable()
   print('packed: start from the snapshot', `${(await seconds(async () => (table = await open(folder)))).toFixed(1)} s`)
   delay.disable()
-  print('packed: longest pause of the event loop in the meantime', `${(delay.max * MS_PER_NS).toFixed(1)} ms`)
+  print('packed: longest pause of the event loop during this start', `${(delay.max * MS_PER_NS).toFixed(1)} ms`)
   await table.close()
 }
 

@@ -150,7 +150,10 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
     }
   }
 
-  /** Sends a request once. @returns the answer, or the reason why the request should be repeated */
+  /**
+   * Sends a request once.
+   * @returns the answer, or the reason why the request should be repeated
+   */
   async function tryOnce<T>(
     target: Endpoint,
     { method, path, body }: Question,
@@ -233,7 +236,10 @@ function isKnownSchema(body: unknown): body is KnownSchema {
   return typeof schema === 'string' && ((schemaType ?? AVRO) !== AVRO || jsonOf(schema) !== undefined)
 }
 
-/** Parses JSON. @returns undefined if the text is not JSON */
+/**
+ * Parses JSON.
+ * @returns undefined if the text is not JSON
+ */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -64,8 +64,8 @@ export interface Transport {
   /** Returns the ids of existing topics. A topic that was deleted and created again has a different id. */
   topicIds(topics: readonly string[]): Promise<Map<string, string>>
   /**
-   * Returns the largest record batch, in bytes, that each topic accepts: its `max.message.bytes`, or the broker's
-   * default if the topic has no value of its own. Topics whose configuration the user may not read are absent from the
+   * Returns the maximum size of a record batch in each topic, in bytes: the topic's `max.message.bytes`, or the
+   * broker's default if the topic does not set it. Topics whose configuration the user may not read are absent from the
    * map.
    */
   maxBatchBytes(topics: readonly string[]): Promise<Map<string, number>>
@@ -80,11 +80,14 @@ export interface Transport {
   /**
    * Returns the offset at which the batches of a leader epoch and of all earlier epochs end. The results are keyed by
    * `partitionKey`. State that was copied from records beyond that offset contains records that the log has lost. The
-   * offset is -1 when the log contains only later epochs. Waits for a leader of this epoch or a later one, because a
+   * offset is -1 when all epochs of the log are earlier. Waits for a leader of this epoch or a later one, because a
    * leader from before the epoch does not know where it ends.
    */
   epochEnds(queries: readonly EpochQuery[]): Promise<Map<string, number>>
-  /** Returns the latest leader epoch of the partition that any metadata or offset has named; -1 when it is unknown. */
+  /**
+   * Returns the latest leader epoch of the partition that any metadata, record or committed offset has named; -1 when
+   * it is unknown.
+   */
   leaderEpoch(topic: string, partition: number): number
   fetcher(options?: FetcherOptions): Fetcher
   groupMember(options: GroupOptions): GroupMember

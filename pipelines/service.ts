@@ -32,7 +32,7 @@ export interface PipelineService<Settings = unknown, Resources = unknown> {
    *   @param resources returns the result of `prepare`
    */
   topologies(resources: () => Resources): readonly Topology[]
-  /** Sinks that copy the service's topics into Redis and ClickHouse, or deliver their records. */
+  /** Sinks that copy the service's topics into stores, or deliver their records. */
   readonly sinks: readonly SinkDeclaration<Resources>[]
   /** The optional servers that this service uses. */
   readonly optionalServers?: readonly OptionalServer[]

@@ -1,6 +1,6 @@
 import type { CancelTimer } from './runtime.ts'
 
-/** If a timer fires more than this late, the process was busy. */
+/** Delay of a timer, in ms, above which this process counts as busy. */
 const LATE_MS = 1
 
 export interface PatientTimers {

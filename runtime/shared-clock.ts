@@ -1,4 +1,3 @@
-/** Nanoseconds per millisecond. */
 const NS_PER_MS = 1_000_000n
 
 /**

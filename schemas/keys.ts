@@ -50,7 +50,7 @@ export const utf8: Codec<string> = {
   },
 }
 
-/** Encodes a 64-bit id as decimal text, the key format of the public topics. */
+/** Encodes a 64-bit id as decimal text, the key format of public topics with numeric keys. */
 export const decimalId: Codec<bigint> = {
   encode(value, out) {
     if (value < MIN_INT64 || value > MAX_INT64) throw new CodecError(`id ${value} is outside 64 bits`)

@@ -1,6 +1,6 @@
 /**
- * A part of the key by which a rule counts requests. With `endpoint`, all callers share one counter for the rule's
- * pattern.
+ * A part of the key by which a rule counts requests. With `endpoint` alone, all callers share one counter for the
+ * rule's pattern.
  */
 export type LimitKeyPart = 'client' | 'api_key' | 'user' | 'ip' | 'endpoint'
 

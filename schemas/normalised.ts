@@ -12,7 +12,7 @@ const TOO_MANY_MARKS = new RegExp(`(${MARK}{${MOST_MARKS}})(?=${MARK})`, 'gv')
 
 /**
  * Normalises text in a time that is linear in its length. If the text has more than 30 marks in a row, an invisible
- * joiner follows every thirtieth mark.
+ * joiner is inserted between every 30 of them and the next.
  */
 export function normalised(text: string, form: 'NFC' | 'NFKC' | 'NFKD' = 'NFC'): string {
   return text.length > MOST_MARKS ? text.replaceAll(MARKS, shortRuns).normalize(form) : text.normalize(form)

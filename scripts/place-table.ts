@@ -12,8 +12,8 @@ export function placeTable(regions: readonly Region[]): string {
 }
 
 /**
- * Returns a value as JSON in one line. If this line, followed by a comma, would be too wide, each field gets a separate
- * line.
+ * Returns a region as JSON on one line. If that line and a trailing comma exceed the line width, each field gets a
+ * separate line.
  */
 function rowOf(region: Region): string {
   const fields = Object.entries(region).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)

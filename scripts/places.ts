@@ -25,7 +25,8 @@ const CITIES = 500
  */
 const GEONAMES_WOEID_BASE = 100_000_000
 /**
- * Places at most this far apart count as one city, because GeoNames lists districts of big cities as separate places.
+ * Places of one country that are less than this far apart count as one city, because GeoNames lists districts of big
+ * cities as separate places.
  */
 const SAME_CITY_KM = 10
 /** Types of towns in the public list. Two of its cities (Soweto, Ahsa) have the type "Unknown". */

@@ -7,11 +7,11 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Time limit for installing packages from PyPI. They are up to 150 MB, which takes seconds from a nearby mirror. */
+/** Time limit for installing packages from PyPI. Up to 150 MB are downloaded, in seconds if a mirror is nearby. */
 const INSTALL_TIMEOUT_MS = 5 * 60_000
 /**
- * Builds the environment. `flock` makes sure that only one of several concurrent processes builds it. The stamp is
- * written last, so that an incomplete environment is never used.
+ * Builds the environment. The caller runs this script under `flock`, so that only one of several concurrent processes
+ * builds it. The file `ready` is written last, so that an incomplete environment is never used.
  */
 const BUILD = `
 set -e

@@ -32,7 +32,8 @@ export async function runPackage(command: string, args: readonly string[], outpu
       else kept.push(`${line}\n`)
     })
   }
-  // The terminal sends Ctrl-C to the child, but a signal to this process alone would not reach it.
+  // Ctrl-C in a terminal also reaches the child. A signal that is sent only to this process does not, so the handler
+  // forwards it.
   const forward = (signal: NodeJS.Signals) => child.kill(signal)
   process.on('SIGTERM', forward).on('SIGINT', forward)
   try {

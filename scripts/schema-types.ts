@@ -19,7 +19,7 @@ const targets = [...schemaFolders()].map(([folder, files]) => {
 })
 execFileSync('npx', ['biome', 'format', '--write', ...targets], { stdio: ['ignore', 'ignore', 'inherit'] })
 
-// Imported late, so that services load with the types just written.
+// Imported late, so that the types are written even if a service cannot be loaded.
 const { renewReadme } = await import('./settings-table.ts')
 renewReadme()
 process.stdout.write('settings → README.md\n')

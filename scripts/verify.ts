@@ -30,8 +30,8 @@ const WITHOUT_DATA = 'without-data'
 const SLOWEST_OF_ALL = 20
 
 /**
- * Runs all checks and tests, even after failures, and prints one line at the end. With paths or projects, runs only
- * those tests and no checks.
+ * Runs all checks and tests, even after failures, and prints the totals in the last line. With paths or projects, runs
+ * only those tests and no checks.
  */
 async function main(): Promise<number> {
   const { projects, slowest, 'also-without-data': isTwice, PATH: files } = commandLine(declaration)

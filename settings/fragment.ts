@@ -31,7 +31,7 @@ export interface SettingsFragment<Value = unknown, V extends Variables = Variabl
   value(values: Values<V>, surroundings: Surroundings): Value
 }
 
-/** The value of a fragment. */
+/** The type of the value that a fragment results in. */
 export type ValueOf<Fragment extends { value(...given: never): unknown }> = ReturnType<Fragment['value']>
 
 /** Creates a fragment and infers its types from the variables. */

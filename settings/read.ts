@@ -1,7 +1,7 @@
 import type { SettingsFragment, Surroundings, Values, Variables } from './fragment.ts'
 import { surroundingsSettings } from './surroundings.ts'
 
-/** Environment variables as the process received them. An empty one counts as unset. */
+/** Environment variables as the process received them. A variable with an empty value counts as unset. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Invalid settings. The message names each invalid variable and how to correct it, one per line. */
@@ -24,7 +24,7 @@ export interface ReadOptions {
 
 /**
  * The result of reading one fragment. `value` requires that the whole configuration is valid. `peek` may be called
- * earlier and returns `undefined` if a variable is invalid.
+ * earlier and returns `undefined` if this fragment is invalid.
  */
 export interface FragmentReading<Value> {
   peek(): Value | undefined

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 
-/** The highest TCP port. */
 const MAX_PORT = 65_535
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]

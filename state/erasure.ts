@@ -1,6 +1,6 @@
 /**
- * How soon each store erases deleted data. All are fractions of one promised time, so they stay consistent when an
- * operator changes that time (see docs/operations.md).
+ * How soon each store erases deleted data. All times are fractions of one promised time, so they stay consistent when
+ * an operator changes that time (see docs/operations.md).
  */
 export interface ErasureTimes {
   /** How long a read that has burnt its content can be repeated. */
@@ -12,7 +12,7 @@ export interface ErasureTimes {
   readonly untouchedMs: number
   /**
    * A blob that was touched within this time need not be touched again. The last read of a blob must protect the blob
-   * for as long as that read can be repeated, so this is the difference of the two times above.
+   * for as long as that read can be repeated, so this is the difference between the two times above.
    */
   readonly renewAfterMs: number
   /**
@@ -20,7 +20,7 @@ export interface ErasureTimes {
    * reference is sent at most 60 s after the touch (`renewAfterMs`) and may be decided up to 30 s later.
    */
   readonly referencedWithinMs: number
-  /** Interval between sweeps that remove such blobs. */
+  /** Interval between sweeps that remove unreferenced blobs. */
   readonly sweepEveryMs: number
   /**
    * Interval at which old versions of rows are removed from state and tables. Removing them takes some time, and the

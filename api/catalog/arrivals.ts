@@ -3,7 +3,7 @@ const SEEN_WITHIN_MS = 1_000
 
 /** Lets handlers wait until this process's copy of a topic contains the caller's change. */
 export interface Arrivals {
-  /** Must be called after every change of the copy. */
+  /** Must be called after every change to the copy. */
   changed(): void
   /** Waits until `isSeen` returns true, but no longer than a second. */
   until(isSeen: () => boolean): Promise<void>

@@ -13,7 +13,8 @@ export function isLine(value: string): boolean {
 
 /** Returns whether the length of a string, in code points, is between `least` and `most`. */
 export function within(value: string, least: number, most: number): boolean {
-  // A code point has at most two UTF-16 units, so very short and very long strings need no counting.
+  // A code point has one or two UTF-16 units, so code points must be counted only in strings of `most` to 2 × `most`
+  // units.
   if (value.length > 2 * most) return false
   const count = value.length <= most ? value.length : [...value].length
   return count <= most && value.length >= least

@@ -119,7 +119,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   const bodyTimeoutMs = options.bodyTimeoutMs ?? DEFAULT_BODY_TIMEOUT_MS
   const cookie = sessionCookie(options.publicUrl)
 
-  /** Runs `answer`, sends its result or its error, and records metrics and a log line. */
+  /** Runs `answer`, turns its result or its error into a response, and records metrics and a log line. */
   async function exchange(call: Call, route: string, answer: Answering): Promise<Sent> {
     const startedAt = options.monotonic()
     const requestId = requestIdFrom(call.header('x-request-id'))

@@ -10,8 +10,8 @@ export interface AddressRanges {
 export type TrustedProxies = AddressRanges
 
 /**
- * Number of 16-bit groups in a /64. IPv6 callers are counted by this prefix. A customer with IPv6 has at least one /64
- * and can switch between its addresses.
+ * Number of 16-bit groups in a /64. IPv6 callers are counted by this prefix, because a customer with IPv6 has at least
+ * one /64 and can switch between its addresses.
  */
 const IPV6_PREFIX_GROUPS = 4
 /** Number of 16-bit groups in a /48, the largest network that a customer usually gets. */
@@ -118,8 +118,8 @@ function plainAddress(text: string): string | undefined {
 /**
  * Returns the address that rate limits count a caller under: IPv4 unchanged, and IPv6 as its /64 in the shortest form.
  * An IPv4-mapped IPv6 address is treated as IPv4, because all such addresses share one /64.
- * @param isWide whether to count IPv6 callers by /48. Counted by /64, a customer with many networks could fill the
- * memory of the counters.
+ * @param isWide whether to count IPv6 callers by /48. If callers were counted by /64, a customer with many networks
+ * could fill the memory of the counters.
  */
 export function limitedAddress(address: string, isWide = false): string {
   if (!address.includes(':')) return address

@@ -16,9 +16,9 @@ import { type SpoolingFacts, SpoolingPublisher } from './spool/spooling-publishe
 export interface Facts {
   /**
    * Resolves when every in-sync replica has the record. Facts with the same key are written in the order of the calls.
-   * Each fact is written exactly once, even if acknowledgements get lost. Throws ApiError: `unavailable` if no
-   * acknowledgement arrives in time (the record may still have been written), `internal_error` for a record that Kafka
-   * rejects permanently, such as a record that is too large for its topic.
+   * No fact is written twice, even if acknowledgements get lost. Throws ApiError: `unavailable` if no acknowledgement
+   * arrives in time (the record may still have been written), `internal_error` for a record that Kafka rejects
+   * permanently, such as a record that is too large for its topic.
    */
   publish<K, V>(topic: Topic<K, V>, key: K, value: V | null): Promise<void>
   /**

@@ -6,11 +6,11 @@ const COMMA = 0x2c
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
 /**
- * Minimum average size of the values of a body whose size is the maximum of its route. The valid bodies with the most
- * values, lists of products, have about 60 bytes per value.
+ * A route accepts one value per this many bytes of its maximum body size. The valid bodies with the most values are
+ * lists of products, which have about 60 bytes per value.
  */
 const BYTES_PER_VALUE = 48
-/** Number of values that a body of any route may have, because they take less than a millisecond. */
+/** Number of values that a body may have on any route. Parsing and validating so few takes less than a millisecond. */
 const ALWAYS_FEW = 1_000
 
 /**

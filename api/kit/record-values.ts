@@ -14,7 +14,7 @@ export interface RecordValuesOptions<T> {
 
 /**
  * Creates a function that decodes and applies records, and waits only for schemas that are not loaded yet. An invalid
- * record is logged, and its entry keeps its last valid value.
+ * record is logged, and the entry for its key keeps the last valid value.
  */
 export function recordApplier<T>(options: RecordValuesOptions<T>): (chunk: RecordChunk, index: number) => void | Promise<void> {
   const { decode, apply, loadSchema, topic, log } = options

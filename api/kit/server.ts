@@ -94,7 +94,7 @@ export interface RunningServer {
   close(drainTimeoutMs: number): Promise<number>
 }
 
-/** A socket as Node's HTTP server extends it. Its own handler of malformed requests uses this field as well. */
+/** A socket as Node's HTTP server extends it. Node's own handler of malformed requests uses this field as well. */
 interface AnsweringSocket extends Socket {
   readonly _httpMessage?: ServerResponse | null
 }

@@ -22,8 +22,8 @@ export interface SharedCommands {
 interface Waiting<T> {
   readonly keys: string[]
   /**
-   * The result for each key. All readers of a key share its result, because flags and popular values are often
-   * requested several times in one turn of the event loop.
+   * The result for each key. All readers of a key share its result, because caught-up flags and popular values are
+   * often requested several times in one turn of the event loop.
    */
   readonly promises: Map<string, Promise<T>>
   readonly resolves: ((value: T) => void)[]
@@ -38,9 +38,10 @@ const MAX_KEYS = 200
 
 /**
  * Combines the reads of one event loop turn into one command per hash tag. Under load, most of the cost of a small read
- * is the fixed cost of a command, both here and in Redis. A single read is not delayed. A key that is requested several
- * times in a turn is read once. All its readers share the result and must not change it. In each turn, hashes and bytes
- * are read before values. A flag that is requested after a hash is therefore not older than the hash.
+ * is the fixed cost of a command, both here and in Redis. A read waits at most until the end of its turn. A key that is
+ * requested several times in a turn is read once. All its readers share the result and must not change it. In each
+ * turn, hashes and bytes are read before values. A caught-up flag that is requested after a hash is therefore not older
+ * than the hash.
  */
 export function sharedReads({ readValues, readBuffers, readHashes }: SharedCommands): SharedReader {
   let isDue = false

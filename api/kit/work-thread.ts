@@ -18,7 +18,7 @@ export interface WorkThreadOptions {
   readonly timeoutMs: number
   /** Maximum time that a request waits for earlier requests. */
   readonly maxWaitMs: number
-  /** Maximum number of requests that wait or run. Further requests are rejected. */
+  /** Maximum number of requests that wait or run. Further requests get undefined at once. */
   readonly maxWaiting: number
 }
 

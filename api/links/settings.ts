@@ -4,7 +4,7 @@ import { documented, list, port } from '../../settings/variables.ts'
 
 /** Minimum length of the secret. 22 characters in base64 hold 128 bits. */
 const MIN_SECRET_CHARACTERS = 22
-/** Maximum length of a short domain with its port. Its short URLs fit into a QR code of the minimum size. */
+/** Maximum length of a short domain with its port, so that its short URLs fit into a QR code of the minimum size. */
 const MAX_DOMAIN_CHARACTERS = 100
 
 /** Parses a short domain, given as a base URL, or as a host if the scheme is http. */

@@ -55,8 +55,8 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
 
   /**
    * Notes for both users that one of them has blocked the other or has lifted the block. A block ends a match
-   * permanently, so the end of the match has its own notes. They remain if the block is lifted before the views contain
-   * the block.
+   * permanently, so the end of the match has its own notes. These notes remain if the block is lifted before the views
+   * contain the block.
    */
   async function noteBlock(blockerId: string, blockedId: string, { changed_at, ended_at }: PairAnswer, isBlocked: boolean) {
     // There was never a block, so there is no note that must be replaced. Without this check, users could store any

@@ -113,8 +113,8 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
   }
 
   /**
-   * Returns the time for a new swipe. The time is always later than that of the last swipe, because only the newest
-   * swipe takes effect and the clock of another API process may be ahead.
+   * Returns the time for a new swipe. The new time is always later than the time of the last swipe, because only the
+   * newest swipe takes effect and the clock of another API process may be ahead.
    */
   function timeAfter(last: RecentSwipe | undefined): number {
     return Math.max(now(), (last?.at ?? 0) + 1)

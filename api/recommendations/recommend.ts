@@ -36,8 +36,8 @@ export interface Recommended extends ArrangedList {
 const EXPLORED = 6
 
 /**
- * Computes a list in four steps: candidates, filter, ranking and arrangement. The API, the quality benchmark and the
- * replay that makes training lists all call this function.
+ * Computes a list in three steps: it generates candidates, ranks them, and arranges the best ones. The API, the quality
+ * benchmark and the replay that makes training lists all call this function.
  */
 export function recommend(sources: RecommendSources, request: RecommendRequest): Recommended {
   const { items } = sources

@@ -48,7 +48,7 @@ export function zeroFilled(steps: Steps, volumes: ReadonlyMap<number, number>): 
   return filled
 }
 
-/** The second half of a timestamp, for each minute of a day. */
+/** The time of day at the end of a timestamp, for each minute of a day. */
 const TIMES = Array.from({ length: DAY_MS / MINUTE_MS }, (_, minute) => new Date(minute * MINUTE_MS).toISOString().slice(DATE_LENGTH))
 
 /**

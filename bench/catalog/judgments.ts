@@ -4,7 +4,7 @@ import { dataSet } from '../../scripts/data-sets.ts'
 
 export interface JudgedQuery {
   readonly text: string
-  /** Gain of each judged product, from 0 to 2. It is derived from the judged relevance to the query. */
+  /** Gain of each judged product, from 0 to 2: its judged relevance to the query, which ranges from 1 to 3, minus 1. */
   readonly gains: ReadonlyMap<string, number>
 }
 
@@ -24,7 +24,7 @@ const ENTITIES: readonly (readonly [string, string])[] = [
   ['&amp;', '&'],
 ]
 
-/** Reads all titles, and the queries that have at least this many judgments. */
+/** Reads all titles, and the queries that have at least `leastJudgments` judgments. */
 export function readJudgments(folder: string, leastJudgments: number): Judgments {
   const rows = rowsOf(gunzipSync(readFileSync(dataSet(folder, 'searchJudgments'))).toString()).slice(1)
   const titles = new Map<string, string>()

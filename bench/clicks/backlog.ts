@@ -9,7 +9,7 @@ import { lags } from '../trends/progress.ts'
 import { clickProducer } from './producer.ts'
 import { clickStream, type Spread } from './stream.ts'
 
-/** The cost of processing one backlog. CPU times are user and system seconds per million clicks. */
+/** The speed and cost of processing one backlog. CPU times are user and system seconds per million clicks. */
 export interface BacklogFigures {
   /** Clicks per second, measured until the committed offsets cover all clicks. The sinks run concurrently. */
   readonly clicksPerSecond: number
@@ -34,7 +34,7 @@ const BYTES_PER_MIB = 1_048_576
 
 /**
  * Writes clicks to the topic while the worker is stopped, and measures how long the worker then takes to process them.
- * Verifies the counts.
+ * Verifies that ClickHouse then contains every click.
  */
 export async function measureBacklog(
   servers: BenchServers,

@@ -13,7 +13,7 @@ import { clickStream } from './stream.ts'
 export interface Freshness {
   /** Times in ms from a click until the view counts it, in ascending order. */
   readonly seenMs: readonly number[]
-  /** Age of `as_of` at each read, in ms, in ascending order. */
+  /** Age of `as_of` in ms when each click was first seen in the view, in ascending order. */
   readonly asOfAgeMs: readonly number[]
 }
 

@@ -14,8 +14,8 @@ export function measureParts(userAgents: readonly string[]): [part: string, micr
   const now = Date.now()
   const list = Array.from({ length: CLICKS }, () => next(now))
   const distinct = [...new Set(userAgents)]
-  // The first reader only warms up the code. The second reader is measured: its code is already compiled, but its cache
-  // is empty.
+  // These two readers only warm up the code. The reader that is measured is created afterwards, so its code is already
+  // compiled, but its cache is empty.
   for (const read of [userAgentReader(), userAgentReader()]) for (const userAgent of distinct) read(userAgent)
   const readUserAgent = userAgentReader()
   const readReferrer = referrerReader()

@@ -5,7 +5,10 @@ import type { ValuesOf } from '../../scripts/command-line/command.ts'
 import { type Guarantee, JOB_NAMES, type JobName, MAX_STATE_PADDING, type PEER_JOINS, type PEER_STATES, type PeerName } from './names.ts'
 import type declaration from './run.command.ts'
 
-/** Configuration of the benchmark. Arguments select the comparison; environment variables contain the paths. */
+/**
+ * Configuration of the benchmark. Options select what is compared; environment variables contain paths, the broker's
+ * address and Node arguments.
+ */
 export interface BenchConfig {
   readonly job: JobName
   /** The peer; undefined measures only the engine. */

@@ -40,12 +40,12 @@ export interface JobInput {
 export interface OutputCheck {
   /**
    * Checks the next output record.
-   * @returns the first difference; undefined when there is none so far
+   * @returns a description of the first difference; undefined when there is none so far
    */
   record(buffer: Buffer, keyStart: number, keyEnd: number, valueStart: number, valueEnd: number): string | undefined
   /**
    * Checks that the output is complete. Must be called after the last record.
-   * @returns the missing output; undefined when nothing is missing
+   * @returns a description of the missing output; undefined when nothing is missing
    */
   missing(): string | undefined
 }

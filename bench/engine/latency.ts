@@ -129,12 +129,13 @@ function readOutputs(transport: Transport, topic: string, count: number) {
     }
   }
   const reading = read()
-  reading.catch(() => {}) // `seen` reports it.
+  reading.catch(() => {}) // `seen` throws the error.
 
   return {
     /**
-     * Waits until every output has been seen or the time limit has passed. Returns when each was first seen; NaN if it
-     * was not.
+     * Waits until every output has been seen, but at most `timeoutMs`.
+     * @returns for each input record, the `performance.now()` time at which its output was first seen; NaN if it was
+     * not seen
      */
     async seen(timeoutMs: number): Promise<Float64Array> {
       await Promise.race([reading, delay(timeoutMs, undefined, { ref: false })])

@@ -50,7 +50,7 @@ export async function blocklistTable(folder: string, load: BlocklistLoad, say: (
   }
 }
 
-/** A blocklist as one process reads it, with the table that stores its entries. */
+/** The blocklist as one API instance reads it, with the table that stores its entries. */
 interface Reader {
   readonly blocklist: OpenBlocklist
   readonly table: Pick<PackedTable<unknown, unknown>, 'size' | 'bytes'>
@@ -201,7 +201,8 @@ function mapBytes(entries: number): number {
 }
 
 /**
- * Starts a stopwatch. @returns a function that returns the wall-clock time and this process's CPU time since the start
+ * Starts a stopwatch.
+ * @returns a function that returns the wall-clock time and this process's CPU time since the start
  */
 function stopwatch(): () => readonly [string, string] {
   const startedAt = performance.now()
@@ -221,7 +222,7 @@ async function bodyOf<T>(sent: Promise<Response>): Promise<T> {
 async function until(isTrue: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + READY_TIMEOUT_MS
   while (!(await isTrue())) {
-    if (performance.now() > end) throw new Error('the blocklist change was not enforced in time')
+    if (performance.now() > end) throw new Error('the blocklist was not ready, or a change of it was not enforced, in time')
     await delay(LOOK_EVERY_MS)
   }
 }

@@ -47,7 +47,7 @@ function limit(random: Random): number {
   return Math.round(random() ** 3 * MAX_LIMIT)
 }
 
-/** Returns the seeded rules and generated rules. A generated rule has two to five comparisons. */
+/** Returns `count` rules: first the seeded rules, then generated rules with two to five comparisons each. */
 export function benchRules(count: number, random: Random): Rule[] {
   const generated = Array.from({ length: Math.max(0, count - SEEDED_RULES.length) }, (_, index): Rule => {
     const parts = Array.from({ length: MIN_PARTS + Math.floor(random() * (MAX_PARTS - MIN_PARTS + 1)) }, () => pick(random, PARTS)(random))

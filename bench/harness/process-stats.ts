@@ -51,7 +51,7 @@ export function machineLoad(): string {
   return read('/proc/loadavg').split(' ')[0]
 }
 
-/** Describes the cores and the memory of the machine. The description does not contain the machine's name. */
+/** Describes the machine's cores and memory, and the version of Node. Does not reveal the machine's name. */
 export function describeMachine(): string {
   const processors = read('/proc/cpuinfo')
   const model = /^model name\s*:\s*(.+)$/m.exec(processors)?.[1] ?? 'unknown processor'

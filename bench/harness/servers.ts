@@ -39,7 +39,7 @@ export interface ServersOptions {
   readonly apiServices?: string
   readonly brokerHeapMb?: number
   readonly searchHeapMb?: number
-  /** Partition counts of the topics. By default, the counts are the same as on a small machine. */
+  /** Partition counts of the topics. Default: the counts for a small machine. */
   readonly partitionsOf?: (topic: AnyTopic) => number
 }
 

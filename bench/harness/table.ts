@@ -22,7 +22,7 @@ export function quantile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
 
-/** Appends the printed results of a benchmark to bench/results.md under a note. */
+/** Appends the printed results of a benchmark to bench/results.md under a note. Does nothing without a note. */
 export function appendResults(benchmark: string, note: string | undefined, lines: readonly string[]): void {
   if (note === undefined) return
   const date = new Date().toISOString().slice(0, 10)

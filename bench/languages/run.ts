@@ -8,9 +8,9 @@ import { filesOf } from './archive.ts'
 import declaration from './run.command.ts'
 
 /**
- * Compares this service's language detection with that of highlight.js on the same files. The detection table was
- * developed on the set `markup`, whose fragments each show one element of syntax. The set `detect`, with one file per
- * language, was not used for development.
+ * Compares how well this service and highlight.js detect the languages of the same files. The detection table was
+ * developed on the set `markup`, whose fragments each show one element of syntax. The set `detect` has one whole file
+ * for nearly every language, and only the beginnings of five of these files were used for development.
  */
 interface Sample {
   readonly set: string
@@ -20,7 +20,7 @@ interface Sample {
 
 type Guess = (text: string) => string
 
-/** Maps languages of the test files to this service's languages. The service distinguishes fewer of them. */
+/** Maps detected languages to the languages of the test files. The test files count HTML as XML. */
 const SAME: Readonly<Record<string, string>> = { html: 'xml' }
 /**
  * Minimum relevance that highlight.js must report. Below it, the language counts as unknown, because highlight.js names

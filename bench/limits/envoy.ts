@@ -45,7 +45,7 @@ export async function buildEnvoy(folder: string): Promise<string> {
 }
 
 /**
- * Starts the peer with the same limit for each client.
+ * Starts the peer with one limit, which applies to each client separately.
  * @param windowSeconds 1 or 60; any other value is treated as 1
  */
 export async function startEnvoy(bin: string, folder: string, redisUrl: string, limit: number, windowSeconds: number): Promise<EnvoyPeer> {

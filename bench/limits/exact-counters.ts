@@ -7,7 +7,7 @@ interface Held {
   previous: number
   tokens: number
   since: number
-  /** Number of units taken since the counter was created. */
+  /** Number of units taken, minus those given back, since the counter was created. */
   taken: number
 }
 

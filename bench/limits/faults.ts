@@ -15,7 +15,7 @@ const HEALED_MS = 3_000
 const SLOW_MS = 20
 
 interface Sample {
-  /** Time since the start of the load, ms. */
+  /** When the request started, as a `performance.now()` time. */
   readonly at: number
   readonly latencyMs: number
   readonly undecided: boolean

@@ -32,8 +32,8 @@ interface Load {
 }
 
 /**
- * Computes, for each window, the difference between the numbers of requests that the leases and the exact limiter
- * admit, as a fraction of the limit.
+ * Computes, for each window, how many more requests the leases admit than the exact limiter, as a fraction of the
+ * limit. The value is negative if they admit fewer.
  */
 async function differences({ limit, offsetUs, stretches }: Load, count: number, random: Random): Promise<number[]> {
   let nowUs = START_US + offsetUs

@@ -1,7 +1,7 @@
 import type { LoadReport } from './load.ts'
 import type { SubjectName } from './subjects.ts'
 
-/** Applies this many requests per second and reports the results. */
+/** Applies a load of `perSecond` requests per second and returns the results. */
 export type ApplyRate = (subject: SubjectName, callers: number, perSecond: number) => Promise<LoadReport>
 
 /** Target for the latency that a decision adds at P99 (docs/services/limits.md#targets). */

@@ -33,7 +33,7 @@ async function flexibleLimiters() {
 export interface Subject {
   /** Returns true if the request is admitted. */
   decide(caller: string): boolean | Promise<boolean>
-  /** Number of requests that were admitted because the store did not respond. */
+  /** Number of requests that were decided without a response from the store. */
   readonly undecided: number
   close(): Promise<void>
 }

@@ -16,8 +16,8 @@ export interface Created {
 
 const MS_PER_SECOND = 1_000
 /**
- * Maximum number of connections, similar to that of load balancers. Without this limit, a stall of one second would
- * open 500 new connections, too many for the server's accept queue.
+ * Maximum number of connections, similar to the pool of a load balancer. Without this limit, a stall of one second
+ * would open 500 new connections, too many for the server's accept queue.
  */
 const CONNECTIONS = 256
 

@@ -24,10 +24,7 @@ export function bytesIn(folder: string): number {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).reduce((sum, file) => sum + sizeOf(join(folder, file)), 0)
 }
 
-/**
- * Returns the size of a file; 0 if it is not a file or no longer exists, because the servers may delete files at any
- * time.
- */
+/** Returns the size of a file; 0 if it is not a file or no longer exists. The servers may delete files at any time. */
 function sizeOf(file: string): number {
   const found = statSync(file, { throwIfNoEntry: false })
   return found?.isFile() === true ? found.size : 0

@@ -17,18 +17,18 @@ export interface Round {
   readonly max: number
   readonly count: number
   readonly failures: ReadonlyMap<string, number>
-  /** Further figures, keyed by the titles of their columns. */
+  /** Further figures, keyed by name. */
   readonly more: Readonly<Record<string, number>>
 }
 
-/** Maximum number of connections to a server, similar to that of load balancers. */
+/** Maximum number of connections to a server, similar to the pool of a load balancer. */
 export const CONNECTIONS = 256
 
 export type Say = (line: string) => void
 
 const ERROR_BODY = /^(\d{3}) \{"error":"(\w+)".*$/s
 
-/** Load average above which the results get a remark, because other processes are using the machine. */
+/** Load average above which the remark calls the machine busy, because other processes are using it. */
 const BUSY = 1
 
 /** Returns a remark about the machine's load before a measurement. */
@@ -56,8 +56,8 @@ function byCode(failures: ReadonlyMap<string, number>): Map<string, number> {
 }
 
 /**
- * Sends requests at a fixed rate, regardless of response times. The results include the CPU time per request of each
- * process.
+ * Sends requests at a fixed rate, regardless of response times. The results include the CPU time that each process uses
+ * per request.
  */
 export async function atRate(
   perSecond: number,

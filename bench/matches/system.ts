@@ -18,7 +18,8 @@ import { lags } from '../trends/progress.ts'
 import { seedPeople } from './seed.ts'
 
 /**
- * Separate servers, an API, a deciding worker and a bulk worker, filled with users who match each other's preferences.
+ * Separate servers, an API, a deciding worker and a bulk worker, filled with the public profiles, or with generated
+ * ones if these are missing.
  */
 export interface MatchesSystem extends People {
   readonly servers: BenchServers
@@ -45,7 +46,7 @@ export interface MatchesSystemOptions {
   readonly workerEnv: Readonly<Record<string, string>>
 }
 
-/** Consumer groups of the topologies, followed by those of the sinks. */
+/** Consumer groups of the topologies, followed by the groups of the sinks. */
 export const TOPOLOGY_GROUPS = ['match-users', 'match-pairs', 'match-profiles']
 const SINK_GROUPS = ['match-users-view', 'match-pairs-view', 'match-index-view', 'match-swipes-table', 'matches-table']
 const IDLE_POLL_MS = 100

@@ -4,7 +4,7 @@ import { z } from 'zod'
 /** Locations that the restart benchmark needs. */
 export interface RestartConfig {
   readonly peersDir: string
-  /** Folder of the peers' inputs. */
+  /** Folder of the public data sets. */
   readonly dataDir: string
   /** host:port of an external broker; if undefined, the benchmark starts a broker. */
   readonly brokers: string | undefined

@@ -23,7 +23,7 @@ export interface LoadFormat {
   readonly ordered: boolean
 }
 
-/** Size of the values in bytes at which a transaction that fills a topic is committed. */
+/** Total size of unsent values, in bytes, at which `fill` flushes its producer. */
 const FLUSH_BYTES = 8 * 1_048_576
 const SEND_EVERY_MS = 10
 const READ_WAIT_MS = 20
@@ -175,7 +175,7 @@ export async function timedStream(
   }
 
   const both = Promise.all([send(), read()])
-  both.catch(() => {}) // `stop` reports it.
+  both.catch(() => {}) // `stop` throws the error.
   return {
     takeLongest() {
       const now = ages()

@@ -11,8 +11,8 @@ import { jobEnvironment } from './job-environment.ts'
 import type { Place, RestoreFigures } from './scenarios.ts'
 
 /**
- * Measures restores by the engine in the same way as `restoreKafkaStreams` measures those of the peer. Runs job J2 on
- * the real payments with exactly-once processing, wipes the state, and then restores the state from the changelog.
+ * Measures restores by the engine in the same way as `restoreKafkaStreams` does for the peer. Runs job J2 on the real
+ * payments with exactly-once processing, wipes the state, and then restores the state from the changelog.
  */
 export async function restoreJob(place: Place, dataDir: string, records: number, runs: number): Promise<RestoreFigures[]> {
   const { brokers, folder, transport } = place

@@ -28,7 +28,10 @@ import {
 } from './scenarios.ts'
 import { MISHAPS, sideBySide } from './side-by-side.ts'
 
-/** Number of cards in job J2 when Kafka Streams restores their state. Each card's state was written 200 times. */
+/**
+ * Number of keys in the second restore. It resembles job J2, which has 5,000 cards and writes each card's state 200
+ * times per million payments.
+ */
 const J2_KEYS = 5_000
 
 const asked = commandLine(declaration)

@@ -22,7 +22,7 @@ export interface ClusterOptions {
   readonly keys: number
   readonly standby: 0 | 1
   readonly keepPlaceOnStop: boolean
-  /** Size of a value in bytes. The default is the size of a value in job J2. */
+  /** Size of a value in bytes. Default VALUE_BYTES. */
   readonly valueBytes?: number
 }
 
@@ -127,7 +127,7 @@ export async function restore(place: Place, keys: number, rounds: number, runs: 
 }
 
 /**
- * Restarts a worker that still has its state, after a graceful stop or after `kill -9`, which leaves a write-ahead log
+ * Restarts a worker that still has its state, after a graceful stop or after `kill -9`. A kill leaves a write-ahead log
  * to replay.
  * @returns for each run, the seconds from the start of the process until it is ready
  */
@@ -164,8 +164,8 @@ type Watch = (own: readonly number[], fault: () => Promise<void>) => Promise<voi
 
 /**
  * Runs a scenario while the stream is flowing.
- * @param faults injects the faults; each must be passed to `watch`
- * @returns additional measurements of `faults`, if any
+ * @param faults injects the faults, each through `watch`; returns the start time of a restarted worker, if there is one
+ * @returns the longest latencies before and during the faults
  */
 async function underLoad(
   place: Place,

@@ -13,8 +13,8 @@ import type { Place } from './scenarios.ts'
 
 const BASELINE_MS = 4_000
 /**
- * How long standbys have to catch up once the state is filled. This is short because they copy the state while it is
- * being filled.
+ * How long standbys have to catch up once the state is filled. This time is short, because they copy the state while it
+ * is being filled.
  */
 const COPYING_MS = 10_000
 /** The partitions count as flowing while no record has been in flight for longer than this. */
@@ -32,7 +32,7 @@ const STOOD_MS = 1_000
 
 /** Latencies, from sending a record until a reader receives its result. */
 export interface SideBySide {
-  /** Longest latency of a record without a fault, in ms. */
+  /** Longest latency of a record before the fault, in ms. */
   readonly before: number
   /** Longest latency of a record, in ms. It covers the time from the fault until all partitions were flowing again. */
   readonly longest: number
@@ -130,8 +130,8 @@ export async function sideBySide(place: Place, contender: Contender, keys: numbe
   }
   let stream: TimedStream | undefined
   try {
-    // All processes must be running before the state is filled. To a process that joins later, Kafka Streams would
-    // assign partitions only after it has copied their state.
+    // All processes must be running before the state is filled. Kafka Streams would assign partitions to a process that
+    // joins later only after the process has copied their state.
     await working(mishap.processes)
     await fill(transport, input, load)
     stream = await timedStream(transport, load, rate)

@@ -1,4 +1,4 @@
-/** Default size of a value, similar to that of a card's recent payments in job J2. */
+/** Default size of a value, about as large as the state of a card in job J2. */
 export const VALUE_BYTES = 150
 /**
  * Offset of the sequence number in a timed value. The value begins with one byte for its kind; the sequence number is a

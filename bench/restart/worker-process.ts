@@ -24,7 +24,9 @@ export interface WorkerLine {
   readonly ready: boolean
   /** True if the whole input has been processed and committed. */
   readonly caughtUp: boolean
-  /** Number of input records that this worker has processed, over all of its partitions. */
+  /**
+   * Number of input records that have been processed in this worker's partitions, by this worker or by earlier owners.
+   */
   readonly processed: number
   /** Partitions that run on this worker. */
   readonly partitions: readonly number[]
@@ -34,7 +36,7 @@ export interface WorkerLine {
   readonly standbys: number
   /** Number of standbys on this worker that have caught up. */
   readonly completeStandbys: number
-  /** Number of changelog records restored so far. */
+  /** Number of changelog records that this worker's running tasks have restored. */
   readonly restored: number
   /** Time in ms from the start of the first restore to the end of the last one. */
   readonly restoreMs: number

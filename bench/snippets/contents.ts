@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Median size of contents in bytes, similar to that of typical pastes. Sizes have a log-normal distribution, and the
- * largest contents reach the limit.
+ * Median size of contents in bytes, as in typical pastes. Sizes have a log-normal distribution, and the largest
+ * contents reach the limit.
  */
 const MEDIAN_BYTES = 1_024
 /** Standard deviation of the logarithm of sizes. With this value, 1 % of contents exceed 100 KB. */

@@ -88,14 +88,14 @@ async function measure(url: string, operationsUrl: string, folder: string): Prom
     paced(readsPerSecond, seconds, read),
     viewsFreshness({ client, create: () => create([Buffer.from(`${random()}`)]), from, seconds }),
   ])
-  print(resultRow(`create, ${creationsPerSecond}/s, while`, writes))
-  print(resultRow(`read, ${readsPerSecond}/s`, reads))
+  print(resultRow(`create, ${creationsPerSecond}/s, with concurrent reads`, writes))
+  print(resultRow(`read, ${readsPerSecond}/s, with concurrent creations`, reads))
   const requests = writes.latencies.length + reads.latencies.length
   const cpuMs = (((await metric(operationsUrl, CPU_SECONDS)) - cpuBefore) / requests) * MS_PER_SECOND
   print(`\nThe API used ${cpuMs.toFixed(2)} ms of CPU per request.`)
 
   print(
-    `Time from a read until it is counted as a view, ${views.length} samples: P50 ${inSeconds(quantile(views, 0.5))}, maximum ${inSeconds(quantile(views, 1))} s (target: 60).`,
+    `Time from a read until it is counted as a view, ${views.length} samples: P50 ${inSeconds(quantile(views, 0.5))} s, maximum ${inSeconds(quantile(views, 1))} s (target: 60 s).`,
   )
   await largeAtOnce({ client, create, residentBytes: () => metric(operationsUrl, 'process_resident_memory_bytes'), from, print })
   client.close()

@@ -38,7 +38,7 @@ export async function startHistoryServers(folder: string): Promise<HistoryServer
   }
   try {
     await liftSeededLimits(servers)
-    // The workers are started because they create the tables and mark them as complete.
+    // The worker creates the tables and marks them as complete.
     parts.push(await startWorker(servers, 0, []))
     const api = await startApiProcess([], { ...servers.env, API_PORT: '0', API_SERVICES: 'trends', LOG_LEVEL: 'info' })
     parts.unshift(api)

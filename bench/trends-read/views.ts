@@ -15,7 +15,10 @@ const RENEWAL_MS = 30_000
 const TOPICS_PER_PROFILE = 50
 const SAMPLE_ID = 1_234_567_890_123_456_789n
 
-/** Writes full views of every region and of some users. Refreshes the views twice a minute, as the pipeline does. */
+/**
+ * Writes a full list for every region, and profiles for some users. Renews the lists twice a minute, as the pipeline
+ * does.
+ */
 export async function keepViewsFresh(redisUrl: string, users: readonly bigint[]) {
   const redis = new Redis(redisUrl)
   const stopping = new AbortController()

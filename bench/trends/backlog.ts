@@ -83,8 +83,8 @@ function countOf(tweet: Tweet, byUser: Map<string, number>): number {
 }
 
 /**
- * Creates tweets that fill every list: `termsPerCity` distinct terms in every city. Each term occurs once, in a tweet
- * by a separate user.
+ * Creates tweets that fill every list: `termsPerCity` distinct terms in every city. A term occurs once per city, and
+ * each tweet is by a different user.
  */
 export function fillingBacklog(termsPerCity: number, now: number): Backlog {
   const tweets: SentTweet[] = []

@@ -10,8 +10,9 @@ import { type TweetProducer, tweetProducer } from '../../tools/tweets/producer.t
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 import type { BenchServers } from '../harness/servers.ts'
 
-/** Time in ms from the tweets about a marked term until the term is visible, for each term that appeared. */
+/** How soon new terms appeared in the lists. The benchmark marks these terms. */
 export interface FreshnessFigures {
+  /** For each marked term that appeared, the time in ms from its tweets until it was visible, in ascending order. */
   readonly seen: readonly number[]
   /** Number of marked terms that never appeared. */
   readonly missing: number
@@ -42,7 +43,7 @@ const MARK_EVERY_MS = 1_700
 const TWEETS_PER_MARK = 40
 const FIRST_MARKING_USER = 90_000_000
 const ASK_EVERY_MS = 250
-/** Maximum age of a list. An older list is stale. */
+/** Time after which a marked term that has not appeared counts as missing. Lists older than this are stale. */
 const LONGEST_MS = 120_000
 const READY_TIMEOUT_MS = 300_000
 const MS_PER_SECOND = 1_000

@@ -13,8 +13,8 @@ import type { Backlog, SentTweet } from './backlog.ts'
 
 const MINUTE_MS = 60_000
 /**
- * Number of user ids per repetition, more than the recording has users. Each repetition has separate users, because no
- * user writes the same tweets twice.
+ * Number of user ids that are reserved for each repetition. The recording has fewer users. Each repetition has separate
+ * users, because no user writes the same tweets twice.
  */
 const USERS_PER_REPETITION = 1_000_000n
 /** Terms with fewer occurrences get a different name in each repetition, so that most terms still occur only once. */

@@ -169,7 +169,7 @@ async function produce(transport: Transport, servers: BenchServers, backlog: Bac
 }
 
 /**
- * Waits until ClickHouse contains every contribution, which shows that the whole pipeline and its sink have counted
+ * Waits until ClickHouse contains every contribution. This shows that the whole pipeline and its sink have counted
  * correctly.
  * @throws Error when ClickHouse contains a different number
  */

@@ -28,7 +28,7 @@ export interface ChildSpec {
   readonly command: string
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Working folder. Servers run in their data folders, so tests can find the servers that a killed run has left. */
+  /** Working folder. A server runs in its data folder, by which tests find servers that a killed run left running. */
   readonly cwd: string
   readonly logFile: string
   readonly runDir: string

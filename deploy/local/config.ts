@@ -7,7 +7,7 @@ import { type Environment, readSettings } from '../../settings/read.ts'
 import { documented, flag, port, wholeNumber } from '../../settings/variables.ts'
 import { stateSettings } from '../../state/settings.ts'
 
-/** Returns the environment of child processes. */
+/** Returns the environment that child processes inherit. Only configuration files may read `process.env`. */
 export function inheritedEnv(): NodeJS.ProcessEnv {
   return process.env
 }
@@ -19,12 +19,11 @@ export type ServerChoice<Local> = { readonly given: string } | ({ readonly given
 export type LocalConfig = ReturnType<typeof configOf> & { readonly home: string }
 
 /**
- * Distance between the ports of two API processes. With this distance, the ports that follow the API's default port do
- * not collide with other default ports (8081, 8090, 8123).
+ * Distance between the ports of consecutive API processes. With a distance of 100, the ports after the API's default
+ * port 8080 do not collide with other default ports (8081, 8090, 8123).
  */
 export const API_PORT_STEP = 100
 
-/** The highest TCP port. */
 const MAX_PORT = 65_535
 /** Maximum number of processes of a kind. On one machine, more processes would only compete for the cores. */
 const MAX_PROCESSES = 64
@@ -40,7 +39,7 @@ const { REDIS_URL, CLICKHOUSE_URL, OPENSEARCH_URL } = stateSettings.variables
 
 const localServices = apiServices.flatMap(({ settings, local }) => (local === undefined ? [] : [{ settings, local }]))
 const servicePortNames = localServices.flatMap(({ local }) => local.ports)
-/** Settings of services: their ports, and the defaults that are derived from ports. */
+/** Settings of services: their ports, and the settings whose defaults are derived from these ports. */
 const serviceVariables: Variables = Object.fromEntries(
   localServices.flatMap(({ settings, local }) => [
     ...local.ports.map((name) => [name, settings.variables[name]]),
@@ -177,7 +176,7 @@ function configOf(settings: Settings) {
     workerNice: settings.WORKER_NICE,
     /** Health port of the first worker; each further worker uses the next port. */
     workerHealthPort: settings.WORKER_HEALTH_PORT,
-    /** Number of worker processes that only decide commands. They run the same pipelines as the other workers. */
+    /** Number of worker processes that only decide commands. PIPELINES applies to them, too. */
     deciders: settings.DECIDERS,
     deciderHealthPort: settings.DECIDER_HEALTH_PORT,
     apiProcesses: settings.API_PROCESSES,

@@ -58,8 +58,8 @@ export async function answersOk(url: string, path: string): Promise<boolean> {
 }
 
 /**
- * Returns the reasons why a worker or an API reports that it is not ready, each on a separate line; empty when there
- * are none.
+ * Returns the reasons that a worker or an API reports for not being ready, each on a separate line; empty when it
+ * reports none or does not respond.
  */
 export async function notReadyReason(url: string): Promise<string> {
   try {

@@ -56,8 +56,8 @@ function layout(path: string): Home {
 const PRIVATE_MODE = 0o700
 
 /**
- * Checks that the folder is a data folder of Millrace or may become one. A folder such as /tmp must not be closed to
- * other users, because other programs use it.
+ * Checks that the folder is a data folder of Millrace or may become one. `openHome` makes the folder inaccessible to
+ * other users. In a shared folder such as /tmp, this would break other programs.
  * @throws HomeError when the folder contains other files and has no marker
  */
 export function assertNotForeign(path: string): void {
@@ -98,7 +98,7 @@ function closeToOthers(path: string): void {
   }
 }
 
-/** Returns the layout of an existing data folder; undefined when the folder does not exist. */
+/** Returns the layout of an existing data folder; undefined when there is no data folder at this path. */
 export function findHome(path: string): Home | undefined {
   return existsSync(join(path, MARKER)) ? layout(path) : undefined
 }
@@ -109,7 +109,7 @@ function strangersIn(path: string): string[] {
 }
 
 /**
- * Deletes data, state and logs, but keeps tools and keys.
+ * Deletes data, state, logs and pid files, but keeps tools and keys.
  * @throws HomeError when the folder is in use or is not a data folder of Millrace
  */
 export function resetHome(path: string): void {
@@ -164,7 +164,7 @@ function takeLock(home: Home): () => void {
   try {
     for (;;) {
       try {
-        // Linking is atomic, so only one of two concurrent processes succeeds.
+        // Linking is atomic, so other processes never read an incomplete lock.
         linkSync(mine, lock)
         return () => rmSync(lock, { force: true })
       } catch (error) {

@@ -4,13 +4,13 @@ export const LOOPBACK = '127.0.0.1'
 
 /**
  * Ports from which free ports are chosen. The range is below the kernel's ephemeral ports (from 32768), so that no
- * outgoing connection takes a port between the check and its use.
+ * outgoing connection takes a port that was found to be free.
  */
 const FREE_PORT_FROM = 20_000
 const FREE_PORT_TO = 32_000
 /**
- * Ports in a block. A process takes ports only from blocks of its own, because a check alone does not show that another
- * process has already chosen a port at which its server does not listen yet. Most processes need fewer than 20.
+ * Ports in a block. A process takes ports only from its own blocks. Checking a port is not enough: another process may
+ * have chosen the port already, although its server does not listen yet. Most processes need fewer than 20 ports.
  */
 const BLOCK_PORTS = 100
 const BLOCKS = (FREE_PORT_TO - FREE_PORT_FROM) / BLOCK_PORTS

@@ -20,7 +20,7 @@ export interface Addresses {
   readonly registry: string
   /** Address of the search server; undefined if no running service needs it. */
   readonly search?: string
-  /** Password of a local ClickHouse. For an external ClickHouse, the user sets it. */
+  /** Password of a local ClickHouse; undefined for an external one, whose password the user sets. */
   readonly clickhousePassword: string | undefined
 }
 

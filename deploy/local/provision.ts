@@ -61,7 +61,8 @@ export async function provisionTopics(
 
 /**
  * Returns the specifications of all public topics, repartition topics, changelogs and topics of sinks.
- * @param existing partition counts of existing topics, which determine those of their changelogs
+ * @param existing partition counts of the existing topics. They are kept, and they determine the partition counts of
+ * new changelogs
  */
 export function topicSpecs(
   partitionsOf: Partitions,
@@ -75,7 +76,7 @@ export function topicSpecs(
   const topologies = declaredOnes.map((topology) => ({ topology, declaration: topology.declare() }))
   const repartitions = topologies.flatMap(({ declaration }) => [...declaration.repartitions.values()])
   const ofSinks = pipelines.flatMap(({ sinks }) => sinks).flatMap(({ ownTopics = [] }) => ownTopics)
-  // A sink may write a public topic.
+  // A sink may write a public topic, so a name may occur twice.
   const declared = [...new Map([...publicTopics(services), ...ofSinks].map((topic) => [topic.name, topic])).values()]
   const counts = new Map([...declared, ...repartitions].map((topic) => [topic.name, existing.get(topic.name) ?? planned(topic)]))
   const specs = [

@@ -60,7 +60,7 @@ export async function requireGiven(server: StackServer): Promise<void> {
   )
 }
 
-/** Returns addresses, separated by commas, without their users and passwords, for display. */
+/** Hides the users and passwords in comma-separated addresses, for display. */
 export function withoutPassword(addresses: string): string {
   return addresses.replace(/\/\/[^/,]*@/g, '//…@')
 }

@@ -98,8 +98,8 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress) 
   }
 
   /**
-   * Starts servers, topics, tables and processes. If a part fails to start, stops all parts and throws the error of
-   * that part.
+   * Starts the servers, creates the topics, and starts the processes. If a part fails to start, stops all parts and
+   * throws the error of that part.
    */
   async function start(): Promise<readonly RunPart[]> {
     try {

@@ -6,7 +6,7 @@ import declaration from './topics.command.ts'
 
 /**
  * Creates the topics and registers the schemas on the given servers. Run it once before the first worker of a new
- * environment starts. Existing topics are not changed.
+ * environment starts. Existing topics keep their partition counts.
  */
 async function main(): Promise<void> {
   commandLine(declaration)

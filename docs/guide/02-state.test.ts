@@ -189,14 +189,14 @@ test('a modified object loses its change at a restart if it is not put again', (
  * | `windowedCounterStore` | counts per key in a ring of time buckets | 4 |
  * | `timerStore` | at most one timer per key; the store returns the timers that are due | 5 |
  * | `topKStore` | the K best of each group, in order | 6 |
- * | `joinBufferStore` | values by key and time, for the other side of a join | 16 |
- * | `seenSetStore` | sets of items in a few bits each, with rare false positives | 16 |
+ * | `joinBufferStore` | values of one stream by key and time, in which the other side of a join looks for matches | 16 |
+ * | `seenSetStore` | sets that take a few bits per item, with rare false positives | 16 |
  *
  * Each kind of store has the option `logged: false`, for state that may be lost or can be computed again. Such a store
  * has no changelog.
  *
- * All stores of all tasks of a process share one RocksDB database with one memory budget, so additional stores or
- * partitions do not need more memory.
+ * All stores of all tasks of a process share one RocksDB database with one memory budget, so the memory of the database
+ * does not grow with the number of stores and partitions.
  *
  * Read next: chapter 3, two stages. Sources: `state/stores/keyed-store.ts`, `state/stores/store.ts` (the life cycle of
  * a change), `pipelines/engine/state/restore.ts`.

@@ -83,18 +83,18 @@ test('a record that is older than all buckets is counted as late, and has no oth
 /*
  * ## Fixed windows
  *
- * The question "how many between 12:00 and 12:05?" has one final answer, which is to be published once, when the window
- * is over. For every task, the engine keeps the greatest event time so far, the *stream time* (`ctx.streamTime`). When
- * stream time passes 12:05, the window is over, except for stragglers. The time that you wait for stragglers is the
- * *grace period*. A record that arrives later is *late*. `return late` counts the record, and sends it unchanged to the
- * source's `lateOutput` if there is one.
+ * The question "how many between 12:00 and 12:05?" has one final answer. Publish it once, when the window is over. For
+ * every task, the engine keeps the greatest event time so far, the *stream time* (`ctx.streamTime`). When stream time
+ * passes 12:05, the window is over, except for stragglers. The time that you wait for stragglers is the *grace period*.
+ * A record that arrives later is *late*. `return late` counts the record, and sends it unchanged to the source's
+ * `lateOutput` if there is one.
  *
  * Three rules make windows correct:
  *
  * 1. The key of the store begins with the window. All windows that are over are therefore at the front of the store,
  *    and one scan finds them.
- * 2. The end of the last closed window is kept in a store, too. A record is late only if its window has been published,
- *    and not merely because the record is older than stream time.
+ * 2. The end of the last closed window is kept in a store, too. It decides whether a record is late: only if the
+ *    record's window has been published, and not merely because the record is older than stream time.
  * 3. Two ticks with different clocks close windows. A tick with the clock `event` closes them while records arrive,
  *    even if the records are read hours after they were sent. But event time does not advance without records: after
  *    the last bike of the night, the last window would stay open until morning. Therefore, a tick with the clock

@@ -13,7 +13,7 @@ import { type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
 /** Key: the bike. Value: the action on its lock. */
 const locks: Topic<string, string> = { name: 'locks', key: utf8, value: avroValue<string>('string'), partitions: 1 }
-/** Key: the bike. Value: the time since which it has been missing, epoch ms. */
+/** Key: the bike. Value: when the bike became overdue, a day after it was unlocked, epoch ms. */
 const missing: Topic<string, number> = { name: 'missing-bikes', key: utf8, value: avroValue<number>('long'), partitions: 1 }
 
 const MINUTE_MS = 60_000
@@ -110,9 +110,9 @@ test('a bike that was returned while the worker was stopped is not missing', () 
  * | `caught-up` | the wall clock passes a multiple, and everything that was in the source by then is processed | closing windows, timers: work whose result depends on the input |
  * | `wall` | the wall clock passes a multiple, regardless of the backlog | work that is independent of the input: heartbeats, deleting old keys |
  *
- * All three clocks tick at multiples of `everyMs` since 1970 (UTC), so an hourly tick runs at the full hour on every
- * worker. If several multiples have passed since the last run, the handler runs once, with the last multiple. A handler
- * must therefore do everything that is due *up to* its time, as `takeDue(now, …)` does, and not only the work of one
+ * All three clocks tick at multiples of `everyMs` since 1970 (UTC), so an hourly tick runs on the hour on every worker.
+ * If several multiples have passed since the last run, the handler runs once, with the last multiple. A handler must
+ * therefore do everything that is due *up to* its time, as `takeDue(now, …)` does, and not only the work of one
  * interval.
  */
 const pulse: Topic<string, number> = { name: 'pulse', key: utf8, value: avroValue<number>('long'), partitions: 1 }

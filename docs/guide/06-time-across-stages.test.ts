@@ -54,8 +54,9 @@ const busiest: Topic<string, Busy[]> = { name: 'busiest-stations', key: utf8, va
  * - A later stage calls `.onTime(name, options, handler)`. The handler runs when the markers for 12:01 from *all*
  *   partitions of the previous stage have arrived. The stage sends the handler's output together with its own marker
  *   for the next stage (`forwardTo`).
- * - If the marker of one partition does not arrive, the time of the later stages does not advance. No result is ever
- *   published without the counts of that partition.
+ * - If the marker of one partition does not arrive, the time of the later stages does not advance. By default,
+ *   therefore, no result is published without the counts of that partition (but see `closeWithout` in
+ *   `docs/engine-reference.md`).
  *
  * The last stage keeps its ranking in a `topKStore`, which holds the K best items of each group. `compare` must define
  * an order for any two different items, so that the list does not depend on the order in which items arrive. In this
@@ -137,8 +138,7 @@ test('every minute has one list, which is empty if nothing happened', () => {
  * The worker is down from 12:00 to 12:02, and the rides of 12:01 wait in Kafka. If each stage used its own wall clock,
  * it would now publish the rides counted so far and add the others to the wrong minute. Instead, the first stage sends
  * the marker for 12:02 only when the backlog is processed, so each later stage gets all of its input before the marker.
- * Markers for times that passed during the stop are skipped: the engine does not know which records had arrived by
- * 12:01.
+ * The marker for 12:01 is skipped, because the engine does not know which records had arrived by then.
  */
 test('a backlog is counted before the list for its minute is published', () => {
   const driver = testDriver(busyStations, { startAt: START, commit: 'manual' })

@@ -104,8 +104,8 @@ test('the function runs twice, but its effect happens once', () => {
 
 /*
  * For this reason processors communicate only with the engine. If `payFare` sent an e-mail, it might send it twice.
- * Emit a record instead, and let a consumer that can recognise repeated records send the e-mail. The sinks, which copy
- * topics into Redis and ClickHouse, recognise repeated records by their offsets: together with the data, in one atomic
+ * Emit a record instead, and let a consumer that can recognise repeated records send the e-mail. The sinks that copy
+ * topics into Redis and ClickHouse recognise repeated records by their offsets: together with the data, in one atomic
  * step, they store the offset up to which they have applied the topic.
  *
  * Processors should not read the system clock or generate random numbers either, because a second run could then have a
@@ -157,15 +157,15 @@ test('every fare is paid once, through any sequence of crashes', () => {
 })
 
 /*
- * `tests/pipelines/engine/worker/crash.integration.test.ts` proves the same on a real broker, with real processes and
- * `kill -9`. Only a real broker can show one more case: a worker that was considered dead but is still running (a
+ * `tests/pipelines/engine/worker/crash.integration.test.ts` repeats such crashes on a real broker, with real processes
+ * and `kill -9`. Only a real broker can show one more case: a worker that was considered dead but is still running (a
  * zombie). Another worker has taken over its partitions, and Kafka rejects ("fences") everything that the zombie still
  * tries to commit, because each commit contains the worker's member id and epoch, and the group no longer accepts them.
  *
  * ## The price
  *
- * Exactly once costs latency: readers see a record only when its transaction is committed, which is after at most 100
- * ms, or as soon as the input pauses. A topology can choose a different interval.
+ * Exactly once costs latency, because readers see a record only when its transaction is committed. By default, a worker
+ * commits after at most 100 ms, or as soon as the input pauses. A topology can choose a different interval.
  * `topology(name, build, { commitIntervalMs: 0 })` commits after every poll: results appear within milliseconds, but
  * there are more transactions. With an interval of a second, each commit contains more changes. Because each changed
  * key is encoded only once per commit, longer intervals also make the changelog shorter.

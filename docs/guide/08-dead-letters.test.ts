@@ -95,7 +95,7 @@ test('a dead letter has the original bytes, their origin and the reason', () => 
  *
  * | code | meaning |
  * |---|---|
- * | `unreadable_batch` | the compressed batch that contains the record cannot be unpacked; one dead letter stands for the whole batch |
+ * | `unreadable_batch` | the compressed batch that contains the record cannot be decompressed; one dead letter stands for the whole batch |
  * | `undecodable_value`, `undecodable_key` | the bytes do not fit the schema or the codec |
  * | `unknown_schema` | the registry does not have the schema of the value (if the registry is unreachable, the record waits instead) |
  * | `no_key` | the record has no key, so its partition is arbitrary, and state that is kept by key would be spread over several tasks |
@@ -103,8 +103,7 @@ test('a dead letter has the original bytes, their origin and the reason', () => 
  *
  * Options of the source determine whether the last two codes occur. With `keys: 'optional'`, the source accepts records
  * without a key (`ctx.key` may then be undefined, as its type says). With `tombstones: 'deliver'`, a tombstone reaches
- * the processors with the value null, which is right for compacted topics. With `tombstones: 'drop'`, tombstones are
- * ignored.
+ * the processors with the value null; use this for compacted topics. With `tombstones: 'drop'`, tombstones are ignored.
  */
 test('each reason has a code of its own', () => {
   const driver = testDriver(pricing)
@@ -187,10 +186,10 @@ test('a bug stops the worker at the record, and nothing is lost', () => {
 /*
  * ## Choose per source
  *
- * While the worker is stopped, it prices no rides at all, and if anybody may send rides, anybody can stop your worker
- * by sending a record that triggers a bug. The option `onError` of a source decides, for each stage in which a record
- * can fail, what happens to the record: `fail` stops the worker, `drop` skips and counts it, and `dead-letter` skips it
- * and sends it to the dead letters.
+ * While the worker is stopped, it prices no rides at all. If anybody may send rides, anybody can therefore stop your
+ * service by sending a record that triggers a bug. The option `onError` of a source decides, for each stage in which a
+ * record can fail, what happens to the record: `fail` stops the worker, `drop` skips and counts it, and `dead-letter`
+ * skips it and sends it to the dead letters.
  *
  * | stage | the record | default |
  * |---|---|---|
@@ -267,8 +266,9 @@ test('with the policy `fail`, a bad record stops the worker', () => {
  *     npm run dlq -- show pricing --code negative_length        origin, reason, key, value, headers
  *     npm run dlq -- replay pricing --code negative_length      sends them to their source topics again
  *
- * Replay dead letters only after you have fixed the cause, because each of them is replayed only once. A replayed
- * record has the header `dead-letter.replays`, which counts its replays.
+ * Replay dead letters only after you have fixed the cause, because each of them is replayed only once. If a replayed
+ * record fails again, it becomes a new dead letter. Its header `dead-letter.replays` counts the replays, and it is not
+ * replayed again unless you ask for this with `--again`.
  *
  * Read next: chapter 9, schemas. Sources: `pipelines/engine/task/dead-letter.ts`,
  * `pipelines/engine/task/failed-records.ts`, `pipelines/engine/topology/outcome.ts`.

@@ -148,7 +148,7 @@ test('an incompatible schema is refused before anything starts', async () => {
 })
 
 /*
- * If a record arrives nevertheless that was written with an incompatible schema, it becomes a dead letter like any
+ * If a record that was written with an incompatible schema arrives nevertheless, it becomes a dead letter like any
  * other record that cannot be decoded.
  */
 test('a record with an incompatible schema becomes a dead letter with the reason', () => {

@@ -80,7 +80,7 @@ test('a test can read what processors count', () => {
 /*
  * ## Every mode of operation
  *
- * By default, the driver commits after every record, which hides many mistakes. In production, thousands of records
+ * By default, the driver commits after every record. This hides many mistakes. In production, thousands of records
  * share a commit, stores do not fit into the cache, and workers restart in between. A topology must give the same
  * result in all these cases, so run the same input in each of these modes:
  */

@@ -7,7 +7,8 @@
  * Sinks follow a well-known rule: **the store keeps the offset up to which the topic has been applied to it, and
  * updates the offset in the same atomic step as the data.** The sink then recognises a record that it reads twice. It
  * also notices if the store has lost its data, and fills it again from the topic. The offsets that the sink commits to
- * Kafka are only for monitoring the lag.
+ * Kafka show its lag. Only a table sink also continues from them: if its last records have no rows in the table, for
+ * example because these rows have expired.
  *
  * You need chapter 1.
  */
@@ -41,10 +42,12 @@ const displays = topology('displays', (t) => {
 /*
  * ## A target
  *
- * A *target* connects a sink to a kind of store. The engine has two targets. `viewTarget` is for views in Redis: each
+ * A *target* connects a sink to a kind of store. The engine has three targets. `viewTarget` is for views in Redis: each
  * batch is one call of a script, which either writes the data and the new offset or changes nothing. `tableTarget` is
- * for tables in ClickHouse: rows contain their offsets, so the position can be read from the table itself. This chapter
- * implements a third target, for the displays at the stations, to show what a target must do:
+ * for tables in ClickHouse: rows contain their offsets, so the position can be read from the table itself.
+ * `indexTarget` is for indexes in OpenSearch: the version of a document is the offset of its record, so a repeated
+ * write changes nothing. This chapter implements another target, for the displays at the stations, to show what a
+ * target must do:
  *
  * - `open` returns the position of the target: the first offset that it lacks, or undefined if the target is empty.
  * - `prepare` computes the changes of a batch and returns a function that writes them. The sink calls that function

@@ -73,9 +73,9 @@ beforeAll(async () => {
  *     const worker = await run(stationCounts, { brokers, registry, stateFolder: './state', stopOnSignals: true })
  *     await worker.done
  *
- * In this project, you do not even need these lines: list your topology in `pipelines/services.ts`, and
- * `pipelines/main.ts` runs it in one process with other topologies, which share a database (`npm start`, or in
- * production one container per process).
+ * In this project, you do not even need these lines. List your service in `pipelines/services.ts`, and
+ * `pipelines/main.ts` runs its topologies in one process with those of other services. All topologies of a process
+ * share one database. `npm start` starts such processes; in production, each of them runs in its own container.
  *
  * This chapter uses two more options: `log`, because the default log writes JSON lines to stdout, and `healthPort`, the
  * port on which the worker answers HTTP requests (0 selects a free port).

@@ -122,11 +122,11 @@ test('the worker that takes over restores nothing, because it already has the st
  *
  * ## The price
  *
- * The state takes twice the space on disk. In addition, each changelog is read once more, which costs about a
- * microsecond of CPU time per changed key on the worker with the standby. In return, a standby saves the restore.
- * According to `bench/results.md`, a restore takes one second for each 500,000 to 700,000 keys on an idle machine, and
- * several times as long while a stream is running. A standby does not shorten the session timeout, so a topology with
- * little state gains nothing from one.
+ * The state takes twice the space on disk. In addition, the worker with the standby reads the changelog, at about a
+ * microsecond of CPU time per changed key. In return, a standby saves the restore. According to `bench/results.md`, a
+ * restore takes one second for each 500,000 to 700,000 keys on an idle machine, and several times as long while a
+ * stream is running. A standby does not shorten the session timeout, so a topology with little state gains nothing from
+ * one.
  *
  * ## When partitions move
  *
@@ -136,9 +136,9 @@ test('the worker that takes over restores nothing, because it already has the st
  * and restarts with its state folder within the session timeout keeps its partitions, so nothing moves. A worker that
  * stops gracefully gives up its partitions at once, unless `KEEP_PLACE_ON_STOP` announces that it will return.
  *
- * A new worker restores the state of its future partitions before it takes them over, with or without standbys. Until
- * then, the previous owners continue to process them. A new worker does this only if it lacks at least 100,000
- * changelog records, and for at most `WARM_UP_MAX_MINUTES`.
+ * With or without standbys, a new worker that lacks at least 100,000 changelog records first restores the state of its
+ * future partitions. Until it takes these partitions over, which is at most `WARM_UP_MAX_MINUTES` later, the previous
+ * owners continue to process them.
  *
  * Read next: chapter 15, commands. `docs/engine-reference.md` lists all options, metrics and endpoints. Sources:
  * `pipelines/engine/state/standby.ts`, `pipelines/engine/state/placement.ts`,

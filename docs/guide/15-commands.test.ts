@@ -150,8 +150,8 @@ test('a command is not decided after its deadline', () => {
 /*
  * ## Commands that cannot be decided
  *
- * Anybody may send commands, and one of them may trigger a bug, so that the decision function throws. Such a command
- * goes to the dead letters and has no other effect (chapter 8). Its caller gets no answer, but all other commands are
+ * Anybody may send commands, and a command may trigger a bug, so that the decision function throws. Such a command goes
+ * to the dead letters and has no other effect (chapter 8). Its caller gets no answer, but all other commands are
  * decided. After the bug is fixed, the caller may repeat the command with the same id.
  */
 test('a command that makes the decision throw does not stop other commands', () => {

@@ -102,8 +102,8 @@ test('records that are more than five minutes apart do not match, regardless of 
  * values without reading newer ones. Because whole segments expire, a value may stay in the buffer up to a quarter of
  * the span longer.
  *
- * To stay short, this topology refunds every payment that is old enough, even if it found a bike. A real topology would
- * remember which payments have found one.
+ * To keep the example short, this topology refunds every payment that is old enough, even if the payment has matched a
+ * bike. A real topology would remember which payments have found a match.
  */
 test('values that are too old for any match are removed', () => {
   const driver = testDriver(paidRides, { startAt: START })
@@ -137,7 +137,7 @@ const visits: Topic<string, string> = { name: 'visits', key: utf8, value: avroVa
 /** Key: the rider. Value: the station. */
 const welcomes: Topic<string, string> = { name: 'welcomes', key: utf8, value: avroValue<string>('string'), partitions: 1 }
 
-/** Key: the rider. Value: the number and the new content of a page of the rider's set that has changed. */
+/** Key: the rider. Value: a changed page of the rider's set: its number and its new content. */
 const seenPages: Topic<string, string> = { name: 'seen-pages', key: utf8, value: avroValue<string>('string'), partitions: 1 }
 
 const MONTH_MS = 30 * 24 * 60 * MINUTE_MS

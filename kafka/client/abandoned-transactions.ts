@@ -5,7 +5,7 @@ import type { Context } from './options.ts'
 import { describeTransactionsV0, initProducerIdV4, listTransactionsV1 } from './protocol.ts'
 
 const ANY_DURATION = -1n
-/** Pattern that selects transactional ids. Version 1 of the list request does not support one. */
+/** ListTransactions can filter ids by a pattern only from version 2, so this request contains none. */
 const NO_PATTERN = null
 
 /** An open transaction as its coordinator describes it. */

@@ -50,7 +50,7 @@ export interface BufferPool {
 export function bufferPool(): BufferPool {
   const free: Buffer[] = []
   let bytes = 0
-  /** The lowest number of free buffers since the pool last dropped buffers: so many buffers were not needed. */
+  /** The lowest number of free buffers since the pool last dropped buffers: this many buffers were not needed. */
   let unneeded = 0
   let given = 0
 
@@ -95,7 +95,7 @@ export interface AppenderOptions {
   readonly pool: BufferPool
   readonly phase: TransactionPhase
   readonly codec: Compression
-  /** The largest batch that the topic accepts; undefined when it is unknown. */
+  /** Maximum size of a batch in the topic; undefined when it is unknown. */
   readonly maxBatchBytes: number | undefined
 }
 
@@ -150,7 +150,7 @@ export class PartitionAppender implements RecordAppender {
       maxBatchBytes < DEFAULT_MAX_BATCH_BYTES ? Math.min(BATCH_LIMIT_BYTES, maxBatchBytes * SMALL_LIMIT_SHARE) : BATCH_LIMIT_BYTES
   }
 
-  /** Number of unacknowledged records, including those of the next transaction. */
+  /** Number of records that are not committed yet, including those of the next transaction. */
   get pendingRecords(): number {
     return this.#pendingRecords + this.#heldRecords
   }
@@ -197,7 +197,10 @@ export class PartitionAppender implements RecordAppender {
     else this.#pendingRecords++
   }
 
-  /** Checks whether the broker will accept a record. @param alone a batch that contains only this record */
+  /**
+   * Throws MESSAGE_TOO_LARGE if the topic would refuse the record.
+   * @param alone a batch that contains only this record
+   */
   #checkSize(alone: BatchWriter): void {
     const bytes = this.#codec === 'none' ? alone.bytes : alone.finish(NO_STAMP, this.#codec).length
     if (bytes <= this.#maxBatchBytes) return
@@ -248,7 +251,10 @@ export class PartitionAppender implements RecordAppender {
     this.#logEnd = -1
   }
 
-  /** Handles the acknowledgement of the batch in flight. @param baseOffset -1 when the broker did not return it */
+  /**
+   * Handles the acknowledgement of the batch in flight.
+   * @param baseOffset -1 when the broker did not return it
+   */
   acknowledge(baseOffset: number): void {
     const batch = this.#sent as SentBatch
     this.nextOffset = baseOffset < 0 ? -1 : baseOffset + batch.count

@@ -16,7 +16,7 @@ const MAX_BATCH_SETTING = 'max.message.bytes'
 const RETRY_MS = 50
 
 /**
- * Reads the largest record batch that each topic accepts.
+ * Reads the maximum size of a record batch in each topic.
  * @returns the limit of each topic in bytes. Topics whose configuration the user has no permission to read are absent.
  */
 export async function maxBatchBytes(context: Context, cluster: Cluster, topics: readonly string[]): Promise<Map<string, number>> {

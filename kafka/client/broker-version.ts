@@ -3,7 +3,10 @@ import { ask } from './connections.ts'
 import { errorName } from './errors.ts'
 import { apiVersionsV3, type Connection } from './protocol.ts'
 
-/** Every request type that the transport sends, with its API key and the only version that the transport supports. */
+/**
+ * The request types that every use of the transport needs, with their API keys and the versions that the broker must
+ * support. With transactions of version 2, some requests have a later version.
+ */
 const NEEDED: readonly { readonly name: string; readonly key: number; readonly version: number }[] = [
   { name: 'ConsumerGroupHeartbeat', key: 68, version: 1 },
   { name: 'Fetch', key: 1, version: 17 },

@@ -27,7 +27,8 @@ interface SeenEpochs {
   id: string | undefined
   readonly latest: number[]
   /**
-   * Monotonic time (ms) since which the metadata responses have named only earlier epochs, indexed by partition number.
+   * Monotonic time (ms) of the first of the successive metadata responses that named an earlier epoch, indexed by
+   * partition number.
    */
   readonly earlierSince: number[]
 }
@@ -46,10 +47,8 @@ export type CoordinatorKind = 'group' | 'transaction'
 export const REFUSALS_OF_OUTDATED = 6
 const COORDINATOR_KEY_TYPES = { group: 0, transaction: 1 } as const
 
-/**
- * Pause between refreshes while a partition has no leader. More frequent refreshes would only add load to the brokers.
- */
-const REFRESH_PAUSE_MS = 50
+/** First pause between two lookups of a coordinator. More frequent lookups would only add load to the brokers. */
+const COORDINATOR_PAUSE_MS = 50
 /**
  * Interval between refreshes that find leader changes even when no request has failed (Kafka's metadata.max.age.ms).
  */
@@ -255,7 +254,7 @@ export function openCluster(context: Context): Cluster {
   }
 
   async function findCoordinator(kind: CoordinatorKind, key: string, signal: AbortSignal): Promise<Broker> {
-    const retry = backoff(context, REFRESH_PAUSE_MS)
+    const retry = backoff(context, COORDINATOR_PAUSE_MS)
     for (;;) {
       throwIfClosed(signal)
       const asked = askAny((connection) => ask(connection, findCoordinatorV4.api, COORDINATOR_KEY_TYPES[kind], [key]))

@@ -6,7 +6,10 @@ import type { API } from './protocol.ts'
 
 /** Sends requests to the coordinator of one group or transactional id, on a separate connection. */
 export interface Coordinator {
-  /** Sends a request. @throws Disconnected when there is no answer; the next call looks up the coordinator again */
+  /**
+   * Sends a request.
+   * @throws Disconnected when there is no answer; the next call looks up the coordinator again
+   */
   send<Args extends unknown[], Response>(api: API<Args, Response>, ...args: Args): Promise<Response>
   /** Must be called when the coordinator has moved. The next request looks up the coordinator again. */
   forget(): void

@@ -68,7 +68,10 @@ export interface FetchResponse {
 
 const NO_RECORDS = Buffer.alloc(0)
 
-/** Sends a fetch request. @throws Disconnected when there is no answer */
+/**
+ * Sends a fetch request.
+ * @throws Disconnected when there is no answer
+ */
 export function fetch(connection: Connection, request: FetchRequest): Promise<FetchResponse> {
   return new Promise((resolve, reject) => {
     connection.send<FetchResponse>(

@@ -73,7 +73,7 @@ export function openFetchResponses(
     }
   }
 
-  /** Handles a request that got no response. */
+  /** Handles a request that got no response, or a response with an error for the whole request. */
   function lost(leader: Leader, states: readonly FetchPosition[], error: Error): void {
     if (error instanceof Disconnected) {
       log.debug({ err: error, node: leader.nodeId }, 'kafka_fetch_failed')

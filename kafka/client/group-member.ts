@@ -173,7 +173,7 @@ export function openGroupMember(
 
   /**
    * Takes over the member epoch that the stall thread received while the event loop was blocked. The next heartbeat
-   * contains all fields, because the thread drops the assignments in its answers.
+   * contains all fields, because the thread ignores the assignments in the responses that it gets.
    * @returns whether the thread had received an epoch
    */
   function takeGuardedEpoch(): boolean {

@@ -71,7 +71,10 @@ export function heartbeatExchange(
     }))
   }
 
-  /** Returns the assignment in a response. @throws Disconnected while the metadata of an assigned topic is unknown */
+  /**
+   * Returns the assignment in a response.
+   * @throws Disconnected while the metadata of an assigned topic is unknown
+   */
   async function partitionsOf({ assignment }: Answer): Promise<TopicPartition[] | undefined> {
     if (assignment === null) return undefined
     const partitions: TopicPartition[] = []

@@ -16,7 +16,10 @@ export interface NeighbourWatchOptions {
   members(): Promise<GroupPeer[]>
   /** See `GroupOptions.hasEnded`. */
   hasEnded(address: string): Promise<boolean>
-  /** Removes another member from the group. @returns false if it was no longer in the group */
+  /**
+   * Removes another member from the group.
+   * @returns false if it was no longer in the group
+   */
   remove(memberId: string): Promise<boolean>
   /** Fires when this member leaves. */
   readonly stopping: AbortSignal

@@ -33,7 +33,10 @@ export type Outcome =
   | { readonly kind: 'refused'; readonly error: TransportError }
   | { readonly kind: 'unknown'; readonly reason: ErrorName; readonly leaderLost: boolean }
 
-/** Interprets the answer for one batch. @param answer undefined when there was none */
+/**
+ * Interprets the answer for one batch.
+ * @param answer undefined when there was none
+ */
 export function outcomeOf(doing: string, answer: ProducedPartition | undefined): Outcome {
   const reason = answer === undefined ? 'NETWORK_EXCEPTION' : errorName(answer.errorCode)
   switch (classify(reason)) {

@@ -48,7 +48,7 @@ export interface LaneDeps {
   admit(bytes: number): void
   /** Called when the lane has something to send. */
   onWork(lane: PublishLane): void
-  /** Called when the broker has lost acknowledged records of this partition, or its state of this producer. */
+  /** Called when the broker has lost acknowledged records of this partition, or what it knew about this producer. */
   onSequenceLost(lane: PublishLane): void
 }
 

@@ -23,7 +23,10 @@ export interface SenderHooks {
   identity(): ProducerIdentity
   target(): ProduceTarget
   appenders(): Iterable<PartitionAppender>
-  /** Adds all partitions with records to the transaction. Called before batches are sent. */
+  /**
+   * Called before batches are sent. Adds all partitions with records to the transaction. Without a transaction,
+   * confirms the group membership instead.
+   */
   admit(): Promise<void>
 }
 

@@ -23,7 +23,7 @@ export interface MemoryGroups {
   leave(groupId: string, memberId: string): void
   subscribe(groupId: string, memberId: string, topics: readonly string[], life: number): void
   announce(groupId: string, memberId: string, notice: string | undefined, life: number): void
-  /** Simulates the session timeout of a member that stopped answering. */
+  /** Simulates the session timeout of a member that has stopped sending heartbeats. */
   expire(groupId: string, memberId: string): void
   /**
    * Returns the next event of a membership.
@@ -55,7 +55,7 @@ interface Member {
   readonly address: string | undefined
   notice: string | undefined
   owned: Map<string, TopicPartition>
-  /** The target assignment that the member last received, as a sorted list in one string. */
+  /** The partitions that the member last received, as one string. */
   lastSent: string | undefined
   epoch: number
 }

@@ -35,7 +35,10 @@ export function memoryPublisher(broker: MemoryBroker): Publisher {
     isSending = false
   }
 
-  /** Appends a record. @returns the reason if the broker refuses the record */
+  /**
+   * Appends a record.
+   * @returns the reason if the broker refuses the record
+   */
   function appended({ topic, partition, record }: Pending): TransportError | undefined {
     try {
       broker.append(topic, partition, record)

@@ -72,7 +72,10 @@ export interface BatchesEnd {
   readonly leaderEpoch: number
 }
 
-/** Finds where the complete batches of a response end. @returns `from` when there is no complete batch */
+/**
+ * Finds where the complete batches of a response end.
+ * @returns `from` when there is no complete batch
+ */
 export function endOfBatches(buffer: Buffer, from: BatchesEnd): BatchesEnd {
   let { offset, leaderEpoch } = from
   for (let at = 0; ; ) {

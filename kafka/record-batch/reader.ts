@@ -150,7 +150,10 @@ export class ChunkReader {
     return decoded
   }
 
-  /** Unpacks a compressed batch. @throws TransportError with code CORRUPT_BATCH or BATCH_TOO_LARGE */
+  /**
+   * Unpacks a compressed batch.
+   * @throws TransportError with code CORRUPT_BATCH or BATCH_TOO_LARGE
+   */
   #unpacked(batch: BatchHeader, codec: number): Decoded | undefined {
     const { topic, partition, records, from } = this.#fetched
     const packed = records.subarray(batch.start + RECORDS_AT, batch.end)

@@ -1,6 +1,6 @@
 /**
  * Reads and writes zigzag varints in the format of record batches. Sizes are in bytes. Functions with "long" in their
- * names support values up to 2^53.
+ * names support integers within ±2^52, whose zigzag values are exact.
  */
 
 const LOW_7_BITS = 0x7f
@@ -17,7 +17,10 @@ export function varintSize(value: number): number {
   return unsignedVarintSize((value << 1) ^ (value >> 31))
 }
 
-/** Writes the zigzag varint of a 32-bit integer. @returns the position after it */
+/**
+ * Writes the zigzag varint of a 32-bit integer.
+ * @returns the position after it
+ */
 export function writeVarint(buffer: Buffer, at: number, value: number): number {
   let rest = ((value << 1) ^ (value >> 31)) >>> 0
   while (rest > LOW_7_BITS) {
@@ -48,7 +51,10 @@ export function varlongSize(value: number): number {
   return bytes
 }
 
-/** Writes the zigzag varint of an integer within ±2^52. @returns the position after it */
+/**
+ * Writes the zigzag varint of an integer within ±2^52.
+ * @returns the position after it
+ */
 export function writeVarlong(buffer: Buffer, at: number, value: number): number {
   if (fitsInt32(value)) return writeVarint(buffer, at, value)
   let rest = zigzag(value)
@@ -78,7 +84,7 @@ export class VarintCursor {
     return (value >>> 1) ^ -(value & 1)
   }
 
-  /** Reads the zigzag varint of a 64-bit integer within ±2^53. */
+  /** Reads the zigzag varint of an integer within ±2^52. */
   readLong(buffer: Buffer): number {
     let byte = buffer[this.at++]
     let value = byte & LOW_7_BITS
@@ -88,7 +94,7 @@ export class VarintCursor {
       value += (byte & LOW_7_BITS) * factor
       factor *= 128
     }
-    // The lowest bit is the sign. Halving is exact because values are below 2^53.
+    // The lowest bit is the sign. Halving is exact, because zigzag values are below 2^53.
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2
   }
 }

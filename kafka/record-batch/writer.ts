@@ -31,8 +31,8 @@ const INITIAL_BYTES = 4_096
 /** Below this size, a loop copies bytes faster than `Buffer.copy`. */
 const SHORT_COPY_BYTES = 64
 /**
- * Overhead of a record in addition to its own bytes: five varints of at most 10 bytes, the attributes and an empty list
- * of headers.
+ * Maximum overhead of a record in addition to its key, value and headers: four varints of at most 5 bytes, one varint
+ * of at most 10 bytes, the attributes and an empty list of headers.
  */
 const RECORD_OVERHEAD_BYTES = 32
 /** Overhead of a header in addition to its key and value: two varints of at most 5 bytes. */

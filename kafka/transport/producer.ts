@@ -33,7 +33,7 @@ export interface ProducerOptions {
   /** Compression codec of the batches. Default none. */
   readonly compression?: Compression
   /**
-   * The largest batch that each topic accepts (`Transport.maxBatchBytes`). If the limit of a topic is missing, only the
+   * The maximum size of a batch in each topic (`Transport.maxBatchBytes`). If the limit of a topic is missing, only the
    * broker can detect a record that is too large, and the whole transaction then fails.
    */
   readonly maxBatchBytes?: ReadonlyMap<string, number>
@@ -78,7 +78,8 @@ export interface WorkerProducer {
    * current transaction has ended, and `abort` drops them too.
    *
    * Throws FencedError when the broker has fenced the producer or the member, or has aborted the transaction. In that
-   * case, no part of the transaction is or will be committed.
+   * case, no part of the transaction is or will be committed, with one exception: if EndTxn was not answered before the
+   * fence, only the log shows whether the transaction was committed.
    *
    * Without a transactional id, `commit` sends everything and then commits the offsets through the member.
    * @returns for every partition with records in this transaction, the offset after the last record (keyed by

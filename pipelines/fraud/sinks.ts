@@ -23,7 +23,7 @@ const scoredTransactions: Topic<string, ScoredTransaction> = {
   ]),
 }
 
-/** The sink of cases. API requests wait for this sink. */
+/** Sink that writes cases and command results to a view. API instances wait for these results. */
 export const fraudCasesSinks: readonly SinkDeclaration[] = [viewSink('fraud-cases-view', decisionView(fraudCasesView), [fraudCases])]
 
 /** Profiles as bytes, because the view stores them without decoding. */

@@ -126,8 +126,8 @@ async function buildIndex<K, V>(
 }
 
 /**
- * Takes over an index that an earlier keeper has begun for the same purpose, or creates a new one. Deletes all other
- * unfinished indexes.
+ * Takes over an index that an earlier keeper has begun for the same topic and request, or creates a new one. Deletes
+ * all other unfinished indexes.
  */
 async function unfinishedOrNew<K, V>(
   { index, runtime }: KeeperDeps<K, V>,

@@ -5,8 +5,8 @@ import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, 
 import { decideLimit, seededRule } from './decide.ts'
 
 /**
- * The only topology that changes rules and API keys. A decision, its compacted record and its audit record are written
- * in one transaction.
+ * The only topology that changes rules and API keys. A decision, its record in the compacted topic and its audit record
+ * are written in one transaction.
  */
 export const limits = topology(
   'limits',

@@ -23,7 +23,10 @@ function isExpired(link: Pick<Link, 'expires_at'>, now: number): boolean {
   return link.expires_at !== null && link.expires_at <= now
 }
 
-/** Creates a link. A code is never reused, even after its link was deleted. */
+/**
+ * Creates a link. If the code already belongs to the same link of the same user, returns that link, provided that the
+ * command allows this (`reuses`). A code never gets a different link, even after its link was deleted.
+ */
 function create(link: Link | undefined, command: LinkCommand, { key, now }: CommandFacts): LinkDecision {
   if (link !== undefined) {
     return command.reuses && isOwnCopy(link, command, now)

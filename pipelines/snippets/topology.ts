@@ -34,7 +34,7 @@ const EXPIRE_EVERY_MS = 10_000
 const EXPIRED_PER_TICK = 500
 /** Interval between cleanups of expired snippets: docs/services/snippets.md#expiry */
 const CLEANUP_EVERY_MS = 300_000
-/** Maximum number of snippets per cleanup, so that a mass expiry does not delay commands. */
+/** Maximum number of snippets per cleanup, over all partitions, so that a mass expiry does not delay commands. */
 const CLEANED_PER_RUN = 1_000
 /**
  * Number of snippets that each tick checks for data that earlier versions left behind. All snippets are checked once

@@ -172,8 +172,8 @@ export function stateIn(row: RareTerm, woeid: number): TermState | undefined {
 }
 
 /**
- * Returns the state of a term without contributions in a region. If the region tracks the term, the state contains the
- * hour in which tracking began.
+ * Returns an empty state for a term in a region. If the region tracks the term, the state contains the hour in which
+ * tracking began.
  */
 export function emptyStateIn({ tracked }: RareTerm, woeid: number): TermState {
   const state = newTermState()

@@ -32,7 +32,7 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>
   let minuteOfMonth = 0
 
   /**
-   * Adds a row for each minute of a term that has changed.
+   * Adds a row for each changed minute of a term.
    * @param all all counts of the term
    * @param changed the counts whose minutes have changed
    */

@@ -48,8 +48,8 @@ export class RegionContenders {
   }
 
   /**
-   * Must be called after each report. Forgets unneeded evaluations when they outnumber the evaluations of the
-   * candidates.
+   * Must be called after each report. If the region has more than `MAX_SPARE_LOOKS` evaluations that are not of
+   * candidates, forgets them.
    */
   ranked(candidates: readonly number[]): void {
     if (this.looks.size > MAX_SPARE_LOOKS + candidates.length) this.looks.keepOnly(candidates)

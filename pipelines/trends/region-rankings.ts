@@ -156,8 +156,8 @@ export function regionRankings(options: RegionRankingsOptions) {
     const usual = greatest > 0 && leading.isKnown(state) ? usualOf(termKey(woeid, name), state, lastMinute) : undefined
     const baseline = usual && usualInWindow(usual, lastMinute)
     const candidate = candidateOf(name, state, windowCount(state, lastMinute), baseline, lastMinute)
-    // The tweets of these candidates are drawn now, because reading the states again later would cost more. Most
-    // candidates have few tweets.
+    // If a candidate has few tweets, as most candidates have, they are drawn now. Reading the state again later would
+    // cost more.
     const hasDrawn = state.samples.length < KEPT_SAMPLES
     if (hasDrawn) candidate.drawn = drawnOf(state)
     const { count, tracked } = candidate

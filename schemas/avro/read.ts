@@ -17,9 +17,9 @@ import {
 } from './cursor.ts'
 
 /**
- * Functions that read Avro's primitives. Generated decoders call them when their inlined fast path does not apply. Each
- * function returns the value and stores the position after the value in the cursor. If the value is malformed, the
- * function stores -1 and the reason.
+ * Functions that read Avro's primitives. Generated decoders call them when their inlined fast path does not apply.
+ * Except for those that read floats, which have a fixed size, the functions store the position after the value in the
+ * cursor. If the value is malformed, they store -1 and the reason.
  */
 
 export const TRUNCATED = 'the bytes end inside the value'
@@ -222,7 +222,7 @@ export function readBytes(buffer: Buffer, at: number, end: number): Buffer {
   return start === cursor.at ? NO_BYTES : Buffer.from(buffer.subarray(start, cursor.at))
 }
 
-/** Reads the length of a string or of bytes. The content must end before `end`. */
+/** Reads the length of a string or of bytes. The content must not extend beyond `end`. */
 export function readLength(buffer: Buffer, at: number, end: number): number {
   const length = readLong(buffer, at, end)
   if (cursor.at < 0) return 0

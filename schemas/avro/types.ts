@@ -127,7 +127,10 @@ function children(type: AvroType): readonly AvroType[] {
 /** Minimum number of bytes of a value. It exposes a malicious block count before anything is allocated. */
 export function minimumBytes(type: AvroType): number {
   const open = new Set<AvroType>()
-  /** Without it a record would be counted once per path that leads to it, and paths double from record to record. */
+  /**
+   * The results for records. Without them, a record would be visited once per path that leads to it, and the number of
+   * paths can double with every record.
+   */
   const known = new Map<AvroType, number>()
   function minimum(of: AvroType): number {
     switch (of.kind) {

@@ -35,8 +35,8 @@ export function schemaIdOf(buffer: Buffer, start = 0, end = buffer.length): numb
 }
 
 /**
- * Creates the Avro format of values. Each value begins with the id of the writer's schema. Values that were written
- * with a different schema are resolved to this schema.
+ * Creates the Avro format of values. Each value begins with a header that contains the id of the writer's schema.
+ * Values that were written with a different schema are resolved to this schema.
  */
 export function avroValue<T>(schema: AvroSchema): ValueFormat<T> {
   // The functions are compiled on first use and only once per format, regardless of the number of tasks that open the

@@ -55,7 +55,7 @@ export function writeLong(buffer: Buffer, at: number, value: number): number {
 /**
  * Writes the seven-bit groups of a varint.
  * @param low the lowest 28 bits
- * @param high the bits above the lowest 28; at least one of `low` and `high` is not zero
+ * @param high the bits above the lowest 28
  */
 function writeGroups(buffer: Buffer, at: number, low: number, high: number): number {
   if (high === 0) {

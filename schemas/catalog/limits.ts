@@ -3,7 +3,7 @@ import { perMinute } from '../seeded-limit.ts'
 
 /** Maximum number of new products per minute and seller. A bulk request counts once per product. */
 const CREATIONS_PER_MINUTE = 100
-/** Maximum number of replacements per minute and seller. Each replacement may have 20 images to decode. */
+/** Maximum number of replacements per minute and caller. Each replacement may have 20 images to decode. */
 const REPLACEMENTS_PER_MINUTE = 300
 
 export const CATALOG_LIMITS: readonly LimitRule[] = [

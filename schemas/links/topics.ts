@@ -39,7 +39,7 @@ export const clickDetails: Topic<string, ClickDetails> = {
 
 /**
  * Statistics per link; key: short_code. Partitioned like the clicks, so that each partition can report the time up to
- * which it has been counted.
+ * which its clicks have been counted.
  */
 export const linkStats: Topic<string, LinkStats> = {
   name: 'link-stats',

@@ -49,7 +49,7 @@ export const swipeEvents: Topic<string, SwipeEvent> = {
 
 /**
  * Places and signs of activity; key: user_id. The places of deleted users must vanish within the hour, so no place is
- * kept for longer. If workers stop for more than half an hour, the places sent in the meantime are lost.
+ * kept for longer. If workers stop for more than half an hour, the oldest places sent in the meantime are lost.
  */
 export const locationUpdates: Topic<string, LocationUpdate> = {
   name: 'location-updates',

@@ -13,9 +13,7 @@ const UPPER_A = 0x41
 const UPPER_Z = 0x5a
 const TILDE = 0x7e
 const LEADING_HASHES = /^[#\s]+/
-/**
- * Unicode defines no other case for the dotless i; folding it through upper case would turn it into an i with a dot.
- */
+/** Case folding does not change the dotless i, but the lower case of its upper case is an i with a dot. */
 const DOTLESS_I = 'ı'
 
 /**
@@ -23,8 +21,8 @@ const DOTLESS_I = 'ı'
  * leading # or surrounding space are one term. Applies NFKC, then Unicode's full case folding, then drops leading #.
  * Folding is idempotent.
  * @returns undefined when nothing is left, when the term is longer than MAX_TERM_CODE_POINTS, when the original has
- * more than four times as many characters (such as very many # or accents), or when it contains a NUL, which neither
- * stores nor clients accept
+ * more than four times as many UTF-16 code units (such as very many # or accents), or when it contains a NUL, which
+ * neither stores nor clients accept
  */
 export function foldTerm(original: string): string | undefined {
   if (original.length > MAX_ORIGINAL_LENGTH) return undefined
@@ -61,9 +59,10 @@ function foldUnicode(text: string): string {
 }
 
 /**
- * Performs full case folding (Unicode, CaseFolding.txt, C + F) with JavaScript's own functions. The result is the lower
- * case of the upper case of each code point. Code points are folded one at a time, so that the final-sigma rule does
- * not apply. Cherokee letters become lower case instead of upper case, which results in the same groups.
+ * Performs full case folding (Unicode, CaseFolding.txt, C + F) with JavaScript's own functions. Each code point is
+ * converted to lower case, then to upper case, and then to lower case again. Code points are folded one at a time, so
+ * that the final-sigma rule does not apply. Cherokee letters become lower case instead of upper case, which results in
+ * the same groups.
  */
 function foldCase(text: string): string {
   let folded = ''

@@ -1,7 +1,7 @@
 /**
- * Handles `--help` and wrong options for run.mjs, which starts this program when its own Node version cannot load
- * TypeScript: `node scripts/command-line/answer.ts DECLARATION [argument ...]`. Prints nothing if the command line is
- * valid.
+ * Handles `--help` and wrong options for run.mjs. If run.mjs runs on a Node version that cannot load TypeScript, it
+ * starts this program with Node 24: `node scripts/command-line/answer.ts DECLARATION [argument ...]`. Prints nothing if
+ * the command line is valid.
  */
 import { answerOf } from './check.ts'
 

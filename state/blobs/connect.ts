@@ -25,7 +25,10 @@ export interface BlobSettings {
 }
 
 const RENEW_AFTER_MS = erasureTimes(3_600_000).renewAfterMs
-/** Time limit for the beginning of an answer of S3. For a small blob, it takes tens of milliseconds. */
+/**
+ * Time limit for the first bytes of an answer from S3, and for each pause between its bytes. S3 begins to return a
+ * small blob within tens of milliseconds.
+ */
 const S3_TIMEOUT_MS = 10_000
 const S3_CONNECT_TIMEOUT_MS = 2_000
 /** Region for self-hosted servers, which require one in the signature but accept any value. */

@@ -61,8 +61,9 @@ async function unpackedStream(packed: Readable): Promise<Readable> {
 /** Reads as many bytes as a stamp has, or fewer if the stream ends earlier. */
 function firstBytes(stream: Readable): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  // The listener stays until enough bytes have arrived. If each wait added its own listener, the bytes that are here
-  // already would call it at once, and this loop would never let the stream receive more.
+  // The listener stays until enough bytes have arrived. The stream calls a new listener at once for the bytes that have
+  // already arrived. If each wait added its own listener, the waits would therefore form a loop in which the stream
+  // never receives more.
   function take(): void {
     const head: Buffer | null = stream.read(STAMP_BYTES)
     if (head !== null) done(head)

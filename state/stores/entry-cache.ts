@@ -159,7 +159,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   }
 
   /**
-   * Reads entries with one multi-get. An entry whose value was set in the meantime keeps that value.
+   * Reads entries with one multi-get. An entry whose value was set after it was announced keeps that value.
    * @returns the size of the values in bytes
    */
   function load(entries: readonly Entry<K, V>[]): number {

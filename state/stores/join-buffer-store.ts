@@ -45,7 +45,8 @@ export interface JoinBufferStore<K, V> extends EngineStore {
   /**
    * Removes values that are more than `spanMs` older than `time`. All values of a key in a segment are removed
    * together, so a value stays until its entire segment has expired.
-   * @param limit maximum number of segments of keys to remove, starting with the earliest
+   * @param limit maximum number of pairs of a segment and a key whose values are removed, starting with the earliest
+   * segment
    * @returns the removed values, for joins that emit records without a partner
    */
   takeExpired(time: number, limit: number): { readonly key: K; readonly values: readonly Buffered<V>[] }[]
@@ -70,7 +71,7 @@ const KINDS = { first: 0x66, further: 0x67, index: 0x69 } as const
  * found.
  */
 const FULL_ROW_BYTES = 262_144
-/** An index row is full when its list of join keys has this length. */
+/** An index row is full when its list of join keys has this many characters. */
 const FULL_INDEX_LENGTH = 16_384
 /**
  * Size of the shortest varint. Times are stored as varints. The computed size of a row must never exceed the stored

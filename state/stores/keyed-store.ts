@@ -9,7 +9,7 @@ import { type ChangelogWriter, type EngineStore, NO_ROW_PREFIX, type StateColumn
 export interface KeyedStoreOptions<K, V> {
   readonly key: Codec<K>
   readonly value: ValueFormat<V>
-  /** Whether the store has a changelog. Default true. Use false for state that can be recomputed or lost. */
+  /** Whether the store has a changelog. Default true. Use false for state that can be recomputed or may be lost. */
   readonly logged?: boolean
   /** Whether values that were replaced or deleted must also vanish from files and changelogs. Default false. */
   readonly erasable?: boolean
@@ -116,7 +116,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     return sorted.changes
   }
 
-  /** Makes the filter forget the keys that were deleted. */
+  /** Fills the filter with the current keys, so that it contains no deleted ones. */
   function fillFilter(): void {
     if (filter === undefined) return
     filter.clear()

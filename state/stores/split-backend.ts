@@ -11,9 +11,9 @@ export interface ApartStores {
 export interface SplitOptions {
   /** The database of all other stores and positions. */
   readonly main: StateBackend
-  /** The small database. Only this one is rewritten. */
+  /** The small database, which is rewritten at intervals. */
   readonly apart: StateBackend
-  /** Returns undefined for a topology without such stores. */
+  /** Returns the topology's stores in the small database; undefined if it has none there. */
   apartOf(topology: string): ApartStores | undefined
   /**
    * True if the small database is new. Then `main` may still contain its stores, because an earlier version had a

@@ -3,8 +3,8 @@ import type { ValueFormat } from '../../schemas/topic.ts'
 
 /**
  * A store as the engine sees it. One instance belongs to one task (sub-topology × partition). Processors use the typed
- * handle that implements this interface (keyedStore, windowedCounterStore, timerStore, topKStore, joinBufferStore,
- * seenSetStore).
+ * handle that implements this interface (keyedStore, packedStore, windowedCounterStore, timerStore, topKStore,
+ * joinBufferStore, seenSetStore).
  *
  * Life cycle of a change: `put` keeps the object in memory (dirty) → `flush` encodes each dirty key once, into the
  * changelog and the backend's batch → the transaction commits → the batch is written → `committed`. `discard` drops
@@ -18,7 +18,7 @@ export interface EngineStore {
   readonly name: string
   /** The format of the values in the changelog. */
   readonly values: ValueFormat<unknown>
-  /** Whether the store has a changelog. It has none if its state can be recomputed or lost. */
+  /** Whether the store has a changelog. It has none if its state can be recomputed or may be lost. */
   readonly logged: boolean
   /** True if replaced and deleted values must also vanish from files and changelogs. */
   readonly erasable?: boolean
@@ -55,9 +55,7 @@ export interface EngineStore {
 /** Reads keys of a store directly from the database, outside its task and without the task's uncommitted changes. */
 export interface StoreLookup<K, V> {
   readonly key: Codec<K>
-  /**
-   * The bytes that precede the encoded key in a row's key. Rows with a different prefix do not belong to a single key.
-   */
+  /** The bytes that precede the encoded key in a row's key. Rows with other prefixes cannot be read by key. */
   readonly rowPrefix: Buffer
   /** Converts a stored value to the form that readers get. This form is close to JSON. */
   view(stored: unknown): V

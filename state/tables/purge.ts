@@ -47,8 +47,8 @@ const QUERY_SETTINGS = {
 
 export function tablePurger(client: ClickHouseClient, { table, key, erases }: Purge, cluster: ClusterOptions): Purger {
   /**
-   * For each Kafka partition, the offset up to which its rows have been checked. Nothing is checked before the first
-   * run.
+   * For each Kafka partition, the offset up to which its rows have been checked. Empty at first, so the first run
+   * checks all rows.
    */
   let seen = new Map<string, CheckedPartition>()
 
@@ -68,7 +68,8 @@ export function tablePurger(client: ClickHouseClient, { table, key, erases }: Pu
 
   async function run(): Promise<Purged> {
     const ends = await readEnds()
-    // If a partition has lost its last rows, the table is being filled again, and none of its rows is checked.
+    // If the last rows of a partition are gone, the table is being filled again, so this run checks all rows of the
+    // table.
     if ([...seen].some(([place, { offset }]) => (ends.get(place)?.offset ?? -1) < offset)) seen = new Map()
     const checked = [...seen.values()]
     const params = Object.fromEntries(checked.map(({ topic }, index) => [`topic${index}`, topic]))

@@ -167,11 +167,11 @@ WHERE kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32} GROU
     await asking(async () => {
       const { stream } = await client.exec({
         query: `INSERT INTO ${table.name} (${columns.join(', ')}) FORMAT RowBinary`,
-        // The stream has the bytes as a single chunk.
+        // In an array, the bytes are a single chunk of the stream.
         values: Readable.from([bytes], { objectMode: false }),
         clickhouse_settings: { ...insertSettings, insert_deduplication_token: token },
       })
-      // The connection is free again when the empty response has been read.
+      // The connection is free again only after the empty response has been read.
       stream.resume()
       await finished(stream)
     })

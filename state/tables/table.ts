@@ -73,7 +73,7 @@ export type AnyTable<K, V> = Table<K, V> | BinaryTable<K, V>
 /** The columns that every table has in addition to its declared columns, as an insert names them. */
 export const POSITION_COLUMNS = ['kafka_topic', 'kafka_partition', 'kafka_offset'] as const
 
-/** A change of an existing table. */
+/** A change to an existing table. */
 export interface Migration {
   /** Unique within the table, such as `002-add-label`. */
   readonly id: string

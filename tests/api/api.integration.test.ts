@@ -93,8 +93,8 @@ let histories = 0
 let newestEnd = 0
 
 /**
- * Returns a window end that is later than that of the previous list. Of two lists with the same window end, the API
- * would keep only the first.
+ * Returns a window end that is later than the previous one. Of two lists with the same window end, the API would keep
+ * only the first.
  */
 function newest(): number {
   newestEnd = Math.max(newestEnd + SECOND_MS, Math.floor(Date.now() / SECOND_MS) * SECOND_MS)

@@ -97,7 +97,10 @@ function send(producer: WorkerProducer, topic: string, partition: number, id: st
   producer.appender(topic, partition).append(Date.now(), key, 0, key.length, value, 0, value.length)
 }
 
-/** Compares the copies of each partition with its orders. @returns descriptions of all deviations */
+/**
+ * Compares the copies of each partition with its orders.
+ * @returns descriptions of all deviations
+ */
 export function copyFaults(orders: Log<string>, copies: Log<string>): string[] {
   const copied = Map.groupBy(copies.flat(), ({ key }) => key)
   const faults = orders.flatMap((wanted, partition) => {

@@ -124,7 +124,7 @@ test('after an election that loses records, a reader continues where the log beg
   await write(plain, 'e', 'f', 'g')
   expect(valuesOf(await next(4))).toEqual(['d', 'e', 'f', 'g'])
 
-  // Another worker writes to the log until it ends beyond the offset at which the kept state was saved.
+  // Another worker extends the log beyond the offset at which the kept state was saved.
   const other = await newWorker(transport, memoryBackend(), registry)
   await send(transport, input, ...Array.from({ length: 20 }, () => 'early'))
   await other.stop()

@@ -34,7 +34,7 @@ export interface FaultHands {
 
 /**
  * Applies the faults of a schedule to a running system. Faults of the same worker are applied one after another, and so
- * are faults of the broker.
+ * are all faults of brokers.
  */
 export function faultHands({ brokers, guest, growing, name, workers, mayEnd, say }: FaultDeps): FaultHands {
   const [broker] = brokers

@@ -11,9 +11,9 @@ const SEED = 1
 /** Number of payments per second. Two cores can handle no more while all other tests run. */
 const RATE = 30
 /**
- * Limits for response times. Other tests keep the machine busy, so the time of a trivial request is subtracted from
- * that of a score, and the limits grow with the median. An API that waits for a missing part still exceeds the limits,
- * because a fault affects more than 1 % of the payments.
+ * Limits for response times. Other tests keep the machine busy, so the check subtracts the time of a trivial request
+ * from each scoring time, and the limits grow with the median. An API that waits for a missing part still exceeds the
+ * limits, because a fault affects more than 1 % of the payments.
  */
 const LIMITS = { p99Ms: 500, mostMs: 2_000, isWhole: false }
 const FAULTS: readonly FraudFaultKind[] = [

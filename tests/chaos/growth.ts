@@ -55,7 +55,10 @@ export function growth(samples: readonly Sample[]): Growth {
   }
 }
 
-/** Checks that memory and handles stayed flat. @returns a description of each problem */
+/**
+ * Checks that memory and handles stayed flat.
+ * @returns a description of each problem
+ */
 export function growthFaults({ rssRise, firstHandles, lastHandles }: Growth): string[] {
   const faults: string[] = []
   if (rssRise > MAX_RSS_RISE) faults.push(`memory rose by ${(rssRise * 100).toFixed(1)} % after the warm-up`)

@@ -75,7 +75,10 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
     receipts.delete(batch)
   }
 
-  /** Appends the records of a batch. @returns the ids of its payments */
+  /**
+   * Appends the records of a batch.
+   * @returns the ids of its payments
+   */
   function fill(batch: number, at: number): string[] {
     const ids: string[] = []
     const count = Math.round((options.payments * (batch + 1)) / batches) - Math.round((options.payments * batch) / batches)
@@ -137,7 +140,10 @@ function noteSource(random: Random, longestBytes: number): () => string {
   }
 }
 
-/** Commits the transaction. @returns false if the broker has already aborted it */
+/**
+ * Commits the transaction.
+ * @returns false if the broker has already aborted it
+ */
 async function tryCommit(producer: WorkerProducer): Promise<boolean> {
   try {
     await producer.commit(new Map(), undefined)

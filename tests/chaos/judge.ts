@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const SETTLED_WITHIN_MS = 90_000
 const JUDGE_EVERY_MS = 1_000
-/** Pause between the first judgement without faults and the second. The result must still be correct after it. */
+/** Pause after the first judgement without faults. The second judgement must confirm that the result stays correct. */
 const STAYS_RIGHT_MS = 1_000
 
 export interface Judged<E> {
@@ -13,7 +13,8 @@ export interface Judged<E> {
 }
 
 /**
- * Judges repeatedly until two successive judgements find no fault, or until the deadline.
+ * Judges repeatedly until a judgement finds no fault, or until the deadline. After a judgement without faults, judges
+ * once more and returns the result of this last judgement.
  * @param onRight called after the first judgement without faults, before the second one
  */
 export async function judgeUntilRight<E>(

@@ -27,8 +27,8 @@ export async function keepLogs({ workers, env }: System, target: string): Promis
 }
 
 /**
- * Copies the evidence of a failed test that keeps the log lines of its processes in memory: these lines, each worker's
- * report of its tasks, and the servers' logs.
+ * Copies the evidence of a failed test that keeps the log lines of its processes in memory: these lines, the servers'
+ * logs, and what each process reports about its tasks, its readiness and its metrics.
  * @returns the target
  */
 export async function keepLines(

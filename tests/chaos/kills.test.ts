@@ -39,8 +39,8 @@ afterAll(async () => {
 })
 
 /**
- * Returns a function that returns the next tweet: of the recording, repeated endlessly with new ids, or of the demo if
- * there is no recording.
+ * Returns a function that returns the next tweet. The tweets come from the recording, which is repeated endlessly with
+ * new ids. If there is no recording, they come from the demo.
  */
 async function tweetsFromNow(): Promise<() => LiveEvent> {
   const file = publicData('tweets')

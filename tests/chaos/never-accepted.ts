@@ -1,8 +1,8 @@
-/** Number of requests of one kind of which at least one must succeed. A smaller number may all coincide with faults. */
+/** Of this many requests of one kind, at least one must succeed. A smaller number may all coincide with faults. */
 const MANY = 10
 
 /**
- * Finds kinds of requests of which not one succeeded during a round. A verdict excuses refusals during faults, so it
+ * Finds kinds of requests that never succeeded during a round. A verdict excuses refusals during faults, so it
  * would accept a service that refuses everything.
  */
 export function neverAccepted(requests: readonly { readonly kind: string; readonly isAccepted: boolean }[]): string[] {

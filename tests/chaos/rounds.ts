@@ -20,9 +20,15 @@ interface Result extends Judged<unknown> {
 export interface FaultRounds<P extends Plan, R extends Result> {
   /** Prefix of the names of folders with the evidence of failed rounds. */
   readonly name: string
-  /** Applies the faults of a plan, and judges the result. @param number number of the round, from 0 */
+  /**
+   * Applies the faults of a plan, and judges the result.
+   * @param number number of the round, from 0
+   */
   play(plan: P, number: number): Promise<R>
-  /** Copies the logs of the system to a folder. @returns the folder */
+  /**
+   * Copies the logs of the system to a folder.
+   * @returns the folder
+   */
   keepLogs(target: string): Promise<string>
 }
 
@@ -50,7 +56,7 @@ export function chosenFaults<K extends string>(all: readonly K[]): readonly K[] 
   return (parts as readonly K[] | undefined) ?? all
 }
 
-/** Runs all rounds even if some fail, and keeps the evidence of failed rounds. */
+/** Runs all rounds even if some results are wrong, and keeps the evidence of wrong results. */
 export async function playRounds<P extends Plan, R extends Result>(
   draw: (seed: number, number: number) => P,
   { name, play, keepLogs }: FaultRounds<P, R>,

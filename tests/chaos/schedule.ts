@@ -12,7 +12,7 @@ export type Fault =
   | { readonly kind: 'kill'; readonly worker: number; readonly downMs: number; readonly wipe: boolean }
   /** Kills a worker with SIGKILL directly after a commit step. */
   | { readonly kind: 'kill-at-step'; readonly worker: number; readonly downMs: number; readonly step: CommitFaultPoint }
-  /** Stops the worker gracefully, so that it leaves the group, and starts it again. */
+  /** Stops the worker gracefully, and starts it again. */
   | { readonly kind: 'restart'; readonly worker: number; readonly downMs: number }
   /** Suspends a worker for longer than the session time-out. When it is resumed, it is a zombie. */
   | { readonly kind: 'zombie'; readonly worker: number; readonly ms: number }
@@ -34,7 +34,7 @@ export type Fault =
   | { readonly kind: 'damage'; readonly worker: number; readonly how: Damage; readonly file: number }
   /** Shifts the worker's wall clock, and corrects it later. */
   | { readonly kind: 'clock'; readonly worker: number; readonly offsetMs: number; readonly ms: number }
-  /** Moves all partitions, including those of the coordinators, to one of two brokers. */
+  /** Moves all partitions, including the coordinators' partitions, to one of two brokers. */
   | { readonly kind: 'move'; readonly node: 1 | 2 }
   /** Makes one of three brokers the leader of all partitions. */
   | { readonly kind: 'lead'; readonly node: Node }

@@ -127,8 +127,8 @@ export function windowKey(merchant: string, at: number): string {
 }
 
 /**
- * Creates a topology that uses every feature: two co-partitioned sources with a join, a keyed store, event-time timers,
- * an aggregate that is emitted before each commit, time markers that let a later stage close times, and two
+ * Creates a topology that uses all main features: two co-partitioned sources with a join, a keyed store, event-time
+ * timers, an aggregate that is emitted before each commit, time markers that let a later stage close times, and two
  * repartitions, one of which feeds windows. The output can be computed from the input's log alone, regardless of the
  * order in which partitions are read.
  */
@@ -139,7 +139,7 @@ export function shop(name: string, options: TopologyOptions = {}): Topology {
     const byRegion = t.repartition<string, number>('by-region', { key: utf8, value: rawValue(json()), partitions: 2 })
 
     const balances = keyedStore<string, Balance>('balances', { key: utf8, value: rawValue(json()) })
-    /** For each id, the payment or the receipt, whichever arrived first. */
+    /** For each id without its counterpart, whether the payment or the receipt has arrived. */
     const unmatched = keyedStore<string, 'payment' | 'receipt'>('unmatched', { key: utf8, value: rawValue(json()) })
     const reminders = timerStore<string>('due', { key: utf8 })
     const pending = new Map<string, number>()

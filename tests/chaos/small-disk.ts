@@ -60,7 +60,10 @@ export async function smallDisk(home: string, folder: string): Promise<SmallDisk
   }
 }
 
-/** Writes to the disk. @returns false if it is full */
+/**
+ * Writes to the disk.
+ * @returns false if it is full
+ */
 function writes(handle: number, bytes: number): boolean {
   try {
     return writeSync(handle, BLOCK, 0, bytes) === bytes

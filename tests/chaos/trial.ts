@@ -207,7 +207,10 @@ interface OrdealDeps extends TrialDeps, TrialOptions {
   readonly output: Reading<ShopOutput>
 }
 
-/** Runs the input and the faults. @returns all deviations, and the faults that were skipped */
+/**
+ * Runs the input and the faults.
+ * @returns all deviations, and the faults that were skipped
+ */
 async function ordeal(
   { seed, faults: planned, atVolume }: Schedule,
   deps: OrdealDeps,
@@ -247,7 +250,7 @@ async function ordeal(
     },
     { what: 'the whole output', timeoutMs: OUTPUT_WITHIN_MS, intervalMs: LOOK_EVERY_MS },
   ).catch((error: Error) => say(`${error.message}: ${state}; workers ${JSON.stringify(workers.map(({ report }) => report ?? null))}`))
-  // Waits for zombies as well, which must rejoin.
+  // Also waits for zombies, because they must rejoin.
   await allReady(workers)
   const codes = await Promise.all(workers.map((worker) => worker.leave()))
   await output.reader.catchUp()

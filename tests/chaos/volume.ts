@@ -14,8 +14,8 @@ export const VOLUME = {
   longestNoteBytes: 8 * KIB,
   accounts: 4_000,
   /**
-   * On a busy machine, a large transaction takes longer than the three seconds of other runs. If every transaction
-   * timed out, the workers would never make progress.
+   * On a busy machine, a large transaction takes longer than three seconds, the time-out of other runs. If every
+   * transaction timed out, the workers would never make progress.
    */
   transactionTimeoutMs: 15_000,
 } as const

@@ -50,7 +50,10 @@ export interface WorkerSlot {
   readonly fences: number
   start(): void
   kill(): Promise<void>
-  /** Sends SIGTERM. @returns the exit code, ENDED_BY_SIGNAL, or undefined if there was no process */
+  /**
+   * Sends SIGTERM.
+   * @returns the exit code, ENDED_BY_SIGNAL, or undefined if there was no process
+   */
   leave(): Promise<number | undefined>
   tell(order: WorkerOrder): void
   stop(): void
@@ -62,7 +65,7 @@ export interface WorkerSlot {
   /** Announces that the process is about to end by itself, so that this does not count as a crash. */
   expectExit(): void
   wipe(): void
-  /** @returns a description of the damaged file, or undefined if there is no such file */
+  /** @returns the name of the damaged file, or undefined if the folder contains no file of the database */
   damage(how: Damage, file: number): string | undefined
   /** Ends the process and removes the disk and the proxy. */
   close(): Promise<void>

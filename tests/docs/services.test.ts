@@ -48,7 +48,7 @@ test.each(SERVICES)('$page names exactly the endpoints of the OpenAPI document',
   expect(firstCells(page, 'Endpoints').sort()).toEqual(endpoints.sort())
 })
 
-/** Formats error definitions as table rows like those of the pages: code and status. */
+/** Formats error definitions as the pages do: as table rows with code and status. */
 function rowsOf(definitions: readonly ErrorDefinition[]): string[] {
   return definitions.map(({ code, status }) => `| \`${code}\` | ${status} |`)
 }

@@ -35,7 +35,7 @@ export interface Ordeal {
   /** Kills the part with -9. As in `npm start`, the supervisor restarts it. Resolves when the part is ready again. */
   kill(victim: Component): Promise<void>
   /**
-   * Waits until every region has a list for the same window that ends after the call. Resolves with the end of that
+   * Waits until every region has a list for one common window that ends after the call. Resolves with the end of that
    * window.
    */
   nextWindow(options?: { readonly wholeMinute?: boolean }): Promise<number>
@@ -292,7 +292,7 @@ function watchAnswers({ apis }: System): AnswerWatch {
 }
 
 /**
- * Suspends the part with SIGSTOP while `action` runs. `action` must take much less time than the group's session
+ * Suspends the processes with SIGSTOP while `action` runs. `action` must take much less time than the group's session
  * timeout.
  */
 async function whileFrozen(components: readonly Component[], action: () => Promise<void>): Promise<void> {

@@ -150,7 +150,10 @@ function crash({ broker, scheduler, clusterFaults, chance }: Target): void {
   scheduler.after(downMs, operator, `restarts ${broker.actor.name}`, () => clusterFaults.restart(broker))
 }
 
-/** Ends all faults that last, so that the output can become complete. */
+/**
+ * Ends the lasting faults of workers and stores, so that the output can become complete. Faults of brokers and of the
+ * network end by themselves.
+ */
 export function mend({ slots, sinks }: FaultDeps): void {
   for (const server of sinks?.servers ?? []) server.mend()
   for (const { process, failWrites } of slots) {

@@ -99,11 +99,9 @@ class SimulatedConnection {
   readonly #clientId: string
   readonly #options: ConnectionOptions
   readonly #onClose: (() => void)[] = []
-  /**
-   * Requests without an answer: requests in transit or at the broker, and requests that wait because too many are in
-   * flight.
-   */
+  /** Requests in transit or at the broker that have no answer yet. */
   readonly #inFlight: Pending[] = []
+  /** Requests that are not sent yet, because too many are in flight. */
   readonly #waiting: Pending[] = []
   /** Requests that the broker has received. It handles them one at a time. */
   readonly #received: Pending[] = []

@@ -14,8 +14,8 @@ const TURN_MS = [0.01, 0.3] as const
 /** Range of the delays of timers, ms. */
 const TIMER_LATE_MS = [0, 1.2] as const
 /**
- * Probability that the operating system suspends a process that may be suspended just before a reading of the monotonic
- * clock.
+ * Probability that the operating system suspends the process just before it reads the monotonic clock. Applies only to
+ * processes with `isSuspended`.
  */
 const SHARE_SUSPENDED = 0.2
 /** Range of the durations of such a suspension, ms. */

@@ -13,7 +13,7 @@ const DEADLINE_MS = 600_000
 /** How long a run continues after its steps, so that late requests and markers arrive. */
 const CALM_MS = 1_000
 
-/** A few brokers with a topic of one partition, and a single producer. For tests of one particular schedule. */
+/** One or more brokers with a topic of one partition, and a single producer. For tests of one particular schedule. */
 export interface ProducerWorld {
   readonly cluster: Cluster
   readonly faults: ClusterFaults
@@ -22,7 +22,10 @@ export interface ProducerWorld {
   now(): number
   /** Opens another client in a separate process. */
   open(name: string): Transport
-  /** Runs the steps of an initialised producer. @throws the error of a step */
+  /**
+   * Runs the steps of an initialised producer.
+   * @throws the error of a step
+   */
   run(steps: Steps): Promise<void>
 }
 

@@ -37,7 +37,10 @@ export interface Scheduler {
    * source, it makes the same decisions even when another part is left out. A failing run can therefore be reduced.
    */
   chance(name: string): Chance
-  /** Schedules an event of the actor. @returns a function that cancels the event */
+  /**
+   * Schedules an event of the actor.
+   * @returns a function that cancels the event
+   */
   after(ms: number, actor: Actor, label: string, action: () => void): () => void
   /** Writes a line to the trace. */
   note(line: string): void

@@ -15,8 +15,8 @@ export interface Shrunk {
 }
 
 /**
- * How many seeds to try with a smaller plan. Leaving out a part changes later events, so the smaller plan may reveal
- * the fault only with different delays.
+ * How many other seeds to try with a smaller plan. Leaving out a part changes later events, so the smaller plan may
+ * reveal the fault only with different delays.
  */
 const FURTHER_SEEDS = 2
 const DEFAULT_MOST_RUNS = 600

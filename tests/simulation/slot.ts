@@ -54,7 +54,7 @@ export interface Slot {
   /** The current process; undefined while none is running. */
   readonly process: SimulatedProcess | undefined
   readonly worker: Worker | undefined
-  /** Errors that have ended processes in this slot. */
+  /** Unexpected errors that have ended processes in this slot. */
   readonly failures: readonly string[]
   start(): void
   /** Kills the process. Another process starts later. */

@@ -43,7 +43,7 @@ let privateFolder: GuardedFolder | undefined
 let privateCount = 0
 
 /**
- * Starts a broker for this test alone. The test may kill, stop and restart the broker. It is removed when the test
+ * Starts a broker for this test alone. The test may kill, stop and restart the broker. It is killed when the test
  * ends.
  */
 export async function privateKafka(): Promise<Component> {

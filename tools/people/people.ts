@@ -31,7 +31,7 @@ export interface People {
 
 const SEED = 11
 const KM_PER_DEGREE = 111.2
-/** Maximum distances that users choose, with the shares of users who choose them. */
+/** Maximum distances that users choose, each with the percentage of users who choose it. */
 const DISTANCES_KM = [
   [10, 15],
   [25, 20],

@@ -34,7 +34,7 @@ export async function* readRecording(path: string, onBadRow: (reason: string) =>
   }
 }
 
-/** Number of users, roughly the number of tweets in the recording. */
+/** Number of users: two for every three tweets of the public recording. */
 const USERS = 40_000
 /** Countries whose people speak the language of the recording. */
 const ENGLISH_SPEAKING = ['US', 'GB', 'CA', 'AU', 'IE', 'NZ', 'ZA', 'IN', 'PH', 'NG']
@@ -48,8 +48,7 @@ const HOME_OF_EVENT: readonly [part: string, country: string][] = [
   ['Alberta', 'CA'],
 ]
 /**
- * Share of an event's tweets that come from its country. The remaining tweets come from any country that speaks the
- * language.
+ * Share of an event's tweets that come from its country. The remaining tweets come from all English-speaking countries.
  */
 const HOME_SHARE = 0.5
 

@@ -62,8 +62,8 @@ export interface DetailReader {
   /** Reads and parses everything about a product. Throws the same errors as `readTexts`. */
   read(productId: number): Promise<DetailReads | undefined>
   /**
-   * Reads everything else that the views contain about a product that has already been read, including the stock of its
-   * inactive variants. Throws the same errors as `readTexts`.
+   * Reads everything that the views contain about a product, apart from the product itself, which the caller has
+   * already read. Includes the stock of inactive variants. Throws the same errors as `readTexts`.
    */
   around(product: StoredProduct): Promise<ProductSurroundings>
 }

@@ -1,6 +1,6 @@
 import { ApiError, errors } from '../../kit/errors.ts'
 
-/** Limits how many forms with images are read at once, because each form may occupy the memory of a whole file. */
+/** Limits how many forms with images are read at once, because reading a form can take the memory of a whole file. */
 export interface FormPlaces {
   /**
    * Reads a form, unless too many forms are being read.

@@ -40,8 +40,8 @@ function ownId(subject: string): bigint {
 }
 
 /**
- * Returns whether the request overrules the price guard, which is true only if it asks to (`force`).
- * @throws ApiError `forbidden` if the request asks to, but the caller is not an administrator
+ * Returns whether the request overrules the price guard, as it asks with `force`.
+ * @throws ApiError `forbidden` if `force` is set, but the caller is not an administrator
  */
 export function mayForce({ owner }: Who, force: boolean): boolean {
   if (force && owner !== null) throw new ApiError(errors.forbidden, { message: 'Only administrators may overrule the price guard.' })

@@ -53,7 +53,7 @@ function changedCart(answer: CartAnswer): Cart {
       return answer.cart
     case 'ended': {
       const { status } = answer.cart
-      // A cart that has just expired is still OPEN, because its expiry has not been decided yet.
+      // A cart that has just expired is still OPEN, because the topology has not changed its status yet.
       throw new ApiError(catalogErrors.reservation_ended, { fields: { status: status === 'OPEN' ? 'EXPIRED' : status } })
     }
     case 'extended_before':

@@ -30,9 +30,9 @@ interface Attempt {
 }
 
 /**
- * Maximum number of attempts. If a request is repeated long after a 503, the parts that it reserved may be too old for
- * opening the cart, so the next attempt reserves new parts. Every repetition goes through all earlier attempts and gets
- * their remembered answers.
+ * Maximum number of attempts. If a request is repeated long after a 503, the parts that the earlier attempts reserved
+ * may be too old to open the cart, so the next attempt reserves new parts. Every repetition goes through all earlier
+ * attempts first, and gets their remembered answers.
  */
 const MOST_ATTEMPTS = 5
 
@@ -100,7 +100,7 @@ function partRefused(answer: InventoryAnswer): Error {
   }
 }
 
-/** Groups the items by product, and adds up the items of the same variant and warehouse. */
+/** Groups the items by product, and adds up the quantities of items with the same variant and warehouse. */
 async function wantedParts(offers: Offers, { items }: NewCart): Promise<WantedPart[]> {
   const found = await offers.offersOf(items.map(({ variant_id }) => variant_id))
   const lines = new Map<string, WantedLine>()

@@ -130,7 +130,7 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     return isApproximate(answer) ? index.search(countingSearch(search, MOST_SHARD_VALUES)) : answer
   }
 
-  /** Reads the hits of a page and all facets with one request. */
+  /** Reads the hits of a page and all facets, normally with one request. */
   async function page(
     plan: TextPlan | undefined,
     request: SearchRequest,

@@ -67,7 +67,8 @@ ${isFiltered(choice) ? html`<p><a href="${addressOf(choice, NO_FILTERS)}">Remove
 ${group(
   'Category',
   categories.map(({ category_id, name, count }, place) => {
-    // The chosen category comes first. The choice may contain its id or its path.
+    // The choice may name a category by its id or its path, so the chosen category is recognised by its position: it
+    // comes first.
     const isChosen = choice.category !== '' && place === 0
     const address = addressOf(choice, { category: isChosen ? '' : String(category_id) })
     return { text: name ?? `Category ${category_id}`, count, isChosen, address }

@@ -12,7 +12,7 @@ export type Label = 'fraud' | 'legitimate' | 'unlabelled'
 
 export interface CountedCell {
   readonly count: number
-  /** Ids of a few of these transactions. */
+  /** Ids of a few of the counted transactions. */
   readonly examples: readonly string[]
 }
 
@@ -44,7 +44,9 @@ export interface RuleResult {
   readonly matched: number
   /** Number of matches in which the rule had precedence, so that its action was applied. */
   readonly decided: number
-  /** Number of matches among the transactions with the label `fraud`. The next count is the same for `legitimate`. */
+  /**
+   * Number of matches among the transactions with the label `fraud`. `matched_legitimate` is the same for `legitimate`.
+   */
   readonly matched_fraud: number
   readonly matched_legitimate: number
   readonly snoozed: number
@@ -59,7 +61,7 @@ export interface ReplayResult {
   readonly transactions: number
   /** Number of transactions that the blocklist blocked. Rules were not evaluated for them, so they stay blocked. */
   readonly blocklisted: number
-  /** Number of transactions that were decided under a different version of the policy. */
+  /** Number of transactions that were originally decided under a policy version other than the replay's. */
   readonly other_policy: number
   readonly would_be: DecisionCounts
   readonly logged: DecisionCounts

@@ -122,7 +122,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
   }
 
   /**
-   * Loads the first of several sets of models that can be loaded. Any models are better than none, because without
+   * Tries sets of models in the given order, until one can be loaded. Any models are better than none, because without
    * models only rules decide.
    */
   async function loadFirst(child: ChildLink, [first, ...others]: readonly WantedModels[]): Promise<ActiveModels> {

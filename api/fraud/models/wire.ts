@@ -73,8 +73,8 @@ export function decodeScoreRequest(bytes: Buffer): ScoreRequest {
 }
 
 /**
- * Encodes, for each row, three scores, three scores of the challenger (NaN if there are none), the number of factors,
- * and the slots and values of the factors.
+ * Encodes, for each row, the champion's three scores, the challenger's three scores (NaN if there are none), the number
+ * of factors, and the slot and contribution of each factor.
  */
 export function encodeScores(all: readonly RowScores[]): Buffer {
   const sizes = all.map(({ factors }) => BEFORE_FACTORS + 1 + factors.length * FACTOR_BYTES)

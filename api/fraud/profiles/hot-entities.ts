@@ -44,7 +44,7 @@ export class HotEntities {
    * Reads an answer from Redis, like `heldEntity`. For a hot entity, the returned profile already includes the
    * transactions in flight.
    * @param entity the key of the profile
-   * @param id hash of the transaction that is being scored, which is not counted
+   * @param id hash of the id of the transaction that is being scored. This transaction is not counted.
    * @returns undefined if a different version wrote the profile
    */
   read(kind: EntityKind, entity: string, held: HeldBytes, id: number, now: number): HeldEntity | undefined {
@@ -56,8 +56,8 @@ export class HotEntities {
     if (folded === undefined) return undefined
     addRows(folded, flight)
     this.#remember(entity, folded)
-    // If the kept result includes the transaction that is being scored or an expired transaction, it is not used. A
-    // fold cannot remove transactions, so the others are folded again.
+    // The kept result is not used if it includes the transaction that is being scored or an expired transaction. A fold
+    // cannot remove transactions, so the others are folded again.
     if (folded.ids.has(id) || !isInFlight(folded.earliest, now)) return heldEntity(held, now)
     return { profile: folded.fold.current, inFlight: [], inFlightSeconds: heldSeconds(counted) }
   }

@@ -92,7 +92,7 @@ export const ProfileSchema = z
 
 type ProfileJson = z.output<typeof ProfileSchema>
 
-/** Hash that no transaction has. With this hash, no transaction is left out of the profile. */
+/** A value that is not the hash of any transaction id. With this value, no transaction is left out of the profile. */
 const NO_TRANSACTION = -1
 
 export interface ProfileOf {

@@ -4,7 +4,7 @@ import type { RuleTallies } from '../../../schemas/fraud/rules/tallies.ts'
 
 /** What scoring reports about one new transaction. */
 export interface ScoredActivity {
-  /** The counters that evaluating the rules for this transaction has increased. */
+  /** The counters that were increased when the rules were evaluated for this transaction. */
   readonly tallies: RuleTallies
   /** The rule that had precedence; undefined if no rule matched, or if the blocklist decided. */
   readonly winner: Rule | undefined

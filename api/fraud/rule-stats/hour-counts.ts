@@ -3,8 +3,8 @@ import type { FraudRuleTallies, FraudRuleTally } from '../../../schemas/fraud/ty
 
 const HOUR_MS = 3_600_000
 /**
- * Maximum number of rules per record. Even if the conditions of all these rules have a hundred fields, the record stays
- * far below Kafka's size limit.
+ * Maximum number of rules per record. Even if each rule has a condition with a hundred fields, the record stays far
+ * below Kafka's size limit.
  */
 const RULES_PER_RECORD = 100
 
@@ -63,7 +63,7 @@ export class HourCounts {
     return hourOf(now) !== this.#hour
   }
 
-  /** Returns records with the counts of all rules that have changed since the last call. */
+  /** Returns records with the counts of all rules whose counts have changed since the last call. */
   take(now: number): FraudRuleTallies[] {
     this.#look()
     const rules: FraudRuleTally[] = []

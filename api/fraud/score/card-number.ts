@@ -30,7 +30,7 @@ const RADIX = 10
 /** Replaces a token in a string, so that the digits before and after the token do not become neighbours. */
 const BREAK = '.'
 const ASCII = /^[\x20-\x7e]*$/
-/** Largest number that JSON parsing certainly reads without losing digits. */
+/** Largest integer up to which JSON parsing loses no digits. */
 const MAX_EXACT = Number.MAX_SAFE_INTEGER
 
 /**

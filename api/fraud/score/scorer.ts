@@ -137,7 +137,7 @@ export function scorer(deps: ScorerDeps): Scorer {
   }
 
   async function evaluate(request: FraudRequest, requestId: string, enrichments: Enrichments, away: Set<DegradedPart>) {
-    // All settings are read before the first pause, because they may change during a pause.
+    // These settings are read together before the first pause, because the settings may change during a pause.
     const { ruleSet, tallies, lists, snoozes } = settings
     const ip = ipFactsOf(request.device.ip_address)
     const { features, failed } = featuresOf(request, ip, enrichments)

@@ -6,7 +6,7 @@ export type Stage = (typeof STAGES)[number]
 
 const MS_PER_SECOND = 1_000
 /**
- * Upper limits of the buckets, in seconds. They are dense around the budgets: 5, 10, 15 and 30 ms for the stages, and
+ * Upper bounds of the buckets, in seconds. They are dense around the budgets: 5, 10, 15 and 30 ms for the stages, and
  * 100 ms in total.
  */
 const BUCKETS_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.25, 1]

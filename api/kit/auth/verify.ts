@@ -38,7 +38,10 @@ const ALGORITHMS = ['RS256', 'ES256', 'EdDSA']
 const CLOCK_TOLERANCE_SECONDS = 5
 /** Maximum length of a token. No legitimate token is longer, so a longer token is rejected before any parsing. */
 const MAX_TOKEN_CHARACTERS = 8_192
-/** Matches a signed JWT. The decoder would ignore white space in it, but a cookie must not contain line breaks. */
+/**
+ * Matches a signed JWT without white space. The decoder would ignore white space, but the token may be stored in a
+ * cookie, which must not contain line breaks.
+ */
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 /** How long a verified token is cached. Verifying a signature costs about 100 µs. */
 const KNOWN_TOKEN_MS = 60_000

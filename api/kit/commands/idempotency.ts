@@ -4,8 +4,8 @@ import { ApiError, errors } from '../errors.ts'
 
 /**
  * Remembers which request each command id belongs to. Bindings may get lost. In that case, the topology that decides
- * the command still detects a conflict, provided that the repetition goes to the same partition. A command's key must
- * therefore follow from the request and the id alone.
+ * the command still detects a conflict, provided that the repetition goes to the same partition. The record key of a
+ * command must therefore follow from the request and the id alone.
  */
 export interface Bindings {
   /**

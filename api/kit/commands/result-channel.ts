@@ -29,7 +29,8 @@ export interface ResultChannelOptions {
 
 const CONNECT_TIMEOUT_MS = 2_000
 /**
- * Longest pause between attempts to reconnect. Redis restarts within this time, so a longer pause would only cost time.
+ * Longest pause between attempts to reconnect. Redis restarts within this time, so a longer pause would only delay the
+ * results.
  */
 const LONGEST_RECONNECT_MS = 1_000
 const RECONNECT_STEP_MS = 50

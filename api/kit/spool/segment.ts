@@ -20,8 +20,8 @@ export function isSegmentName(name: string): boolean {
 }
 
 /**
- * A file of records, and a second file with marks for the records that Kafka has acknowledged. Marks are not synced,
- * because a record without its mark is merely sent again.
+ * A file of records, and a second file with marks for the records that Kafka has acknowledged or refused. Marks are not
+ * synced, because a record without its mark is merely sent again.
  */
 export class Segment {
   readonly folder: string

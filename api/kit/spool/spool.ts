@@ -389,7 +389,7 @@ export class Spool {
     return next && { segment: next, frames: next.reader() }
   }
 
-  /** Writes the marks of sent records, and deletes files whose records are all sent. */
+  /** Writes the marks of settled records, and deletes files whose records are all settled. */
   #tidy(): Promise<void> {
     this.#tidying ??= this.#tidyAll()
       .catch((error: Error) => this.#options.runtime.log.warn({ reason: error.message }, 'spool_not_tidied'))

@@ -30,8 +30,9 @@ export interface SpoolingFacts {
   /**
    * Resolves with `acknowledged` when every in-sync replica has the record, or with `spooled` when the record is in a
    * file of this process. The process then sends the record from the file. Records with the same key are sent in the
-   * order of the calls. A record is sent twice only if the process ends after sending the record and before noting that
-   * it was sent. Consumers therefore drop duplicates by the record's id.
+   * order of the calls. A record may be sent twice: if it is unknown whether Kafka has accepted the record, or if the
+   * process ends after sending the record and before noting that it was sent. Consumers therefore drop duplicates by
+   * the record's id.
    * @throws ApiError: `unavailable` if neither Kafka nor the spool accepts the record (the record may still have been
    * written), `internal_error` if Kafka rejects the record permanently
    */

@@ -13,7 +13,7 @@ export interface CounterStoreOptions {
    * the next request for the same counter.
    */
   readonly own?: Pick<OwnCounts, 'learn' | 'chargesFor' | 'owe'>
-  /** Called for every failed batch, with its cause. */
+  /** Called for every failed batch, except those that only return units, with the cause. */
   onFailure?(reason: FailureReason, cause: Error | undefined): void
 }
 
@@ -41,7 +41,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
   /** Decides with counters on one shard, in a single atomic step. */
   function decideOnShard(group: string, asks: readonly Ask[]): Promise<Outcome> | Undecided {
     const node = scripts.nodeOf(group)
-    // No request waits until units are returned, and a failed return does no harm: a store that hangs still accepts the
+    // No request waits for units to be returned, and a failed return does no harm: a store that hangs still accepts the
     // units later, and a store that is down loses the counter anyway.
     if (asks.every(({ mode }) => mode === 'give-back')) return batches.add(group, node, 'background', asks)
     const admission = batches.circuitOf(node).admit()

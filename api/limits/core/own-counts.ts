@@ -9,8 +9,8 @@ import { recentCounters } from './recent-counters.ts'
  */
 export interface OwnCounts extends Debts {
   /**
-   * Updates the counts from an answer of the store. A late answer may be older than the known counts, so the larger
-   * count of the two is kept.
+   * Updates the counts from an answer of the store. A late answer may be older than the known counts, so the larger of
+   * the two counts is kept.
    */
   learn(asks: readonly Ask[], readings: readonly Reading[], isLate: boolean): void
   /** Decides the asks of one request in the same way as the store. */

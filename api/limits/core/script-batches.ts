@@ -4,9 +4,9 @@ import { append, argumentsOf, NUMBERS_PER_READING, newCall, readingsOf, type Scr
 
 /**
  * The purpose of a batch.
- * - `awaited`: requests wait for the batch, and its answer closes or opens the circuit
- * - `probe`: no request waits for the batch, and its answer closes the circuit
- * - `background`: no request waits for the batch, and its answer does not affect the circuit
+ * - `awaited`: requests wait for the batch, and its failure may open the circuit
+ * - `probe`: no request waits for the batch, and its answer closes the open circuit
+ * - `background`: no request waits for the batch, and neither its answer nor its failure affects the circuit
  */
 export type BatchKind = 'awaited' | 'probe' | 'background'
 
@@ -22,7 +22,7 @@ export interface ScriptBatchesOptions {
   /** Monotonic ms. */
   monotonic(): number
   readonly timeoutMs: number
-  /** Called for every failed batch, with its cause. */
+  /** Called for every failed batch except `background` batches, with the cause. */
   onFailure?(reason: FailureReason, cause: Error | undefined): void
   /**
    * Called with every answer. If `isLate`, the answer arrived after the time limit, and its requests have proceeded

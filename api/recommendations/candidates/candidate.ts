@@ -34,7 +34,7 @@ export interface CandidateSet {
   readonly size: number
   /**
    * Adds the item in a row of the item table, unless a channel has already named it.
-   * @returns the candidate of the row; undefined if the row is excluded or the set is full
+   * @returns the candidate of the row; undefined if the item is excluded, the row is negative or the set is full
    */
   of(row: number, channel: Channel): Candidate | undefined
   /** Returns the candidate of a row; undefined if no channel has named the row. */

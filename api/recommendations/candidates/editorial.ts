@@ -2,7 +2,7 @@ import type { RecommendationContext } from '../../../schemas/recommendations/ran
 import type { EditorialList } from '../../../schemas/recommendations/types.ts'
 import type { NewReleaseBoost } from '../rank/arrange.ts'
 
-/** Lists and rules of editors by name. */
+/** The editors' lists and rules, keyed by name. */
 export type EditorialLists = ReadonlyMap<string, EditorialList>
 
 /** Name of the boost rule. The default boost applies unless editors have set a rule with this name. */
@@ -16,7 +16,7 @@ export function placedByEditors(lists: EditorialLists, context: RecommendationCo
     .flatMap(({ item_ids }) => item_ids)
 }
 
-/** Returns the boost of newer items; undefined if editors have ended the rule. */
+/** Returns the boost of newer items; undefined if the editors' rule is not in force at this time. */
 export function boostByEditors(lists: EditorialLists, time: number): NewReleaseBoost | undefined {
   const rule = lists.get(NEW_RELEASES)
   if (rule === undefined) return DEFAULT_BOOST

@@ -75,7 +75,8 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
       }
       return
     }
-    // The last items share the places. Otherwise, items without neighbours could take the places of all other channels.
+    // The user's last items share BY_ITEMS. Otherwise, items without neighbours, for which `similarTo` finds up to
+    // `most` items, could fill the set before the other channels add theirs.
     const most = Math.ceil(BY_ITEMS / user.lastViewed.length)
     const strongest = new Map<number, number>()
     let share = 1

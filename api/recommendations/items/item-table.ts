@@ -13,7 +13,7 @@ import { NO_TRAIT, type Trait, traitsOf } from './traits.ts'
  * removed. A deleted item counts as unknown.
  */
 export interface ItemTable {
-  /** Number of rows: items, active or not, deleted items, and items of which only the statistics are known. */
+  /** Number of rows. Each item has one, even if it is inactive or deleted, or if only its statistics are known. */
   readonly size: number
   /** @param item undefined for a deleted item */
   putItem(itemId: bigint, item: RecommendationItem | undefined): void
@@ -69,9 +69,9 @@ const PRIOR_PURCHASES = 0.4
  * weight.
  */
 export const NEW_ITEM_INTERACTIONS = 100
-/** Number of interactions from which the given popularity of an item no longer counts. */
+/** Number of interactions at which the popularity that the producer gave stops counting. */
 const KNOWN_ITEM_INTERACTIONS = 500
-/** Number of views that a given popularity of 1 corresponds to. */
+/** Number of views that a popularity of 1, as given by the producer, corresponds to. */
 const GIVEN_POPULARITY_VIEWS = 50
 
 /**
@@ -273,7 +273,10 @@ export function itemTable(): ItemTable {
   }
 }
 
-/** Returns how well an item is known, from 0 to 1. The weight of its given popularity is 1 minus this value. */
+/**
+ * Returns how well an item is known, from 0 to 1. The weight of the popularity that its producer gave is 1 minus this
+ * value.
+ */
 function blend(interactions: number): number {
   return Math.min(1, Math.max(0, (interactions - NEW_ITEM_INTERACTIONS) / (KNOWN_ITEM_INTERACTIONS - NEW_ITEM_INTERACTIONS)))
 }

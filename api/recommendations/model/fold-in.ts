@@ -4,8 +4,8 @@ import { inverseOf } from './inverse.ts'
 export interface FoldIn {
   /**
    * Returns the user's factors, not normalised; undefined if there are no items.
-   * @param factors factors of the items of the user's interactions, row by row
-   * @param weights weights of the interactions
+   * @param factors one row per interaction: the factors of its item
+   * @param weights weights of the interactions, in the same order
    */
   solve(factors: Float32Array, weights: readonly number[]): Float64Array | undefined
 }

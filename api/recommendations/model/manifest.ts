@@ -12,7 +12,7 @@ export const BUNDLE_FILES = ['items.ids', 'items.f16', 'items.usearch', 'gram.f6
 export const MANIFEST_FILE = 'manifest.json'
 
 const manifestSchema = z.object({
-  /** Version 2: the vectors in the index are scaled by the square roots of their lengths. */
+  /** Version 2: the vectors in the index are scaled to the square roots of their lengths. */
   format: z.literal(2),
   sequence: z.int().min(1),
   trained_at: z.int().min(0),

@@ -15,7 +15,7 @@ export interface RecommendationModel {
    * product that `productWith` returns.
    */
   nearest(vector: Float32Array, count: number): { readonly itemId: bigint; readonly similarity: number }[]
-  /** Returns the items whose vectors have the greatest cosine with that of the given item, best first. */
+  /** Returns the items whose vectors have the greatest cosine with the given item's vector, best first. */
   similarTo(itemId: bigint, count: number): { readonly itemId: bigint; readonly similarity: number }[]
   /**
    * Returns the product of a user's vector and an item's factors, at most 1. The product ranks much better than the

@@ -50,7 +50,7 @@ export async function openModel(folder: string, mostAdded?: number): Promise<Ope
 /**
  * Opens the vectors of a bundle. The bundle need not have trees or a manifest yet.
  * @param mostAdded maximum number of items whose vectors are computed from their content. Each further item replaces
- * the one that was added first, even if that one has changed since.
+ * the item that was added first, even if that item has changed since.
  * @throws BundleError for the same reasons as `openModel`
  */
 export async function openVectors(folder: string, shape: VectorShape, mostAdded = MOST_NEWER_ITEMS): Promise<OpenVectors> {

@@ -10,7 +10,7 @@ export interface NearRow {
 /** How results are ranked: by the inner product with the query, or by the cosine if the query has length 1. */
 export type NearBy = 'product' | 'cosine'
 
-/** Finds the vectors with the greatest inner products. Keys are counted from 0. */
+/** Finds the vectors with the greatest inner product or cosine with a query. Keys are counted from 0. */
 export interface VectorIndex {
   /** @param vector a vector whose length is at most 1 */
   add(key: number, vector: Float32Array): void
@@ -34,8 +34,8 @@ const CONNECTIVITY = 24
 const EXPANSION_ADD = 128
 /**
  * Number of vectors that the index returns. They are then ranked with their original lengths. The search for similar
- * items needs fewer vectors, because its results only become candidates. This search should also be fast, because a
- * list may need the similar items of five items.
+ * items needs fewer vectors, because its results only become candidates. This search should also be fast, because one
+ * list may need it for five items.
  */
 const LOOKED_AT: Readonly<Record<NearBy, number>> = { product: 1_024, cosine: 512 }
 /** Minimum number of vectors that a search expands. A search also expands at least as many vectors as it returns. */
@@ -68,7 +68,7 @@ const ROWS_START = 8
 const FORMAT = 'usearch'
 
 /**
- * Checks the beginning of a saved index, because the library must not open a file that is no index. If the file is
+ * Checks the beginning of a saved index, because the library must not open a file that is not an index. If the file is
  * missing or empty, the library closes descriptor 0, which may be the descriptor of a socket or of another file. If the
  * file states too many rows, the library ends the process.
  */

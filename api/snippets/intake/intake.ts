@@ -60,8 +60,8 @@ export async function takeBody(body: SnippetBody, { blobs, incoming }: IntakeDep
 }
 
 /**
- * Returns a draft that accepts up to WHOLE_BYTES of content at once, and waits for a slot before it accepts more. If
- * the draft loses its slot to another request, it is deleted at once, and the sender gets `request_timeout`.
+ * Returns a draft that accepts up to WHOLE_BYTES of content immediately, and waits for a slot before it accepts more.
+ * If the draft loses its slot to another request, it is deleted at once, and the sender gets `request_timeout`.
  */
 function inPlace(draft: BlobDraft, address: string, incoming: Streams): BlobDraft {
   let slot: Slot | undefined

@@ -20,9 +20,9 @@ const ROUNDING = 1e-6
 const MAX_REPEATS = 60
 
 /**
- * Number of adjacent blanks after other text in a line that are examined. Several adjacent repetitions of a pattern can
- * match the same blanks, so the time for a match grows with the cube of their number. The number of blanks between two
- * words says nothing about the language.
+ * Maximum number of adjacent blanks after other text in a line. Further blanks are removed before matching: several
+ * adjacent repetitions of a pattern can match the same blanks, so the time for a match grows with the cube of the
+ * number of blanks. The removal loses nothing, because this number says nothing about the language.
  */
 const MOST_BLANKS = 8
 const MANY_BLANKS = new RegExp(`(\\S[ \\t]{${MOST_BLANKS}})[ \\t]+`, 'g')

@@ -4,14 +4,14 @@ export interface Language {
   readonly name: string
   readonly aliases: readonly string[]
   /**
-   * Patterns that indicate the language. Keep them short, because `*` and `+` match at most 60 times. Do not use `*` or
-   * `+` inside a repeated group.
+   * Patterns that indicate the language. They must match short pieces of text, because `*` and `+` match at most 60
+   * times. Do not use `*` or `+` inside a repeated group.
    */
   readonly patterns: readonly Pattern[]
 }
 
 /**
- * A pattern and the weight of a match. The fewer other languages the pattern matches, the higher is its weight: below 1
+ * A pattern and the weight of a match. The fewer other languages the pattern matches, the higher its weight: below 1
  * for patterns that many languages share, 1 for a few other languages, 2 for hardly any, and 4 or more for none.
  */
 type Pattern = readonly [RegExp, number]

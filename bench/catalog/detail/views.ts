@@ -18,8 +18,8 @@ const PARTITION = 0
 /** Interval at which due stock changes are written to the view. The sink writes at the same interval. */
 const CHANGES_EVERY_MS = 15
 /**
- * Stock changes step through the products by this many ids. The load requests products in the order of their ids, so
- * neighbours would be requested at nearly the same time.
+ * Consecutive stock changes affect products whose ids are this far apart. The load requests products in the order of
+ * their ids, so with a step of 1, consecutive changes would meet the load at the same moment.
  */
 const STEP = 7_919
 const MS_PER_SECOND = 1_000

@@ -7,7 +7,7 @@ import { NO_SYNONYMS } from '../../../api/catalog/search/text/synonyms.ts'
 import { wordsOf } from '../../../state/indexes/catalog/words.ts'
 import { DEPTH } from './ndcg.ts'
 
-/** One of the compared ways to search. */
+/** A way to search that is compared with others. */
 export interface Contender {
   readonly name: string
   /** Returns the ids of the first products in the results, best first. */

@@ -21,8 +21,8 @@ export type IndexLoad = ReturnType<typeof indexLoad>
 
 /** Fills and changes a benchmark's index in the same way as the sink, but without Kafka. */
 export function indexLoad(client: SearchClient, make: (number: number) => CatalogDocument, name = PRODUCTS_INDEX) {
-  // Versions start from the current time, so that they are greater than those of an earlier run, whose index may still
-  // exist.
+  // Versions start from the current time, so that they are greater than the versions of an earlier run. The index of
+  // that run may still exist.
   let version = Date.now() * VERSIONS_PER_MS
 
   async function call(method: 'PUT' | 'POST', path: string, body?: object | string): Promise<void> {

@@ -6,8 +6,8 @@ const PAGE_SIZE = 24
 const FALLBACK = 'lamp'
 
 /**
- * Returns a function that makes searches of three kinds: queries as people type them, rare words from titles, and
- * frequent single words from queries. Half of the searches have a filter.
+ * Returns a function that makes random searches of three kinds: whole queries, the first one to three words of titles,
+ * and single words of queries. Half of the searches have a filter.
  */
 export function requestMaker(queries: readonly string[], titles: readonly string[]) {
   function wordsFor(random: Random): string {

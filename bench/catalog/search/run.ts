@@ -29,12 +29,15 @@ const HEAP_MB = 1_024
  */
 const ROUND_WARM_UP_SECONDS = 5
 /**
- * Number of bulk requests with changes per second. The sink sends as many, because it collects changes for 250 ms
- * before each request.
+ * Number of bulk requests per second, each with an equal share of the changes. The sink also sends four per second,
+ * because it collects changes for 250 ms before each request.
  */
 const BULKS_PER_SECOND = 4
 const SEED = 11
-/** Name of the index that is rebuilt. It differs from the name of the real product index, so that no search uses it. */
+/**
+ * Name of the second index, which is filled while searches are measured. It differs from the name of the product index,
+ * so that no search uses it.
+ */
 const REBUILT_INDEX = 'rebuilt'
 /** Interval between two searches for a changed document. The search is repeated for at most `LOOK_MS`. */
 const LOOK_EVERY_MS = 50

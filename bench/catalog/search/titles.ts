@@ -23,7 +23,9 @@ const NOUNS = [
 ]
 const COLOURS = ['black', 'blue', 'bronze', 'chrome', 'grey', 'nickel', 'red', 'white']
 const SYLLABLES = ['ba', 'cor', 'del', 'fen', 'gro', 'hal', 'kin', 'lor', 'mas', 'nor', 'pel', 'quin', 'ras', 'tor', 'vel', 'wex']
-/** Number of invented names. They make up a tenth of the words in titles, and few products share a name. */
+/**
+ * Number of invented names. Every title contains one of them. A few names are in many titles, and most names are rare.
+ */
 const NAMES = 20_000
 
 /** Generates titles with frequent and rare words, as in a real catalogue. */
@@ -39,8 +41,8 @@ function nameOf(number: number): string {
 }
 
 /**
- * Returns a generator of titles. Each combines the beginning of one real title with the end of another, which yields a
- * million distinct titles.
+ * Returns a generator of titles. Each title combines the first half of one real title with the second half of another,
+ * so that even a million titles seldom repeat.
  */
 export function combinedTitles(titles: readonly string[]): Titles {
   const halves = titles.map((title) => {

@@ -14,7 +14,7 @@ export interface Vocabulary {
 const SEED = 11
 const GENERATED = 5_000
 
-/** Returns the titles and queries from which products and searches are generated. */
+/** Returns real titles and queries if the data set is present, and generated ones otherwise. */
 export function vocabulary(): Vocabulary {
   try {
     const { titles, queries } = readJudgments(expectedDataFolder(), 1)

@@ -24,7 +24,7 @@ const WINDOW_MINUTES = 5
 /** Number of minutes that are kept. Older minutes are dropped, as in the ring of the engine's job. */
 const RING_MINUTES = 12
 
-/** The counts of a term per minute, and the first minute whose windows have changed. */
+/** The counts of a term by minute, and the minutes whose counts have changed since the last commit. */
 interface TermCounts {
   readonly byMinute: Map<number, number>
   readonly changed: Set<number>

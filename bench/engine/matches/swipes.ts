@@ -20,7 +20,7 @@ export interface Swipe {
   ts: number
 }
 
-/** A record of the output topic. The smaller user number comes first, and the time is that of the later swipe. */
+/** A record of the output topic. The smaller user number comes first, and `ts` is the time of the later swipe. */
 export interface Match {
   lo: number
   hi: number

@@ -88,8 +88,8 @@ export function readPayments(dataDir: string, count: number): Payments {
 }
 
 /**
- * Spreads payments over the cards 0 to `cards` - 1. Each of the first payments belongs to a new card. All later
- * payments belong to random cards, so that no cache of states helps.
+ * Spreads payments over the cards 0 to `cards` - 1. Each of the first `cards` payments belongs to a new card. All later
+ * payments belong to random cards, so that caching states does not help.
  */
 export function spreadOverCards(payments: Payments, cards: number): Payments {
   const random = seededRandom(CARDS_SEED)

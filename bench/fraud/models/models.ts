@@ -53,8 +53,8 @@ export async function measureModels({ perSecond, seconds }: ModelLoad, say: (tex
 
     say(`\n### Three models in their process: ${perSecond} scores/s for ${seconds} s, load average ${machineLoad()}`)
     say(`\n${row(['', ''])}\n${row(['---', '--:'])}`)
-    say(row(['P50, ms (target: P99 below 10)', ms(0.5)]))
-    say(row(['P99, ms', ms(0.99)]))
+    say(row(['P50, ms', ms(0.5)]))
+    say(row(['P99, ms (target: below 10)', ms(0.99)]))
     say(row(['longest, ms', ms(1)]))
     say(row(['not scored within 30 ms', `${unscored} of ${count}`]))
     say(row(['batches by size', await batchSizes(registry)]))
@@ -110,7 +110,7 @@ function modelProcess(): number {
   return Number(found)
 }
 
-/** Describes the histogram of batches, such as "1: 900, up to 2: 50". */
+/** Describes the histogram of batch sizes, for example as "1: 900, up to 2: 50". */
 async function batchSizes(registry: Registry): Promise<string> {
   const { values } = await registry.getSingleMetric('fraud_model_batch_rows')!.get()
   const buckets = values.filter(({ labels }) => labels.le !== undefined && labels.le !== '+Inf')

@@ -122,8 +122,8 @@ function simplified(test: Test): Test {
 }
 
 /**
- * Returns the fields whose presence a test implies. A comparison of numbers, lists or text is false if the fact is
- * null, so it needs no separate test.
+ * Returns the fields whose presence a test implies. In the peer, a comparison with a null fact is false, except for
+ * `!=` and `NOT IN`, so it needs no separate test.
  */
 function checkedBy(test: Test): string[] {
   if (test.kind === 'compare' && test.operator !== '!=' && test.left.kind === 'field') return [nameOf(test.left)]

@@ -87,7 +87,7 @@ function divisorsOf(node: Node): Node[] {
   return [...own, ...childrenOf(node).flatMap(divisorsOf)]
 }
 
-/** Returns the name of a field, even if the rule uses an alias. */
+/** Returns the canonical name of a field. The rule may use an alias. */
 export function nameOf(node: Node): string {
   if (node.kind !== 'field') throw new Error(`${node.kind} is not a field`)
   return fieldOf(node.name)!.name

@@ -55,8 +55,8 @@ const MS_PER_SECOND = 1_000
 const ARRIVAL_TIMEOUT_MS = 60_000
 
 /**
- * Measures how fast the topology fraud-profiles processes a backlog, and how soon profiles are in Redis. Compares the
- * speed with that of Kafka Streams on job J2.
+ * Measures how fast the topology fraud-profiles processes a backlog, and how soon profiles are in Redis. For
+ * comparison, Kafka Streams runs job J2.
  */
 export async function measureProfiles(folder: string, options: ProfilesOptions, say: Say): Promise<void> {
   const servers = await startServers(join(folder, 'profiles'))
@@ -102,8 +102,8 @@ async function measureBacklogs(
 }
 
 /**
- * Returns a function that runs Kafka Streams on the same number of recorded payments; undefined if the peer's program
- * or the recording is missing.
+ * Returns a function that runs Kafka Streams on `records` recorded payments; undefined if the peer's program or the
+ * recording is missing.
  */
 async function kafkaStreams(transport: Transport, records: number, folder: string, say: Say) {
   const asked = engineDeclaration.parse(['--job', 'J2'])

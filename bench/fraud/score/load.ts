@@ -10,7 +10,7 @@ export interface LoadOptions {
 }
 
 export interface LoadResult {
-  /** Responses per second. */
+  /** Successful responses per second. */
   readonly rate: number
   /** Median latency in ms, measured from the planned time of a request, so that a stall of the server is included. */
   readonly p50: number

@@ -22,8 +22,8 @@ const SINCE_LOGIN_SECONDS = 1_800
 export type Spread = 'spread' | 'hot IP' | 'hot merchant'
 
 /**
- * Step between the users of consecutive payments. It is prime, so that successive payments do not come from users with
- * consecutive ids.
+ * Step between the users of consecutive payments. It is large, because users with consecutive ids share an IP address.
+ * It is prime, so that all users still take turns.
  */
 const STRIDE = 7_919
 

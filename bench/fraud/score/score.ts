@@ -28,8 +28,8 @@ export interface ScoreOptions {
 
 const SEED = 7
 /**
- * Duration of the warm-up. For about a minute after its start, the broker's JVM compiles code, which keeps most of a
- * core busy.
+ * Duration of the warm-up. For about a minute after its start, the broker's JVM compiles code and thereby keeps most of
+ * a core busy.
  */
 const WARM_UP_SECONDS = 60
 const TOKEN_SECONDS = 3_600
@@ -100,7 +100,7 @@ async function measureAll({ measure, pid, operations }: System, { perSecond, sec
   }
   say(`\nms of CPU per payment at ${perSecond}/s: ${cpuOf(found.get('spread')!)}`)
   say(`\nPeak memory of the API: ${peakRssMib(pid)} MiB\n`)
-  say(row([`stage at ${perSecond}/s, ms up to`, 'P50', 'P99']))
+  say(row([`stage at ${perSecond}/s, upper bounds in ms`, 'P50', 'P99']))
   say(row(['---', '--:', '--:']))
   for (const stage of STAGES) {
     const [earlier, buckets] = [before.get(stage), after.get(stage)!]

@@ -33,7 +33,7 @@ export async function seedRules(transport: Transport, registry: string, random: 
   await producer.close()
 }
 
-/** Adds devices without payments to the blocklist, as the blocklist topology does. */
+/** Blocks devices that no payment uses. Writes the entries in the same form as the blocklist topology. */
 export async function seedBlocklist(transport: Transport, registry: string, entries: number): Promise<void> {
   const now = Date.now()
   const producer = await topicProducer(fraudBlocklist)(transport, registryClient({ url: registry }))

@@ -63,10 +63,7 @@ async function forgetStacks({ redis, transport }: MatchesSystem, viewers: readon
   await pipeline.exec()
 }
 
-/**
- * Copies the members of the candidate index into one geo set without changing them, and starts a server that searches
- * it.
- */
+/** Copies all members of the candidate index unchanged into one geo set, and starts a server that searches this set. */
 async function startGeosearch({ redis, servers, transport }: MatchesSystem) {
   for await (const keys of redis.scanStream({ match: `{${MATCH_INDEX_VIEW}:*:cell:*`, count: KEYS_PER_SCAN })) {
     for (const key of keys as string[]) {

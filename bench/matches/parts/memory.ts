@@ -64,7 +64,7 @@ function diskBytes({ servers: { home } }: MatchesSystem): DiskBytes {
   return { topics: bytesByTopic(home.data), state: bytesIn(home.state) }
 }
 
-/** Prints the growth of each topic and store per swipe. */
+/** Prints how many bytes each topic and store has grown on disk per swipe. */
 async function sayDisk(system: MatchesSystem, before: DiskBytes, swipes: number, say: PartInput['say']): Promise<void> {
   const after = diskBytes(system)
   say(`\n### Disk per swipe, ${swipes} swipes in one backlog; the broker has one replica of each topic\n`)

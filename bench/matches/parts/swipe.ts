@@ -29,7 +29,7 @@ export interface SwipeLoad {
 }
 
 /**
- * Prepares swipes by up to 2,000 users. Their tokens are already in the API's cache of verified tokens.
+ * Prepares swipes by up to 2,000 users, so few that the API's cache of verified tokens can hold all of their tokens.
  * @param targetOf returns the target of a swipe; by default, targets are drawn by popularity
  */
 export async function swipeLoad(

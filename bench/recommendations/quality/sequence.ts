@@ -15,14 +15,14 @@ export interface Quality {
 /** Lower bounds of the segments, in numbers of earlier interactions. */
 export const SEGMENTS = [0, 1, 10, 50] as const
 export const LIST = 20
-/** Minimum number of stars of an item that counts as good. */
+/** Minimum number of stars of a good rating. */
 const GOOD = 4
 /** Weight of popularity. It is so small that popularity only orders items with equal scores. */
 const TIE = 1e-9
 
 /**
- * Iterates over the good ratings after the training part. Before each rating, it asks every contender for the best
- * items that the user has not rated yet. After that, the contenders learn the rating.
+ * Iterates over all ratings in order. Before each good rating after the training part, it asks every contender to rank
+ * the items that the user has not rated yet. The contenders learn each rating afterwards.
  * @returns the quality of each contender in each segment
  */
 export function askInSequence(ratings: readonly Rating[], trained: number, all: readonly Contender[], items: number): Quality[][] {

@@ -9,7 +9,7 @@ import { BUNDLE_FOLDER, trainCandidate } from '../../../tools/recommendations/tr
 import type { Rating } from './ratings.ts'
 import { LIST, type Quality, SEGMENTS } from './sequence.ts'
 
-/** Quality of the service's lists, or of a part of these lists. */
+/** Quality of one kind of the service's lists, such as the lists by rules without a model. */
 export interface ServiceQuality {
   readonly name: string
   readonly segments: readonly Quality[]

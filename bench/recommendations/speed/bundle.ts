@@ -12,10 +12,7 @@ import type { World } from './world.ts'
 /** Regularization, the same as in training. */
 const REGULARIZATION = 0.5
 const GREATEST_LENGTH = 1
-/**
- * Number of items for which the Gram matrix is computed. It is scaled up to estimate the Gram matrix of a million
- * items.
- */
+/** Number of items from which the Gram matrix is computed. The result is scaled up to all items. */
 const GRAM_ROWS = 20_000
 const ROWS_AT_ONCE = 8_192
 const TREES_SEED = 5
@@ -29,7 +26,10 @@ export interface GeneratedBundle {
   readonly indexSeconds: number | undefined
 }
 
-/** Writes a bundle of a world into a folder, unless the folder already contains a bundle with this number of items. */
+/**
+ * Writes a bundle for a generated world into a folder, unless the folder already contains a bundle with this number of
+ * items.
+ */
 export async function generateBundle(folder: string, world: World): Promise<GeneratedBundle> {
   const manifest = join(folder, 'manifest.json')
   if (existsSync(manifest) && JSON.parse(await readFile(manifest, 'utf8')).items === world.items) return { folder, indexSeconds: undefined }
@@ -73,9 +73,7 @@ export function itemIdOf(row: number): bigint {
   return BigInt(row + 1)
 }
 
-/**
- * Writes the factors in half precision, and returns the product of the transposed factor matrix and the matrix itself.
- */
+/** Writes the factors in half precision, and returns an estimate of their Gram matrix. */
 async function writeFactors(folder: string, world: World): Promise<Float64Array> {
   const { items } = world
   const gram = new Float64Array(DIMENSIONS * DIMENSIONS)

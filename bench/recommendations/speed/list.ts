@@ -85,7 +85,7 @@ export async function measureLists({ world, bundle, say }: PartInput): Promise<v
   say(row(['P50 and P99 of whole lists', `${quantile(sorted, 0.5).toFixed(2)}, ${quantile(sorted, 0.99).toFixed(2)}`]))
 }
 
-/** Returns a model that measures the time of each of its parts. */
+/** Returns a model that measures how long each of its functions takes. */
 function timedModel(model: OpenModel) {
   const spent = new Float64Array(PARTS.length)
   function timing<A extends unknown[], R>(part: number, ask: (...args: A) => R): (...args: A) => R {

@@ -36,7 +36,7 @@ export async function measureMemory({ world, say }: PartInput, system: Recommend
   say(row(['---', '--:', '---']))
   say(row(['index, mapped once per host', mappedMib(system.api.pid, 'items.usearch').toFixed(0), '700']))
   say(row(['own memory of an API process', own.toFixed(0), '']))
-  say(row(['of this, above the memory of an API process with only the smallest service', (own - without).toFixed(0), '150']))
+  say(row(['of this, beyond the memory of an API process that runs only the smallest service', (own - without).toFixed(0), '150']))
   for (const [what, bytes] of perUser) say(row([`Redis: ${what} of 1,000 users`, mibPerThousand(bytes), 'reported']))
   for (const [what, bytes] of perItem) say(row([`Redis: ${what} of 1,000 items`, mibPerThousand(bytes), 'reported']))
   const stateBytes = state / (world.users / 1_000) / BYTES_PER_MIB

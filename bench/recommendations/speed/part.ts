@@ -6,7 +6,7 @@ import type { World } from './world.ts'
 /** Input of every part of the benchmark. */
 export interface PartInput {
   readonly world: World
-  /** The folder of the trained bundle. */
+  /** Folder of the generated bundle. */
   readonly bundle: string
   readonly values: ValuesOf<typeof declaration>
   readonly folder: string

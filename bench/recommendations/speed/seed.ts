@@ -38,7 +38,7 @@ export async function seedItems(target: SeedTarget, world: World): Promise<void>
 
 /**
  * Writes the past interactions of users, in chronological order.
- * @param most maximum number of interactions; if it is less than the total, all users have fewer
+ * @param most maximum number of interactions; if it is less than the total, the longest histories are cut
  * @returns the number of interactions
  */
 export async function seedInteractions(target: SeedTarget, world: World, most = Number.POSITIVE_INFINITY): Promise<number> {

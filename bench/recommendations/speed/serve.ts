@@ -62,7 +62,7 @@ export async function measureServing({ world, values, say }: PartInput, system: 
   }
 
   say(`\nThe API process was ready ${system.readySeconds.toFixed(0)} s after its start, with ${world.items} items.`)
-  // No list may be requested before this point. Otherwise, V8 would already have compiled some of the code.
+  // This must be the first load on the process. Otherwise, V8 would already have compiled some of the code.
   await sayFirstMinute()
   const contenders: Contender[] = [{ name: 'lists alone', once: () => atRate(lists, seconds, ask, system.cpu) }]
   if (events > 0) contenders.push({ name: `lists alongside ${events} events/s`, once: besideEvents })

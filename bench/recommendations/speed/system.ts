@@ -85,7 +85,7 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
     stopping.push(() => worker.stop())
     const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [servers.addresses.kafka] })
     stopping.push(() => admin.close())
-    // If a run is interrupted here, the next run with the same folder resumes here.
+    // If a run is interrupted during this wait, the next run with the same folder continues the wait.
     await Promise.race([untilProcessed(`http://127.0.0.1:${worker.line.health_port}`, admin, transport), interrupted])
     if (!isSeeded) {
       // The first list of trending items is complete half a minute after the events.

@@ -49,7 +49,7 @@ await writeFile(
   JSON.stringify({ seconds, state: outcome.state, reason: outcome.reason, metrics: outcome.metrics }),
 )
 
-/** Returns a generated history. The users of its interactions are drawn by their numbers of past interactions. */
+/** Returns a generated history. Users with more past interactions are drawn more often. */
 function historyOf({ anyUser, chosenBy }: World, count: number): History {
   const random = seededRandom(SEED)
   const builder = historyBuilder()

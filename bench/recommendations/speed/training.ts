@@ -66,5 +66,5 @@ export async function measureTraining({ world, values, folder, say }: PartInput,
       rounds.reduce((sum, { failures }) => sum + [...failures.values()].reduce((all, times) => all + times, 0), 0),
     ]),
   )
-  say(`\nTarget: P99 < 60 ms meanwhile. The training: ${JSON.stringify(outcome.metrics)}.`)
+  say(`\nTarget: P99 < 60 ms during the training. Metrics of the training: ${JSON.stringify(outcome.metrics)}.`)
 }

@@ -5,8 +5,8 @@ import { gaussian } from './gaussian.ts'
 const TREES = 100
 const LEAVES = 31
 /**
- * Maximum threshold for columns that contain logarithms of counts or times. Thresholds for columns that contain shares
- * are smaller.
+ * Maximum threshold for columns that contain logarithms of counts or times. Thresholds for all other columns are at
+ * most 1.
  */
 const LOG_RANGE = 6
 const LEAF_SIZE = 0.05

@@ -50,8 +50,8 @@ const UNKNOWN_EXCEPTION = 1002
  */
 const PARALLEL_QUERIES = 12
 /**
- * Maximum number of waiting queries. Executing this many short queries takes ClickHouse about a second. With more
- * waiting queries, no query would finish in time.
+ * Maximum number of waiting queries. ClickHouse executes this many short queries in about a second, so a longer queue
+ * would delay every query by more than a second.
  */
 const WAITING_QUERIES = 2_000
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
@@ -153,7 +153,7 @@ function preparations(request: EngineRequest): string[] {
 
 function checkedName(name: string): string {
   if (NAME.test(name)) return name
-  throw new EngineError(SYNTAX_ERROR, exception(SYNTAX_ERROR, `Not a name of a setting or parameter: ${name}`, 'SYNTAX_ERROR'))
+  throw new EngineError(SYNTAX_ERROR, exception(SYNTAX_ERROR, `Invalid name of a setting or parameter: ${name}`, 'SYNTAX_ERROR'))
 }
 
 function engineError(error: unknown): EngineError {

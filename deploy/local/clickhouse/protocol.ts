@@ -81,7 +81,10 @@ export function engineRequest({ method, url, headers, body }: HttpRequest): Engi
 
 const NOTHING = Buffer.alloc(0)
 
-/** Returns the user and password of a request. ClickHouse accepts them in three places of a request. */
+/**
+ * Returns the user and password of a request. ClickHouse accepts them as basic authentication, in its own headers, or
+ * as query parameters.
+ */
 export function credentialsOf({ url, headers }: Pick<HttpRequest, 'url' | 'headers'>): { user: string; password: string } {
   const [scheme, encoded] = (headers.authorization ?? '').split(' ')
   if (scheme.toLowerCase() === 'basic' && encoded !== undefined) {
@@ -112,8 +115,8 @@ export function answerHeaders(queryId: string, answer: EngineAnswer): Record<str
 const NANOSECONDS = 1e9
 
 /**
- * Returns the id of a query for the response headers. An id with characters that a header must not contain is replaced
- * by a new id.
+ * Returns the query id for the response headers. Creates a new id if the request has none, or if its id contains
+ * characters that a header must not contain.
  */
 export function queryIdOf(url: URL): string {
   const given = url.searchParams.get('query_id')
@@ -123,7 +126,10 @@ export function queryIdOf(url: URL): string {
 /** Matches text that HTTP allows in a header. */
 const HEADER_TEXT = /^[\x20-\x7e]+$/
 
-/** Returns true if the response should be compressed. As in ClickHouse, a setting must allow compression. */
+/**
+ * Returns true if the response should be compressed. As in ClickHouse, Accept-Encoding alone is not enough: the request
+ * must also contain `enable_http_compression=1`.
+ */
 export function wantsGzip({ url, headers }: Pick<HttpRequest, 'url' | 'headers'>): boolean {
   return url.searchParams.get('enable_http_compression') === '1' && /\bgzip\b/.test(header(headers, 'accept-encoding') ?? '')
 }

@@ -10,11 +10,14 @@ import { answerHeaders, credentialsOf, engineRequest, queryIdOf, wantsGzip } fro
 
 const compress = promisify(gzip)
 
-/** Maximum size of a request. The largest requests are INSERTs with one batch of a sink, a few megabytes. */
+/**
+ * Maximum size of a decompressed request body. The largest bodies are the batches that sinks insert, a few megabytes
+ * each.
+ */
 const MAX_BODY_BYTES = 256 * 1024 * 1024
 /**
- * Maximum size of the address and the headers, as in ClickHouse (`http_max_uri_size`). The address contains the
- * parameters of the query.
+ * Maximum size of the URL and the headers together. The URL contains the parameters of the query. ClickHouse also
+ * allows a URL of 1 MB (`http_max_uri_size`).
  */
 const MAX_HEADER_BYTES = 1024 * 1024
 const QUERY_IS_TOO_LARGE = 307
@@ -22,7 +25,7 @@ const ZLIB_INFLATE_FAILED = 354
 const INTERNAL = 1002
 const ACCESS_DENIED = 497
 const AUTHENTICATION_FAILED = 516
-/** HTTP status of a request whose address is not a valid URL, such as `//`. */
+/** HTTP status for a request whose target is not a valid URL, such as `//`. */
 const BAD_REQUEST = 400
 /**
  * How long client sockets stay open between requests. ClickHouse's default is also 10 s, and ClickHouse's client relies

@@ -5,7 +5,10 @@
 export type Statement =
   /** An INSERT with data in a format: `head [settings] FORMAT format`, followed by the data at `dataStart`. */
   | { readonly kind: 'insert-data'; readonly head: string; readonly settings: string; readonly format: string; readonly dataStart: number }
-  /** Any other statement, including INSERT ... SELECT and INSERT ... VALUES (...). `format` is its FORMAT clause. */
+  /**
+   * Any other statement, including INSERT ... SELECT and INSERT ... VALUES (...). `format` is the name in its FORMAT
+   * clause.
+   */
   | { readonly kind: 'query'; readonly format: string | undefined }
   | { readonly kind: 'empty' }
 

@@ -32,7 +32,8 @@ export interface TemporaryServer {
 
 /**
  * Returns the path of a class-data sharing archive for a server's JVM. The archive halves the start-up time (Kafka: 10
- * s → 3-5 s on two busy cores, 4.2 → 2.0 s of CPU) and saves 35 MB. The archive is created once, by a temporary server.
+ * s → 3-5 s on two busy cores, 4.2 → 2.0 s of CPU time) and saves 35 MB of memory. The archive is created once, by a
+ * temporary server.
  * @param folder the folder of the archive; each class path needs its own folder
  * @returns undefined when the archive cannot be created or another process is creating it; the server also starts
  * without it
@@ -65,7 +66,7 @@ async function clearStale(lock: string): Promise<void> {
   await rm(lock, { recursive: true, force: true })
 }
 
-/** @param runDir folder of the file that names the temporary server's process */
+/** @param runDir folder for the temporary server's pid file */
 async function makeArchive(server: TemporaryServer, archive: string, runDir: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-classes-'))
   const unfinished = `${archive}.${randomUUID()}`

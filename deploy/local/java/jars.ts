@@ -10,7 +10,7 @@ const run = promisify(execFile)
 
 /** The jars of one server. */
 export interface JarSet {
-  /** First part of the name of the folder with the jars. */
+  /** Name of the folder with the jars, without the hash at its end. */
   readonly name: string
   /** Name of the server, for messages. */
   readonly what: string
@@ -22,8 +22,8 @@ export interface JarSet {
 
 const MANIFEST = 'manifest.json'
 /**
- * Time limit of the download. The files are less than 50 MB. Downloading them takes seconds from a nearby mirror, and
- * minutes over a slow connection.
+ * Time limit of the download. The jars of one server have less than 50 MB in total. Downloading them takes seconds from
+ * a nearby mirror, and minutes over a slow connection.
  */
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000
 const MAVEN_OUTPUT_BYTES = 16 * 1024 * 1024
@@ -109,7 +109,7 @@ async function inventory(folder: string): Promise<JarEntry[]> {
 
 /**
  * Returns whether the jars have the sizes in the manifest. Hashing every jar at every start would take too long, and
- * would seldom find a fault. If a file seems to be damaged, compare it with the hash in the manifest.
+ * would seldom find a fault. If a file seems to be damaged, compare its hash with the hash in the manifest.
  */
 async function isIntact(folder: string): Promise<boolean> {
   const manifest = join(folder, MANIFEST)

@@ -8,7 +8,7 @@ const PARTIAL = '.partial-'
  */
 const ABANDONED_MS = 24 * 3_600_000
 
-/** Returns the beginning of the names of unfinished folders. A complete folder is renamed to `target`. */
+/** Returns the path with which the paths of unfinished folders begin. A complete folder is renamed to `target`. */
 export function partialPath(target: string): string {
   return target + PARTIAL
 }

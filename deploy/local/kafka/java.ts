@@ -12,8 +12,8 @@ const run = promisify(execFile)
 const LOG_CONFIG = fileURLToPath(new URL('./log4j2.properties', import.meta.url))
 const CLUSTER_ID_BYTES = 16
 /**
- * JVM options that save memory: a small heap, and the garbage collector with the fewest threads. The perf-data file is
- * switched off, because a killed JVM would leave it in /tmp.
+ * JVM options that save memory: small thread stacks, and the garbage collector with the fewest threads. The perf-data
+ * file is switched off, because a killed JVM would leave it in /tmp.
  */
 const JVM_OPTIONS = ['-XX:+UseSerialGC', '-XX:-UsePerfData', '-Xss512k', '-Djava.awt.headless=true']
 /**

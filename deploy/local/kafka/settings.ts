@@ -32,8 +32,8 @@ const TRANSACTION_CLEANUP_MS = 1_000
  */
 const ADD_PARTITIONS_RETRY_MS = 1
 /**
- * Number of partitions of each internal topic. Kafka's default of 50 suits clusters. On one machine, so many partitions
- * would need 100 folders with open files.
+ * Number of partitions of each internal topic. Kafka's default of 50 suits clusters. On one machine, the topics for
+ * offsets and transactions would then need 100 folders with open files.
  */
 const INTERNAL_PARTITIONS = 8
 /**

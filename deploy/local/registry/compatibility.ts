@@ -12,8 +12,7 @@ import {
 type NamedType = RecordType | EnumType | FixedType
 
 /**
- * The kinds of reasons why a reader's schema cannot read data of a writer's schema. Their names are those of Avro's
- * compatibility checker.
+ * Kinds of incompatibility between a reader's and a writer's schema. Avro's compatibility checker uses the same names.
  */
 export type IncompatibilityType =
   | 'NAME_MISMATCH'
@@ -56,7 +55,8 @@ export function incompatibilities(reader: AvroType, writer: AvroType): Incompati
     const found = compare(r, w, path).slice(0, MAX_REASONS)
     byWriter.set(w, found)
     if (found.length === 0) readable.push([r, w])
-    // These pairs may have counted as readable only because this pair did, so they are compared again when needed.
+    // The pairs that this comparison added may be readable only because this pair counted as readable, so they are
+    // compared again when needed.
     else for (const [inner, written] of readable.splice(earlier)) answers.get(inner)?.delete(written)
     return found
   }

@@ -5,8 +5,7 @@ import { COMPATIBILITY_LEVELS, type CompatibilityLevel, MODES, type Mode, type S
 import type { KnownSchema, RegistryState } from './state.ts'
 
 /**
- * The default compatibility level. Like that of Confluent's registry, it assumes that consumers are upgraded before
- * producers.
+ * The default compatibility level, as in Confluent's registry. It assumes that consumers are upgraded before producers.
  */
 const DEFAULT_LEVEL: CompatibilityLevel = 'BACKWARD'
 const DEFAULT_MODE: Mode = 'READWRITE'

@@ -22,7 +22,7 @@ export interface SchemasTopic {
   close(): Promise<void>
 }
 
-/** Opens the topic that stores the registry's schemas. Only this process may write to it. */
+/** Returns access to the topic that stores the registry's schemas. Only this process may write to it. */
 export function schemasTopic(transport: Transport): SchemasTopic {
   const fetcher = transport.fetcher({ isolation: 'read_uncommitted' })
   const appender = transport.publisher().appender(PLACE.topic, PLACE.partition)

@@ -29,7 +29,7 @@ interface RankKey extends PlaceKey {
 const placeKey = compositeKey<PlaceKey>({ category: u32Part, product: u64Part })
 const rankKey = compositeKey<RankKey>({ category: u32Part, sales: idPart, product: u64Part })
 
-/** Maximum number of best sellers per category. A product page shows as many related products. */
+/** Maximum number of best sellers per category. This is also the number of related products on a product page. */
 const MOST_LEADERS = 12
 
 /**
@@ -104,7 +104,7 @@ export function declareCategories(
 }
 
 /**
- * Maps doubles to integers that sort in the same order. This works only for doubles that are not negative. The
+ * Maps doubles to integers that sort in the same order. This works only for doubles that are not negative, and the
  * `sales_log` of any sale after 1970 is positive.
  */
 function sortable(sales: number): bigint {

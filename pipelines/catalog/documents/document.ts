@@ -105,8 +105,8 @@ function availableUnits({ active, stock }: DocumentCounters): number {
 }
 
 /**
- * Returns whether readers can see a difference between two documents. Ignores sales, because they affect only the order
- * of lists.
+ * Returns whether readers can see a difference between two documents. Ignores the revision, which is not shown, and the
+ * sales, which affect only the order of lists.
  */
 export function isVisibleChange(before: CatalogDocument, after: CatalogDocument): boolean {
   const fields = Object.keys(after) as (keyof CatalogDocument)[]

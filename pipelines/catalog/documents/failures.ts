@@ -1,6 +1,6 @@
 /**
- * Policy for records on which a processor fails. They become dead letters, so that one bad record does not hold up all
- * other products and sellers.
+ * Policy for records on which a processor fails or whose output cannot be written. They become dead letters, so that
+ * one bad record does not hold up all other products and sellers.
  */
 export const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 

@@ -190,8 +190,9 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
   }
 
   /**
-   * Sends the product's sales to its category.
-   * @returns the category that now includes the sales; null if there is none
+   * Sends the product's sales to the category in which it ranks, and removes the product from the category in which it
+   * ranked before.
+   * @returns the category in which the product now ranks; null if it ranks in none
    */
   function rank(rankedIn: number | null, before: CatalogDocument | undefined, after: CatalogDocument, ctx: Context): number | null {
     const { product_id, sales_log, category_id } = after

@@ -13,7 +13,7 @@ const NAME = 'catalog-images-smaller'
  */
 const LIMITS = { maxRecords: 20, maxBytes: 64 * 1024, lingerMs: 0 }
 /**
- * How long records are collected before the next fetch. No request waits for these files; if a file is requested
+ * How long records are collected before the next fetch. No request waits for the resized images; if one is requested
  * earlier, the API makes it.
  */
 const COLLECT_MS = 500
@@ -43,7 +43,7 @@ export function smallerImagesTarget(store: ImageStore, { log }: Pick<Runtime, 'l
       if ((await store.smaller.get(hash, form.name)) !== undefined) continue
       // The library is imported only here, because it takes 20 MB. Workers without new images do not need it.
       const { makeSmaller } = await import('../../../state/blobs/resize.ts')
-      // The original may be gone, because originals are removed a few days after the last product stopped using them.
+      // The original may be gone, because the sweep removes originals that no product uses any more.
       if ((await makeSmaller(store, hash, form)) === undefined) return
     }
   }

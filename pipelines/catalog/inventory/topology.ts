@@ -27,13 +27,13 @@ import { stockReader, stockStores } from './stores.ts'
 const EXPIRE_EVERY_MS = 1_000
 /**
  * Maximum number of reservations that one tick ends. Ending this many takes tens of milliseconds, during which commands
- * wait. The next tick continues. The limit is twice the number of reservations that a partition is expected to receive
- * in the same time, so the ticks keep up.
+ * wait. The next tick ends the rest. The limit is twice the number of reservations that a partition is expected to open
+ * between two ticks, so the ticks keep up.
  */
 const EXPIRED_PER_TICK = 1_000
 /**
- * Policy for records on which a processor fails. They become dead letters, so that a single bad record does not stop
- * all changes of stock.
+ * Policy for records on which a processor fails or whose output cannot be written. They become dead letters, so that a
+ * single bad record does not stop all changes of stock.
  */
 const SKIPPED: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 

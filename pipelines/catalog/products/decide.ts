@@ -67,8 +67,8 @@ function replace(state: CatalogProductState, command: CatalogProductCommand, { n
 }
 
 /**
- * Returns the skus that the product neither uses already nor has a usable claim for. A claim may be too old to use: a
- * repeated claim request gets its first answer again for a day, and the claim may have ended since.
+ * Returns the command's skus that the product neither uses already nor has a usable claim for. A claim may be too old
+ * to use: a repeated claim request gets its first answer again for a day, and the claim may have ended since.
  */
 function unclaimedSkus(state: CatalogProductState | undefined, command: CatalogProductCommand, now: number): string[] {
   const used = new Set(state?.product.variants.map(({ sku }) => sku))

@@ -33,7 +33,8 @@ export function revised(state: CatalogProductState, now: number, change: Partial
 }
 
 /**
- * Calls `decide` if the caller may change the product; otherwise returns a refusal.
+ * Calls `decide` if the caller may change the product and the product has the version that the caller expects;
+ * otherwise returns a refusal.
  * @param decide called with a product that is not deleted
  */
 export function whenAllowed(

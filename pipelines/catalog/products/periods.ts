@@ -2,7 +2,7 @@ import type { CatalogProductState } from '../../../schemas/catalog/types.ts'
 import type { Emission } from '../../engine/index.ts'
 import { type Cause, outputsOf, type VariantCauses } from './outputs.ts'
 
-/** Returns the time at which the next period of a product begins or ends, epoch ms; undefined if there is none. */
+/** Returns the next time at which a period of the product begins or ends, epoch ms; undefined if there is none. */
 export function nextPeriodTime({ pricing }: CatalogProductState): number | undefined {
   const times = pricing.flatMap(({ regular, periods: [first] }) =>
     first === undefined ? [] : [regular === null ? first.starts_at : first.ends_at],

@@ -7,11 +7,11 @@ import { decideCart, expired, outcomesOf } from './decide.ts'
 
 const EXPIRE_EVERY_MS = 1_000
 /**
- * Maximum number of carts that one tick ends. The number is limited because a cart may have a hundred lines. The next
- * tick continues.
+ * Maximum number of carts that one tick ends. The number is limited because a cart may have a hundred lines, and
+ * commands wait while a tick runs. The next tick ends the rest.
  */
 const ENDED_PER_TICK = 500
-/** How long an ended cart can still be read. Callers may repeat a request for just as long. */
+/** How long an ended cart can still be read. Callers may also repeat a request for that long. */
 const KEPT_AFTER_END_MS = 24 * 3_600_000
 
 /** Decides how carts change and end, and emits the outcomes for the stock of their products. */

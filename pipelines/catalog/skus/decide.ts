@@ -17,7 +17,7 @@ interface SkuFacts {
   readonly rows: Pick<Rows, 'get'>
 }
 
-/** Decides requests about skus. Each request applies to all of its skus or to none. */
+/** Decides requests about skus. A claim applies to all skus of the request or to none. */
 export function skuDecider({ owners, ends }: SkuStores) {
   function claim({ product_id, claim_id, skus }: SkuCommand, { now, rows }: SkuFacts): SkuDecision {
     const taken = skus.find((sku) => (rows.get(owners, sku)?.product_id ?? product_id) !== product_id)

@@ -76,7 +76,7 @@ export interface DecidingOptions<C, S, V, A> {
 
 export interface Change<S, C = unknown> {
   readonly key: string
-  /** The command that caused the change; undefined if a tick caused it. */
+  /** The command that caused the change; undefined if a tick or a record of another topic caused it. */
   readonly command: C | undefined
   readonly before: S | undefined
   /** The new state; undefined when it was deleted. */
@@ -85,8 +85,8 @@ export interface Change<S, C = unknown> {
 
 export interface Deciding<C, S> {
   /**
-   * The stream of commands. Ticks can be declared on this stream. Ticks that call `change` must declare the `stores`
-   * and `emits` of this object.
+   * The stream of commands. Ticks can be declared on this stream. Ticks that call `change` or `apply` must declare the
+   * `stores` and `emits` of this object.
    */
   readonly stream: Stream<string, Command<C>>
   /**
@@ -99,7 +99,7 @@ export interface Deciding<C, S> {
    * the changes of a decision, they should come from a pure function.
    */
   apply(key: string, changes: Omit<Decided<S, unknown>, 'answer'>, ctx: Context): void
-  /** The stores and topics that `change` uses. */
+  /** The stores and topics that `change` and `apply` use. */
   readonly stores: readonly EngineStore[]
   readonly emits: readonly AnyTopic[]
 }
@@ -132,8 +132,8 @@ const BAD_COMMANDS: OnError = { process: 'dead-letter', produce: 'dead-letter' }
  */
 const REMEMBERED_MS = 24 * 3_600_000
 /**
- * Number of keys to check per tick. At this rate a sweep covers millions of keys an hour, at about two microseconds
- * each.
+ * Number of keys that one tick checks. A key takes about two microseconds, and one tick a second checks 3.6 million
+ * keys an hour.
  */
 const SWEPT_PER_TICK = 1_000
 const SWEEP_EVERY_MS = 1_000

@@ -25,7 +25,7 @@ export interface DeadLetterRecord {
   readonly cut: string | undefined
 }
 
-/** Conditions that a dead letter must all meet to be selected. */
+/** Conditions for selecting dead letters. A dead letter must meet all of them. */
 export interface DeadLetterFilter {
   readonly offsets?: ReadonlySet<number>
   readonly code?: string
@@ -40,7 +40,7 @@ export interface DeadLetterFilter {
  */
 export const REPLAY_NOTE_HEADER = 'dead-letter.replayed'
 
-/** Dead-letter topics have one partition. */
+/** The only partition of every dead-letter topic. */
 export const DEAD_LETTER_PARTITION = 0
 const POLL_MS = 500
 

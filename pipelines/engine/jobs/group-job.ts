@@ -11,7 +11,7 @@ import { type JobTurn, openTurn } from './turn.ts'
 export interface GroupJob<K, V> {
   /**
    * A stable name. The consumer group that stores the position in the request topic has the same name, and the
-   * transactional id contains it.
+   * transactional id contains the name.
    */
   readonly name: string
   /** The request topic. It has a single partition, and the process that owns this partition runs the job. */
@@ -154,7 +154,7 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
     async stop() {
       stopping.abort()
       wake.resolve()
-      // A turn may not end while servers are unreachable, so the process waits only for a limited time.
+      // A turn might not end while servers are unreachable, so the process waits only for a limited time.
       await endsWithin(
         runtime,
         STOP_GRACE_MS,
@@ -170,7 +170,7 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
       { name: 'job_turns_total', help: 'Turns that this process has begun', labels: { job: name }, value: turns },
       {
         name: 'job_failing',
-        help: '1 if the last turn failed and no later turn has succeeded yet',
+        help: '1 if a turn has failed and no later turn has succeeded yet',
         labels: { job: name },
         value: failure === undefined ? 0 : 1,
       },

@@ -12,7 +12,7 @@ export interface JobRequest<K, V> {
 }
 
 export interface RequestQueue<K, V> {
-  /** Returns the first request; undefined if none arrives in time. */
+  /** Returns the first request; undefined if none arrives in time or the turn ends. */
   next(waitMs: number): Promise<JobRequest<K, V> | undefined>
   /** Drops the requests up to this offset, inclusive. */
   dropTo(offset: number): void

@@ -28,8 +28,8 @@ export interface JobTurn<K, V> {
   /** A random string that is unique to this turn. */
   readonly token: string
   /**
-   * Returns the next request, in order; undefined if none arrives in time. The method returns the same request until
-   * the job calls `completed` with it. Tombstones and undecodable records count as completed.
+   * Returns the next request, in order; undefined if none arrives in time or the turn ends. The method returns the same
+   * request until the job calls `completed` with it. Tombstones and undecodable records count as completed.
    */
   nextRequest(waitMs: number): Promise<JobRequest<K, V> | undefined>
   /**
@@ -63,8 +63,8 @@ export interface TurnDeps<K, V> {
   readonly signal: AbortSignal
   readonly serdes: Serdes
   /**
-   * Called when the job has completed a request, or has waited for a request for `QUIET_MS` although none is pending.
-   * Whatever made an earlier turn fail is then over.
+   * Called when the job has completed a request, or has waited for `QUIET_MS` and received none. In both cases,
+   * whatever made an earlier turn fail is over.
    */
   readonly onSuccess: () => void
   readonly transport: Transport

@@ -14,8 +14,8 @@ export interface Answer {
 }
 
 /**
- * Determines who may query state: every client that can reach the port (allowed only on a loopback port), only clients
- * with the token, or no client.
+ * Determines who may query state: every client that can reach the port (allowed only on a loopback address), only
+ * clients with the token, or no client.
  */
 export type QueryAccess = 'open' | 'off' | { readonly token: string }
 
@@ -30,7 +30,7 @@ export function jsonAnswer(status: number, body: object, headers?: Readonly<Reco
   return { status, contentType: 'application/json', body: `${JSON.stringify(body, asJson, 2)}\n`, headers }
 }
 
-/** Converts values for JSON: 64-bit integers become text, and bytes become base64. */
+/** Converts values for JSON: 64-bit integers become text, bytes become base64, and maps become objects. */
 function asJson(this: Record<string, unknown>, name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   const given = this[name]

@@ -12,7 +12,7 @@ const MAX_PAGE_ENTRIES = 1_000
  */
 const MAX_PAGE_BYTES = 1024 * 1024
 
-/** A range of the keys of one partition, in the order of their encoded bytes. Keys are encoded. */
+/** A range of the keys of one partition, in the order of their encoded bytes. All keys in this object are encoded. */
 export interface StateRange {
   readonly partition: number
   /** First key, inclusive. */

@@ -18,7 +18,7 @@ export interface IndexPlace {
   writer(): Promise<IndexWriter>
   /** Returns false if the sink should now write to a different index. */
   isStill(writer: IndexWriter): Promise<boolean>
-  /** Called when the server has refused a write because the index no longer exists or belongs to another process. */
+  /** Called when the server has refused a request because the index no longer exists or belongs to another process. */
   onLost?(): void
 }
 

@@ -18,7 +18,7 @@ export interface LaneBuffer {
   readonly isEmpty: boolean
   /** The offset after everything that was pushed; undefined before the first push. */
   readonly end: number | undefined
-  /** Set when `take` stopped at a record whose schema must be loaded first. */
+  /** The id of the schema that must be loaded before `take` can continue; otherwise undefined. */
   readonly waitsForSchema: number | undefined
   push(data: PartitionData, now: number): void
   /** Takes the next batch. @param maxRecords a limit on the number of records, in addition to the limit of a batch */
@@ -36,7 +36,10 @@ export interface LaneBuffer {
 export function laneBuffer(partition: TopicPartition, fetcher: Fetcher, limits: BatchLimits, newQueue: () => PartitionQueue): LaneBuffer {
   let queue = newQueue()
   let isPaused = false
-  /** Arrival time of the oldest record in the queue. */
+  /**
+   * Since when the records in the queue wait: since the first of them arrived in an empty queue, or since the last
+   * `take`.
+   */
   let waitingSince = NEVER
 
   function balance(): void {

@@ -1,4 +1,4 @@
-/** The counters of one sink. They are plain numbers, which are cheap to update; metrics read them on request. */
+/** The counters of one sink. They are plain numbers, which are cheap to update. A request for metrics reads them. */
 export interface SinkMetrics {
   /** Number of records in the batches that the target has applied, not counting bad records. */
   applied: number
@@ -6,7 +6,10 @@ export interface SinkMetrics {
   badRecords: number
   /** Number of failed attempts to open a partition, load a schema or write a batch. They are repeated. */
   retries: number
-  /** Number of times that a partition was read again because the target was at a different offset. */
+  /**
+   * Number of times that a partition was reopened because the target was at a different offset or another process owned
+   * the partition.
+   */
   rewinds: number
   /** Number of records that retention deleted from the log before the sink read them. */
   lostRecords: number

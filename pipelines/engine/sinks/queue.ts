@@ -45,12 +45,12 @@ export interface PartitionQueue {
   readonly bytes: number
   /** The offset after everything that was pushed; undefined before the first push. */
   readonly end: number | undefined
-  /** Set when `take` stopped at a record whose schema must be loaded first. */
+  /** The id of the schema that must be loaded before `take` can continue; otherwise undefined. */
   readonly waitsForSchema: number | undefined
   push(data: PartitionData): void
   /**
    * Removes and decodes records from the front of the queue, within the limits. Returns undefined when the queue is
-   * empty.
+   * empty or its first record needs a schema that must be loaded first.
    */
   take(limits: Pick<BatchLimits, 'maxRecords' | 'maxBytes'>): Taken | undefined
 }

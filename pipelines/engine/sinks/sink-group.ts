@@ -53,7 +53,7 @@ export interface SinkSeat {
    */
   take(sink: SeatedSink): void
   /**
-   * Returns the assignment of the sink; undefined before the first assignment.
+   * Returns the assignment of the sink; undefined before the first assignment and while a fenced member rejoins.
    * @throws the error that ended the membership
    */
   assigned(): SinkAssignment | undefined

@@ -56,7 +56,7 @@ export interface Sink {
   readonly topics: readonly string[]
   /** Resolves after `stop`. Rejects after an error that a retry cannot fix. */
   run(): Promise<void>
-  /** Finishes running writes, commits and leaves the group. */
+  /** Finishes running writes, commits the offsets and leaves the group. */
   stop(): Promise<void>
   /**
    * True when partitions are assigned and each of them is either caught up or still served by a process with an earlier
@@ -77,8 +77,8 @@ const LONGEST_WAIT_MS = 1_000
  */
 const IDLE_WAIT_MS = 15_000
 /**
- * Maximum wait for the last commit of a partition. Without this commit, the next owner reads about a second's worth of
- * records again.
+ * Maximum wait for the last commit of a partition. Without this commit, the next owner processes some records again if
+ * the target stores no offsets.
  */
 const LAST_COMMIT_GRACE_MS = 2_000
 /** How long a stopping sink waits for a write. Unfinished writes are repeated by the next owner. */
@@ -99,7 +99,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   const delivering = 'deliver' in target ? deliveries(name, topics, target, transport) : undefined
   const kind = delivering ?? copies(name, topics, target as SinkTarget, transport)
   const lanes = new Map<string, Lane>()
-  /** The current assignment; undefined before the first assignment. */
+  /** The current assignment; undefined before the first assignment and while a fenced member rejoins. */
   let assignment: SinkAssignment | undefined
   let commits: OffsetCommits | undefined
   let stopping = false

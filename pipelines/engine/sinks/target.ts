@@ -2,7 +2,8 @@ import type { CommittedOffset, TopicPartition } from '../../../kafka/transport.t
 
 /**
  * A store into which a sink copies topics. In one atomic step, the store saves the data and the offset up to which it
- * has applied the partition. Reading continues from that offset; committed offsets are only for lag monitors.
+ * has applied the partition. Reading continues from that offset. Committed offsets are only for lag monitors, for
+ * tables whose rows have expired, and for targets that store no offset.
  */
 export interface SinkTarget {
   /** Appears in logs and metrics. */

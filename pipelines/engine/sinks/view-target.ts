@@ -128,8 +128,8 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
 }
 
 /**
- * Returns how long a view may stay without a write. After that, it may have missed tombstones that compaction has
- * removed. Topics that are not compacted have no such limit.
+ * Returns how long a view may stay behind its topic. After that, the view may have missed tombstones that compaction
+ * has removed. For topics that are not compacted, the result is Infinity.
  */
 function tombstoneRetentionMs({ config }: AnyTopic): number {
   if (!config?.['cleanup.policy']?.includes('compact')) return Number.POSITIVE_INFINITY

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import type { StateSession } from '../../../state/stores/store.ts'
 
 /**
- * Number of bytes of a topic id's hash that are stored. They are stored as a position, and a position is a number that
- * is exact up to 53 bits. In 48 bits, two ids have the same hash with a probability of 1 in 3e14.
+ * Number of bytes of a topic id's hash that are stored. The bytes are stored as a position, and positions are
+ * JavaScript numbers, which are exact only up to 53 bits. With 48 bits, two ids have the same hash with a probability
+ * of 1 in 3e14.
  */
 const FINGERPRINT_BYTES = 6
 

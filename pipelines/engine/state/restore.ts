@@ -136,7 +136,8 @@ export function epochQueries(session: StateSession, tasks: readonly TaskPlace[],
  * Clears state that cannot be completed from its changelog:
  * - state without a position
  * - state whose position is before the beginning of the log or after its end
- * - state that is older than the retention of tombstones, or whose write time is in the future
+ * - state that is older than the retention of tombstones, or whose write time is in the future, unless nothing was
+ *   added to its changelog since
  * - state whose log was recreated, or has lost records that the state contains
  * @param inputKnown false when the input position is unknown. Existing state (a copy, or the state of a task that
  * committed nothing) is then restored from the beginning, so that the restore shows whether the changelog has any
@@ -208,7 +209,10 @@ function isCurrent(stored: number, end: number, { exactlyOnce }: StartOffsets): 
   return end - stored <= (exactlyOnce ? 1 : 0)
 }
 
-/** Clears state without a changelog if another process has processed the partition in the meantime. */
+/**
+ * Clears state without a changelog if another process has processed the partition in the meantime, or if a source topic
+ * was recreated.
+ */
 function dropStaleUnlogged(session: StateSession, task: TaskPlace, offsets: StartOffsets): void {
   const current = task.sources.every((source) => {
     if (isOtherSource(session, source, offsets.topicIds)) return false

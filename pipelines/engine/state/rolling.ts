@@ -4,8 +4,8 @@
  */
 export const ROLL_EVERY_MS = 300_000
 /**
- * How long after the last erasure a topology keeps sending these records. By then, compaction has removed all erased
- * records from the log.
+ * How long after the last erasure a topology keeps sending records that close segments. By then, compaction has removed
+ * all erased records from the log.
  */
 const ROLL_FOR_MS = 3_600_000
 

@@ -41,7 +41,9 @@ const MIB = 1_048_576
  * ms (3 µs per row of 170 bytes), so a new copy does not delay processing.
  */
 const SHARED_POLL_BYTES = MIB / 2
-/** The same limit on a worker that runs no tasks. */
+/**
+ * Like `SHARED_POLL_BYTES`, for a worker that runs no tasks. No processing is delayed there, so the limit is higher.
+ */
 const MAX_POLL_BYTES = 2 * MIB
 const MAX_BUFFERED_BYTES = 8 * MIB
 /**

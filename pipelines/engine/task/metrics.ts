@@ -1,7 +1,7 @@
 import type { OnFailure } from '../topology/api.ts'
 import type { FailureStage } from './record-failure.ts'
 
-/** The number of skipped records of one source that failed in the same stage. */
+/** The number of skipped records of one source that failed in the same stage and were handled in the same way. */
 export interface SkippedCount {
   readonly source: string
   readonly stage: FailureStage
@@ -10,8 +10,8 @@ export interface SkippedCount {
 }
 
 /**
- * The counters of one topology, keyed by name. They are plain numbers, which are cheap on the hot path; metrics read
- * them on request.
+ * The counters of one topology, keyed by name. They are plain numbers, which are cheap on the hot path. A request for
+ * metrics reads them.
  */
 export interface TaskMetrics {
   processed: number

@@ -27,8 +27,8 @@ const BYTES_PER_LOOK = 1_048_576
 const NO_TIMESTAMP = -1
 
 /**
- * Encodes and appends the output records of one task. All methods except `mark` throw OutputError when a record cannot
- * be encoded or its topic does not accept it.
+ * Encodes and appends the output records of one task. `emit`, `broadcast` and `copy` throw OutputError when a record
+ * cannot be encoded or its topic does not accept it.
  */
 export interface Outputs {
   emit(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void

@@ -43,7 +43,10 @@ export function placeOf(chunk: RecordChunk, row: number): RecordPlace {
 /** Thrown when an output cannot be encoded, or when its topic does not accept it. */
 export class OutputError extends ProcessorError {}
 
-/** Thrown for a result that no policy covers, because the processor is at fault and not the record. */
+/**
+ * Thrown when a processor returns something that is not an outcome, or when a record is rejected and its policy is to
+ * fail.
+ */
 export class RefusedOutcome extends ProcessorError {}
 
 /**

@@ -28,7 +28,7 @@ const SLICE_BYTES = 512 * 1_024
  * slice are processed, and reading it blocks the thread.
  */
 const PREFETCH_BYTES = 4 * 1_048_576
-/** Number of records in the first slice that prefetches state, when the size of the state is unknown. */
+/** Maximum number of records in the first slice that prefetches state. The size of the state is still unknown then. */
 const FIRST_PREFETCH_RECORDS = 256
 /** Factor by which slices that prefetch state may grow from one slice to the next. */
 const SLICE_GROWTH = 4
@@ -57,7 +57,7 @@ export interface RecordLoopParts {
 
 /**
  * Why a run ended. `idle`: all queued records are processed, or wait for records from another source. `more`: the time
- * limit is reached. Object: a schema must be loaded before the task can continue.
+ * limit is reached, or a commit must come first. Object: a schema must be loaded before the task can continue.
  */
 export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
 
@@ -93,8 +93,8 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   const single = queues.length === 1 ? queues[0] : undefined
   const outcomes = recordOutcomes({ topology, context, outputs, metrics, failed })
   /**
-   * True after a multi-get stopped at a value whose schema is not loaded. The multi-get must be repeated before any
-   * record is processed.
+   * True while announced reads are not loaded. If a multi-get stops at a value whose schema is not loaded, the
+   * multi-get must be repeated before any record is processed.
    */
   let prefetchPending = false
   /** Number of records whose reads were announced since the last multi-get. */
@@ -221,7 +221,8 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
 
   /**
    * Processes the decoded records.
-   * @returns true when the time limit is reached, false when a source must be refilled or a time closed
+   * @returns true when the time limit is reached or a commit is due, false when a source must be refilled or a time
+   * closed
    */
   function processSlice(expired: () => boolean): boolean {
     let untilCheck = RECORDS_PER_CLOCK_CHECK

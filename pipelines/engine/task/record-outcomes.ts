@@ -16,6 +16,7 @@ export interface RecordOutcomes {
   /**
    * Applies an outcome.
    * @returns false if the record was rejected; its timestamp must then not advance stream time
+   * @throws RefusedOutcome when the value is not an outcome, or when the policy for rejected records is to fail
    */
   settle(queue: RecordQueue, outcome: Exclude<Outcome, void>): boolean
   /**

@@ -13,9 +13,9 @@ export const MARKER = Symbol('marker')
 export const TOMBSTONE = Symbol('tombstone')
 
 /**
- * Number of processed chunks at which the queue removes them. They are removed in groups, because each removal moves
- * all waiting chunks. It is small compared with the usual number of waiting chunks, so that processed chunks take
- * little extra memory.
+ * The queue removes processed chunks when it contains this many of them. It does not remove them one by one, because
+ * each removal moves all waiting chunks. The number is small compared with the usual number of waiting chunks, so that
+ * processed chunks take little extra memory.
  */
 const MAX_FINISHED_CHUNKS = 16
 
@@ -79,7 +79,7 @@ export class RecordQueue {
   fetchedAt: number | undefined
   queuedRecords = 0
   queuedBytes = 0
-  /** Set when decoding stopped at a record whose schema is not loaded. */
+  /** The id of the schema that must be loaded before decoding can continue; otherwise undefined. */
   waitsForSchema: number | undefined
 
   readonly #options: RecordQueueOptions
@@ -121,8 +121,8 @@ export class RecordQueue {
   }
 
   /**
-   * Decodes the next slice of at most `limit` records and at most `bytes`; the first record may exceed `bytes`. Must be
-   * called only when the last slice is processed. Decoding stops before a record whose schema is not loaded
+   * Decodes the next slice: at most `limit` records, and no further record once the values take `bytes`. Must be called
+   * only when the last slice is processed. Decoding stops before a record whose schema is not loaded
    * (`waitsForSchema`).
    * @returns the number of decoded records
    */

@@ -71,7 +71,7 @@ export interface StreamTask extends TaskPlace {
   /** Opens the stores after the state was restored. @param positions the start positions, keyed by partition key */
   start(positions: ReadonlyMap<string, StartPosition>): void
   accept(data: PartitionData): void
-  /** Processes the queued records until none is left or `expired` returns true. */
+  /** Processes queued records until none can be processed now, `expired` returns true, or a commit must come first. */
   run(expired: () => boolean): RunResult
   /**
    * Time (epoch ms) at which the task next needs fresh high watermarks, even without input. Time markers and ticks of
@@ -91,7 +91,7 @@ export interface StreamTask extends TaskPlace {
   readonly commitSoon: boolean
   /** Continues only the time handlers, until they finish or `expired` returns true. */
   runHandlers(expired: () => boolean): void
-  /** True when there is something to commit: state, output or processed records. */
+  /** True when there is something to commit: state, output, processed records, or due ticks and time markers. */
   readonly hasWork: boolean
   /** Number of changed keys that the next commit encodes. */
   readonly dirtyKeys: number
@@ -126,7 +126,7 @@ export interface StreamTask extends TaskPlace {
    */
   readonly fetchedAt: number | undefined
   readonly streamTime: number
-  /** The latest time that time handlers have closed. */
+  /** The latest time that the time handlers of all streams have closed. */
   readonly timeClosed: number | undefined
   store(name: string): EngineStore
   /** Discards everything uncommitted. */

@@ -27,7 +27,8 @@ export interface TestDriverOptions {
   readonly startAt?: number
   /**
    * When the driver processes and commits. `record` (default) processes and commits everything after every pipe and
-   * every tick. `manual` processes and commits only in `settle`, or in `run` and `commit`.
+   * every tick. `manual` processes only in `run`, `settle` and `advanceWallClock`, and commits only in `settle` and
+   * `commit`.
    */
   readonly commit?: 'record' | 'manual'
   /** Partition counts, keyed by topic name. They override the counts that the topics declare. */
@@ -38,8 +39,8 @@ export interface TestDriverOptions {
    */
   readonly cacheBytes?: number
   /**
-   * Opens the database for the state. The default is in memory. With another database, a test can measure the cost of
-   * the topology on that database.
+   * Opens the database for the state. By default, the state is in memory. With another database, a test can measure the
+   * cost of the topology on that database.
    */
   readonly openState?: () => StateBackend
 }
@@ -128,8 +129,8 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   let topology = tested
   const runtime = manualRuntime({ startAt: options.startAt })
   let brokerClock: number | undefined
-  // A sink in the same test may read this broker. The sink's polls wait in real time, so the broker uses the timers of
-  // the system, but takes timestamps from the driver's clock.
+  // A sink in the same test may read from this broker. The sink's polls wait in real time, so the broker uses the
+  // timers of the system, but takes timestamps from the driver's clock.
   const broker = memoryBroker({ runtime: { ...systemRuntime(), now: () => brokerClock ?? runtime.now() } })
   let declaration = topology.declare()
   const codecFor = localCodecs()

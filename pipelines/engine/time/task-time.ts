@@ -17,7 +17,7 @@ export interface TaskTicks {
   start(wallTime: number, streamTime: number): void
   /** Epoch ms of the next wall tick; Infinity if there are no wall ticks. */
   readonly nextWall: number
-  /** Event time of the next event tick; Infinity if there are no event ticks. */
+  /** Event time of the next event tick; Infinity if there are no event ticks, -Infinity before the first record. */
   readonly nextEvent: number
   /** Runs the wall ticks that are due at `time`. */
   runWall(time: number): void

@@ -8,11 +8,14 @@ import type { TimeStore } from './time-store.ts'
 export interface TimeGate {
   accept(marker: TimeMarker): void
   /**
-   * Returns the time that can be closed now, because all upstream partitions have sent a marker for it or (in a first
-   * stage) for a later time. Undefined when there is none.
+   * Returns the time that can be closed now, because all upstream partitions, or enough of them (`CloseWithout`), have
+   * sent a marker for it or (in a first stage) for a later time. Undefined when there is none.
    */
   due(): number | undefined
-  /** Returns the number of upstream partitions that have sent no marker for this time. */
+  /**
+   * Returns the number of upstream partitions that have sent no marker for this time or (in a first stage) for a later
+   * time.
+   */
   missing(time: number): number
   /** Closes a time. Times are closed in ascending order, each of them at most once. */
   close(time: number): void

@@ -34,8 +34,8 @@ export interface TimeStore extends EngineStore {
 }
 
 /**
- * Creates a time store. All entries are in memory: one per upstream partition, and one per time for which only some of
- * the partitions have sent a marker.
+ * Creates a time store. All entries are in memory: mainly one per upstream partition, and one per time for which only
+ * some of the partitions have sent a marker.
  */
 export function timeStore(name: string): TimeStore {
   const entries = new Map<string, number>()

@@ -105,8 +105,8 @@ export interface Stream<K, V> {
     handler: (ctx: Context) => void,
   ): Stream<K, V>
   /**
-   * Passes the wall clock on to later stages. It sends time marker W (a multiple of `everyMs`) to every partition of
-   * `to` once everything that was in this task's source at W + delayMs is processed.
+   * Passes the wall clock on to later stages: sends time marker W (a multiple of `everyMs`) to every partition of `to`
+   * once everything that was in this task's sources at W + delayMs is processed.
    */
   markTime(options: { everyMs: number; delayMs: number; to: AnyTopic }): Stream<K, V>
   /**
@@ -159,7 +159,8 @@ export interface DeadLetter {
   readonly message: string
 }
 /**
- * The record is older than its window and the grace period. It is counted, and sent to the late output if there is one.
+ * The record came after its window and the grace period had ended. It is counted, and sent to the late output if there
+ * is one.
  */
 export interface Late {
   readonly outcome: 'late'
@@ -188,7 +189,10 @@ export type TimeHandler = (time: number, ctx: TimeContext) => void | Generator<v
  */
 export interface Context {
   readonly partition: number
-  /** The number of partitions. To get each partition's share of a global limit, divide the limit by this number. */
+  /**
+   * The number of partitions of the task's sources. To get each partition's share of a global limit, divide the limit
+   * by this number.
+   */
   readonly partitions: number
   /** Wall clock, epoch ms. */
   readonly now: number
@@ -227,7 +231,7 @@ export interface RecordContext<K> extends Context {
 export interface EmitOptions {
   /**
    * Timestamp of the record, epoch ms; `emit` throws for NaN and other impossible times. The default is the timestamp
-   * of the current record, or the time of the tick or time handler.
+   * of the current record, the time of the tick or time handler, or the event time in a `beforeCommit` hook.
    */
   readonly timestamp?: number
   /** Partition of the record. By default, the murmur2 hash of the key's bytes determines it, as in the Java client. */

@@ -35,7 +35,7 @@ export function valueTopicsOf(declaration: Declaration): AnyValueTopic[] {
 
 /**
  * Creates the codecs of a topology.
- * @param codecFor returns the codec for the values of the topic with the given name
+ * @param codecFor returns the codec for the values of a topic
  */
 export function topologyCodecs(topology: string, codecFor: (topic: AnyValueTopic) => Codec<unknown>): Codecs {
   return {

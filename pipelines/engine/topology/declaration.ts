@@ -101,7 +101,7 @@ const MAX_NAME_LENGTH = 100
 const STAGES: ReadonlySet<string> = new Set<keyof OnError>(['decode', 'reject', 'process', 'produce'])
 const POLICIES: ReadonlySet<string> = new Set<OnFailure>(['fail', 'drop', 'dead-letter'])
 
-/** Refuses names that cannot become part of a topic name. */
+/** Checks that a name can become part of a topic name. @throws TopologyError if it cannot */
 export function checkName(kind: string, name: string): void {
   if (name.length <= MAX_NAME_LENGTH && NAME_PATTERN.test(name)) return
   throw new TopologyError(

@@ -11,7 +11,7 @@ export function deadLetter(code: string, message: string): DeadLetter {
 }
 
 /**
- * The outcome for a record that is older than its window and the grace period. All late records share this object,
- * because they can be numerous.
+ * The outcome for a record that came after its window and the grace period had ended. All late records share this
+ * object, because they can be numerous.
  */
 export const late: Late = { outcome: 'late' }

@@ -36,6 +36,7 @@ export function subTopologies(declaration: Declaration): SubTopology[] {
  * Checks that all sources of a sub-topology have the same partition count. They are processed together, partition by
  * partition, so records with the same key must be in partitions with the same number.
  * @returns the partition count that the sources share
+ * @throws TopologyError if the counts differ
  */
 export function commonPartitions(topology: string, sources: readonly { name: string; partitions: number }[]): number {
   const [first, ...rest] = sources

@@ -17,7 +17,10 @@ const MAX_TRANSACTION_BYTES = 32 * 1_048_576
  * heartbeat is sent during that time.
  */
 const MAX_DIRTY_KEYS = 50_000
-/** When the open transaction has this many unacknowledged bytes, large batches are sent while processing continues. */
+/**
+ * When the open transaction has this many unacknowledged bytes, its large batches are sent (`flushFull`) while
+ * processing continues.
+ */
 const FLUSH_BYTES = 1_048_576
 /**
  * Commit interval for positions that have moved only past control records. These commits matter only for the lag that
@@ -147,8 +150,8 @@ export function committer(deps: CommitterDeps): Committer {
   }
 
   /**
-   * Returns true when the input pauses. At that point everything on the broker has been processed, so a later commit
-   * would not contain more.
+   * Returns true when the input pauses, unless `commitWhenIdle` is off. At that point everything on the broker has been
+   * processed, so a later commit would not contain more.
    */
   function commitsAtOnce(): boolean {
     return deps.commitWhenIdle && tasks.running().every((task) => task.caughtUp)

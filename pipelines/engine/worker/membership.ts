@@ -55,7 +55,7 @@ export interface Membership {
   reopen(tasks: readonly StreamTask[]): void
   /** The keys of the assigned partitions. */
   readonly partitions: ReadonlySet<string>
-  /** True when partitions have been assigned at least once since the last fence. */
+  /** True when an assignment has arrived since the worker last started or started over. */
   readonly assigned: boolean
   readonly fences: number
   readonly restarts: number

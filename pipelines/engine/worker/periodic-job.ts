@@ -5,7 +5,10 @@ import type { Runner } from './runner.ts'
 export interface PeriodicJob {
   readonly name: string
   readonly everyMs: number
-  /** Runs the job; called once per interval. If it fails, the failure is reported, and the next run tries again. */
+  /**
+   * Runs the job. Called one interval after the start, and then one interval after each run has ended. If a run fails,
+   * the failure is reported, and the next run tries again.
+   */
   run(signal: AbortSignal): Promise<void>
   readonly samples?: Runner['samples']
   /** Called when the job has stopped. */
@@ -15,7 +18,7 @@ export interface PeriodicJob {
 /** How long a stopping process waits for a run to end. It is short, because the next process repeats the run. */
 const STOP_GRACE_MS = 3_000
 
-/** Runs a job in the same process as topologies and sinks. The first run is one interval after the start. */
+/** Runs a job in the same process as topologies and sinks. */
 export function periodicJob({ name, everyMs, run, samples, close }: PeriodicJob, { sleep, log }: Pick<Runtime, 'sleep' | 'log'>): Runner {
   const stopping = new AbortController()
   const { promise: done, resolve } = Promise.withResolvers<void>()

@@ -136,8 +136,8 @@ async function connect(topology: Topology, { brokers, kafka }: RunOptions, runti
 }
 
 /**
- * Creates the transport. The schema reports invalid options as JSON over many lines, so the error is converted to a
- * single line for the user.
+ * Creates the transport. The validation schema reports invalid options as JSON over many lines, so the error is
+ * converted to a single line for the user.
  */
 function transportOf(open: () => Transport): Transport {
   try {

@@ -13,7 +13,7 @@ export interface Sample {
   readonly value: number
 }
 
-/** A unit that a host runs: a worker of a topology, or a sink. */
+/** A unit that a host runs: a worker of a topology, a sink or a job. */
 export interface Runner {
   readonly name: string
   readonly kind: 'topology' | 'sink'

@@ -22,8 +22,8 @@ export interface TaskSet {
   close(task: StreamTask): void
   dispatch(data: PartitionData): void
   /**
-   * Returns the number of fetched bytes that can be processed now. The bytes of tasks that wait for a schema are not
-   * included, because such tasks have a separate limit.
+   * Returns the number of fetched bytes that can be processed now. The bytes of tasks that cannot run, for example
+   * because they wait for a schema, are not included. Such tasks have a separate limit.
    */
   queuedBytes(): number
   /** Returns true when at least one task can run now. */

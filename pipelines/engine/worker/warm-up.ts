@@ -41,7 +41,8 @@ export interface WarmUp {
    */
   join(): Promise<void>
   /**
-   * Called in every turn of the worker's loop. The learner becomes active when the copies of all workers are complete.
+   * Called in every turn of the worker's loop. The learner becomes active when the copies of all workers are complete,
+   * when no owner is left, or when `maxMs` is over.
    */
   maintain(): void
   /**

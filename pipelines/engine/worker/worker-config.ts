@@ -74,7 +74,7 @@ export interface WorkerDeps {
    * before the session of an ended process times out.
    */
   readonly hasEnded?: (address: string) => Promise<boolean>
-  /** Called after every commit, with the duration of all its steps in seconds. */
+  /** Called after every commit that the brokers took part in, with the duration of all its steps in seconds. */
   readonly onCommit?: (seconds: number) => void
   /** Called after each step of a commit. Only crash tests set it. */
   readonly fault?: CommitFault

@@ -15,7 +15,7 @@ import type { PreparedTopics } from './partition-counts.ts'
  * declares. New changelogs get the actual counts of their sources. If a source later gets more partitions than the
  * changelogs of its sub-topology, the changelogs stay as they are.
  * @throws TopologyError when sources that are processed together have different counts; TransportError when a changelog
- * has a different count
+ * has more partitions than the sources
  */
 export async function prepareTopics(transport: Transport, topology: Topology, declaration: Declaration): Promise<PreparedTopics> {
   const logs = changelogNames(topology, declaration)

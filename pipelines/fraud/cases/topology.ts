@@ -16,8 +16,8 @@ const ARCHIVE_EVERY_MS = 1_000
 const ARCHIVED_PER_TICK = 200
 
 /**
- * Policy for records on which a processor fails. They become dead letters, so that a single bad record does not stop
- * all cases.
+ * Policy for records on which a processor fails or whose output cannot be written. They become dead letters, so that a
+ * single bad record does not stop all cases.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 const LAST_ID = 'last'

@@ -35,8 +35,8 @@ interface OpenRecord {
  */
 const MOST_PARTS = 1_000
 /**
- * Size at which a record is sent. The limit on parts does not bound the size: the API limits the length of ids, but
- * other producers may send longer ids.
+ * Size at which a record is sent. `MOST_PARTS` does not bound the size: the API limits the length of ids, but other
+ * producers may send longer ids.
  */
 const FULL_BYTES = 512 * 1_024
 const UNUSED = { keys: [], users: [] }

@@ -19,8 +19,8 @@ import { newProfile, readingState, type StoredProfile, storedProfiles } from './
 import { type CountedTransaction, countedTransactions } from './transaction.ts'
 
 /**
- * Policy for records on which a processor fails. They become dead letters, so that one bad record does not hold up all
- * other entities.
+ * Policy for records on which a processor fails or whose output cannot be written. They become dead letters, so that
+ * one bad record does not hold up all other entities.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 /** Policy for records that the topology itself writes. A bad record there is a bug, so the worker stops. */
@@ -35,8 +35,8 @@ const COUNTED_PER_TICK = 1_000
 const WALK_EVERY_MS = 6 * 3_600_000
 
 /**
- * How long an idle profile of each kind is kept. A profile is forgotten after this time if it contains no known fraud.
- * Profiles of other kinds are kept forever.
+ * How long an idle profile of each of these kinds is kept. A profile is forgotten after this time if it contains no
+ * known fraud. Profiles of other kinds are kept forever.
  */
 const IDLE_MS: Readonly<Partial<Record<EntityKind, number>>> = { device: 90 * DAY_MS, ip: 90 * DAY_MS, card: 90 * DAY_MS }
 const PROFILES_PER_TICK = 200

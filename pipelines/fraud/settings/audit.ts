@@ -3,7 +3,7 @@ import { MODELS_KEY, RULES_KEY } from '../../../schemas/fraud/settings/keys.ts'
 import { TRIAL_MS } from '../../../schemas/fraud/settings/limits.ts'
 import type { FraudRule, FraudRuleSet, FraudSetting, FraudSettingsChange } from '../../../schemas/fraud/types.ts'
 
-/** The person who changes a setting, and the kind of change. */
+/** Who changes a setting (a person, or the service itself), and the kind of change. */
 export interface Author {
   readonly actor: string
   readonly action: string

@@ -55,7 +55,7 @@ export function decideSetting(
     return { answer: { outcome: 'list', list: summaryOf(list), revision }, state: { ...NO_SETTING, list } }
   }
 
-  /** Refuses to delete a list that rules read. Without the list, these rules would silently never match. */
+  /** Removes a list, unless enabled rules read it. Without the list, these rules would silently never match. */
   function removed({ name }: FraudList): SettingsDecision {
     const rule_ids = readersOf(name, others.rules.rules)
     if (rule_ids.length > 0) return { answer: { outcome: 'in_use', rule_ids } }
@@ -102,7 +102,7 @@ export function decideSetting(
 
 const NOT_FOUND: SettingsDecision = { answer: { outcome: 'not_found' } }
 
-/** Returns the enabled rules whose conditions read a list. */
+/** Returns the ids of the enabled rules whose conditions read a list. */
 function readersOf(list: string, rules: FraudRuleSet['rules']): string[] {
   return rules.flatMap(({ rule_id, enabled, condition }) => {
     const compiled = enabled ? compileCondition(condition) : undefined

@@ -5,10 +5,10 @@ import { decisionView } from '../../../state/views/results.ts'
 import { tableSink, viewSink } from '../../sinks.ts'
 
 /**
- * The sink of the versions of the rule set that can be restored, and of the results of commands. API instances wait for
- * these results.
+ * Sink that writes the versions of the rule set that can be restored, and command results, to a view. API instances
+ * wait for these results.
  */
 export const settingsSinks = [viewSink('fraud-settings-view', decisionView(fraudRuleSetsView), [fraudSettingsDecisions])]
 
-/** The sink of all audit records, including those about the blocklist. No request waits for it. */
+/** Sink that writes all audit records, including those about the blocklist, to a table. No request waits for it. */
 export const settingsRecordSinks = [tableSink('fraud-audit-table', fraudAuditTable, fraudAudit)]

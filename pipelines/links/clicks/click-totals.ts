@@ -4,8 +4,8 @@ import { addToTally, emptyTally } from './tally.ts'
 import { KEPT_HOURS } from './time.ts'
 
 /**
- * Number of entries that each list of values keeps. A value with more than 0.4 % of a link's clicks is always included,
- * and no count is too high by more than 0.4 % of the link's clicks. A link with 256 referrers needs about 6 KB.
+ * Number of entries that each list of values keeps. A value with more than 0.4 % of a link's clicks by people is always
+ * included, and no count is too high by more than 0.4 % of these clicks. A link with 256 referrers needs about 6 KB.
  */
 const TALLY_PLACES = 256
 

@@ -48,7 +48,7 @@ export function pendingClicks() {
   return {
     add,
     drain,
-    /** Number of links. */
+    /** Number of links with pending clicks. */
     get size() {
       return pending.size
     },

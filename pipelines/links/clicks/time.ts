@@ -13,7 +13,7 @@ const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d
 
 /**
  * Parses the timestamp of a click. `Date.parse` also accepts other texts, such as `5`, and interprets a time without a
- * zone in the zone of the machine. Such a time is in UTC.
+ * zone in the zone of the machine. This function treats such a time as UTC.
  * @returns epoch ms; NaN if the text is not a time in ISO 8601
  */
 export function timeOf(timestamp: string): number {

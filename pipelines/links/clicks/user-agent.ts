@@ -33,7 +33,7 @@ const DEVICES = new Set(['desktop', 'mobile', 'tablet', 'tv', 'bot'])
 const NO_USER_AGENT: UserAgentFacts = { bot: false, browser: UNKNOWN, device: UNKNOWN }
 
 /**
- * Returns whether a user agent belongs to a program, such as a crawler, a link preview, an HTTP library or a headless
+ * Returns whether a user agent belongs to a bot, such as a crawler, a link preview, an HTTP library or a headless
  * browser.
  */
 export const isBot = createIsbotFromList([...list, ...MORE_BOTS])

@@ -37,8 +37,8 @@ const PAIRS_PER_TICK = 500
  */
 const PAIRS_PER_STEP = 100
 /**
- * A scan that finds no pairs counts as this number of cleared pairs, because such a scan takes as long as clearing this
- * many pairs.
+ * A scan that finds fewer pairs than this counts as this number of cleared pairs, because even an empty scan takes as
+ * long as clearing this many.
  */
 const PAIRS_PER_SCAN = 5
 /**
@@ -83,7 +83,7 @@ export const matchPairs = topology(
     const emits = [matchEvents, matchNotifications, matchRelations]
 
     /**
-     * Emits the changed relations of both users and, once per user and match, the push.
+     * Emits the changed relations of both users, the event of a new match and, once per user and match, the push.
      * @param stored the row before the change; undefined if there was none
      * @param before the same row without the actions of deleted users
      */

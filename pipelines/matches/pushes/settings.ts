@@ -26,11 +26,11 @@ export const pushSettings = settingsFragment({
       addressOf('https', 'http')
         .refine((text) => URL.canParse(text), 'is not a URL')
         .optional(),
-      'address that receives the pushes about matches; without it, workers only log their ids',
+      'address that receives the pushes about matches; without it, workers only log the ids of the pushes',
     ),
     MATCH_WEBHOOK_SECRET: documented(
       list.pipe(z.array(secret).max(MAX_SECRETS, `has more than ${MAX_SECRETS} secrets`)).optional(),
-      `secret that signs them: \`${SECRET_PREFIX}\` and ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} bytes in base64; two, separated by a comma, while it changes`,
+      `secret that signs pushes about matches: \`${SECRET_PREFIX}\` and ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} bytes in base64; two, separated by a comma, while it changes`,
     ),
     MATCH_WEBHOOK_PLAIN_HTTP: documented(
       flag.prefault('0'),

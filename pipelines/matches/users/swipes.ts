@@ -13,8 +13,8 @@ export interface SwipeEffect {
 }
 
 /**
- * Number of earlier swipe ids that a row contains, to recognise repeated requests. A client repeats a request within
- * minutes, and a user does not swipe the same target this often in that time. The row stays below 1 KB.
+ * Maximum number of earlier swipe ids that a row contains, to recognise repeated requests. A client repeats a request
+ * within minutes, and a user does not swipe the same target this often in that time. The row stays below 1 KB.
  */
 const MAX_EARLIER_IDS = 20
 

@@ -97,8 +97,8 @@ const LEAVE_EVERY_MS = 10_000
 const COMMIT_INTERVAL_MS = 200
 
 /**
- * Builds the candidate index, the seen-sets and the likes of pairs from each user's profile, locations, swipes and
- * scores.
+ * Builds the candidate index, the seen-sets and the scores from each user's profile, locations and swipes. Passes on
+ * the swipes that may change a pair.
  */
 export const matchUsers = topology(
   'match-users',

@@ -129,7 +129,7 @@ function itemOf(document: CatalogDocument, categoryPath: string, updatedAt: numb
 }
 
 /**
- * Returns the attributes for which all variants have the same value. A colour that differs between variants says
+ * Returns the attributes that have only one value among the variants. A colour that differs between variants says
  * nothing about the product.
  */
 function singleAttributes(attributes: readonly string[]): Record<string, string> {

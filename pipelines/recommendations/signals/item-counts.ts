@@ -3,7 +3,7 @@ import { decay, HALF_LIFE_MS } from '../../../schemas/recommendations/signals/ha
 import type { ItemActivity, ItemSignals, ItemStats } from '../../../schemas/recommendations/types.ts'
 import { HOUR_MS } from '../../../schemas/retention.ts'
 
-/** Share of an item's events that must be new before its statistics are published again. */
+/** Share of an item's events and impressions that must be new before its statistics are published again. */
 const PUBLISHED_SHARE = 0.02
 /**
  * Time after which further events are published even if they are few. The shortest half-life is six hours. Without this
@@ -35,7 +35,7 @@ export const NO_SIGNALS: ItemSignals = {
   published_at: 0,
 }
 
-/** Adds activity to the counts of an item. Afterwards, all counts are decayed to the time of the newest event. */
+/** Adds activity to the counts of an item. Afterwards, all decaying counts refer to the time of the newest event. */
 export function withActivity(before: ItemSignals, { events, entered, shown }: ItemActivity): ItemSignals {
   const at = newestOf(before.at, events, entered, shown)
   const counts = decayed(before, at)

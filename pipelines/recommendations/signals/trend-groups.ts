@@ -4,7 +4,7 @@ import type { ItemEvent, TrendEvents } from '../../../schemas/recommendations/ty
 
 const HALF_LIFE = HALF_LIFE_MS.trending
 
-/** Adds up the events of an item for each group of users. Negative events are ignored. */
+/** Adds up the events of an item for each group of users. Events without a positive weight are ignored. */
 export function byGroup(itemId: bigint, events: readonly ItemEvent[]): Map<string, TrendEvents> {
   const at = events.reduce((newest, event) => Math.max(newest, event.at), 0)
   const groups = new Map<string, TrendEvents>()

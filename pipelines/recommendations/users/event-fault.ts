@@ -33,7 +33,7 @@ export function userFault({ country, language, age_bucket }: RecommendationUser)
 
 /** Returns why the time of a record is invalid; undefined if it is valid. Both times are in epoch ms. */
 export function timeFault(time: number, arrivedAt: number): string | undefined {
-  return time < 0 || time > arrivedAt + MAX_AHEAD_MS ? 'The time is before 1970 or ahead of its arrival.' : undefined
+  return time < 0 || time > arrivedAt + MAX_AHEAD_MS ? 'The time is before 1970 or too far ahead of its arrival.' : undefined
 }
 
 /** Returns true if a value is null or a number from 0 to `most`. NaN fails both comparisons. */

@@ -47,8 +47,8 @@ import {
 } from './user-state.ts'
 
 /**
- * Policy for records on which a processor fails. They become dead letters, so that one bad record does not hold up all
- * other users.
+ * Policy for records on which a processor fails or whose output cannot be written. They become dead letters, so that
+ * one bad record does not hold up all other users.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 

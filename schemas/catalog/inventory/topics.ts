@@ -32,7 +32,7 @@ export const inventoryChanged: Topic<string, InventoryChange> = {
   config: keptFor(CHANGES_KEPT_DAYS * DAY_MS, HOUR_MS),
 }
 
-/** The outcome of each cart, with one record for each of its products; key: product_id. */
+/** The extensions and ends of carts, with one record for each product in the cart; key: product_id. */
 export const reservationOutcomes: Topic<string, CartOutcome> = {
   name: 'reservation-outcomes',
   key: utf8,

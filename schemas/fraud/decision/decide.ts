@@ -50,8 +50,8 @@ export function areProbabilities(scores: ModelScores): boolean {
 }
 
 /**
- * Returns the weighted sum of the scores times 1,000, rounded. If a single model's score is high enough for a higher
- * risk level (`alone` in the policy), returns the lowest score of that level.
+ * Returns the weighted sum of the scores times 1,000, rounded. If a single model's score is high enough for a risk
+ * level (`alone` in the policy), the result is at least the lowest score of that level.
  */
 function scoreOf(policy: Policy, scores: ModelScores): number {
   const sum = MODELS.reduce((total, model) => total + policy.weights[model] * scores[model], 0)

@@ -11,7 +11,7 @@ const VERSION_BYTES = 1
 const HEADER_BYTES = 5
 /** Size of an empty list of included transactions: a single zero byte. */
 const EMPTY_BYTES = 1
-/** Placeholder for a schema id, because the schema of these copies is not registered with the schema registry. */
+/** Placeholder for a schema id, because profiles outside of Kafka do not use the schema registry. */
 const NO_SCHEMA_ID = 0
 
 const codec = avro('fraud/FraudProfile').open(NO_SCHEMA_ID, { get: () => undefined })

@@ -69,7 +69,7 @@ const ENTRIES = {
   'session.time_since_login_sec': ['number', 'request.session.time_since_login_sec', 'seconds since the user signed in'],
 
   'user.lifetime_txn_count': ['number', 'features.user_txn_count', 'transactions of the user so far'],
-  'user.lifetime_txn_sum': ['number', 'features.user_txn_sum', 'USD that the user has spent so far'],
+  'user.lifetime_txn_sum': ['number', 'features.user_txn_sum', "sum of the user's amounts so far in USD"],
   'user.avg_txn_amount': ['number', 'features.user_avg_amount', "mean of the user's amounts in USD"],
   'user.stddev_txn_amount': ['number', 'features.user_stddev_amount', "standard deviation of the user's amounts in USD"],
   'user.distinct_devices_7d': ['number', 'features.user_distinct_devices_7d', 'different devices of the user in 7 days'],
@@ -109,7 +109,7 @@ const ENTRIES = {
   ...velocityOf('card', 'of the card'),
 
   'geo.distance_from_last_txn_km': ['number', 'features.geo_distance_km', "kilometres from the user's previous transaction"],
-  'geo.impossible_travel': ['boolean', 'features.geo_impossible_travel', 'whether the distance exceeds 100 km, and 900 km per hour passed'],
+  'geo.impossible_travel': ['boolean', 'features.geo_impossible_travel', 'whether the distance exceeds 100 km and (hours passed x 900 km)'],
   'geo.travel_severity': ['number', 'features.geo_travel_severity', 'distance / (hours passed x 900 km), 0 to 1; 0 up to 100 km'],
   'time.since_last_txn_sec': ['number', 'features.time_since_last_txn_s', "seconds since the user's previous transaction"],
   'time.hour_utc': ['number', (transaction) => dateOf(transaction).getUTCHours(), 'hour of the day in UTC, 0 to 23', 'required'],

@@ -58,11 +58,11 @@ export interface RankedUser {
 /** The statistics of an item in the streams at the time of the request. */
 export interface RankedItem {
   /**
-   * Decayed number of events other than skips, whose weight halves every 30 days. While an item is new, this includes
-   * up to 50 events for its given popularity.
+   * Decayed number of events other than SKIP and NOT_INTERESTED, whose weight halves every 30 days. While an item is
+   * new, this includes up to 50 events for its given popularity.
    */
   readonly popularity: number
-  /** Decayed number of events other than skips, whose weight halves every 6 hours. */
+  /** Decayed number of events other than SKIP and NOT_INTERESTED, whose weight halves every 6 hours. */
   readonly recentActivity: number
   /** Clicks per impression, from 0 to 1, including assumed prior clicks and impressions. */
   readonly clickRate: number
@@ -80,12 +80,13 @@ export interface RankedItem {
 /** What connects the user with the item. */
 export interface RankedMatch {
   /**
-   * Dot product of the user's and the item's vectors, from -1 to 1, scaled so that the longest item vector has length
-   * 1; 0 without a model.
+   * Dot product of the user's vector and the item's factors, from -1 to 1, scaled so that the longest factors have
+   * length 1; 0 without a model, or if the user or the item has no vector.
    */
   readonly vectorSimilarity: number
   /**
-   * Sum of the strengths of the candidate as a neighbour of the user's last ten items. Newer items have more weight.
+   * Sum of the strengths with which the user's last ten items name the candidate as similar. Newer items have more
+   * weight. If the list is based on an item, that item counts instead of the last ten items.
    */
   readonly neighbourScore: number
   /**
@@ -96,14 +97,17 @@ export interface RankedMatch {
   readonly neighbourBest: number
   readonly neighbourLast: number
   readonly neighbourCount: number
-  /** Similarity to the item on which the list is based, from 0 to 1; 0 if the list is not based on an item. */
+  /**
+   * Similarity to the item on which the list is based, from 0 to 1; 0 if the list is not based on an item, or if the
+   * two items are not similar.
+   */
   readonly anchorSimilarity: number
   /** Rank-based score among the trending items: 1 for the first item, 0 if the candidate is not among them. */
   readonly trendingScore: number
   readonly isEditorial: boolean
   /**
-   * The shares of the session's items (`sessionGenreShare`) and of the last 100 interactions (`historyGenreShare`) that
-   * have the candidate's genre, from 0 to 1.
+   * The shares of the session's items (`sessionGenreShare`) and of the positive interactions among the last 100
+   * (`historyGenreShare`) that have the candidate's genre, from 0 to 1.
    */
   readonly sessionGenreShare: number
   readonly historyGenreShare: number

@@ -1,6 +1,6 @@
 import table from './positions.json' with { type: 'json' }
 
-/** Degrees north and east, rounded to two decimals. A hundredth of a degree is about a kilometre. */
+/** Degrees north and east, rounded to two decimals. A hundredth of a degree is at most about 1.1 km. */
 export interface Position {
   readonly lat: number
   readonly long: number

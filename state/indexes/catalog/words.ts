@@ -64,9 +64,9 @@ function tokensOf(text: string): string[] {
 }
 
 /**
- * Removes differences in spelling that do not change the meaning: case, accents, separators of thousands, signs of
- * units. In each pattern, only one part can match a given space. Otherwise, the time for a match would grow with the
- * square of the number of spaces.
+ * Removes differences in spelling that do not change the meaning: case, accents, thousands separators and unit signs
+ * such as `"`. In each pattern, only one part can match a given space. Otherwise, the time for a match would grow with
+ * the square of the number of spaces.
  */
 function tidied(text: string): string {
   return text

@@ -137,8 +137,8 @@ function layersOf(capacity: number, [firstBits, furtherBits]: readonly [number, 
 
 /**
  * Returns the number of entries that fit into a page, regardless of how their times are spread. With eleven runs of
- * about 24 entries each, sorting saves 3 bits per entry, and the headers of the runs cost 1.5 bits per entry. One bit
- * less than a fingerprint is therefore enough.
+ * about 24 entries each, sorting saves 3 bits per entry, and the headers of the runs cost 1.5 bits per entry. It is
+ * therefore enough to reserve one bit less than a fingerprint for each entry.
  */
 function entriesPerPage(fingerprintBits: number): number {
   return Math.min(MAX_PAGE_ENTRIES, Math.floor((MAX_PAGE_BYTES * BITS_PER_BYTE) / (fingerprintBits - 1)))

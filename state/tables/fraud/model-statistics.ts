@@ -67,7 +67,8 @@ GROUP BY model, least(floor(scored.2 * ${BINS}), ${BINS - 1}) AS bin
 ORDER BY model, bin`
 
 /**
- * Returns the name of a model, its score, and whether the version in the parameter with this name computed the score.
+ * Returns an SQL tuple: a model's name, its score, and whether the version in the query parameter of that name computed
+ * the score.
  */
 function scoreTuple(name: string): string {
   return `('${name}', ${name}, model_versions['${name}'] = {${name}:String})`

@@ -17,8 +17,8 @@ const USERS_AT_ONCE = 1_000
 /** How long each deletion is repeated. Rows may arrive late when their sink is behind. */
 const LATE_MS = 24 * 3_600_000
 /**
- * After an outage, deletions of the last eight days are repeated. Their rows may not have been erased yet, and rows may
- * arrive for seven days, because the topics keep events that long.
+ * After an outage, deletions of the last eight days are repeated. The users' rows may not have been erased yet, and
+ * further rows may arrive for seven days, because the topics keep events that long.
  */
 const LATE_AFTER_OUTAGE_MS = 8 * 24 * 3_600_000
 /**

@@ -2,8 +2,7 @@ import type { ImageReferences } from '../../../schemas/catalog/types.ts'
 import { caughtUpKey, type View, viewTag } from '../view.ts'
 
 /**
- * Images that products refer to. Fed by `catalog-images` and partitioned like it, and therefore in the same way as
- * products.
+ * Images that products refer to. Fed by `catalog-images` and partitioned like it, by product.
  *
  * | key | value |
  * |---|---|

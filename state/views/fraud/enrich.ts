@@ -40,11 +40,11 @@ end
  * 1. first bytes of the transaction's row, which identify the transaction
  * 2. maximum number of transactions in flight
  * 3. time to live in ms
- * 4. field of the counter: the second of the transaction's time
+ * 4. field of the counter: the transaction's time in whole seconds since 1970
  * 5. amount to add to the counter
  * 6. number of counters from which seconds are joined into minutes
  * 7. first minute to keep when seconds are joined
- * 8. a transaction is still in flight if it was added in this second or later
+ * 8. a transaction is still in flight if it was added at or after this time, seconds since 1970
  * 9. from here on, for each entity, the row of the transaction, or an empty text to only read the entity
  *
  * Returns the flag; for each entity, the profile and the transactions in flight; for each entity, the counters as

@@ -21,14 +21,14 @@ import { readUint48, writeUint48 } from '../../../schemas/fraud/profile/uint48.t
  * Rows are removed once the profile includes their transactions.
  *
  * An entity has at most MOST_IN_FLIGHT rows. Further transactions are added up in counters, which are the fields of a
- * hash. The field is the second of the transaction's time or, from MOST_COUNTERS counters on, its minute (`m<minute>`),
- * both since 1970. The value of a counter is `<transactions> <amount>`.
+ * hash. The name of a field is the transaction's time in whole seconds since 1970 or, in joined counters, in whole
+ * minutes (`m<minutes>`). The value of a counter is `<transactions> <amount>`.
  */
 export const FLIGHT_BYTES = 51
 /** Offset, within a row, of the time at which the row was added. */
 export const ADDED_AT = 6
 export const MOST_IN_FLIGHT = 256
-/** Number of counters from which on seconds are joined into minutes. */
+/** Once an entity has this many counters, its counters of seconds are joined into counters of minutes. */
 export const MOST_COUNTERS = 512
 /** How long a transaction is in flight if no profile includes it. */
 export const IN_FLIGHT_MS = 86_400_000

@@ -34,8 +34,8 @@ export const CLAIM_ANSWER: ViewScript = {
 }
 
 /**
- * Stores ARGV 1 for ARGV 2 ms, unless the key already has an answer that differs from ARGV 3. Then returns that answer;
- * otherwise nil. KEYS: 1 the answer.
+ * Stores ARGV 1 for ARGV 2 ms, unless the key already has an answer that differs from ARGV 3. In that case, returns the
+ * existing answer; otherwise returns nil. KEYS: 1 the answer.
  */
 export const KEEP_ANSWER: ViewScript = {
   name: 'keep-answer',

@@ -44,8 +44,9 @@ interface Resume {
 export const BUILD_LOCK_MS = 2_000
 /**
  * How long the position of a search is kept. If the user returns later, the search starts again with the nearest cells.
- * The position contains ids and cells of other users. It must expire before the last rewrite of the log files of Redis
- * that follows the deletion of such a user.
+ * The position contains ids and cells of other users. After such a user is deleted, Redis rewrites its append-only
+ * files four times. The position must expire before the last rewrite; otherwise the files would keep the user's id and
+ * cell.
  */
 const RESUME_TTL_MS = 1_800_000
 

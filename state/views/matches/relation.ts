@@ -109,7 +109,7 @@ export function causeOf({ hasEnded, blocks, isBlocked }: Bond): Cause | undefine
   return hasEnded ? 'ended' : undefined
 }
 
-/** Returns whether one of the users has ended the relation, so that neither may see the other. */
+/** Returns whether a block or the end of the match hides the two users from each other. */
 export function isSevered(relation: Bond): boolean {
   return causeOf(relation) !== undefined
 }

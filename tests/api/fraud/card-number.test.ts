@@ -77,8 +77,8 @@ test.each(['1-', '12-', '1 ', '12345678-1234-', 'a1', '\uff11-', '\u0301\u0316']
   const start = process.cpuUsage()
   expect(hasCardNumber(text)).toBe(false)
   const { user, system } = process.cpuUsage(start)
-  // The limit is generous, because a search that begins again at each digit takes tens of seconds, and so does
-  // normalisation that sorts all marks together.
+  // The limit can be generous, because a search that begins again at each digit takes tens of seconds. So does
+  // normalisation that sorts all combining marks of the text together.
   expect((user + system) / 1_000_000).toBeLessThan(2)
 })
 

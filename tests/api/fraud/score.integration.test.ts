@@ -31,8 +31,8 @@ async function firstPayments() {
 
 test('concurrent first payments of a new user all see each other, each exactly once', async () => {
   let sent = await firstPayments()
-  // On a busy machine, a part of an answer may miss its time limit. Such an answer names the part, and need not see the
-  // other payments.
+  // On a busy machine, a part of scoring may miss its time limit. The answer then names the part in `degraded`, and its
+  // velocity need not count the other payments, so the test tries again with a new user.
   const isWhole = async () => {
     if (sent.answers.every(({ body }) => body.degraded.length === 0)) return true
     sent = await firstPayments()

@@ -222,7 +222,7 @@ describe('requests with a session', () => {
   test('keys that cannot be loaded do not end a session', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api)
-    // Keys expire after an hour, and the provider no longer publishes any.
+    // The API may use the loaded keys for an hour. Then it must load them again, but the provider cannot be reached.
     api.clock.now += HOUR_MS / 2
     api.published.keys.length = 0
     const load = Object.getOwnPropertyDescriptor(api.published, 'keys')!

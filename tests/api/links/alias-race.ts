@@ -16,7 +16,7 @@ export interface AliasRace {
 }
 
 const RETRY_MS = 200
-/** Time limit for the last response, from the end of the faults. */
+/** Time limit for the last response, counted from the end of the faults. */
 const GIVE_UP_MS = 120_000
 /** Number of callers that repeat their request at the end. They must get their first response again. */
 const ASKED_AGAIN = 20

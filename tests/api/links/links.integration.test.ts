@@ -43,7 +43,7 @@ async function token(sub: string): Promise<{ authorization: string }> {
   return { authorization: `Bearer ${stdout.trim()}` }
 }
 
-/** Matches the metric with the number of redirects of an instance. */
+/** Matches the metric that counts the redirects of an instance. */
 const REDIRECTED = String.raw`http_request_duration_seconds_count\{method="GET",route="/\{short_code\}",status="302"\}`
 
 /** Reads a metric of the first instance, as Prometheus does. */
@@ -112,11 +112,11 @@ describe('without Kafka', () => {
   test('redirects still work, clicks are buffered, and commands answer 503 in time without partial effects', async () => {
     const made = await create({ long_url: 'https://example.com/clicked', custom_alias: 'clicked' })
     expect(made.status).toBe(201)
-    // Suspends the process instead of killing it, so that connections stay open but nothing responds.
+    // Suspends the broker instead of killing it, so that connections stay open but nothing responds.
     process.kill(system.kafka.pid as number, 'SIGSTOP')
     const sent = await metric('clicks_sent_total')
     for (let click = 0; click < 100; click++) expect((await visit(system.apis[0], 'clicked')).status).toBe(302)
-    // The command id in the response shows that the time-out of the command applied, and not that of the handler.
+    // The command id in the response shows that the command's time-out applied, and not the handler's.
     const refused = await create({ long_url: 'https://example.com/later', custom_alias: 'later' })
     expect(refused).toMatchObject({ status: 503, body: { error: 'unavailable', command_id: expect.any(String) } })
     expect(refused.headers.get('retry-after')).toBe('1')

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { qrCode } from '../../../api/links/qr.ts'
 
 /**
- * Offset of the first data chunk in bytes. The chunk follows the signature of 8 bytes and the header chunk of 25 bytes,
- * which consists of 13 bytes of data, their length, type and checksum.
+ * Offset of the first data chunk in bytes. The chunk follows the signature of 8 bytes and the header chunk of 25 bytes:
+ * 4 bytes length, 4 bytes type, 13 bytes data and 4 bytes checksum.
  */
 const DATA_CHUNK = 8 + 25
 const CHUNK_TYPE_BYTES = 8

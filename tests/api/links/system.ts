@@ -32,7 +32,7 @@ export interface LinksSystemOptions {
 
 /** How long a dozen processes may take to start on a busy machine. */
 const READY_TIMEOUT_MS = 90_000
-/** An address where no ClickHouse runs. Links must have an address, but work without ClickHouse. */
+/** An address where no ClickHouse runs. The links service must have an address, but works without ClickHouse. */
 const NO_CLICKHOUSE = 'http://127.0.0.1:1'
 const APIS = 2
 /** Number of partitions of each topic in `SPREAD`. One would be enough on one machine, but production has several. */

@@ -254,7 +254,7 @@ test(
     process.kill(pid, 'SIGSTOP')
     try {
       for (const bob of bobs.slice(0, 4)) await queued(bob)
-      // Once a user's swipes have waited for Kafka in vain, later swipes of the user no longer wait.
+      // Once Kafka has not answered in time, later swipes of the same user no longer wait for it.
       expect(await queued(bobs[4])).toBeLessThan(SWIPE_WAIT_MS)
       await system.restartApi(0)
       // The restarted API cannot ask Kafka for the view's partition count, so it reads the count from Redis.

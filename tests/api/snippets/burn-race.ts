@@ -14,7 +14,7 @@ export interface BurnRace {
 }
 
 const RETRY_MS = 200
-/** Time limit for the last response, from the end of the faults. */
+/** Time limit for the last response, counted from the end of the faults. */
 const GIVE_UP_MS = 120_000
 /** The client address of all requests. It is always the same, because an idempotency key belongs to one caller. */
 const ADDRESS = { 'x-forwarded-for': '10.200.0.3' }

@@ -113,8 +113,7 @@ describe('a blocked term', () => {
     clock.now += 900
     await get('/v1/trends')
     expect(redis.state.reads).toBe(reads)
-    // The expected reads are those of the positions, the list and the candidates, each with its version and caught-up
-    // flag.
+    // The positions, the list and the candidates are read once, each with its version and caught-up flag.
     expect(reads).toBeLessThanOrEqual(12)
   })
 })

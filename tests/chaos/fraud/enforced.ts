@@ -4,9 +4,9 @@ import type { Evidence } from './evidence.ts'
 import { FIELDS } from './plan.ts'
 import { type BlockCall, RULE_ID, type ScoreCall, wasAnswered } from './requests.ts'
 
-/** How soon every API must apply a rule change, from the response to the change request. */
+/** How soon every API must apply a rule change, counted from the response to the change request. */
 const RULES_AFTER_MS = 10_000
-/** How soon every API must enforce a block, from the response to the block request. */
+/** How soon every API must enforce a block, counted from the response to the block request. */
 const ENFORCED_AFTER_MS = 1_000
 /** How soon an API must follow Kafka again after Kafka or the API was down. */
 const FOLLOWS_AGAIN_MS = 20_000
@@ -21,7 +21,7 @@ export function enforced(evidence: Evidence): string[] {
   return [...refused(evidence), ...outdated(evidence), ...blocks(evidence), ...rules(evidence)]
 }
 
-/** Checks that changes are refused only during faults, because a change that was refused is not enforced. */
+/** Checks that changes fail only with statuses that a fault explains. The other checks ignore changes that failed. */
 function refused({ calls }: Evidence): string[] {
   const changes = [...calls.blocks.map((call) => ({ kind: 'block', call })), ...calls.rules.map((call) => ({ kind: 'rule change', call }))]
   const wrong = changes.filter(({ call }) => !wasAnswered(call) && !REFUSALS.has(call.status))
@@ -45,7 +45,7 @@ function outdated({ calls, inflicted }: Evidence): string[] {
 }
 
 /**
- * Checks that payments of an entity are not approved once it has been on the blocklist for a second, unless `degraded`
+ * Checks that payments of an entity are blocked once it has been on the blocklist for a second, unless `degraded`
  * names `blocklist`. Also checks that an entity is blocked only if the round sent a block request for it.
  */
 function blocks({ calls }: Evidence): string[] {
@@ -69,7 +69,10 @@ function blocks({ calls }: Evidence): string[] {
   return calls.scores.filter(({ status }) => status === 200).flatMap(wrong)
 }
 
-/** Checks that `degraded` names `rules` in each answer that used outdated rules. */
+/**
+ * Checks that no rule change was lost, and that each answer which does not use a change in time names `rules` in
+ * `degraded`.
+ */
 function rules({ calls, logs }: Evidence): string[] {
   const changes = calls.rules.filter(wasAnswered).map(({ name, to }) => ({ name, from: to + RULES_AFTER_MS, version: versionOf(name) }))
 

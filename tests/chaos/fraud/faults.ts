@@ -20,7 +20,7 @@ function partsOf({ kind, api }: FraudFault): string[] {
   return [part === 'api' || part === 'model' ? `api ${api}` : part]
 }
 
-/** Applies the faults of a plan. A fault of an API ends only when the API is ready again. */
+/** Applies the faults of a plan. A fault that kills an API ends only when the API is ready again. */
 export function faultHands(system: FraudSystem, say: (text: string) => void): FaultHands<FraudFault> {
   const { kafka, redis, clickhouse, apis } = system
   const [bulk, deciding] = system.workers

@@ -8,8 +8,8 @@ const WORKED_OFF_MS = 500
 const P99 = 0.99
 /**
  * On a busy machine, every step of a score waits for the CPU, while a trivial request waits only once. All answers then
- * take longer, so the limits grow by this many times the median. An API that waits for a missing part answers only the
- * payments during the fault late, which does not change the median.
+ * take longer, so the limits grow by this many times the median. An API that waits for a missing part is late only for
+ * the payments during the fault. They are too few to change the median.
  */
 const MEDIANS_OF_LENIENCE = 10
 
@@ -53,7 +53,10 @@ export function timesOf({ calls, inflicted, beats }: Evidence, isWhole: boolean)
   return { p50: percentile(times, 0.5), p99: percentile(times, P99), most: times.at(-1) ?? 0 }
 }
 
-/** Returns the longest time that a trivial request took during the call, in ms. @param beats in chronological order */
+/**
+ * Returns the longest time that a trivial request took during the call, in ms.
+ * @param beats in chronological order
+ */
 function machineMs(call: ScoreCall, beats: readonly Beat[]): number {
   let most = 0
   for (let index = firstEndingAt(beats, call.from); index < beats.length && beats[index].from <= call.to; index++)

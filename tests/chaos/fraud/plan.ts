@@ -119,7 +119,7 @@ const MS_PER_SECOND = 1_000
  */
 const PAYMENTS_PER_USER = 8
 const MERCHANTS = 12
-/** Number of devices, addresses and cards that a user has. Each of them is shared with neighbouring users. */
+/** Number of devices that a user pays with, and likewise of addresses and cards. Neighbouring users share them. */
 const SHARED_BY = 3
 const SHARES: readonly (readonly [PaymentKind, number])[] = [
   ['once', 0.8],
@@ -136,7 +136,7 @@ const HIGH_AMOUNTS = 0.03
 const FOREIGN = 0.1
 const NEW_ACCOUNTS = 0.1
 const BLOCKS_PER_SECOND = 1
-/** Number of payments by an entity that is blocked. The first of them happen before the block. */
+/** Number of payments by an entity that is blocked. Each happens at a random time shortly before or after the block. */
 const PAYMENTS_PER_BLOCK = 6
 const BEFORE_BLOCK_MS = 1_000
 const AFTER_BLOCK_MS = 10_000

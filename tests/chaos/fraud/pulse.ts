@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { APIS } from './plan.ts'
 
-/** Start and end of a trivial request, which needs no other process than the API. Times are epoch ms. */
+/** Start and end of a trivial request, epoch ms. Such a request needs no process except the API. */
 export interface Beat {
   readonly api: number
   readonly from: number

@@ -12,7 +12,7 @@ interface Call extends CameBack {
 /** A scoring request and its response. */
 export interface ScoreCall extends Call {
   readonly payment: PlannedPayment
-  /** Amount of the payment. The two bodies of a payment differ only in it. */
+  /** Amount in the body. The two bodies of a payment differ only in their amounts. */
   readonly amount: number
 }
 
@@ -46,7 +46,10 @@ export interface Calls {
 /** Difference between the amounts in the two bodies of a payment. */
 export const OTHER_AMOUNT = 0.5
 
-/** Returns the body of a scoring request. @param at time of the payment, ISO 8601 */
+/**
+ * Returns the body of a scoring request.
+ * @param at time of the payment, ISO 8601
+ */
 export function scoreBody(payment: PlannedPayment, amount: number, at: string) {
   const { id, user, device, ip, card, email, merchant, currency, accountAgeDays } = payment
   return {

@@ -36,7 +36,7 @@ function wrongAnswer(call: FeedbackCall, { logs, tables }: Evidence): string[] {
   ]
 }
 
-/** Checks that no verdict was counted more often than it was sent. */
+/** Checks that the log has no verdict more often than it was sent, and that the table has the verdicts of the log. */
 function strangers({ calls, logs, tables }: Evidence): string[] {
   const text = ({ id, verdict, reporter }: { id: string; verdict: string; reporter: string }) => `${verdict} of ${id} by ${reporter}`
   const sent = Map.groupBy(calls.feedback, text)

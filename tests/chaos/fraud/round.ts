@@ -88,7 +88,10 @@ function summaryOf(evidence: Evidence): string {
   ].join(', ')
 }
 
-/** Copies the logs of all processes. @returns the folder with the copies */
+/**
+ * Copies the logs of all processes.
+ * @returns the folder with the copies
+ */
 export function keepFraudLogs({ folder, workers, apis }: FraudSystem, target: string): Promise<string> {
   const [bulk, deciding] = workers
   return keepLines(folder.path, { bulk, deciding, ...numbered('api', apis) }, target)

@@ -7,7 +7,10 @@ const CALL_TIMEOUT_MS = 12_000
 const UNANSWERED: Answered = { isAnswered: false, shown: '' }
 const ENDINGS = { CHECK_OUT: 'checkout', RELEASE: 'release', EXTEND: 'extend' } as const
 
-/** Accesses the stock through real APIs. @param choose returns the API for the next request */
+/**
+ * Accesses the stock through real APIs.
+ * @param choose returns the API for the next request
+ */
 export function httpShop(choose: () => ApiProcess, token: string): Shop {
   async function ask(key: string, method: string, path: string, body?: object): Promise<Answered> {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'idempotency-key': key }

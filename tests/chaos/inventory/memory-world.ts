@@ -48,7 +48,10 @@ export interface MemoryWorld {
   readonly isAsked: boolean
   readonly commands: Commands
   readonly outages: readonly Outage[]
-  /** Lets 100 ms pass. @param isCalm if true, nothing crashes or gets lost */
+  /**
+   * Lets 100 ms pass.
+   * @param isCalm if true, nothing crashes or gets lost
+   */
   step(isCalm: boolean): Promise<void>
   log(): StockLog
 }

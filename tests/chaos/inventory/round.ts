@@ -12,7 +12,7 @@ import { APIS, type Plan } from './plan.ts'
 import { judgeStock, type Outage } from './verdict.ts'
 
 const LONGEST_REPEAT_MS = 8_000
-/** Kinds of movements that every round contains. If all requests are refused, there is nothing else to judge. */
+/** Kinds of movements that the log must contain. If all requests were refused, the other checks could not fail. */
 const NEEDED = ['RECEIVE', 'RESERVE', 'DEDUCT'] as const
 
 export interface Evidence {
@@ -80,7 +80,7 @@ function faultsOf({ log, tableRows, shown, outages, otherAnswers }: Evidence): s
   ]
 }
 
-/** Returns what readers see of each row. */
+/** Returns the stock of each variant and warehouse as the API shows it. */
 async function shownStock({ apis: [api], token }: InventorySystem): Promise<string[]> {
   const shown: string[] = []
   for (const product of PRODUCTS)
@@ -102,7 +102,10 @@ function summaryOf({ requests }: Callers, { log }: Evidence): string {
   return `${requests.length} requests, movements ${counts.join(', ')}, ${log.reservationOutcomes.length} outcomes of carts`
 }
 
-/** Copies the logs of all processes to the folder. @returns the folder */
+/**
+ * Copies the logs of all processes to the folder.
+ * @returns the folder
+ */
 export function keepInventoryLogs({ folder, worker, apis }: InventorySystem, target: string): Promise<string> {
   return keepLines(folder.path, { worker, ...numbered('api', apis) }, target)
 }

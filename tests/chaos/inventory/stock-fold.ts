@@ -12,8 +12,9 @@ import { type ModelAnswer, type ModelMovement, type StockModel, stockModel } fro
 export interface Expiry {
   readonly reservationId: string
   readonly isPart: boolean
-  /** Time at which the reservation or cart ended, and (`at`) at which the service expired it, epoch ms. */
+  /** Time at which the reservation or cart ended, epoch ms. */
   readonly endsAt: number
+  /** Time at which the service expired it, epoch ms. */
   readonly at: number
 }
 

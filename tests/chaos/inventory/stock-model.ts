@@ -18,8 +18,9 @@ interface ModelRow {
   available: number
   reserved: number
   version: number
-  /** Number of units that were received so far, and number that left permanently. */
+  /** Number of units that were received so far, minus corrections. */
   received: number
+  /** Number of units that were deducted. */
   sold: number
 }
 
@@ -44,16 +45,25 @@ export interface ModelAnswer {
 export interface StockModel {
   readonly rows: readonly ModelRow[]
   readonly reservations: readonly ModelReservation[]
-  /** Decides a command. @param now epoch ms, when the broker appended it */
+  /**
+   * Decides a command.
+   * @param now epoch ms, when the broker appended it
+   */
   command(product: number, command: InventoryCommand, now: number, id: string): { answer: ModelAnswer; movements: ModelMovement[] }
   /**
    * Returns the answer to a command that moves no stock; undefined if the command would move stock. Does not change the
    * model.
    */
   refusal(product: number, command: InventoryCommand, now: number, id: string): ModelAnswer | undefined
-  /** Applies the end of a cart. @returns undefined if the cart has no such reservation */
+  /**
+   * Applies the end of a cart.
+   * @returns undefined if the cart has no such reservation
+   */
   outcome(outcome: CartOutcome): ModelMovement[] | undefined
-  /** Expires the open part of a reservation. @returns undefined if no part is open */
+  /**
+   * Expires the open part of a reservation.
+   * @returns undefined if no part is open
+   */
   expire(product: number, reservationId: string): ModelMovement[] | undefined
   /** Returns the invariants of the stock that do not hold; empty if all do. */
   broken(): string[]

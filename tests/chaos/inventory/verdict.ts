@@ -9,7 +9,7 @@ export interface Outage {
 }
 
 export interface StockVerdict extends StockFold {
-  /** Reservations and carts that were still open at the end. */
+  /** Number of reservations, including those of carts, that were still open at the end. */
   readonly open: number
 }
 

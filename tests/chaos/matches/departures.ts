@@ -45,8 +45,9 @@ export async function depart(departure: Departure, { clients }: Pick<Actors, 'cl
   }
 
   /**
-   * Repeats a request with the same key until it succeeds or is refused. With different keys, a delayed first request
-   * could be executed after its repetition and undo later changes.
+   * Repeats a request with the same key until it succeeds. With different keys, a delayed first request could be
+   * executed after its repetition and undo later changes.
+   * @throws Error if the request still fails after 90 s
    */
   async function insist(requestOf: (api: number, key: string) => Request): Promise<Asked> {
     const until = Date.now() + INSISTS_MS
@@ -62,7 +63,7 @@ export async function depart(departure: Departure, { clients }: Pick<Actors, 'cl
 
   await Promise.all(partners.map(({ deed }, index) => before(deed, others[index])))
   await delay(pausesMs[0])
-  // Two likes race with the deletion: one by the user, and one for the user.
+  // Two likes race with the deletion: one that the user sends, and one that the user gets.
   const beside = [like(leaver, others[1]), like(others[0], leaver)]
   await insist(leaveOf)
   const watched = Date.now() + WATCHED_MS

@@ -8,8 +8,8 @@ import { blockOf, type Client, isAccepted, rewindOf, swipeOf, unblockOf, unmatch
 const WATCHED_MS = 2_500
 const LOOK_EVERY_MS = 150
 /**
- * Number of reads of the other lists for each feed request. Feeds are read less often, because a user may request only
- * 60 per minute.
+ * One look out of this many requests the feed, and the others request the other lists. Feeds are read less often,
+ * because a user may request only 60 per minute.
  */
 const LOOKS_PER_FEED = 5
 /** Maximum number of attempts for a request that fails because of a fault. */

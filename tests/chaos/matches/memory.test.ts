@@ -106,8 +106,8 @@ async function world() {
     read,
     scored,
     /**
-     * Fences a worker, which drops its uncommitted work, or replaces it with a new worker, which must restore its
-     * state.
+     * Fences a worker, so that it drops its uncommitted work. If `replaces` is true, replaces it with a new worker
+     * instead. The new worker must restore the state.
      */
     async hurt(index: number, replaces: boolean) {
       const { worker, memberId } = workers[index]
@@ -125,7 +125,7 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
   const { append, read, scored, hurt, workers } = await world()
   const users = userIds(USERS + LEAVERS)
   const asked: Asked[] = []
-  /** The later of two times: that of the newest swipe, and that of the newest answer to a profile command. */
+  /** Time of the newest swipe or of the newest answer to a profile command, whichever is later. Epoch ms. */
   let last = 0
   const command = <B>(body: B): Command<B> => {
     return { command_id: randomUUID(), reply_to: '', request_hash: '', deadline: Date.now() + COMMAND_LIFE_MS, body }

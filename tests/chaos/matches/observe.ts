@@ -34,7 +34,7 @@ const KINDS_OF_THE_VIEW = /\}:(profile|self|seen):/
 export interface Observer {
   logs(): Promise<Logs>
   tables(): Promise<TableRows>
-  /** Returns the keys of users who have left that Redis still contains. */
+  /** Returns the keys that Redis still contains although their users have left. */
   remainsOf(users: readonly string[]): Promise<string[]>
   close(): Promise<void>
 }
@@ -97,7 +97,10 @@ export async function observer({ env, rowsOf, partitionsOf, redis }: MatchesSyst
   }
 }
 
-/** Reads the lists that a user sees. @param place must be new for the user, so that the feed searches again */
+/**
+ * Reads the lists that a user sees.
+ * @param place must be new for the user, so that the feed searches again
+ */
 export async function listsOf(user: Client, api: number, place: string): Promise<Lists> {
   const read = async (kind: 'matches' | 'likes' | 'blocks' | 'feed', query: string) => {
     const until = Date.now() + RECOVERED.timeoutMs

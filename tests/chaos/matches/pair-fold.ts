@@ -105,7 +105,10 @@ function swiped(state: PairState, swipe: PairSwipe): PairState {
   return { ...after, matchedAt, matches: [...after.matches, matchedAt] }
 }
 
-/** Applies a command. @returns an empty array if the command would have had a different outcome in this state */
+/**
+ * Applies a command.
+ * @returns an empty array if the command would have had a different outcome in this state
+ */
 function commanded(state: PairState, { command, decidedAt, outcome }: DecidedPairCommand): PairState[] {
   const side = command.actor_id < command.other_id ? 'a' : 'b'
   const own = state[side]

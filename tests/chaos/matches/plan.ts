@@ -8,20 +8,17 @@ export const APIS = 3
 
 /** What two users do with each other. */
 export type EpisodeKind =
-  /** The users swipe each other in the same millisecond, through different APIs. */
+  /** The users swipe each other at the same time. */
   | 'mutual'
   | 'single'
-  /** One swipe is sent to all APIs with the same key in the same millisecond, and once more later. */
+  /** One swipe is sent to all APIs with the same key at the same time, and once more later. */
   | 'repeated'
-  /** A swipe, a rewind of it through another API, and another swipe. */
+  /** A swipe, a rewind of it, and sometimes another swipe. */
   | 'rewound'
-  /**
-   * A user sends two swipes in different directions to different APIs in the same millisecond, and the other user
-   * swipes back.
-   */
+  /** A user sends two swipes in different directions at the same time, and the other user swipes back. */
   | 'changed'
   /**
-   * One user blocks the other and likes the other at the same time. Sometimes the block is then lifted, and both users
+   * One user blocks the other and swipes the other at the same time. Sometimes the block is then lifted, and both users
    * swipe again.
    */
   | 'blocked'

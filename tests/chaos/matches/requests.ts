@@ -45,7 +45,10 @@ export interface Client {
   ask(request: Request): Promise<Asked>
 }
 
-/** Sends the requests of a user and records them. @param urlOf the current address of an API process */
+/**
+ * Sends the requests of a user and records them.
+ * @param urlOf the current address of an API process
+ */
 export function client(id: string, token: string, urlOf: (api: number) => string, record: (asked: Asked) => void): Client {
   return {
     id,

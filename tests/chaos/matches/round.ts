@@ -21,7 +21,7 @@ import { faultsOf } from './verdict.ts'
 
 /**
  * Mean time between two feed requests of a user. The rate is well below the limit of 60 a minute. Each pause is up to
- * half longer or shorter.
+ * 50 % longer or shorter.
  */
 const READ_EVERY_MS = 2_500
 /**
@@ -112,7 +112,7 @@ function aside({ lat, lon }: Here, cells: number): string {
   return `lat=${(lat + cells * NEXT_CELL_DEGREES).toFixed(6)}&lon=${lon}`
 }
 
-/** Gives every user a profile and a place, and waits until they find each other. */
+/** Gives every user a profile and a place, and waits until the first user finds all others. */
 async function settle(clients: readonly Client[], here: Here): Promise<void> {
   await Promise.all(
     clients.map(async (who, index) => {
@@ -158,7 +158,10 @@ function summaryOf(evidence: Evidence): string {
   return `${counts.join(', ')}; ${logs.swipeEvents.length} swipes in the log, ${logs.matchEvents.length} matches, ${shown(evidence).excused} excused, ${deletionsOf(evidence).size} left, ${excusedByAbsence(evidence)} refusals excused by that`
 }
 
-/** Copies the logs of all processes to the folder. @returns the folder */
+/**
+ * Copies the logs of all processes to the folder.
+ * @returns the folder
+ */
 export function keepMatchesLogs({ folder, workers, apis }: MatchesSystem, target: string): Promise<string> {
   return keepLines(folder.path, { ...numbered('worker', workers), ...numbered('api', apis) }, target)
 }

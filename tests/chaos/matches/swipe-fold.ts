@@ -72,7 +72,7 @@ const SCALE = 400
 
 /**
  * Returns the scores of a user: before the first swipe at the user, and after each of these swipes.
- * @param first the score before the first swipe, by default that of a new user
+ * @param first the score before the first swipe, by default a new user's score
  */
 export function foldScores(swipes: readonly { readonly swiper_elo: number; readonly direction: string }[], first = FIRST_SCORE): number[] {
   const scores = [first]

@@ -80,7 +80,7 @@ export interface Evidence {
   readonly logs: Logs
   readonly views: Views
   readonly tables: Tables
-  /** The calls for each user through each API after all parts have recovered. */
+  /** For each user, the first list without degradation after all parts have recovered. */
   readonly final: readonly Call[]
   /**
    * Whether the verdict includes trending items. They are published only every 30 seconds, so short rounds leave them

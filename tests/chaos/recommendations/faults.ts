@@ -10,10 +10,7 @@ import { type FaultHands, troubleLog } from '../troubles.ts'
 import type { RecommendationFault } from './plan.ts'
 import type { RecommendationsSystem } from './system.ts'
 
-/**
- * Returns the parts that a fault affects. To add a fault of another part, such as training, add its name here and a
- * case to `suffer`.
- */
+/** Returns the parts that a fault affects. */
 function partsOf({ kind, api }: RecommendationFault): string[] {
   if (kind === 'outage') return ['kafka', `api ${api}`]
   if (kind === 'outage-emptied') return ['kafka', 'redis']

@@ -3,8 +3,8 @@ import type { Call, Evidence } from './evidence.ts'
 import { countedEvents, expectedUser } from './user-fold.ts'
 
 /**
- * Checks that each list is consistent with the features from which it was computed, and that a list which is based on
- * older features than an earlier list says so.
+ * Checks that each list is consistent with the features from which it was computed, and that a list based on older
+ * features than an earlier list is marked as degraded.
  */
 export function lists(evidence: Evidence): string[] {
   const all = [...evidence.calls, ...evidence.final].filter((call) => isList(call) && call.status === 200)

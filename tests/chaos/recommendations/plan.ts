@@ -30,12 +30,13 @@ export type RecommendationFault = PlannedFault<RecommendationFaultKind>
 
 export type EventType = 'VIEW' | 'CLICK' | 'PURCHASE' | 'RATE' | 'SKIP' | 'DWELL'
 
-/** An event as a caller sends it. The caller repeats an event until the API accepts it. */
+/** An event as a caller sends it. */
 export interface PlannedEvent {
   readonly item: number
   readonly type: EventType
   /**
-   * The id of the event. If undefined, the API identifies the event by its content, and the caller sends it only once.
+   * The id of the event. The caller repeats an event with an id until the API accepts it. If the id is undefined, the
+   * API identifies the event by its content, and the caller sends it only once.
    */
   readonly id: string | undefined
   /** Age of the event according to its `timestamp`. If undefined, the request has no `timestamp`. */

@@ -12,7 +12,10 @@ export interface ProductIds {
   categoryOf(index: number): number
 }
 
-/** Writes the products and categories of a plan at their times, until the faults have ended. */
+/**
+ * Writes the products and categories of a plan at their times. When the faults have ended, writes all remaining ones at
+ * once, so that every product has a category in the end.
+ */
 export async function writeProducts(
   { transport, registry }: Pick<RecommendationsSystem, 'transport' | 'registry'>,
   plan: Pick<Plan, 'products' | 'categories'>,
@@ -48,7 +51,6 @@ export async function writeProducts(
     for (const { atMs, write } of writes) {
       const leftMs = () => startedAt + atMs - Date.now()
       for (let left = leftMs(); left > 0 && !isOver(); left = leftMs()) await delay(Math.min(left, LOOK_EVERY_MS))
-      // Categories are written even after the faults have ended, so that every product has a category in the end.
       write()
       await Promise.all([documents.flush(), tree.flush()])
     }

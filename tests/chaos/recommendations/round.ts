@@ -143,7 +143,10 @@ function summaryOf({ calls, logs }: Evidence): string {
   ].join(', ')
 }
 
-/** Copies the logs of all processes. @returns the folder with the copies */
+/**
+ * Copies the logs of all processes.
+ * @returns the folder with the copies
+ */
 export function keepRecommendationsLogs({ folder, workers, apis }: RecommendationsSystem, target: string): Promise<string> {
   return keepLines(folder.path, { ...numbered('worker', workers), ...numbered('api', apis) }, target)
 }

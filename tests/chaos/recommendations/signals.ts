@@ -8,7 +8,7 @@ const MONTH = 30 * DAY
 const WEEK = 7 * DAY
 const HOURS = 6 * 3_600_000
 /**
- * How much of an item's weight its published statistics may lack. The next constant is the same limit for published
+ * Share of an item's weight that its published statistics may lack. The next constant is the same limit for published
  * neighbours.
  */
 const STATS_BEHIND = 0.02

@@ -23,8 +23,8 @@ const KEEPER = 'catalog-index-keeper'
 export type SearchSystem = Awaited<ReturnType<typeof searchSystem>>
 
 /**
- * Starts a broker, a registry, a search server on a small disk, and two workers that build the index and keep it up to
- * date.
+ * Starts a broker, a registry, a search server, and two workers that build the index and keep it up to date. If this
+ * machine allows it, the search server is on a small disk.
  */
 export async function searchSystem() {
   const folder = guardedFolder()

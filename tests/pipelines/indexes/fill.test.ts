@@ -5,7 +5,7 @@ import { fillIndex } from '../../../pipelines/indexes/fill.ts'
 import type { SearchClient } from '../../../state/indexes/client.ts'
 import { notesIndexOn } from './notes-index.ts'
 
-/** Interval between the checks whether the index is complete. */
+/** Interval between two checks of whether the index is complete. */
 const LOOK_EVERY_MS = 100
 
 test('when the sink that fills an index has failed, nothing waits for the index any longer', async () => {

@@ -247,8 +247,8 @@ test('a deletion lifts a block even if the other user has blocked since then, an
   const of = (user: string, other: string) => records.filter(({ key }) => key === `${user}:${other}`).map(({ value }) => value)
   expect(of(ANN, BOB).at(-1)).toMatchObject({ blocks: false, is_blocked: true })
   expect(of(BOB, ANN).at(-1)).toMatchObject({ blocks: true, is_blocked: false, unblocked_until: changed_at })
-  // Before the tombstone comes a record with the time up to which records that end the match no longer apply. A
-  // tombstone cannot contain this time.
+  // A record precedes the tombstone, because a tombstone cannot contain `reopened_until`. Records up to that time no
+  // longer end the match.
   for (const one of [of(ANN, CAT), of(CAT, ANN)]) expect(one.slice(-2)).toMatchObject([{ reopened_until: endedAt, has_ended: false }, null])
 })
 

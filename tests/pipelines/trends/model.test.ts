@@ -54,7 +54,7 @@ function publishedLists(driver: TestDriver): TrendOutput[] {
 }
 
 /**
- * Returns the renewals in a period. The driver stops at each of them, so that its clock agrees with that of the model.
+ * Returns the renewals in a period. The driver stops at each of them, so that its clock agrees with the model's clock.
  */
 function ticksBetween(from: number, to: number): Tick[] {
   const ticks: Tick[] = []

@@ -30,7 +30,7 @@ const SEED = 20_260_101
 /** Time limit of the test. It takes about five seconds on one core, and many times as long on a busy machine. */
 const TIMEOUT_MS = 300_000
 
-/** Creates a simulation that sends tweets and compares all published lists with those of the offline computation. */
+/** Creates a simulation that sends tweets and compares all published lists with lists that are computed offline. */
 function simulation(random: Random) {
   const driver = testDriver(trends, { startAt: START, commit: 'manual', cacheBytes: 4_000 })
   const sent: SentTweet[] = []

@@ -6,8 +6,8 @@ import type { TrendEntry, Tweet } from '../../../schemas/trends/types.ts'
 /**
  * This file computes, in the simplest way, which lists the trends service must publish for a list of tweets. Every
  * count is computed from all tweets. It shares only the identity of terms, the table of places and the hash of tweets
- * with the pipeline. The computation is valid only if no term is silent for four weeks, because the pipeline then
- * forgets its baseline.
+ * with the pipeline. The computation is valid only if no term is silent for four weeks, because the pipeline
+ * forgets the baseline of such a term.
  */
 export interface SentTweet {
   readonly tweet: Tweet

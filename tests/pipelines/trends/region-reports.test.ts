@@ -117,7 +117,7 @@ test('one candidate that never changes makes the store keep only a few old repor
       [...rows.values()].reduce((sum, { start, end }) => sum + end - start, 0),
     )
   }
-  // The details of the four terms take 8 KB, and each report contains those of at least three terms.
+  // The details of the four terms take 8 KB, and each report contains the details of at least three terms.
   expect(most).toBeGreaterThan(12_000)
   expect(most).toBeLessThan(45_000)
 })

@@ -80,7 +80,7 @@ const safeLong = fc.oneof(
   fc.constantFrom(LARGEST, -LARGEST, 2 ** 31, -(2 ** 31) - 1, 2 ** 34, 2 ** 35 - 1),
 )
 
-/** Returns true if no union in the schema has a branch whose type could be promoted to that of another branch. */
+/** Returns true if no union in the schema has a branch whose type could be promoted to another branch's type. */
 export function hasDistinctBranches(schema: AvroSchema): boolean {
   if (typeof schema === 'string') return true
   if (Array.isArray(schema)) {

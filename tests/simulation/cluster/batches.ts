@@ -20,7 +20,7 @@ import {
   writeInt64,
 } from '../../../kafka/record-batch/format.ts'
 
-/** A batch in a log, exactly as its producer sent it. */
+/** A batch as a log stores it. */
 export interface Batch {
   readonly baseOffset: number
   readonly lastOffset: number

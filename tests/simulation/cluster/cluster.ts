@@ -60,7 +60,7 @@ export interface Cluster {
    * Returns true if a broker cannot reach any other broker. In that case, it cannot change the state of a coordinator.
    */
   isCutOff(broker: SimulatedBroker): boolean
-  /** Runs the action as soon as the broker knows the current leaders, which may be at once. */
+  /** Runs the action as soon as the broker knows the current leaders. This may be at once. */
   whenInformed(broker: SimulatedBroker, action: () => void): void
 }
 

@@ -97,7 +97,7 @@ export function createTopics({ body, reply }: ClientRequest, _broker: SimulatedB
   reply(answer.appendTaggedFields())
 }
 
-/** Returns the maximum batch size. This is the only setting that the client requests. */
+/** Replies with the maximum batch size of each topic. This is the only setting that the client requests. */
 export function describeConfigs({ body, reply }: ClientRequest, _broker: SimulatedBroker, cluster: Cluster): void {
   const resources = body.readArray((resource) => {
     const type = resource.readInt8()

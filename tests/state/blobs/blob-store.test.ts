@@ -179,7 +179,7 @@ describe('blobs in a folder', () => {
 
   it('keeps a blob that is touched while a sweep examines it', async () => {
     const { hash } = await keep(store(), Buffer.from('touched in time'))
-    // The other blobs of this file must not become old, however slow the machine is.
+    // Backdates only this blob. The other blobs in this file's tests must not become old, even on a slow machine.
     const old = new Date(Date.now() - 2 * UNTOUCHED_MS)
     utimesSync(pathOf(hash), old, old)
     const referenced = async () => {

@@ -170,11 +170,11 @@ export function fakeRedis() {
   }
 }
 
-/** Converts bytes to text with one character per byte. */
 function rowsOf(text: string, length: number): string[] {
   return Array.from({ length: text.length / length }, (_, row) => text.slice(row * length, (row + 1) * length))
 }
 
+/** Converts bytes to text with one character per byte. */
 function latin1(value: ViewValue): string {
   return typeof value === 'string' ? value : value.toString('latin1')
 }

@@ -3,8 +3,8 @@ import type { DeadLetterRecord } from '../../../pipelines/engine/index.ts'
 import { formatDeadLetter, formatSummary } from '../../../tools/dlq/format.ts'
 
 /**
- * Control sequences that clear a terminal's screen. One begins with a two-byte escape, and the other with the one-byte
- * form.
+ * Control sequences that clear a terminal's screen. The first begins with ESC and a bracket, and the second with the
+ * single character CSI.
  */
 const CLEAR = '\u001b[2J\u009b2J'
 

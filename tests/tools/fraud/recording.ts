@@ -7,7 +7,7 @@ const MINUTES_PER_DAY = 1_440
 const CUSTOMERS = 40
 const TERMINALS = 30
 const PAYMENTS_PER_DAY = 120
-/** Terminals with a number up to this one are compromised in the second half of every month. */
+/** Highest number of the terminals that are compromised in the last 20 of every 30 days. */
 const COMPROMISED = 1
 
 /**

@@ -16,8 +16,8 @@ const CENTS_PER_UNIT = 100
 export const sellerCaller = ({ id }: DemoSeller) => ({ subject: id, scope: 'seller' })
 
 /**
- * Creates categories, sellers and products, unless an earlier run has created them. Returns the variants on offer.
- * @param say prints a message about each item that could not be created
+ * Stores the categories and sellers, and creates products for sellers that have none. Returns the variants on offer.
+ * @param say prints a message about each request that was refused
  */
 export async function fillCatalogue(client: DemoClient, seed: number, say: (text: string) => void): Promise<OfferedVariant[]> {
   const must = (what: string, { status, code }: Reply): boolean => {

@@ -6,7 +6,7 @@ import type { DemoService } from '../service.ts'
 import { fillCatalogue, type OfferedVariant, sellerCaller } from './fill.ts'
 import { type ShopEvent, shopStream } from './stream.ts'
 
-/** Maximum number of events per second. Each event is one or two requests. */
+/** Maximum number of events per second. Each event is one to four requests. */
 const GREATEST_RATE = 5
 const ANYBODY = { subject: '90001' }
 const CHECKOUT = { subject: 'demo-checkout', scope: 'internal' }

@@ -3,7 +3,7 @@ import type { DemoClient } from '../http/client.ts'
 import type { Count } from '../http/play-requests.ts'
 
 const ANALYST = { subject: 'demo-analyst', scope: 'fraud:analyst' }
-/** Number of newest open cases from which the demo's analyst judges the oldest. All other cases are left for people. */
+/** Of this many newest open cases, the demo's analyst judges the oldest of the demo. All others are left for people. */
 const OLDEST_OF = 20
 
 interface OpenCase {

@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000
  * often.
  */
 const PEOPLE = 10_000
-/** Minimum age of accounts when the demo begins. */
+/** The newest accounts are opened within this time before the demo begins. */
 const NEWEST_ACCOUNTS_MS = 60 * DAY_MS
 /** Share of payments that belong to frauds. */
 const FRAUD_SHARE = 0.01

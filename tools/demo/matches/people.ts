@@ -15,7 +15,7 @@ const LAST_MONTH = 12
 const SHORTEST_MONTH = 28
 const AGE_TOLERANCE = 12
 const ADULT_YEARS = 18
-/** Greatest distance in the preferences of users: from one end of the bay to the other. */
+/** The distance preference of all users: from one end of the bay to the other. */
 const MAX_DISTANCE_KM = 100
 const TOWN_RADIUS_KM = 3
 const KM_PER_DEGREE = 111.2

@@ -65,8 +65,8 @@ export interface DemoOptions {
 }
 
 /**
- * Creates an endless stream of tweets like that of a real platform. Equal seeds, rates and start times produce equal
- * streams.
+ * Creates an endless stream of tweets that resembles the stream of a real platform. Equal seeds, rates and start times
+ * produce equal streams.
  */
 export function demoStream({ seed, rate, startAt }: DemoOptions): DemoStream {
   const random = seededRandom(seed)

@@ -57,7 +57,7 @@ const MOST_KNOWN_MERCHANTS = 12
 const OLDEST_ACCOUNT_DAYS = 1_500
 const CATEGORIES = ['grocery', 'fuel', 'restaurant', 'clothing', 'electronics', 'travel', 'gaming', 'books', 'pharmacy']
 const LOGINS = ['password', 'password', 'biometric', 'passkey', 'otp', 'mfa', 'social']
-/** Share of accounts that are opened while the traffic runs. */
+/** Share of accounts that are opened between `startAt` and `endAt`. */
 const NEW_ACCOUNT_SHARE = 0.05
 const SPARSE_SHARE = 0.08
 const BUSINESS_SHARE = 0.02

@@ -38,16 +38,19 @@ export interface Replay {
 }
 
 /**
- * How soon after a list the user must choose an item so that it counts as a success of the list: within half an hour,
- * the length of a session.
+ * How soon after a list the user must choose an item so that the choice counts as a success of the list. A pause of
+ * this length also ends a session.
  */
 export const FOLLOWED_MS = 30 * 60_000
-/** Maximum number of interactions in a replay. Older interactions would cost time but hardly affect the statistics. */
+/**
+ * Maximum number of interactions in a replay, unless the test cases come from a longer range. Older interactions would
+ * cost time but hardly affect the statistics.
+ */
 const MOST_REPLAYED = 300_000
 /** Number of interactions after which the replay yields to other tasks of the process. */
 const PER_TURN = 2_000
 
-/** Replays a history. Reports a test case before each interaction with an item that a list could have offered. */
+/** Replays a history. Reports each test case just before the interaction that it is about. */
 export async function replay(
   { history, catalogue, shown, from, to, questions, signal }: Replay,
   onQuestion: (question: Question) => void,

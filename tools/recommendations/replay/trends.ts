@@ -20,8 +20,8 @@ const FORGET_EVERY_MS = DAY_MS
 interface Group {
   readonly logs: Map<bigint, number>
   /**
-   * The best items, at most twice as many as in a list. Amounts only increase, so an item that is not in this map can
-   * only enter it when an event about this item arrives.
+   * The best items, at most twice as many as in a list. All amounts decay at the same rate, so an item that is not in
+   * this map can only enter it when an event about this item arrives.
    */
   top: Map<bigint, number>
   /** Upper limit of the amounts of all items outside `top`, as a logarithm. */

@@ -14,8 +14,8 @@ const BANDS_OF_STARS = 6
 
 /**
  * Number of values that each shard reports if there are several shards. If a report might lack a value, the search is
- * repeated with MOST_SHARD_VALUES, so counts are exact as long as no shard has more values. A single shard's counts are
- * always exact, so it does not have to report additional values.
+ * repeated with MOST_SHARD_VALUES, so counts are exact as long as no shard has more values than that. A single shard's
+ * counts are always exact, so it does not have to report additional values.
  */
 const SHARD_VALUES = 1_000
 export const MOST_SHARD_VALUES = 60_000

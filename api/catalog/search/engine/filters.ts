@@ -4,7 +4,10 @@ import type { Query } from './query.ts'
 /** The property whose values a facet counts. Each chosen attribute is a separate facet, `attribute:<name>`. */
 export type Dimension = 'category' | 'price' | 'brand' | 'rating' | `attribute:${string}`
 
-/** Matches exactly the public products. The index also contains hidden products and the positions of the indexer. */
+/**
+ * Matches exactly the public products. The index also contains hidden products, and documents that store how far the
+ * indexer has read.
+ */
 export const IS_PUBLIC: Query = { term: { is_public: true } }
 
 /** Returns the filter clauses of a request, keyed by dimension. */

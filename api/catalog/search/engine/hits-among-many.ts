@@ -11,8 +11,8 @@ import type { Query } from './query.ts'
  */
 const ROUNDING = 1e-5
 /**
- * Lower limit of `ceiling` for the first search of the process. Later searches use limits that earlier searches found.
- * Few products of a large catalogue exceed this limit.
+ * Limit of the process's first search, which skips products whose indexed `ceiling` is lower. Few products of a large
+ * catalogue reach this limit. Later searches use limits that earlier searches found.
  */
 const FIRST_LIMIT = 0.5
 /**

@@ -45,7 +45,7 @@ export function suggester({ index, categories }: SuggestDeps) {
     const answer: Answer = await index.search({
       query: { bool: { filter: [IS_PUBLIC, match] } },
       sort: [{ quality: 'desc' }, { product_id: 'asc' }],
-      // Reads more products than titles are needed, because several products may have the same title.
+      // Reads more products than the number of titles to suggest, because several products may have the same title.
       size: 2 * limit,
       _source: ['product_id', 'title'],
       track_total_hits: false,

@@ -26,7 +26,7 @@ export const NO_SYNONYMS: Synonyms = { at: () => undefined }
 /** Maximum number of words in a term. */
 export const MOST_TERM_WORDS = 4
 
-/** Builds the index of all groups. */
+/** Builds a look-up by term from all groups. */
 export function synonymsOf(groups: Iterable<SynonymGroup>): Synonyms {
   const byTerm = new Map<string, string[][]>()
   for (const { terms, one_way } of groups) {

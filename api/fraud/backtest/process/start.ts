@@ -17,7 +17,7 @@ export interface ReplayRequest extends Pick<ReplayBasis, 'lists' | 'snoozes'> {
   readonly order: ReplayOrder
 }
 
-/** Error of a failed back-test. Its message says why the back-test failed. */
+/** Why a back-test failed, in a message that callers of the API may see. */
 export class ReplayError extends Error {
   override readonly name = 'ReplayError'
 }

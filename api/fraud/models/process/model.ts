@@ -25,8 +25,8 @@ class ModelRefused extends Error {
 
 /**
  * Without this variable, the runtime keeps a file that identifies the machine, and sends data about models and runs to
- * its vendor. The variable is set here, because trainings and benchmarks load models in their own process. The runtime
- * reads it when the first session is created.
+ * its vendor. The variable is set here, because training runs and benchmarks also load models, in processes of their
+ * own. The runtime reads it when the first session is created.
  */
 // biome-ignore lint/style/noProcessEnv: the runtime has no other switch that also stops the file
 process.env.ORT_DISABLE_TELEMETRY = '1'

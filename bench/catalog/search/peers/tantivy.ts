@@ -65,7 +65,7 @@ export async function startTantivy(count: number, make: (number: number) => Cata
   }
 }
 
-/** Returns the fields of a product that Tantivy searches, counts and returns. */
+/** Returns the fields of a product that Tantivy indexes. */
 function documentOf(product: CatalogDocument): object {
   const source = productSourceOf(product)
   if (!source.is_public) throw new Error(`product ${product.product_id} is not public`)

@@ -34,7 +34,7 @@ export interface Courier {
   readonly name: string
   /**
    * Delivers or moves one record.
-   * @param release called when the receiver has answered, to free the slot of the delivery
+   * @param release called when the attempt has ended, to free the slot of the delivery
    * @param closing fires when the sink gives up the partition
    * @returns `abandoned` if the record was neither delivered nor moved
    */

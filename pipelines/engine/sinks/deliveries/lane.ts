@@ -35,8 +35,8 @@ interface Waiting {
 }
 
 /**
- * Maximum number of decoded records of a partition. Further records stay in the buffer, or in the log if the buffer is
- * full.
+ * Maximum number of records of a partition that are decoded but not done yet. Further records stay in the buffer, or in
+ * the log if the buffer is full.
  */
 const MAX_RECORDS = 500
 /** No limit on the bytes that are taken from the buffer at once, because the size of the buffer itself is limited. */

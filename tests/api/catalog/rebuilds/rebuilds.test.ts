@@ -20,7 +20,7 @@ async function opened() {
       if (topic.name === 'index-rebuilds') stored.set(String(key), value as IndexRebuildStatus)
     },
   }
-  /** A table in which a stored record arrives only after somebody has looked for it in vain. */
+  /** A table in which a stored record appears only after a first read has not found it. */
   const table = {
     entries() {
       const missing = [...stored]

@@ -49,8 +49,8 @@ function address() {
       if (flight.length < MOST_IN_FLIGHT) flight.push({ event: added, addedAt: now })
     },
     /**
-     * Adds the transactions that `isIncluded` selects to the profile. Of these, removes those that `isRemoved` selects
-     * from the transactions in flight. The rest are then in both places.
+     * Adds the transactions in flight that `isIncluded` selects to the profile. Those that `isRemoved` also selects are
+     * then no longer in flight. The others are then both in the profile and in flight.
      */
     sink(isIncluded: (index: number) => boolean, isRemoved: (index: number) => boolean): void {
       const included = flight.filter((_, index) => isIncluded(index))
@@ -129,7 +129,7 @@ test('folding transactions in flight as they arrive gives the same result as fol
         else if (step.step === 'withdraw') redis.withdraw(step.index)
         else if (step.step === 'forget') redis.forget()
         else if (step.step === 'wait') now += step.ms
-        // A process may process a reply of Redis after a later reply.
+        // A process may handle an older reply from Redis after a newer one.
         else if (step.step === 'stale') expectSame([first], earlier, 0, now)
         expectSame([first, second], redis.held(false), step.step === 'repeat' ? (redis.ids()[step.index] ?? 0) : 0, now)
         earlier = before

@@ -15,8 +15,8 @@ function ruleOf(rule_id: string, given: Partial<Rule> = {}): Rule {
 }
 
 /**
- * Returns a function that evaluates the rules of a rule set for an amount. It returns a function that records the
- * evaluation, because scoring records an evaluation only after it has stored the answer.
+ * Returns a function that evaluates the rules of a rule set for an amount. An evaluation returns a second function that
+ * records it, because scoring records an evaluation only after it has stored the answer.
  */
 function evaluating(counts: HourCounts, rules: readonly Rule[]) {
   const ruleSet = compileRuleSet(1, rules)

@@ -251,7 +251,8 @@ test('a Cluster of three nodes makes the same decisions, with counters on all no
     const answers = await Promise.all(counters.map((counter) => take(store, counter)))
     expect(answers).toEqual(counters.map(() => round < 5))
   }
-  // The counters of this request are on different nodes. When one node refuses, the others get their units back.
+  // The counters of this request are on different nodes. When one node refuses, the store returns the units that it has
+  // taken on the others.
   const others = counters.map(({ tag }) => counterOf({ limit: 50, windowSeconds: 3_600, burst: 0 }, tag, 'other'))
   const asks: Ask[] = [...others, counters[0]].map((counter) => ({ mode: 'hard', counter, units: 1 }))
   const readings = await decided(store, asks)

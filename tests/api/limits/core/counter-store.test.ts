@@ -12,7 +12,7 @@ const GIVE_BACK = 3
 const counter: Counter = { key: 'limits:{acme}:r:w60', tag: 'acme', limit: { limit: 1_000, windowSeconds: WINDOW_SECONDS, burst: 0 } }
 const take = (mode: 'hard' | 'up-to', units: number): Ask => ({ mode, counter, units })
 
-/** Creates a script runner whose replies the test supplies: the number of units taken for each counter of a request. */
+/** Creates a script runner whose replies the test supplies. A reply grants the same number of units per counter. */
 function heldScripts() {
   const sent: { readonly args: readonly (string | number)[]; answer(taken: number): void; fail(error: Error): void }[] = []
   const scripts: ScriptRunner = {

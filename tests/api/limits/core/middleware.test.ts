@@ -116,8 +116,8 @@ test('without a callback for warnings, emits a process warning with the number o
 })
 
 describe('a limit holds in each process while Redis does not decide', () => {
-  // The window is so long that it does not end during a test. Just after the end of a window, one more request may be
-  // allowed.
+  // The window is so long that it does not end during a test, because just after the end of a window, one more request
+  // may be allowed.
   const hundred = { rules: [{ ...RULE, limit_count: 100, window_seconds: CENTURY_SECONDS }] }
   const statuses = async (ask: (path: string) => Response | Promise<Response>, requests: number) =>
     (await Promise.all(Array.from({ length: requests }, () => ask('/text')))).map(({ status }) => status)

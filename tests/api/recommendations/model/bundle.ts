@@ -36,7 +36,7 @@ export async function publishBundle(blobs: BlobStore, bundle: TestBundle): Promi
   try {
     writeBundle(folder, bundle)
     const { sequence, trainedAt } = bundle
-    // Some bundles are made to be refused, and their manifest cannot be read, so they have no version.
+    // The manifest of a bundle that must be refused may be unreadable. Such a bundle gets a made-up version.
     const version = await readManifest(folder).then(
       (read) => read.version,
       () => `refused-${sequence}`,

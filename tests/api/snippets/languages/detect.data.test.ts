@@ -9,8 +9,8 @@ import { samples } from './samples.ts'
 const names = new Set(languages.map(({ name }) => name))
 
 /**
- * Returns for how many texts this detection names the right language, and for how many highlight.js does with the same
- * choice of languages.
+ * Counts the texts whose language this project's detection names correctly (`ours`), and those whose language
+ * highlight.js names correctly if it has the same languages to choose from (`theirs`).
  */
 function score(texts: Iterable<readonly [language: string, text: string]>): { all: number; ours: number; theirs: number } {
   let [all, ours, theirs] = [0, 0, 0]

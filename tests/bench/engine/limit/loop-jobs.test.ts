@@ -13,7 +13,10 @@ const HOUR_MS = 3_600_000
 const random = seededRandom(5)
 const draw = (most: number) => Array.from({ length: RECORDS }, () => integer(random, most))
 
-/** Runs the loop's job over an input. @returns 'ok', or the verifier's first fault */
+/**
+ * Runs the loop's job over an input.
+ * @returns 'ok', or the verifier's first fault
+ */
 function run(job: LoopJob, input: JobInput): string {
   const check = input.check()
   let fault: string | undefined

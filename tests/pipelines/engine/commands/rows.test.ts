@@ -179,7 +179,7 @@ test('the judged time outlives the remembered commands', () => {
   const first = START + 72 * 3_600_000
   expect(ask('a', { amount: 1 }, { appendedAt: first }).at).toBe(first)
   driver.advanceWallClock(1_000)
-  // After this restart, periodic scans have forgotten all commands, because they are older than 24 hours.
+  // All commands are older than 24 hours after this restart, so the next periodic scans forget them.
   driver.restart({ downMs: 200 * 3_600_000 })
   for (let walk = 0; walk < 3; walk++) driver.advanceWallClock(3_600_000)
   expect(ask('a', { amount: 1 }, { appendedAt: first - 1 }).at).toBe(first)

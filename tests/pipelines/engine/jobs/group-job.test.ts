@@ -102,11 +102,11 @@ test('the next turn repeats a request that was not completed, and a failing turn
   expect((runner.report() as { turns: number }).turns).toBeGreaterThanOrEqual(2)
 })
 
-/** A runtime whose pauses after failed turns end at once, and these pauses in ms, except those of a second. */
+/** Returns a runtime in which pauses after failed turns end at once, and the planned lengths of these pauses in ms. */
 function pausesOf(): { readonly runtime: Runtime; readonly pauses: number[] } {
   const pauses: number[] = []
   const system = systemRuntime()
-  /** The job's loop waits for a second at a time. */
+  /** Waits of exactly one second belong to the job's loop, so they are neither shortened nor recorded. */
   const sleep = (ms: number, signal?: AbortSignal) => {
     if (ms !== 1_000) pauses.push(ms)
     return system.sleep(ms === 1_000 ? ms : 0, signal)

@@ -11,7 +11,7 @@ import { bench, until } from '../harness.ts'
 import { lines, numberFormat, numberTopic, wordCount, wordCounts } from '../words.ts'
 import { hosted } from './hosted.ts'
 
-/** A declaration equal to that of the store in `wordCount`. */
+/** Declares the store of `wordCount` a second time, because `wordCount` does not export its declaration. */
 const totals = keyedStore('totals', { key: utf8, value: numberFormat })
 
 test('a query for a key returns the committed value, its position and the time up to which it is current', async () => {

@@ -14,7 +14,7 @@ import { lines, numberFormat, wordCount, wordCounts } from '../words.ts'
 
 const standing = wordCount('words', { lines, wordCounts }, { standby: 1 })
 const totals = keyedStore('totals', { key: utf8, value: numberFormat })
-/** Ids of the tasks that count. */
+/** Ids of the tasks that count words. */
 const COUNTING = ['1_0', '1_1', '1_2']
 
 /** Number of turns of a worker's loop within which copies normally complete. */

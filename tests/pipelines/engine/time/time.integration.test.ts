@@ -40,8 +40,8 @@ async function campaign() {
       }
       await producer.commit(new Map(), undefined)
       count += CANDIDATES
-      // Notes the time only after the commit, because a published time has to include only records that were in the log
-      // by then.
+      // Notes the time only after the commit, because a published time need not include records that were committed
+      // later.
       sent.push({ time: Date.now() + ELECTION_DELAY_MS, count })
       await delay(5)
     }

@@ -49,7 +49,7 @@ test('compiled conditions agree with a naive interpreter in three-valued logic',
   expect(seen).toEqual(new Set([true, false, undefined]))
 })
 
-/** Checks that every text gives, in time, either a condition or faults whose positions are within the text. */
+/** Checks that a text gives, in time, either a condition or faults whose positions are within the text. */
 function expectConditionOrFaults(text: string): void {
   const start = performance.now()
   const compiled = compileCondition(text)

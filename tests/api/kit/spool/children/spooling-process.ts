@@ -3,8 +3,8 @@ import { Spool } from '../../../../../api/kit/spool/spool.ts'
 import { systemRuntime } from '../../../../../runtime/system.ts'
 
 /**
- * A process that spools records endlessly. First prints the number of records that it has adopted. Then prints a line
- * for each record once the spool has stored it.
+ * A process that opens a spool and prints the number of records that it has adopted. If a name is given, it then spools
+ * records endlessly, and prints the number of each record once the spool has stored it.
  */
 const [folder, name] = process.argv.slice(2)
 const spool = await Spool.open({ folder, maxBytes: 100_000_000, files: diskFiles, runtime: systemRuntime() })

@@ -7,7 +7,7 @@ import { systemRuntime } from '../../../../../runtime/system.ts'
 
 const MESSAGE = { headers: { 'content-type': 'text/plain', 'idempotency-key': 'k' }, body: 'höre' }
 const SHORT_MS = 100
-/** Time limit of a request that must end before it. It is shorter than the time limit of a test. */
+/** Time limit of requests that must end for another reason. It is shorter than the time limit of a test. */
 const LONG_MS = 60_000
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void
@@ -144,6 +144,6 @@ test('closing the sender ends its requests', async () => {
   const sent = sender.send(MESSAGE)
   await arrived.promise
   sender.close()
-  // At the time limit of the request, the code would be `timeout`.
+  // If the request had ended at its time limit, the code would be `timeout`.
   expect(await sent).toMatchObject({ outcome: 'failed', code: 'ECONNRESET' })
 })
