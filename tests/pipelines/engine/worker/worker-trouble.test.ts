@@ -235,7 +235,9 @@ test('if the state cannot be written after a commit, the tasks restart and read 
 test('damage that is found while a task opens its stores is reported as such, and the worker leaves the group', async () => {
   const { broker, worker } = bench()
   const guarded = topology('guarded', (t) => {
-    const [known, totals] = ['known', 'totals'].map((name) => keyedStore(name, { key: utf8, value: numberFormat, sparse: name === 'known' }))
+    const [known, totals] = ['known', 'totals'].map((name) =>
+      keyedStore(name, { key: utf8, value: numberFormat, sparse: name === 'known' }),
+    )
     t.source(lines).process('count', { stores: [known, totals] }, () => {})
   })
   const backend = memoryBackend()
