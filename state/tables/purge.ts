@@ -83,7 +83,8 @@ export function tablePurger(client: ClickHouseClient, { table, key, erases }: Pu
       seen = ends
       return { removed: 0, hasErased: false }
     }
-    // After a start, nearly all keys of a table may have been erased, so a list of these keys would not limit the search.
+    // After a start, nearly all keys of a table may have been erased, so a list of these keys would not limit the
+    // search.
     const within = seen.size === 0 ? '' : `WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${condition})`
     const replaced = await rowsOf<[string, number]>(
       `SELECT ${key}, arrayJoin(arrayFilter(each -> each != newest, offsets))

@@ -58,8 +58,8 @@ const SHARE_BITS = 52
  */
 const QUIET = { max_threads: 1, priority: 10 }
 /**
- * Settings of a batch. FINAL compares only rows of the same day. Otherwise ClickHouse would read all columns of all days
- * for a batch of one day, which takes 10 times as much CPU time and memory.
+ * Settings of a batch. FINAL compares only rows of the same day. Otherwise ClickHouse would read all columns of all
+ * days for a batch of one day, which takes 10 times as much CPU time and memory.
  */
 const BATCH_SETTINGS = { ...QUIET, do_not_merge_across_partitions_select_final: 1 }
 
