@@ -69,7 +69,7 @@ WHERE visibility = 'public' AND NOT is_deleted AND searched != concat('\\n', low
   AND (expires_at IS NULL OR expires_at > fromUnixTimestamp64Milli({now:Int64}))
   AND arrayAll(word -> position(searched, word) > 0, {words:Array(String)}) AND searched LIKE {longest:String}
 ORDER BY created_at DESC, paste_id
-LIMIT {count:UInt32} OFFSET {from:UInt64}`
+LIMIT {count:UInt32} OFFSET {from:UInt32}`
 
 export interface SnippetSearch {
   /** Search words in lower case. A snippet must contain all of them. */

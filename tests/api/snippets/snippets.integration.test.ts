@@ -206,8 +206,6 @@ describe('visibility', () => {
     expect((await search('100%_sure')).total).toBe(1)
     expect((await search('100%Xsure')).total).toBe(0)
     expect((await search("'; DROP TABLE snippets --")).total).toBe(0)
-    // The page begins after 2^32 snippets.
-    expect((await get('/api/v1/pastes?q=zygomorphic&limit=64&page=67108865')).body.pastes).toEqual([])
     await stack.send('DELETE', `/api/v1/pastes/${made.body.paste_id}`, { headers: carol })
     expect((await search('zygomorphic')).pastes).toEqual([])
     await waitUntil(async () => (await search('zygomorphic')).total === 0, { what: 'the search to forget', ...SOON })
