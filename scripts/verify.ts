@@ -27,7 +27,7 @@ const NO_CHECKS: Checked = { passed: 0, failures: [] }
  * slowest lane is still running. The last lane is the shortest, so the tests that run a second time without public data
  * are added to it.
  */
-const LANES: readonly (readonly string[])[] = [['unit'], ['integration'], ['e2e', 'short-chaos']]
+const LANES: readonly (readonly string[])[] = [['unit'], ['integration'], ['e2e', 'short-chaos', 'browser']]
 /** The project that runs files a second time without the public data that they read. */
 const WITHOUT_DATA = 'without-data'
 const SLOWEST_OF_ALL = 20
