@@ -142,6 +142,7 @@ async function benchBinding(folder: string): Promise<void> {
         createIfMissing: true,
         parallelism: 2,
         compaction: 'level',
+        compression: false,
         memtableMemoryBudget: 64 * megabyte,
         cacheSize: 96 * megabyte,
         cacheIndexAndFilterBlocks: true,

@@ -27,7 +27,20 @@ export const matchesService: ApiService<MatchesSettings> = {
     matchPairDecisions,
     stackRefillRequests,
   ],
-  limitedPaths: ['/v1/*'],
+  limitedPaths: [
+    '/v1/me',
+    '/v1/location',
+    '/v1/feed',
+    '/v1/feed/*',
+    '/v1/swipe',
+    '/v1/swipe/*',
+    '/v1/likes',
+    '/v1/matches',
+    '/v1/matches/*',
+    '/v1/blocks',
+    '/v1/blocks/*',
+    '/v1/match/*',
+  ],
   examples: (api) => [{ what: 'the match feed', command: `open ${api}/match` }],
   async open(kit, settings) {
     const { matchesHandlers } = await import('./handlers.ts')

@@ -192,6 +192,7 @@ async function openDatabase(binding: RocksdbBinding, options: RocksdbOptions, fo
           createIfMissing,
           parallelism: backgroundThreads,
           compaction: 'level',
+          compression: false,
           memtableMemoryBudget: Math.floor(memoryBudgetBytes * MEMTABLE_SHARE),
           cacheSize: Math.floor(memoryBudgetBytes * CACHE_SHARE),
           cacheIndexAndFilterBlocks: true,

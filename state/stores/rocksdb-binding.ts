@@ -38,6 +38,12 @@ export interface DatabaseOptions {
    * Required to limit the memory of the memtables, because the binding derives their size and number from this option.
    */
   compaction: 'level'
+  /**
+   * False means that ZSTD uses no dictionaries. With `compaction: 'level'`, the binding compresses all but the first
+   * two levels in any case, and this option only decides whether it trains a dictionary for each file. Training takes
+   * most of the CPU time of compactions if values cannot be compressed.
+   */
+  compression: false
   memtableMemoryBudget: number
   /** Size of the block cache in bytes. */
   cacheSize: number

@@ -62,6 +62,28 @@ test('a route keeps its seeded limit when an administrator limits it together wi
   expect(found.map(({ rule }) => rule.rule_id).sort()).toEqual(['all', 'links-stats'])
 })
 
+test("no service's limits cover the paths of another service, because limited reads are not cached", async () => {
+  const services = await Promise.all(
+    apiServices.map(async ({ name, limitedPaths: declared }) => {
+      const { service } = await serviceOnFakes(name)
+      return { name, limits: limitedPaths(declared), paths: service.routes.map(({ definition }) => definition.path) }
+    }),
+  )
+  const strays = services.flatMap(({ limits: own, paths }) => {
+    const unlimited = paths.filter((path) => !own.covers(path))
+    return unlimited.flatMap((path) => services.filter(({ limits }) => limits.covers(path)).map(({ name }) => `${name}: ${path}`))
+  })
+  expect(strays).toEqual([])
+})
+
+test("the match feed's limits cover all of its operations", async () => {
+  const { service } = await serviceOnFakes('matches')
+  const paths = limitedPaths(apiServices.find(({ name }) => name === 'matches')!.limitedPaths)
+  const operations = service.routes.map(({ definition }) => definition.path).filter((path) => path.startsWith('/v1/'))
+  expect(operations.length).toBeGreaterThan(10)
+  expect(operations.filter((path) => !paths.covers(path))).toEqual([])
+})
+
 test('the documentation lists every seeded rule', () => {
   const text = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'services', 'limits.md'), 'utf8')
   const [, section] = text.split('### Seeded rules')

@@ -413,6 +413,7 @@ async function withRawDatabase(
     createIfMissing: true,
     parallelism: 1,
     compaction: 'level',
+    compression: false,
     memtableMemoryBudget: MIB,
     cacheSize: MIB,
     cacheIndexAndFilterBlocks: true,
