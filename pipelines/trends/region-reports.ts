@@ -2,7 +2,7 @@ import type { KeyedStore } from '../engine/index.ts'
 import { byRank, KEPT_TERMS, RankedTerm } from './ranking.ts'
 import type { RegionReport, ReportReference } from './region-report.ts'
 
-/** The reports of one partition of the terms about one region, oldest first. */
+/** One region's reports from one partition of the terms, oldest first. */
 type OfPartition = RegionReport[]
 
 /** The reports that lists are made of. */

@@ -47,7 +47,8 @@ export interface IndexFamily {
   /**
    * Makes searches use a complete index in place of the former index, in one atomic step. The former index remains for
    * searches that are in progress, but sinks can no longer write to it.
-   * @returns false if another process has the token, or if either index has changed in the meantime
+   * @returns false if `token` is no longer valid for the complete index, or if the former index has changed in the
+   * meantime
    */
   publish(index: string, token: string, former: string | undefined): Promise<boolean>
   remove(index: string): Promise<void>

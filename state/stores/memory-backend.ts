@@ -72,6 +72,7 @@ function memorySession(columns: Map<string, MemoryColumn>, positions: Map<string
     write: () => open.write(),
     dropBatch: () => open.drop(),
     isOverloaded: () => false,
+    nearsStall: () => false,
     putPosition: (name, offset) => open.putPosition(name, offset),
     position(name) {
       return positions.get(name)

@@ -1,12 +1,13 @@
 import type { Database, RocksdbBinding } from './rocksdb-binding.ts'
 
 /**
- * Writes that are not urgent are paused when this many memtables are waiting to be flushed. RocksDB delays all writes,
- * including those of running tasks, when six memtables or 20 files of the first level are waiting. The limits here are
- * half of these numbers.
+ * RocksDB delays every write when five full memtables wait to be flushed (one less than the binding allows), or when
+ * the first level has 20 files (RocksDB's default). A delayed write blocks the event loop, often for a second.
  */
-const MOST_WAITING_MEMTABLES = 3
-const MOST_FILES_IN_FIRST_LEVEL = 10
+const STALLING_MEMTABLES = 5
+const STALLING_FILES = 20
+/** Share of these limits at which writes that are not urgent are paused. */
+const OVERLOADED_SHARE = 1 / 2
 
 /**
  * Returns true if the database's flushes and compactions are behind its writes. After a flush or compaction has failed,
@@ -14,9 +15,21 @@ const MOST_FILES_IN_FIRST_LEVEL = 10
  * again, so writers would wait forever. The next write reports the failure.
  */
 export function isOverloaded(binding: Pick<RocksdbBinding, 'db_get_property'>, database: Database): boolean {
+  return isBehind(binding, database, Math.ceil(STALLING_MEMTABLES * OVERLOADED_SHARE), STALLING_FILES * OVERLOADED_SHARE)
+}
+
+/**
+ * Returns true if RocksDB would delay one of the next writes. After a failed flush or compaction, the result is false,
+ * as for `isOverloaded`.
+ */
+export function nearsStall(binding: Pick<RocksdbBinding, 'db_get_property'>, database: Database): boolean {
+  return isBehind(binding, database, STALLING_MEMTABLES - 1, STALLING_FILES - 1)
+}
+
+function isBehind(binding: Pick<RocksdbBinding, 'db_get_property'>, database: Database, memtables: number, files: number): boolean {
   const property = (name: string) => Number(binding.db_get_property(database, name)) || 0
-  const isBehind =
-    property('rocksdb.num-immutable-mem-table') >= MOST_WAITING_MEMTABLES ||
-    property('rocksdb.num-files-at-level0') >= MOST_FILES_IN_FIRST_LEVEL
-  return isBehind && property('rocksdb.background-errors') === 0
+  return (
+    (property('rocksdb.num-immutable-mem-table') >= memtables || property('rocksdb.num-files-at-level0') >= files) &&
+    property('rocksdb.background-errors') === 0
+  )
 }

@@ -12,7 +12,7 @@ import {
 import type { Batch, RocksdbBinding } from './rocksdb-binding.ts'
 import { type ColumnSpace, rocksdbColumn, type Scratch } from './rocksdb-column.ts'
 import type { LiveDatabase } from './rocksdb-live.ts'
-import { isOverloaded } from './rocksdb-load.ts'
+import { isOverloaded, nearsStall } from './rocksdb-load.ts'
 import type { StateBatch, StateColumn, StateSession } from './store.ts'
 
 /** The resources that all sessions of a database share. */
@@ -149,6 +149,7 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
     write: () => open.write(),
     dropBatch: () => open.drop(),
     isOverloaded: () => isOverloaded(binding, live.current),
+    nearsStall: () => nearsStall(binding, live.current),
     putPosition: (position, offset) => open.putPosition(position, offset),
 
     position(position) {

@@ -89,6 +89,7 @@ function splitSession(main: StateSession, apart: StateSession, { hasStore, hasPo
       main.dropBatch()
     },
     isOverloaded: () => main.isOverloaded() || apart.isOverloaded(),
+    nearsStall: () => main.nearsStall() || apart.nearsStall(),
     putPosition: (name, offset) => ofPosition(name).putPosition(name, offset),
     position: (name) => ofPosition(name).position(name),
     clear(store, partition, positions) {

@@ -213,6 +213,8 @@ export interface StateSession {
    * writes.
    */
   isOverloaded(): boolean
+  /** True if the database has fallen so far behind that it would block one of the next writes, and with it the loop. */
+  nearsStall(): boolean
   /** Adds a position to the open batch. */
   putPosition(name: string, offset: number | null): void
   /** Returns the position as last written; undefined when there is none. */

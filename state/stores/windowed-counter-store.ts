@@ -31,8 +31,8 @@ export interface WindowedCounterStore<K> extends EngineStore {
   /**
    * Adds `by` (an integer, default 1) to the bucket of `time`. A bucket after the key's newest bucket advances the
    * key's ring.
-   * @returns false when the time is before the ring. Then nothing is counted. A key that is new or was trimmed has a
-   * ring too: it ends at the bucket of stream time.
+   * @returns false, without counting anything, if `time` is before the key's ring. The ring ends at the bucket of
+   * stream time or at the key's newest bucket, whichever is later
    * @throws RangeError when `by` is not an integer or `time` is not a time, because such a count would corrupt the
    * state
    */

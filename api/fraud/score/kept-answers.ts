@@ -22,8 +22,8 @@ const NOTHING = ''
 /** Result of looking for a kept answer by transaction id. */
 export type Claimed =
   /**
-   * No answer is kept, so the transaction must be scored. Another process may be scoring the same request at the same
-   * time.
+   * No readable answer was kept before the call. After `claim`, the transaction must be scored, and another process may
+   * be scoring the same request at the same time. After `keep`, the given answer is now kept.
    */
   | { readonly state: 'new' }
   | { readonly state: 'answered'; readonly scored: TxnScored }

@@ -34,8 +34,8 @@ interface Handshake {
 export interface SecureServer {
   readonly server: Server
   /**
-   * Closes connections whose handshake is not finished. Closing the server does not close them, because Node does not
-   * count them yet.
+   * Closes connections whose handshake is not finished. Closing the server does not close them, because Node's HTTP
+   * server does not learn of a connection until its handshake is finished.
    */
   cutHandshakes(): void
 }

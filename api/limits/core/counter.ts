@@ -3,7 +3,7 @@ import type { Limit } from './formulas.ts'
 /** The counter of one rule for one caller. */
 export interface Counter {
   readonly key: string
-  /** The key's hash tag. Counters with the same tag are decided in one step. */
+  /** The key's hash tag. Counters with the same tag are checked and updated in one atomic step. */
   readonly tag: string
   readonly limit: Limit
 }

@@ -59,7 +59,7 @@ export function leaseRenewal({ store, monotonic, table }: LeaseRenewalOptions): 
     if (reading.taken > 0) entry.slice = entry.units
     entry.reading = reading
     entry.readAt = askedAt
-    // A refusal is remembered only if there are no unspent units.
+    // A remembered refusal would also refuse requests that could be served from the unspent units.
     if (reading.taken === 0 && entry.units === 0) rememberRefusal(entry, reading, askedAt, 1)
     return undefined
   }

@@ -63,8 +63,8 @@ const TIER = 'free'
 const WARNING = 'RateLimitWarning'
 
 /**
- * Creates a middleware that limits the request rates of a Hono app. A request over its limit gets a 429. Other
- * responses get the rate-limit headers. If Redis does not respond within 5 ms, this process falls back to its own
+ * Creates a middleware that limits the request rates of a Hono app. A request over its limit gets a 429. Responses,
+ * including 429s, get the rate-limit headers. If Redis does not respond within 5 ms, this process falls back to its own
  * counts. If the middleware itself throws, the request proceeds. Preflight requests of browsers are not counted.
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {

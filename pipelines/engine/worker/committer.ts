@@ -46,6 +46,13 @@ const LONGEST_SPACING_MS = 50
  * long.
  */
 const FETCH_BEFORE_COMMIT_MS = 4
+/** Interval at which a commit checks whether the database can take its rows without blocking the event loop. */
+const STALL_CHECK_MS = 10
+/**
+ * Maximum time that a commit waits for the database's flushes and compactions. It is shorter than the transaction
+ * timeout of 10 s, because a part of the transaction may already have been sent.
+ */
+const LONGEST_STALL_WAIT_MS = 5_000
 /** The ends of the changelogs for a transaction without records. */
 const NOTHING_SENT: Map<string, number> = new Map()
 /** The worker stops after this number of consecutive failed writes to the database (for example, on a full disk). */
@@ -171,6 +178,7 @@ export function committer(deps: CommitterDeps): Committer {
    * once.
    */
   async function begin(): Promise<void> {
+    await untilWritable()
     const involved = tasks.running().filter((task) => task.hasWork || task.positionsMoved)
     if (involved.length === 0) return
     const startedAt = runtime.monotonic()
@@ -188,6 +196,15 @@ export function committer(deps: CommitterDeps): Committer {
       deps.wake()
     }
     begun.ends.then(answer, answer)
+  }
+
+  /**
+   * Waits while a write would block the event loop, so that heartbeats, queries and other topologies continue. The
+   * processing of records pauses, because nobody else may add rows either.
+   */
+  async function untilWritable(): Promise<void> {
+    const until = runtime.monotonic() + LONGEST_STALL_WAIT_MS
+    while (session.nearsStall() && runtime.monotonic() < until) await runtime.sleep(STALL_CHECK_MS)
   }
 
   /** Waits for steps 2 to 4 of the running commit and runs step 5. */

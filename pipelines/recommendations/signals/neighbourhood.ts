@@ -6,7 +6,11 @@ import { keptNeighbours } from './kept-neighbours.ts'
 const MS_PER_SECOND = 1_000
 const HALF_LIFE = HALF_LIFE_MS.neighbours
 
-/** Number of half-lives after which weights are rewritten. By then, a new pair has the weight 2^30. */
+/**
+ * Maximum distance from a row's reference time to its newest pair, in half-lives. Weights are stored as of the
+ * reference time, so the weight of a new pair doubles with every half-life and reaches at most 2^30. After that, all
+ * weights are rescaled to the time of the newest pair.
+ */
 const MAX_HALF_LIVES = 30
 /**
  * Share of an item's total weight that must be new before its neighbours are published again. Items that change little

@@ -13,7 +13,10 @@ interface SeededProduct {
   readonly variants: number
 }
 
-/** Writes products to Kafka in the same form as their topology, for tests and benchmarks of other parts. */
+/**
+ * Writes products to Kafka in the form in which the products topology writes them, for tests and benchmarks that need
+ * products but do not run this topology.
+ */
 export async function seedProducts(
   servers: { readonly kafka: string; readonly registry: string },
   products: readonly SeededProduct[],

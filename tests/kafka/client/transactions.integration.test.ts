@@ -348,7 +348,8 @@ test(
     const zombieMember = newMember(frozen, groupId, [topic])
     await zombieMember.join()
     const owned = await ownPartitions(zombieMember, 1)
-    // The worker's producer still works. Only the worker's heartbeats are lost, as if the process were suspended.
+    // Only the zombie's heartbeats will be lost, as if its process had been suspended. Its producer does not use the
+    // proxy, so it still works.
     const zombie = await newProducer(transport)
     append(zombie, topic, 0, FILLER, 'of the zombie')
     await zombie.flushFull()

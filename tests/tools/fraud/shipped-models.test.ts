@@ -32,8 +32,8 @@ async function judged(options: TrafficOptions) {
 test('the shipped models reproduce their test vectors, and together with the seeded rules they find every pattern of an unseen seed', async () => {
   const { blocked, falsePositives, falsePositivesWithoutVictims, patterns } = await judged(UNSEEN)
   expect(falsePositivesWithoutVictims).toBeLessThan(MOST_FALSE_POSITIVES)
-  // In this test, one payment in seven is fraudulent, so many users are victims. This test ignores the payments of
-  // victims. The next test counts them.
+  // In this test, one payment in seven is fraudulent, so many users are victims, and their normal payments look
+  // suspicious. The limit above leaves these payments out. The limit in the next test includes them.
   expect(falsePositives).toBeGreaterThan(falsePositivesWithoutVictims)
   expect(blocked).toBeGreaterThan(0.002)
   expect(blocked).toBeLessThan(0.004)

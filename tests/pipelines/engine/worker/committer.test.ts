@@ -14,6 +14,8 @@ function clockedCommitter() {
     throw err
   }
   const answers: (() => void)[] = []
+  const database = { nearsStall: false }
+  const sleeping: (() => void)[] = []
   const task = { hasWork: true, positionsMoved: true, commitSoon: true, caughtUp: false, dirtyKeys: 0, dirtyBytes: 0 }
   const prepared = {
     sources: [{ topic: 'in', partition: 0 }],
@@ -24,16 +26,30 @@ function clockedCommitter() {
   const deps = {
     topology: 'test',
     tasks: { running: () => [{ ...task, ...prepared }], atRest: true, commitDue: false, closingDue: false },
-    session: { takeBatch: () => ({ putPosition() {}, write() {}, drop() {} }) },
+    session: { takeBatch: () => ({ putPosition() {}, write() {}, drop() {} }), nearsStall: () => database.nearsStall },
     producer: { pendingBytes: 1, commit: () => new Promise((resolve) => answers.push(() => resolve(new Map()))) },
     commitIntervalMs: 100,
     commitSoonMs: SOON_MS,
     commitWhenIdle: false,
-    runtime: { now: () => now, monotonic: () => now, log: { warn: fail, error: fail } },
+    runtime: {
+      now: () => now,
+      monotonic: () => now,
+      sleep: () => new Promise<void>((resolve) => sleeping.push(resolve)),
+      log: { warn: fail, error: fail },
+    },
     wake() {},
   } as unknown as CommitterDeps
   const commits = committer(deps)
   return {
+    database,
+    /** Number of commits that brokers have not answered yet. */
+    commitsUnderWay: () => answers.length,
+    /** Ends the committer's pauses after `ms`. */
+    async wake(ms: number) {
+      now += ms
+      for (const resolve of sleeping.splice(0)) resolve()
+      await turn()
+    },
     collectMs: () => commits.collectMs(now),
     pass(ms: number) {
       now += ms
@@ -82,4 +98,27 @@ test('the next commit waits longer if the brokers are slow, but collecting recor
   expect(isDue()).toBe(true)
   await begin()
   expect(collectMs()).toBe(11)
+})
+
+test('a commit waits while a write would block the event loop, but not for long enough to lose its transaction', async () => {
+  const { pass, begin, wake, database, commitsUnderWay } = clockedCommitter()
+  pass(1_000)
+  database.nearsStall = true
+  const first = begin()
+  await wake(100)
+  expect(commitsUnderWay()).toBe(0)
+  database.nearsStall = false
+  await wake(10)
+  await first
+  expect(commitsUnderWay()).toBe(1)
+
+  const other = clockedCommitter()
+  other.pass(1_000)
+  other.database.nearsStall = true
+  const second = other.begin()
+  await other.wake(4_990)
+  expect(other.commitsUnderWay()).toBe(0)
+  await other.wake(20)
+  await second
+  expect(other.commitsUnderWay()).toBe(1)
 })
