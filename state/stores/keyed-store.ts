@@ -73,7 +73,10 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
   let values: Codec<V>
   let column: StateColumn
   let mustRoll = false
+  /** True if a change since the last flush requires a rewrite of the database. */
   let mustScrub = false
+  /** True if a flushed change requires a rewrite. The rewrite is requested when the database contains the change. */
+  let scrubsFlushed = false
   /** All changes in key order. They are cached until the next change, so that consecutive scans share them. */
   let sorted: { readonly revision: number; readonly changes: readonly Change<K, V>[] } | undefined
 
@@ -197,13 +200,15 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
       entries.flush(changelog)
       if (mustRoll) changelog?.append(ROLL_KEY_BYTES, 0, ROLL_KEY_BYTES.length, null, 0, 0)
       mustRoll = false
+      scrubsFlushed ||= mustScrub
+      mustScrub = false
     },
     committed() {
       entries.committed()
       sorted = undefined
       if (filter?.isStale) fillFilter()
-      if (mustScrub) column.scrub()
-      mustScrub = false
+      if (scrubsFlushed) column.scrub()
+      scrubsFlushed = false
     },
     discard() {
       entries.discard()

@@ -62,7 +62,8 @@ export function keyHash(buffer: Uint8Array, start: number, end: number): number 
  * collector has nothing to visit or to move, regardless of the number of rows. When the table is cleared, it keeps its
  * memory for further rows, unless it has hardly been used for some time.
  *
- * Rows have numbers from 0. A value that is replaced leaves its bytes behind until the table is cleared.
+ * Rows have numbers from 0. A value that is replaced leaves its bytes behind until the table needs more memory or is
+ * cleared.
  */
 export class PackedRows {
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
@@ -132,11 +133,11 @@ export class PackedRows {
   /** Adds a key that is not in the table, without a value. */
   add(key: Uint8Array, start: number, end: number, hash: number): number {
     if ((this.#count + 1) * SLOTS_PER_ROW > this.#slots.length) this.#grow()
+    const from = this.#append(key, start, end)
     const row = this.#count++
     const at = row * FIELDS
     this.#fields[at] = hash
-    this.#fields[at + KEY_START] = this.#used
-    this.#append(key, start, end)
+    this.#fields[at + KEY_START] = from
     this.#fields[at + KEY_END] = this.#used
     this.#fields[at + VALUE_START] = NO_VALUE
     this.#fields[at + VALUE_END] = NO_VALUE
@@ -148,8 +149,7 @@ export class PackedRows {
   setValue(row: number, value: Uint8Array, start: number, end: number): void {
     const at = row * FIELDS
     // The bytes are copied before the fields of the row change, because `start` and `end` may come from these fields.
-    const from = this.#used
-    this.#append(value, start, end)
+    const from = this.#append(value, start, end)
     this.#replaced += this.#fields[at + VALUE_END] - this.#fields[at + VALUE_START]
     this.#fields[at + VALUE_START] = from
     this.#fields[at + VALUE_END] = this.#used
@@ -255,21 +255,49 @@ export class PackedRows {
     this.#forgetUses()
   }
 
-  #append(bytes: Uint8Array, start: number, end: number): void {
+  /** @returns the position of the appended bytes */
+  #append(bytes: Uint8Array, start: number, end: number): number {
     const length = end - start
-    const needed = this.#used + length
-    if (needed > this.#bytes.length) {
-      const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2))
-      this.#bytes.copy(grown, 0, 0, this.#used)
-      this.#bytes = grown
-    }
+    if (this.#used + length > this.#bytes.length) this.#makeRoom(length)
+    const from = this.#used
     if (length > SHORT_COPY_BYTES) {
-      Buffer.prototype.copy.call(bytes, this.#bytes, this.#used, start, end)
-      this.#used = needed
-      return
+      Buffer.prototype.copy.call(bytes, this.#bytes, from, start, end)
+      this.#used += length
+      return from
     }
     const to = this.#bytes
     for (let at = start; at < end; at++) to[this.#used++] = bytes[at]
+    return from
+  }
+
+  /**
+   * Moves the rows to a larger buffer. If replaced values take more than half of the memory, they are left out, and the
+   * new buffer need not be larger. A frequent key can be changed so often between two clears that its old values would
+   * otherwise fill the memory.
+   */
+  #makeRoom(length: number): void {
+    const isMostlyReplaced = 2 * this.#replaced > this.#used
+    const old = this.#bytes
+    const kept = isMostlyReplaced ? this.currentBytes : this.#used
+    this.#bytes = Buffer.allocUnsafeSlow(Math.max(kept + length, isMostlyReplaced ? old.length : old.length * 2))
+    if (!isMostlyReplaced) {
+      old.copy(this.#bytes, 0, 0, kept)
+      return
+    }
+    this.#used = 0
+    this.#replaced = 0
+    for (let at = 0; at < this.#count * FIELDS; at += FIELDS) {
+      this.#move(old, at + KEY_START)
+      if (this.#fields[at + VALUE_START] !== NO_VALUE) this.#move(old, at + VALUE_START)
+    }
+  }
+
+  /** Moves the bytes from `old` whose start is in this field and whose end is in the next field. */
+  #move(old: Buffer, field: number): void {
+    const start = this.#used
+    this.#used += old.copy(this.#bytes, start, this.#fields[field], this.#fields[field + 1])
+    this.#fields[field] = start
+    this.#fields[field + 1] = this.#used
   }
 
   #take(hash: number, row: number): void {

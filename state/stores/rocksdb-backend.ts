@@ -40,6 +40,8 @@ const ONE_MEMTABLE = 1 / 4
  * keep the brokers busy.
  */
 const LEAST_BATCH_BYTES = 8 * 1024 * 1024
+/** Pause between two checks whether the iterators of a replaced database are closed. */
+const ITERATORS_LOOK_MS = 10
 const MISSING_FILE = /IO error: No such file or directory/
 const SYNC_WRITE = { sync: true }
 /**
@@ -108,6 +110,8 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
         return live.write(batch)
       },
       deleteRange: live.deleteRange,
+      iterate: live.iterate,
+      isIterated: live.isIterated,
       follow: live.follow,
     },
   }
@@ -145,6 +149,9 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
       }
       throw stateError(`rewriting the state in ${folder}`, error)
     }
+    // The native code aborts the process if an iterator is used after its database was closed. A time handler that
+    // visits all rows in small steps may keep an iterator open for seconds.
+    while (live.isIterated(old) && !isClosing) await new Promise((resolve) => setTimeout(resolve, ITERATORS_LOOK_MS))
     await closeDatabase(binding, old)
     removeOtherGenerations(folder, generation)
     return true

@@ -1,5 +1,6 @@
 import { PREFIX_BYTES, spacePrefix, writePrefix } from './key-spaces.ts'
-import type { Batch, Database, IteratorOptions, RocksdbBinding } from './rocksdb-binding.ts'
+import type { Batch, IteratorOptions, RocksdbBinding } from './rocksdb-binding.ts'
+import type { LiveDatabase } from './rocksdb-live.ts'
 import type { ByteRange, PackedKeys, StateColumn } from './store.ts'
 
 /** The key space that contains a column's rows. `clear` replaces it. */
@@ -10,8 +11,7 @@ export interface ColumnSpace {
 /** The resources that all columns of a database share. */
 export interface ColumnDatabase {
   readonly binding: RocksdbBinding
-  /** `current` changes when the database is rewritten. */
-  readonly live: { readonly current: Database }
+  readonly live: Pick<LiveDatabase, 'current' | 'iterate'>
   /** The open batch, which `takeBatch` replaces. */
   readonly open: { readonly batch: Batch }
   readonly keys: Scratch
@@ -78,7 +78,7 @@ export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (
       keyEncoding: 'buffer',
       valueEncoding: 'buffer',
     }
-    const iterator = translatingErrors(() => binding.iterator_init(live.current, options))
+    const { iterator, close } = translatingErrors(() => live.iterate(options))
     try {
       for (let count = FIRST_FETCH; ; count = Math.min(count * GROWTH, MOST_PER_FETCH)) {
         const fetched = translatingErrors(() => binding.iterator_nextv_sync(iterator, count))
@@ -88,7 +88,7 @@ export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (
         if (fetched.finished) return
       }
     } finally {
-      binding.iterator_close(iterator)
+      close()
     }
   }
 

@@ -1,5 +1,5 @@
 import { StateUnavailable } from './errors.ts'
-import type { Batch, Database, RocksdbBinding } from './rocksdb-binding.ts'
+import type { Batch, Database, IteratorOptions, RocksdbBinding, RowIterator } from './rocksdb-binding.ts'
 
 type Range = { readonly gte: Buffer; readonly lt: Buffer }
 
@@ -15,8 +15,17 @@ export interface LiveDatabase {
    */
   write(batch: Batch): boolean
   deleteRange(range: Range): void
+  /** Opens an iterator on the current database. The database must not be closed before the iterator. */
+  iterate(options: IteratorOptions): OpenIterator
+  /** Returns true if an iterator on this database is open. */
+  isIterated(database: Database): boolean
   /** Starts to record changes for a copy. */
   follow(): Follower
+}
+
+export interface OpenIterator {
+  readonly iterator: RowIterator
+  close(): void
 }
 
 /** The changes since a copy of the database was started. */
@@ -37,6 +46,8 @@ const MAX_KEPT_ROWS = 500_000
 
 export function liveDatabase(binding: RocksdbBinding, first: Database, writeOptions: { readonly sync: boolean } | undefined): LiveDatabase {
   let current = first
+  /** The databases of the open iterators, one element per iterator. */
+  const iterated: Database[] = []
   let kept: (Batch | Range)[] | undefined
   let rows = 0
 
@@ -66,6 +77,19 @@ export function liveDatabase(binding: RocksdbBinding, first: Database, writeOpti
       binding.db_clear(current, range)
       keep(range, 1)
     },
+    iterate(options) {
+      const database = current
+      const iterator = binding.iterator_init(database, options)
+      iterated.push(database)
+      return {
+        iterator,
+        close() {
+          iterated.splice(iterated.indexOf(database), 1)
+          binding.iterator_close(iterator)
+        },
+      }
+    },
+    isIterated: (database) => iterated.includes(database),
     follow() {
       const own: (Batch | Range)[] = []
       kept = own

@@ -35,6 +35,15 @@ interface CheckedPartition {
 /** Maximum number of rows per mutation. The limit keeps the statement short. */
 const ROWS_PER_MUTATION = 2_000
 const MAX_ROWS_PER_RUN = 100_000
+/**
+ * Settings that bound a search of the whole table, as after each start. ClickHouse aborts the query when the client no
+ * longer waits for it, and groups rows on its disk when they take more memory than this.
+ */
+const QUERY_SETTINGS = {
+  max_execution_time: 60,
+  max_bytes_before_external_group_by: '268435456',
+  max_bytes_ratio_before_external_group_by: 0,
+} as const
 
 export function tablePurger(client: ClickHouseClient, { table, key, erases }: Purge, cluster: ClusterOptions): Purger {
   /**
@@ -44,7 +53,7 @@ export function tablePurger(client: ClickHouseClient, { table, key, erases }: Pu
   let seen = new Map<string, CheckedPartition>()
 
   async function rowsOf<Row>(query: string, params: Record<string, unknown> = {}): Promise<Row[]> {
-    const settings = { output_format_json_quote_64bit_integers: 0 } as const
+    const settings = { output_format_json_quote_64bit_integers: 0, ...QUERY_SETTINGS } as const
     const answer = await client.query({ query, query_params: params, format: 'JSONCompactEachRow', clickhouse_settings: settings })
     return await answer.json<Row>()
   }
@@ -74,11 +83,16 @@ export function tablePurger(client: ClickHouseClient, { table, key, erases }: Pu
       seen = ends
       return { removed: 0, hasErased: false }
     }
+    // After a start, nearly all keys of a table may have been erased, so a list of these keys would not limit the
+    // search.
+    const within = seen.size === 0 ? '' : `WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${condition})`
     const replaced = await rowsOf<[string, number]>(
-      `SELECT ${key}, kafka_offset FROM ${table}
-WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${condition})
-  AND (${key}, kafka_offset) NOT IN (SELECT ${key}, max(kafka_offset) FROM ${table}
-    WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${condition}) GROUP BY ${key})
+      `SELECT ${key}, arrayJoin(arrayFilter(each -> each != newest, offsets))
+FROM (
+  SELECT ${key}, groupArray(kafka_offset) AS offsets, max(kafka_offset) AS newest
+  FROM ${table} ${within}
+  GROUP BY ${key} HAVING count() > 1 AND countIf(${condition}) > 0
+)
 LIMIT ${MAX_ROWS_PER_RUN}`,
       params,
     )

@@ -161,6 +161,8 @@ export function streamTask(deps: TaskDeps): StreamTask {
 
   /** Positions of the last commit that was started. */
   let committedPositions: number[] = []
+  /** The stores that are open. If the state is damaged, a start can fail before it has opened all of them. */
+  const openStores: EngineStore[] = []
 
   function runHooks(): void {
     try {
@@ -226,6 +228,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
       for (const store of stores) {
         const column = session.column(store.name, partition)
         store.open({ column, codec: codecs.storeValue(store), cacheBytes, access: context, record: context, time: context })
+        openStores.push(store)
       }
       for (const queue of queues) {
         const start = positions.get(partitionKey(queue.topic, partition))
@@ -380,10 +383,9 @@ export function streamTask(deps: TaskDeps): StreamTask {
     },
 
     close() {
-      const opened = state.current === 'RUNNING'
       state.to('CLOSED')
       for (const closing of closings) closing?.stop()
-      if (opened) for (const store of stores) store.discard()
+      for (const store of openStores) store.discard()
     },
   }
 }

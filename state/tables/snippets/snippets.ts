@@ -47,14 +47,25 @@ export const snippetsTable: Table<string, SnippetText> = {
  */
 export const snippetsPurge: Purge = { table: snippetsTable.name, key: 'paste_id', erases: 'is_deleted OR expires_at <= now64(3)' }
 
-/** ClickHouse aborts searches that take longer than this, and the API responds with 503. */
-const MAX_EXECUTION_SECONDS = 3
+const SEARCH_SETTINGS = {
+  /** ClickHouse aborts searches that take more seconds than this, and the API responds with 503. */
+  max_execution_time: 3,
+  use_skip_indexes_if_final: 1,
+  /**
+   * All rows of a snippet have the same creation time, so they are in the same partition. Comparing the rows of
+   * different partitions would take a fifth of the search's CPU time.
+   */
+  do_not_merge_across_partitions_select_final: 1,
+}
 
-/** Snippets with limited reads are excluded. Their rows have neither title nor text, but their language could match. */
+/**
+ * Snippets with limited reads are excluded. Their rows have neither title nor text, but their language could match. The
+ * condition compares only `searched`, so that the texts are not read from the disk a second time.
+ */
 const SEARCH_QUERY = `
 SELECT paste_id, count() OVER () AS total
 FROM snippets FINAL
-WHERE visibility = 'public' AND NOT is_deleted AND (title != '' OR text != '')
+WHERE visibility = 'public' AND NOT is_deleted AND searched != concat('\\n', lowerUTF8(language), '\\n')
   AND (expires_at IS NULL OR expires_at > fromUnixTimestamp64Milli({now:Int64}))
   AND arrayAll(word -> position(searched, word) > 0, {words:Array(String)}) AND searched LIKE {longest:String}
 ORDER BY created_at DESC, paste_id
@@ -74,7 +85,6 @@ export async function searchSnippets(reader: TableReader, search: SnippetSearch)
   const longest = search.words.reduce((a, b) => (b.length > a.length ? b : a), '')
   const { words, from, count, now } = search
   const params = { words: [...words], longest: `%${longest.replaceAll(/[\\%_]/g, '\\$&')}%`, from, count, now }
-  const settings = { max_execution_time: MAX_EXECUTION_SECONDS, use_skip_indexes_if_final: 1 }
-  const rows = await readRows<[id: string, total: number]>(reader, SEARCH_QUERY, params, settings)
+  const rows = await readRows<[id: string, total: number]>(reader, SEARCH_QUERY, params, SEARCH_SETTINGS)
   return { total: rows[0]?.[1] ?? 0, ids: rows.map(([id]) => id) }
 }

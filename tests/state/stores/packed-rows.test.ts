@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { keyHash, PackedRows } from '../../../state/stores/packed-rows.ts'
 
@@ -46,4 +47,45 @@ test('a table that is used regularly keeps its memory, even if some uses are sma
     if (use % 50 === 0) fill(rows, ROWS)
   }
   expect(rows.capacity).toBe(before)
+})
+
+test('values that are replaced again and again take only a bounded amount of memory', () => {
+  const rows = new PackedRows()
+  fill(rows, 10)
+  const value = Buffer.alloc(10_000, 'w')
+  const key = Buffer.from('hot')
+  const hot = rows.add(key, 0, key.length, keyHash(key, 0, key.length))
+  for (let i = 0; i < 10_000; i++) rows.setValue(hot, value, 0, value.length)
+  expect(rows.capacity).toBeLessThan(MIB)
+  expect(rows.buffer.subarray(rows.valueStart(hot), rows.valueEnd(hot)).equals(value)).toBe(true)
+  expectRows(rows, 10)
+})
+
+test('a table contains the same rows as a map, even when replaced values are removed in between', () => {
+  const change = fc.tuple(fc.integer({ min: 0, max: 8 }), fc.option(fc.integer({ min: 0, max: 5_000 })))
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 60 }), (changes) => {
+      const rows = new PackedRows()
+      const expected = new Map<string, string | undefined>()
+      for (const [number, length] of changes) {
+        const key = Buffer.from(`key ${number}`)
+        const hash = keyHash(key, 0, key.length)
+        const known = rows.find(key, 0, key.length, hash)
+        const row = known < 0 ? rows.add(key, 0, key.length, hash) : known
+        const value = length === null ? undefined : String(number).repeat(length)
+        if (value === undefined) rows.removeValue(row)
+        else rows.setValue(row, Buffer.from(value), 0, value.length)
+        expected.set(String(key), value)
+      }
+      const found = new Map<string, string | undefined>()
+      for (let row = 0; row < rows.count; row++) {
+        const textOf = (start: number, end: number) => rows.buffer.toString('latin1', start, end)
+        const value = rows.hasValue(row) ? textOf(rows.valueStart(row), rows.valueEnd(row)) : undefined
+        found.set(textOf(rows.keyStart(row), rows.keyEnd(row)), value)
+      }
+      expect(found).toEqual(expected)
+      const bytes = [...expected].reduce((sum, [key, value]) => sum + key.length + (value?.length ?? 0), 0)
+      expect(rows.currentBytes).toBe(bytes)
+    }),
+  )
 })

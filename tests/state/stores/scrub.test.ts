@@ -12,6 +12,8 @@ const ROWS = 60_000
 
 const all = (column: StateColumn) => new Map([...column.scan({})].map(([key, value]) => [String(key), String(value)]))
 
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+
 function session(backend: StateBackend) {
   const own = backend.session(TOPOLOGY)
   return { own, column: own.column('totals', 0) }
@@ -144,4 +146,68 @@ test('an erasable store asks for a rewrite when it deletes a value, and adds a r
     ['\0roll', null],
   ])
   await backend.close()
+})
+
+test('an erasable store asks for a rewrite after the commit that contains the deletion, and not after the one before it', async () => {
+  const folder = newFolder()
+  const backend = await openRocksdbBackend({ folder })
+  await backend.scrub()
+  const { own } = session(backend)
+  const store = openStore(keyedStore<string, string>('erasable', { key: utf8, value: raw(utf8), erasable: true }), backend)
+  store.put('a', SECRET)
+  store.flush(undefined)
+  const first = own.takeBatch()
+  store.delete('a')
+  first.write()
+  store.committed()
+  expect(await backend.scrub()).toBe(false)
+  store.flush(undefined)
+  own.write()
+  store.committed()
+  expect(await backend.scrub()).toBe(true)
+  expect(isOnDisk(folder, SECRET)).toBe(false)
+  await backend.close()
+})
+
+test('a scan that began before a rewrite ends as if there had been none', async () => {
+  const folder = newFolder()
+  const backend = await openRocksdbBackend({ folder })
+  const { own, column } = session(backend)
+  for (let row = 0; row < ROWS; row++) put(column, `row ${row}`, 'x')
+  own.write()
+  const scan = column.scan({})[Symbol.iterator]()
+  const abandoned = column.scan({})[Symbol.iterator]()
+  scan.next()
+  abandoned.next()
+  let isDone = false
+  const rewriting = backend.scrub().finally(() => {
+    isDone = true
+  })
+  let scanned = 1
+  // The rewrite only ends after the scans, so the scan may not wait for it.
+  while (readdirSync(folder).every((name) => name !== 'generation')) await nextTurn()
+  put(column, 'later', 'x')
+  own.write()
+  while (scan.next().done !== true) scanned++
+  expect(scanned).toBe(ROWS)
+  await nextTurn()
+  expect(isDone).toBe(false)
+  abandoned.return?.()
+  expect(await rewriting).toBe(true)
+  expect(all(column).size).toBe(ROWS + 1)
+  await backend.close()
+})
+
+test('a scan that is never finished does not keep a database from being closed', async () => {
+  const folder = newFolder()
+  const backend = await openRocksdbBackend({ folder })
+  const { own, column } = session(backend)
+  put(column, 'a', '1')
+  put(column, 'b', '2')
+  own.write()
+  column.scan({})[Symbol.iterator]().next()
+  const rewriting = backend.scrub()
+  while (readdirSync(folder).every((name) => name !== 'generation')) await nextTurn()
+  await backend.close()
+  expect(await rewriting).toBe(true)
 })

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { createClient } from '@clickhouse/client'
+import { expect, onTestFinished, test } from 'vitest'
 import { type Purge, tablePurger } from '../../../state/tables/purge.ts'
 import { tableStore } from '../../../state/tables/store.ts'
 import { rowsOf, testDatabase } from './database.ts'
@@ -8,9 +9,12 @@ const ALONE = { cluster: undefined }
 const NOVEMBER = Date.UTC(2026, 10, 30)
 /** A row with the number 1 erases the earlier rows of its id. */
 const PURGE: Purge = { table: eventsTable.name, key: 'id', erases: 'number = 1' }
+const ERASED_KEYS = 200_000
+/** Memory that a run may take per key of the table. */
+const BYTES_PER_KEY = 500
 
 async function open() {
-  const { client } = await testDatabase()
+  const { client, url, database } = await testDatabase()
   const store = tableStore(eventsTable, client, ALONE)
   await store.prepare()
   /** Inserts one row per id. Their offsets begin at `offset`. */
@@ -19,7 +23,7 @@ async function open() {
     await store.insert({ topic, partition: 0, rows })
   }
   const left = async () => (await rowsOf<{ id: string }>(client, 'SELECT id FROM events ORDER BY id')).map(({ id }) => id)
-  return { client, insert, left, purger: tablePurger(client, PURGE, ALONE) }
+  return { client, url, database, insert, left, purger: tablePurger(client, PURGE, ALONE) }
 }
 
 test('replaced rows vanish, and rows that erase nothing new are not reported again', async () => {
@@ -61,4 +65,19 @@ test('thousands of rows are removed at once', async () => {
   await insert('topic', ids.length, 1, ids)
   expect(await purger.run()).toEqual({ removed: ids.length, hasErased: true })
   expect(await left()).toHaveLength(ids.length)
+})
+
+test('the first run needs little memory, although nearly all keys of the table have been erased', async () => {
+  const { client, insert, url, database } = await open()
+  await client.command({
+    query: `INSERT INTO events (id, number, at, kafka_topic, kafka_partition, kafka_offset)
+SELECT toString(sipHash64(number)), 1, fromUnixTimestamp64Milli(${NOVEMBER}), 'topic', 0, number FROM numbers(${ERASED_KEYS})`,
+  })
+  await insert('topic', ERASED_KEYS, 0, ['a'])
+  await insert('topic', ERASED_KEYS + 1, 1, ['a'])
+  const limited = createClient({ url, database, clickhouse_settings: { max_memory_usage: String(ERASED_KEYS * BYTES_PER_KEY) } })
+  onTestFinished(() => limited.close())
+  const purger = tablePurger(limited, PURGE, ALONE)
+  expect(await purger.run()).toEqual({ removed: 1, hasErased: true })
+  expect(await purger.run()).toEqual({ removed: 0, hasErased: false })
 })

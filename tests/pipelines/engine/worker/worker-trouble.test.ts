@@ -17,6 +17,7 @@ import { avroValue } from '../../../../schemas/avro/value.ts'
 import { type Codec, UnknownSchemaError } from '../../../../schemas/codec.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import type { Topic, ValueFormat } from '../../../../schemas/topic.ts'
+import { StateCorrupted } from '../../../../state/stores/errors.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import type { StateBackend } from '../../../../state/stores/store.ts'
@@ -229,6 +230,30 @@ test('if the state cannot be written after a commit, the tasks restart and read 
   }
   expect(all(wordCounts).map(({ value }) => value)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   expect(words.status().state).toBe('running')
+})
+
+test('damage that is found while a task opens its stores is reported as such, and the worker leaves the group', async () => {
+  const { broker, worker } = bench()
+  const guarded = topology('guarded', (t) => {
+    const [known, totals] = ['known', 'totals'].map((name) =>
+      keyedStore(name, { key: utf8, value: numberFormat, sparse: name === 'known' }),
+    )
+    t.source(lines).process('count', { stores: [known, totals] }, () => {})
+  })
+  const backend = memoryBackend()
+  const damaged: StateBackend = {
+    ...backend,
+    session(name) {
+      const session = backend.session(name)
+      const scan = () => {
+        throw new StateCorrupted('corruption found while reading store known')
+      }
+      return { ...session, column: (store, partition) => ({ ...session.column(store, partition), ...(store === 'known' && { scan }) }) }
+    },
+  }
+  const failing = await worker(guarded, { backend: damaged })
+  await expect(failing.done).rejects.toThrow(StateCorrupted)
+  expect(broker.groups.members('guarded')).toEqual([])
 })
 
 test('if the state repeatedly cannot be written, the worker stops', async () => {
