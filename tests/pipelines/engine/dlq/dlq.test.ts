@@ -80,8 +80,8 @@ test('a replay of large dead letters is divided into transactions of 8 MiB, each
   for (let i = 0; i < 10; i++) driver.pipeBytes(numbers, Buffer.from('b'), Buffer.alloc(1_000_000, 'x'))
   expect(await replayDeadLetters(transport, 'doubling')).toMatchObject({ replayed: 13 })
   const notes = driver.broker.records('doubling-dead-letters').flatMap(({ headers }) => headers)
-  const offsets = notes.filter(({ key }) => key === REPLAY_NOTE_HEADER).map(({ value }) => String(value))
-  expect(offsets).toEqual(['0 1 2 3 4 5 6 7 8 9 10 11', '12'])
+  const counts = notes.filter(({ key }) => key === REPLAY_NOTE_HEADER).map(({ value }) => String(value).split(' ').length)
+  expect(counts).toEqual([12, 1])
 })
 
 test('a replayed dead letter is not replayed again, except on request', async () => {
