@@ -35,8 +35,8 @@ export const fraudErrors = defineErrors({
   },
   version_conflict: {
     status: 409,
-    when: 'somebody else has changed the case since the given `version`; `case` shows its current state',
-    message: 'The case has a different version. Read it again.',
+    when: 'somebody else has changed the case since the given `version`, or the rule since the version in If-Match; `case` or `rule` shows its current state',
+    message: 'Somebody else has changed this in the meantime. Read it again.',
   },
   invalid_condition: {
     status: 400,

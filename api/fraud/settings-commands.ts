@@ -3,6 +3,7 @@ import type { FraudSettingsAction, FraudSettingsCommand } from '../../schemas/fr
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
 import { ApiError, type ErrorDefinition, errors } from '../kit/errors.ts'
 import { fraudErrors } from './errors.ts'
+import { ruleJson } from './rules/model.ts'
 import type { FraudSettingsInForce } from './settings-in-force.ts'
 
 /** Fields of a command, apart from its action and its author. */
@@ -72,6 +73,8 @@ function refusalOf(answer: FraudSettingsAnswer, { exists, missing, action }: Set
       return new ApiError(fraudErrors.list_in_use, { fields: { rule_ids: answer.rule_ids } })
     case 'rule_not_found':
       return new ApiError(fraudErrors.rule_not_found)
+    case 'rule_changed':
+      return new ApiError(fraudErrors.version_conflict, { fields: { rule: ruleJson(answer.rule, undefined) } })
     case 'version_not_found':
       return new ApiError(fraudErrors.ruleset_version_not_found)
     case 'no_challenger':

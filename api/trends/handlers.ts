@@ -100,7 +100,7 @@ export function trendsHandlers({ views, tables, facts, blocked, metrics, now, mo
       bind(historyRoute, ({ params, query }) => readHistory({ ...query, term: params.term })),
       bind(refreshRoute, ({ body }) => refresh(body, { facts, lists }, now())),
       ...trendsPages({ lists, tables, facts, readHistory, now }),
-      ...blockingRoutes({ facts, blocked, now, sleep }),
+      ...blockingRoutes({ facts, blocked, now }),
       bind(readInterestsRoute, ({ caller }) => profiles.read(BigInt(caller!.subject))),
       bind(writeInterestsRoute, ({ caller, body }) => profiles.write(BigInt(caller!.subject), body)),
     ],

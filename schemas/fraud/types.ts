@@ -442,7 +442,7 @@ export interface FraudSettingsCommand {
   rule_id: null | string
   /** create_rule, replace_rule; its times are set by the decision */
   rule: null | FraudRule
-  /** roll_back_rules: the version to restore */
+  /** roll_back_rules: the version to restore. replace_rule: the expected updated_at of the rule, epoch ms; null: any */
   version: null | number
   /** actions about one list: its name */
   list: null | string

@@ -2,6 +2,7 @@ import { type LimitRule, ruleOf } from '../limit-rule.ts'
 import { perMinute } from '../seeded-limit.ts'
 
 const MINUTE_SECONDS = 60
+const DAY_SECONDS = 86_400
 const perUser = { window_seconds: MINUTE_SECONDS, key: ['user' as const] }
 
 /**
@@ -19,4 +20,12 @@ export const MATCHES_LIMITS: readonly LimitRule[] = [
   perMinute('matches-unmatch', 'DELETE /v1/matches/*', 300),
   perMinute('matches-blocks', 'GET /v1/blocks', 600),
   perMinute('matches-block', '/v1/blocks/*', 300),
+  // Each change is noted for both users for 48 hours, even if the other user does not exist.
+  ruleOf({
+    rule_id: 'matches-block-daily',
+    endpoint_pattern: '/v1/blocks/*',
+    limit_count: 1_000,
+    window_seconds: DAY_SECONDS,
+    key: ['user', 'endpoint'],
+  }),
 ]

@@ -311,6 +311,8 @@ export interface UserSelf {
   age_bucket: null | string
   sub_tier: null | string
   preferences: StatedPreference[]
+  /** updated_at of the record with the properties of the user */
+  user_updated_at: null | number
 }
 
 export interface StatedPreference {

@@ -56,6 +56,11 @@ test('every costly route that needs no scope has a seeded limit, for callers wit
   expect(unlimited.sort()).toEqual(Object.keys(CHEAP).sort())
 })
 
+test('a user can set a limited number of blocks a day, because each of them is noted for two days', () => {
+  const found = compileRules(seededLimits).match('PUT', '/v1/blocks/{user_id}', USER)
+  expect(found).toContainEqual(expect.objectContaining({ rule_id: 'matches-block-daily', window_seconds: 86_400 }))
+})
+
 test('a route keeps its seeded limit when an administrator limits it together with others', () => {
   const strict = { ...seededLimits[0], rule_id: 'all', endpoint_pattern: '/api/v1/*', key: ['client' as const], limit_count: 5 }
   const found = compileRules([...seededLimits, strict]).match('GET', '/api/v1/urls/{short_code}/stats', USER)

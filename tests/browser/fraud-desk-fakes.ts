@@ -119,6 +119,10 @@ const other = (minutesAgo: number, amount: number, geo_location: object | null) 
 })
 const OTHERS = [other(100, 23.5, { lat: 52.52, lng: 13.4 }), other(400, 12, { lat: 50.11, lng: 8.68 }), other(3_000, 61.2, null)]
 
+function isMatch(request: Request, updatedAt: string): boolean {
+  return request.headers()['if-match'] === `"${Date.parse(updatedAt)}"`
+}
+
 function ruleOf(rule_id: string, more: object = {}) {
   const times = { created_at: iso(9_000), updated_at: iso(9_000), expires_at: null as string | null, created_by: 'seed' }
   const fields = { name: `Rule ${rule_id}`, condition: 'txn.amount > 100', action: 'REVIEW', priority: 10, enabled: true, mode: 'live' }
@@ -226,7 +230,8 @@ export function deskFakes() {
     const line = `${request.method()} ${path}`
     const body = (request.postDataJSON() ?? {}) as Record<string, unknown>
     if (request.method() !== 'GET' && path !== 'rules/validate') changes.push({ line, body, csrf: request.headers()['x-csrf-token'] })
-    return replaced.get(line) ?? answerTo(line, body, url.searchParams)
+    const changed = rules.find(({ rule_id, updated_at }) => line === `PUT rules/${rule_id}` && !isMatch(request, updated_at))
+    return changed === undefined ? (replaced.get(line) ?? answerTo(line, body, url.searchParams)) : refusal(409, 'version_conflict')
   }
 
   function answerTo(line: string, body: Record<string, unknown>, query: URLSearchParams): FakeAnswer {
@@ -301,9 +306,9 @@ export function deskFakes() {
     const rule = rules.find(({ rule_id }) => path === `rules/${rule_id}`)
     if (method === 'GET') return rule === undefined ? refusal(404, 'rule_not_found') : { body: rule }
     if (method === 'DELETE' && rule !== undefined) rule.enabled = false
-    else if (rule !== undefined) Object.assign(rule, body)
+    else if (rule !== undefined) Object.assign(rule, body, { updated_at: new Date(Date.parse(rule.updated_at) + 1).toISOString() })
     else rules.push(ruleOf(String(body.rule_id), body))
-    return method === 'DELETE' ? { status: 204 } : { status: method === 'POST' ? 201 : 200, body }
+    return method === 'DELETE' ? { status: 204 } : { status: method === 'POST' ? 201 : 200, body: rule ?? rules.at(-1) }
   }
 
   return { answer, changes, replaced, cases, rules }

@@ -200,6 +200,17 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     ])
   })
 
+  test('the editor does not overwrite the change of another analyst', async () => {
+    const { page, fakes } = await opened({ hash: '#rule/night' })
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').waitFor()
+    Object.assign(fakes.rules.find(({ rule_id }) => rule_id === 'night')!, { priority: 7, updated_at: '2026-01-01T00:00:00.000Z' })
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('somebody else has changed').waitFor()
+    expect(fakes.rules.find(({ rule_id }) => rule_id === 'night')).toMatchObject({ priority: 7 })
+  })
+
   test('a back-test runs until its report appears, and the examples in the report link to transactions', async () => {
     const { page, complaints, fakes } = await opened({ hash: '#rule/night' })
     await page.getByRole('heading', { name: 'Rule night' }).waitFor()

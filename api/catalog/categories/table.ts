@@ -1,9 +1,9 @@
 import { categories } from '../../../schemas/catalog/documents/topics.ts'
 import type { Category } from '../../../schemas/catalog/types.ts'
+import { arrivals } from '../../kit/arrivals.ts'
 import type { ReadinessProbe } from '../../kit/readiness.ts'
 import { heldAsIs } from '../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../service.ts'
-import { arrivals } from '../arrivals.ts'
 import { type CategoryTree, categoryTree } from './tree.ts'
 
 /** This process's current copy of all categories. A change reaches every process within a second. */
@@ -17,7 +17,7 @@ export interface CategoryTable {
    * Waits until this process has received the caller's change, so that the caller can read it. Gives up waiting after a
    * second.
    */
-  untilSeen(category: Category): Promise<void>
+  untilSeen(category: Category): Promise<unknown>
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
 }

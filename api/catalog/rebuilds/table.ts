@@ -1,9 +1,9 @@
 import { indexRebuilds } from '../../../schemas/catalog/rebuilds/topics.ts'
 import type { IndexRebuildStatus } from '../../../schemas/catalog/types.ts'
+import { arrivals } from '../../kit/arrivals.ts'
 import type { ReadinessProbe } from '../../kit/readiness.ts'
 import { heldAsIs } from '../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../service.ts'
-import { arrivals } from '../arrivals.ts'
 
 /** This process's current copy of the statuses of all rebuilds. */
 export interface RebuildTable {
@@ -13,7 +13,7 @@ export interface RebuildTable {
    * Waits until this process has received the status of a rebuild, so that the caller can read it. Gives up waiting
    * after a second.
    */
-  untilSeen(rebuildId: string): Promise<void>
+  untilSeen(rebuildId: string): Promise<unknown>
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
 }

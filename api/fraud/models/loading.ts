@@ -3,7 +3,7 @@ import type { ChildLink } from '../../kit/child/link.ts'
 import type { Logger } from '../../kit/logging.ts'
 import type { ModelAssignment, ModelVersions } from '../in-force.ts'
 import { type ModelFolders, SHIPPED_VERSIONS } from './folder.ts'
-import { KIND, type LoadAnswer, type LoadRequest, type ModelNumbers } from './wire.ts'
+import { KIND, type LoadAnswer, type LoadRequest, type ModelNumbers, type UnloadRequest } from './wire.ts'
 
 /** The models that score, and the policy that was set together with these models. */
 export interface ActiveModels {
@@ -27,6 +27,11 @@ export interface ModelLoading {
    * @throws CannotLoad if a champion cannot be loaded; ChildGone if the process has ended
    */
   load(child: ChildLink, assignment: ModelAssignment, policy: Policy): Promise<ActiveModels>
+  /**
+   * Makes a child process unload all models except those that score.
+   * @throws ChildGone if the process has ended
+   */
+  unloadOthers(child: ChildLink, active: ActiveModels): Promise<void>
 }
 
 export interface LoadingOptions {
@@ -69,6 +74,14 @@ export function modelLoading({ readFolders, log, onRefused }: LoadingOptions): M
   }
 
   return {
+    async unloadOthers(child, { champion, challenger = [] }) {
+      const has = loaded.get(child) ?? new Set()
+      const unused = [...has].filter((number) => !champion.includes(number) && !challenger.includes(number))
+      if (unused.length === 0) return
+      for (const number of unused) has.delete(number)
+      const request: UnloadRequest = { numbers: unused }
+      await child.request(KIND.unload, Buffer.from(JSON.stringify(request)))
+    },
     async load(child, assignment, policy) {
       const folders = await readFolders()
       for (const { manifestPath, fault } of folders.broken) log.warn({ manifest: manifestPath, fault }, 'fraud_model_manifest_unusable')

@@ -145,6 +145,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
         try {
           active = await loading.load(child, wanted.models, wanted.policy)
           log.info({ models: active.versions, policy_version: active.policy.version }, 'fraud_models_in_force')
+          await loading.unloadOthers(child, active)
         } catch (error) {
           if (!(error instanceof CannotLoad)) tried = undefined
         }

@@ -3,7 +3,7 @@ import { INPUT_FIELDS } from '../../../schemas/fraud/models/inputs.ts'
 import type { FraudRiskFactor } from '../../../schemas/fraud/types.ts'
 
 /** The kinds of requests to the model process. */
-export const KIND = { ping: 0, load: 1, score: 2 } as const
+export const KIND = { ping: 0, load: 1, score: 2, unload: 3 } as const
 
 /** Request to load a model. Later requests identify the model by `number`. */
 export interface LoadRequest {
@@ -15,6 +15,11 @@ export interface LoadRequest {
 /** Answer to a request to load a model. If the model must not be used, `refused` is the reason. */
 export interface LoadAnswer {
   readonly refused?: string
+}
+
+/** Request to unload models. Scores that were requested earlier are still computed. */
+export interface UnloadRequest {
+  readonly numbers: readonly number[]
 }
 
 /** The numbers of three loaded models, in the order of `MODELS`. */

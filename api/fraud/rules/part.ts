@@ -8,9 +8,10 @@ import { byPrecedence, isActive, type Rule } from '../../../schemas/fraud/rules/
 import { RULES_KEY } from '../../../schemas/fraud/settings/keys.ts'
 import { readFraudAudit } from '../../../state/tables/fraud/audit.ts'
 import { readRuleSetVersion } from '../../../state/views/fraud/rule-sets.ts'
-import { jsonAnswer, noContent } from '../../kit/answer.ts'
+import { type Answer, jsonAnswer, noContent } from '../../kit/answer.ts'
 import { ApiError, invalidRequest } from '../../kit/errors.ts'
 import { PRIVATE } from '../../kit/headers.ts'
+import { versionTag } from '../../kit/input.ts'
 import { caughtUp } from '../../kit/readiness.ts'
 import { bind } from '../../kit/route.ts'
 import type { ServiceKit } from '../../service.ts'
@@ -50,6 +51,10 @@ export function rulesPart({ settings, changeSettings, views, tables, now }: Rule
   function shown(rule: Rule) {
     const faults = settings.ruleSet.broken.find((broken) => broken.rule === rule)?.faults
     return ruleJson(rule, faults && describeFault(faults[0]))
+  }
+
+  function ruleAnswer(status: number, rule: Rule, body: object): Answer {
+    return { ...jsonAnswer(status, body, { ...PRIVATE, ETag: versionTag(rule.updated_at) }), hasVersionTag: true }
   }
 
   /** Returns the rules of one of the last 50 versions. */
@@ -93,7 +98,7 @@ export function rulesPart({ settings, changeSettings, views, tables, now }: Rule
         const asked = ['createFraudRule', input.body]
         const command = { key: RULES_KEY, action: 'create_rule', input: { rule_id, rule }, outcome: 'rules', asked } as const
         const answer = await changeSettings(input, { ...command, exists: fraudErrors.rule_exists })
-        return jsonAnswer(201, ruleJson(answer.rule!, undefined), PRIVATE)
+        return ruleAnswer(201, answer.rule!, ruleJson(answer.rule!, undefined))
       }),
       bind(listRulesRoute, ({ query: { all } }) => {
         const { version, rules } = settings.rules
@@ -103,21 +108,22 @@ export function rulesPart({ settings, changeSettings, views, tables, now }: Rule
       bind(readRuleRoute, ({ params: { rule_id } }) => {
         const rule = settings.rules.rules.find((one) => one.rule_id === rule_id)
         if (rule === undefined) throw new ApiError(fraudErrors.rule_not_found)
-        return jsonAnswer(200, shown(rule), PRIVATE)
+        return ruleAnswer(200, rule, shown(rule))
       }),
       bind(replaceRuleRoute, async (input) => {
         const { rule_id } = input.params
         if ((input.body.rule_id ?? rule_id) !== rule_id) throw invalidRequest('body.rule_id', 'must equal the rule_id in the path')
         const rule = ruleFrom(rule_id, input.body, '')
-        const asked = ['replaceFraudRule', rule_id, input.body]
+        const version = input.expectedVersion ?? null
+        const asked = ['replaceFraudRule', rule_id, input.body, version]
         const answer = await changeSettings(input, {
           key: RULES_KEY,
           action: 'replace_rule',
-          input: { rule_id, rule },
+          input: { rule_id, rule, version },
           outcome: 'rules',
           asked,
         })
-        return jsonAnswer(200, ruleJson(answer.rule!, undefined), PRIVATE)
+        return ruleAnswer(200, answer.rule!, ruleJson(answer.rule!, undefined))
       }),
       bind(deleteRuleRoute, async (input) => {
         const { rule_id } = input.params

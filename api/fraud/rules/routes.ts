@@ -31,6 +31,11 @@ const versionParams = z.object({
     .transform(Number)
     .openapi({ type: 'integer', example: 12 }),
 })
+const ruleAnswer = {
+  description: 'The rule.',
+  schema: RuleSchema,
+  headers: { ETag: 'The version, for If-Match: `updated_at` in milliseconds.' },
+}
 const example = { name: 'Many payments', condition: 'velocity.user.txn_count_1h > 5', action: 'REVIEW', priority: 50 }
 
 export const createRuleRoute = defineRoute({
@@ -44,7 +49,7 @@ export const createRuleRoute = defineRoute({
   maxBodyBytes: MAX_BODY_BYTES,
   body: NewRuleBody,
   bodyExample: { rule_id: 'many-payments', ...example },
-  answers: { 201: { description: 'The rule.', schema: RuleSchema } },
+  answers: { 201: ruleAnswer },
   errors: [fraudErrors.invalid_condition, fraudErrors.rule_exists, fraudErrors.settings_limit_reached, errors.not_ready],
 })
 
@@ -68,7 +73,7 @@ export const readRuleRoute = defineRoute({
   description: 'Returns a rule, even if it is disabled.',
   auth: OPERATORS,
   params: ruleParams,
-  answers: { 200: { description: 'The rule.', schema: RuleSchema } },
+  answers: { 200: ruleAnswer },
   errors: [fraudErrors.rule_not_found, errors.not_ready],
 })
 
@@ -78,14 +83,21 @@ export const replaceRuleRoute = defineRoute({
   operationId: 'replaceFraudRule',
   summary: 'Replace a rule',
   description:
-    'Replaces all fields of a rule. Omitted fields get their defaults, so a disabled rule becomes enabled unless the body contains `enabled: false`.',
+    'Replaces all fields of a rule. Omitted fields get their defaults, so a disabled rule becomes enabled unless the body contains `enabled: false`. With If-Match, the rule is replaced only if nobody has changed it since.',
   auth: OPERATORS,
+  versioned: true,
   params: ruleParams,
   maxBodyBytes: MAX_BODY_BYTES,
   body: RuleBody,
   bodyExample: example,
-  answers: { 200: { description: 'The rule.', schema: RuleSchema } },
-  errors: [fraudErrors.invalid_condition, fraudErrors.rule_not_found, fraudErrors.settings_limit_reached, errors.not_ready],
+  answers: { 200: ruleAnswer },
+  errors: [
+    fraudErrors.invalid_condition,
+    fraudErrors.rule_not_found,
+    fraudErrors.version_conflict,
+    fraudErrors.settings_limit_reached,
+    errors.not_ready,
+  ],
 })
 
 export const deleteRuleRoute = defineRoute({

@@ -66,6 +66,8 @@ export function usersPart({ facts, now, tables, lists }: UsersDeps): Recommendat
       bind(putUserRoute, async ({ params: { user_id }, body }) => {
         const { country = null, language = null, age_bucket = null, signup_date = null, sub_tier = null } = body
         const updated_at = body.updated_at === undefined ? now() : Date.parse(body.updated_at)
+        // The pipeline ignores older properties too, but the topic keeps only its last record about each user.
+        if (updated_at < ((await lists.readFeatures(user_id))?.propertiesAt ?? 0)) return noContent()
         await facts.publish(recommendationUsers, user_id, { country, language, age_bucket, signup_date, sub_tier, updated_at })
         return noContent()
       }),

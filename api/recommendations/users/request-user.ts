@@ -27,6 +27,8 @@ export interface RequestUser {
   readonly country: string | undefined
   readonly ageBucket: string | undefined
   readonly subscriptionTier: string | undefined
+  /** The `updated_at` of the user's properties, epoch ms; 0 if it is unknown. */
+  readonly propertiesAt: number
   readonly preferences: readonly StatedPreference[]
   /** Offset of the newest included event in `interactions`; -1 if there is none. */
   readonly throughOffset: number
@@ -55,6 +57,7 @@ export function unknownUser(id: bigint): RequestUser {
     country: undefined,
     ageBucket: undefined,
     subscriptionTier: undefined,
+    propertiesAt: 0,
     preferences: [],
     throughOffset: -1,
   }
@@ -84,6 +87,8 @@ export function requestUser(id: bigint, { self, pages }: StoredUser, now: number
     country: self.country ?? undefined,
     ageBucket: self.age_bucket ?? undefined,
     subscriptionTier: self.sub_tier ?? undefined,
+    // The field is missing in records of earlier versions.
+    propertiesAt: self.user_updated_at ?? 0,
     preferences: self.preferences,
     throughOffset: self.through_offset,
   }

@@ -1,5 +1,6 @@
 import { blockedTerms } from '../../../schemas/trends/topics.ts'
 import type { BlockedTerm } from '../../../schemas/trends/types.ts'
+import { arrivals } from '../../kit/arrivals.ts'
 import type { ReadinessProbe } from '../../kit/readiness.ts'
 import { heldAsIs } from '../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../service.ts'
@@ -16,15 +17,24 @@ export interface BlockedTerms {
   readonly entries: ReadonlyMap<string, BlockedTerm>
   /** Increases with every change. */
   readonly revision: number
+  /**
+   * Waits until this process has received a change, but no longer than a second.
+   * @returns whether `isSeen` has returned true
+   */
+  until(isSeen: () => boolean): Promise<boolean>
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
 }
 
 export async function openBlockedTerms({ smallTables }: Pick<ServiceKit, 'smallTables'>): Promise<BlockedTerms> {
   let revision = 0
+  const changes = arrivals()
   const table = await smallTables(
     blockedTerms,
-    heldAsIs<BlockedTerm>(1, () => void revision++),
+    heldAsIs<BlockedTerm>(1, () => {
+      revision++
+      changes.changed()
+    }),
   )
   return {
     get entries() {
@@ -33,6 +43,7 @@ export async function openBlockedTerms({ smallTables }: Pick<ServiceKit, 'smallT
     get revision() {
       return revision
     },
+    until: changes.until,
     probes: table.probes,
     close: table.close,
   }

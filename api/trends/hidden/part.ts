@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { normalised } from '../../../schemas/normalised.ts'
 import { foldTerm, MAX_TERM_CODE_POINTS } from '../../../schemas/trends/term.ts'
 import { blockedTerms } from '../../../schemas/trends/topics.ts'
@@ -14,28 +13,14 @@ import { blockTermRoute, listBlockedRoute, unblockTermRoute } from './routes.ts'
 
 export interface BlockingDeps {
   readonly facts: Pick<Facts, 'publish'>
-  readonly blocked: Pick<BlockedTerms, 'entries'>
+  readonly blocked: Pick<BlockedTerms, 'entries' | 'until'>
   /** Epoch ms. */
   now(): number
-  /** Pauses between two checks of the table. Default: a real pause. */
-  sleep?(ms: number): Promise<unknown>
 }
 
-/** How long to wait for this process to read a change. Reading usually takes a few milliseconds. */
-const SEEN_WITHIN_MS = 1_000
-const LOOK_EVERY_MS = 5
-
 /** Returns the routes that administrators use to block terms. */
-export function blockingRoutes({ facts, blocked, now, sleep = delay }: BlockingDeps): BoundRoute[] {
-  /** Returns whether this process has read the change. Waits up to SEEN_WITHIN_MS. */
-  async function isSeen(term: string, wanted: BlockedTerm | undefined): Promise<boolean> {
-    for (let waited = 0; waited <= SEEN_WITHIN_MS; waited += LOOK_EVERY_MS) {
-      if (hasRead(term, wanted)) return true
-      await sleep(LOOK_EVERY_MS)
-    }
-    return false
-  }
-
+export function blockingRoutes({ facts, blocked, now }: BlockingDeps): BoundRoute[] {
+  /** Returns whether this process has read the change. */
   function hasRead(term: string, wanted: BlockedTerm | undefined): boolean {
     try {
       return blocked.entries.get(term)?.blocked_at === wanted?.blocked_at
@@ -56,12 +41,12 @@ export function blockingRoutes({ facts, blocked, now, sleep = delay }: BlockingD
         blocked_at: now(),
       }
       await facts.publish(blockedTerms, term, block)
-      return jsonAnswer((await isSeen(term, block)) ? 200 : 202, blockedJson(term, block), PRIVATE)
+      return jsonAnswer((await blocked.until(() => hasRead(term, block))) ? 200 : 202, blockedJson(term, block), PRIVATE)
     }),
     bind(unblockTermRoute, async ({ params }) => {
       const term = folded(params.term)
       await facts.publish(blockedTerms, term, null)
-      await isSeen(term, undefined)
+      await blocked.until(() => hasRead(term, undefined))
       return noContent()
     }),
     bind(listBlockedRoute, ({ query: { page, limit } }) => {

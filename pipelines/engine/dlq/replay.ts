@@ -4,10 +4,15 @@ import { deadLetterTopicName } from '../topology/internal-topics.ts'
 import { DEAD_LETTER_PARTITION, type DeadLetterFilter, type DeadLetterRecord, REPLAY_NOTE_HEADER, readDeadLetters } from './read.ts'
 
 /**
- * Number of records per transaction. It is far below the limits of a transaction, but large enough that a replay needs
- * few round trips.
+ * Maximum number of records per transaction. It is far below the limits of a transaction, but large enough that a replay
+ * needs few round trips.
  */
-const RECORDS_PER_TRANSACTION = 500
+const MAX_TRANSACTION_RECORDS = 500
+/**
+ * Size at which a transaction is committed. Dead letters can have several MiB each, and the transaction's records stay
+ * in memory until they are sent.
+ */
+const FULL_TRANSACTION_BYTES = 8 * 1_048_576
 
 export interface ReplayOptions extends DeadLetterFilter {
   /** True to include records that were already replayed, whether or not they failed again. */
@@ -48,8 +53,7 @@ export async function replayDeadLetters(transport: Transport, name: string, opti
     const earlier = options.again === true ? [] : letters.filter((letter) => letter.replayed)
     const chosen = letters.filter((letter) => !returned.includes(letter) && !earlier.includes(letter))
     const counts = await transport.partitionCounts([...new Set(chosen.map((letter) => letter.source.topic))])
-    for (let i = 0; i < chosen.length; i += RECORDS_PER_TRANSACTION) {
-      const batch = chosen.slice(i, i + RECORDS_PER_TRANSACTION)
+    for (const batch of batchesOf(chosen)) {
       for (const letter of batch) append(producer, letter, counts)
       note(producer, name, batch)
       await producer.commit(new Map(), undefined)
@@ -63,6 +67,20 @@ export async function replayDeadLetters(transport: Transport, name: string, opti
   } finally {
     await producer.close()
   }
+}
+
+function* batchesOf(letters: readonly DeadLetterRecord[]): Generator<readonly DeadLetterRecord[]> {
+  let batch: DeadLetterRecord[] = []
+  let bytes = 0
+  for (const letter of letters) {
+    batch.push(letter)
+    bytes += (letter.key?.length ?? 0) + (letter.value?.length ?? 0)
+    if (batch.length < MAX_TRANSACTION_RECORDS && bytes < FULL_TRANSACTION_BYTES) continue
+    yield batch
+    batch = []
+    bytes = 0
+  }
+  if (batch.length > 0) yield batch
 }
 
 function append(producer: WorkerProducer, letter: DeadLetterRecord, counts: ReadonlyMap<string, number>): void {

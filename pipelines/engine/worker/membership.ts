@@ -152,6 +152,8 @@ export function membership(deps: MembershipDeps): Membership {
     deps.transport
       .partitionCounts([...counts.topics.keys()])
       .then((found) => {
+        const deleted = counts.noteMissing(found)
+        if (deleted.length > 0) log.error({ topology: topology.name, topics: deleted }, 'topics_deleted')
         nextLook = runtime.monotonic() + COUNTS_LOOK_MS
         if (counts.grownIn(found).length === 0) return
         inbox.push({ generation: of, news: { counts: found } })

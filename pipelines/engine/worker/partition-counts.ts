@@ -12,6 +12,10 @@ export interface PartitionCounts {
   tasksOf(part: SubTopology): number
   /** Explains why some partitions have no task, in one sentence per sub-topology. */
   readonly withoutTask: readonly string[]
+  /** The topics that no longer existed when they were last looked up. */
+  readonly missing: readonly string[]
+  /** Stores which topics no longer exist. @returns those that were not missing before */
+  noteMissing(found: ReadonlyMap<string, number>): string[]
   /** Returns true if the partition was added after the worker had started. */
   isNew(partition: TopicPartition): boolean
   /** Returns the topics that have gained partitions. */
@@ -33,6 +37,7 @@ export interface PreparedTopics {
 export function partitionCounts(topology: string, parts: readonly SubTopology[], prepared: PreparedTopics): PartitionCounts {
   const { counts: first, stateCounts } = prepared
   const topics = new Map(first)
+  let missing: readonly string[] = []
 
   const countOf = (topic: string) => topics.get(topic) ?? 0
   const differs = ({ sources }: SubTopology) => sources.some((source) => countOf(source) !== countOf(sources[0]))
@@ -59,6 +64,14 @@ export function partitionCounts(topology: string, parts: readonly SubTopology[],
     },
     get withoutTask() {
       return parts.flatMap((part) => misfit(part) ?? [])
+    },
+    get missing() {
+      return missing
+    },
+    noteMissing(found) {
+      const before = missing
+      missing = [...topics.keys()].filter((topic) => !found.has(topic))
+      return missing.filter((topic) => !before.includes(topic))
     },
     isNew: ({ topic, partition }) => partition >= (first.get(topic) ?? Infinity),
     grownIn: (found) => [...topics.keys()].filter((topic) => (found.get(topic) ?? 0) > countOf(topic)),

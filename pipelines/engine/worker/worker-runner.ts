@@ -12,9 +12,10 @@ export function workerRunner(worker: Worker): Runner {
     done: worker.done,
     stop: worker.stop,
     notReady() {
-      const { ready, state, restoring, tasks, withoutTask, warmUp } = worker.status()
+      const { ready, state, restoring, tasks, withoutTask, deletedTopics, warmUp } = worker.status()
       if (ready) return undefined
       if (state !== 'running') return `it is ${state}`
+      if (deletedTopics.length > 0) return `these topics were deleted: ${deletedTopics.join(', ')}`
       if (withoutTask.length > 0) return withoutTask.join('; ')
       if (warmUp !== undefined)
         return `it copies the state of ${warmUp.tasks} tasks before it takes them over, ${warmUp.remaining} records remain`
@@ -36,11 +37,13 @@ function lagOf(task: StreamTask): number {
 }
 
 function workerReport(worker: Worker): object {
-  const { state, ready, withoutTask, tasks, restoring, standbys, warmUp, commits, fences, stalls, restarts, ...schemas } = worker.status()
+  const { state, ready, withoutTask, deletedTopics, tasks, restoring, standbys, warmUp, commits, fences, stalls, restarts, ...schemas } =
+    worker.status()
   return {
     state,
     ready,
     without_task: withoutTask,
+    deleted_topics: deletedTopics,
     commits,
     fences,
     stalls,
@@ -92,6 +95,7 @@ function* workerSamples(worker: Worker): Generator<Sample> {
     restarts,
     ready,
     withoutTask,
+    deletedTopics,
     schemaFailures,
     schemaRetries,
   } = worker.status()
@@ -100,6 +104,7 @@ function* workerSamples(worker: Worker): Generator<Sample> {
 
   yield sample('worker_ready', '1 when every assigned task runs', ready ? 1 : 0)
   yield sample('partitions_outgrown', 'Sub-topologies whose sources have gained partitions that nothing processes', withoutTask.length)
+  for (const topic of deletedTopics) yield sample('topic_deleted', '1 while a topic of the topology does not exist', 1, { topic })
   yield sample('records_processed_total', 'Records that processors have seen', metrics.processed)
   yield sample('records_dead_lettered_total', 'Records sent to the dead-letter topic', metrics.deadLetters)
   for (const { source, stage, handling, count } of metrics.skipped)

@@ -56,6 +56,8 @@ export interface WorkerStatus {
   readonly ready: boolean
   /** Explains which partitions have no task because their topics have gained partitions. */
   readonly withoutTask: readonly string[]
+  /** The topics that have been deleted since the worker started. Reads of such a topic are repeated until it exists. */
+  readonly deletedTopics: readonly string[]
   readonly tasks: readonly StreamTask[]
   readonly restoring: readonly RestoreProgress[]
   readonly standbys: readonly StandbyCopy[]
@@ -298,12 +300,14 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       const tasks = opened?.tasks.all() ?? []
       const assigned = opened?.membership.assigned === true
       const withoutTask = opened?.counts.withoutTask ?? []
+      const deletedTopics = opened?.counts.missing ?? []
       const warmUp = opened?.warmUp.progress
-      const isReady = state === 'running' && assigned && warmUp === undefined && withoutTask.length === 0
+      const isReady = state === 'running' && assigned && warmUp === undefined && withoutTask.length === 0 && deletedTopics.length === 0
       return {
         state,
         ready: isReady && tasks.every((task) => task.state === 'RUNNING'),
         withoutTask,
+        deletedTopics,
         tasks,
         restoring: opened?.starts.progress() ?? [],
         standbys: opened?.inactiveState.copies() ?? [],

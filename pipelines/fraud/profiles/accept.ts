@@ -3,13 +3,20 @@ import { isCurrency } from '../../../schemas/fraud/money.ts'
 import { DAY_MS } from '../../../schemas/fraud/profile/shape.ts'
 
 /**
+ * Maximum length of a user id. The API accepts 50 characters. The profile of a device or an IP contains the ids of up to
+ * 32 users, so with much longer ids from other producers it would exceed the maximum size of a record.
+ */
+const MAX_USER_ID_CHARACTERS = 1_000
+
+/**
  * Returns why a transaction cannot be counted; undefined if it can. The API rejects such transactions, but other
  * producers may write them, and they must not spoil profiles. A time in the far future, for example, would make all
  * other transactions too old.
  */
-export function whyNotCountable({ amount, currency, timestamp }: CountedRequest, now: number): string | undefined {
+export function whyNotCountable({ amount, currency, timestamp, payer }: CountedRequest, now: number): string | undefined {
   if (!(amount >= 0 && amount < Infinity)) return 'the amount is negative or not a number'
   if (!isCurrency(currency)) return 'the currency is unknown'
   if (!(timestamp > 0 && timestamp <= now + DAY_MS)) return 'the time is more than a day ahead, or before 1970'
+  if (payer.user_id.length > MAX_USER_ID_CHARACTERS) return `the user id has more than ${MAX_USER_ID_CHARACTERS} characters`
   return undefined
 }

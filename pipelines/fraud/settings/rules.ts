@@ -39,6 +39,7 @@ export function decideRules(
     }
     case 'replace_rule': {
       if (known === undefined) return { refused: { outcome: 'rule_not_found' } }
+      if (command.version !== null && command.version !== known.updated_at) return { refused: { outcome: 'rule_changed', rule: known } }
       const given = command.rule!
       // If the command names no author, the rule keeps its previous author.
       const created_by = given.created_by === '' ? known.created_by : given.created_by

@@ -4,12 +4,30 @@ import type { CatalogDocument, Category } from '../../../schemas/catalog/types.t
 import { BY_ITEM } from '../../../schemas/recommendations/partitions.ts'
 import type { RecommendationItem } from '../../../schemas/recommendations/types.ts'
 import type { Topic } from '../../../schemas/topic.ts'
-import { avro, avroValue, type Context, decimalInt, drop, keyedStore, type TopologyBuilder, utf8 } from '../../engine/index.ts'
+import { avro, avroValue, type Context, deadLetter, decimalInt, drop, keyedStore, type TopologyBuilder, utf8 } from '../../engine/index.ts'
 
 /** Maximum depth of categories. Without this limit, a cycle would keep the worker in an endless loop. */
 const MAX_DEPTH = 20
+/**
+ * Maximum size of a category's name. The API accepts 200 characters. With longer names from other producers, a path
+ * could exceed the maximum size of a record.
+ */
+const MAX_NAME_BYTES = 800
+/**
+ * Maximum size of an item without its path. It leaves room in a record of 1 MiB for the longest path, which may be
+ * added later.
+ */
+const MAX_ITEM_BYTES = 1_000_000
+/** Upper bound of the encoded lengths of an attribute's name and value. */
+const ATTRIBUTE_OVERHEAD_BYTES = 6
 const RETRIED_PER_TICK = 500
 const RETRY_EVERY_MS = 10_000
+
+/**
+ * Policy for products on which the processor fails or whose item cannot be written. They become dead letters, so that
+ * one bad product does not hold up all other items.
+ */
+const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 
 /**
  * Turns products into items. Emits an item only if one of its fields has changed. A product whose category is not known
@@ -22,6 +40,8 @@ export function declareCatalogItems(
 ): void {
   const everywhere = t.repartition('categories', { key: decimalInt, value: avro('catalog/Category'), ...BY_ITEM })
   t.source(categories, { tombstones: 'drop' }).process('spread', { emits: [everywhere] }, function spread(category, ctx) {
+    if (Buffer.byteLength(category.name) > MAX_NAME_BYTES)
+      return deadLetter('bad_category', `The name of the category takes more than ${MAX_NAME_BYTES} bytes.`)
     ctx.broadcast(everywhere, category.category_id, category)
   })
 
@@ -85,7 +105,7 @@ export function declareCatalogItems(
       tree.put(category.category_id, category)
     },
   )
-  t.source(documents, { tombstones: 'drop' })
+  t.source(documents, { tombstones: 'drop', onError: SKIPPED })
     .process(
       'take-product',
       {
@@ -100,13 +120,15 @@ export function declareCatalogItems(
         const before = known.get(ctx.key)
         if (!document.is_public && before === undefined) return drop('never_public')
         const path = pathOf(document.category_id)
-        if (path === undefined) awaited.put(ctx.key, document.category_id)
-        else if (awaited.get(ctx.key) !== undefined) awaited.delete(ctx.key)
         // A record of a hidden product has no text, so the item keeps its old text.
         const item =
           document.is_public || before === undefined
             ? itemOf(document, path ?? '', ctx.timestamp)
             : { ...before, status: 'INACTIVE' as const, updated_at: ctx.timestamp }
+        if (bytesOf(item) > MAX_ITEM_BYTES)
+          return deadLetter('bad_product', `The texts of the product take more than ${MAX_ITEM_BYTES} bytes.`)
+        if (path === undefined) awaited.put(ctx.key, document.category_id)
+        else if (awaited.get(ctx.key) !== undefined) awaited.delete(ctx.key)
         if (!keep(ctx.key, item, ctx)) return drop('unchanged')
       },
     )
@@ -140,6 +162,14 @@ function singleAttributes(attributes: readonly string[]): Record<string, string>
     found.set(name, found.has(name) ? undefined : attribute.slice(colon + 1))
   }
   return Object.fromEntries([...found].filter((entry): entry is [string, string] => entry[1] !== undefined))
+}
+
+/** Returns the encoded size of the texts of an item, without its path. */
+function bytesOf({ title, description, attributes }: RecommendationItem): number {
+  let bytes = Buffer.byteLength(title) + Buffer.byteLength(description)
+  for (const [name, value] of Object.entries(attributes))
+    bytes += ATTRIBUTE_OVERHEAD_BYTES + Buffer.byteLength(name) + Buffer.byteLength(value)
+  return bytes
 }
 
 /** Returns whether two items are equal except for `updated_at`. */

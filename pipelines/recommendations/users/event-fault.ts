@@ -1,4 +1,4 @@
-import type { Interaction, RecommendationUser } from '../../../schemas/recommendations/types.ts'
+import type { Interaction, RecommendationUser, UserPreferences } from '../../../schemas/recommendations/types.ts'
 import { MINUTE_MS } from '../../../schemas/retention.ts'
 
 /** How far a time may be ahead of its record's arrival. This is twice the limit of the API, because clocks differ. */
@@ -9,6 +9,13 @@ const MOST_STARS = 5
  * properties for each event, so long properties would make it larger than a record can be.
  */
 const MAX_PROPERTY_CHARACTERS = 100
+/**
+ * Maximum size of a user's preferences. The features of a user contain them and up to 100 KB of other data, and must
+ * fit into a record. The API accepts 100 preferences, which take at most 540,000 bytes after normalisation.
+ */
+const MAX_PREFERENCES_BYTES = 600_000
+/** Size of a preference's weight and of the lengths of its texts. */
+const PREFERENCE_OVERHEAD_BYTES = 14
 
 type CheckedFields = Pick<Interaction, 'timestamp' | 'rating' | 'watch_pct' | 'dwell_time_sec'>
 
@@ -29,6 +36,13 @@ export function eventFault({ timestamp, rating, watch_pct, dwell_time_sec }: Che
 export function userFault({ country, language, age_bucket }: RecommendationUser): string | undefined {
   const isLong = [country, language, age_bucket].some((text) => text !== null && text.length > MAX_PROPERTY_CHARACTERS)
   return isLong ? `A property of the user has more than ${MAX_PROPERTY_CHARACTERS} characters.` : undefined
+}
+
+/** Returns why a record of a user's preferences cannot be used; undefined if it can. */
+export function preferencesFault({ preferences }: UserPreferences): string | undefined {
+  let bytes = 0
+  for (const { category, value } of preferences) bytes += PREFERENCE_OVERHEAD_BYTES + Buffer.byteLength(category) + Buffer.byteLength(value)
+  return bytes > MAX_PREFERENCES_BYTES ? `The preferences take more than ${MAX_PREFERENCES_BYTES} bytes.` : undefined
 }
 
 /** Returns why the time of a record is invalid; undefined if it is valid. Both times are in epoch ms. */

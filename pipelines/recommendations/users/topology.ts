@@ -31,7 +31,7 @@ import {
   topology,
 } from '../../engine/index.ts'
 import { activities } from './activities.ts'
-import { eventFault, timeFault, userFault } from './event-fault.ts'
+import { eventFault, preferencesFault, timeFault, userFault } from './event-fault.ts'
 import { isOwnList, withList } from './own-lists.ts'
 import { rememberedUntil, withEvent } from './recent-events.ts'
 import {
@@ -133,6 +133,8 @@ export const userFeaturesTopology = topology(
     }
 
     function takePreferences(record: UserPreferences | null, ctx: RecordContext<bigint>) {
+      const fault = record === null ? undefined : preferencesFault(record)
+      if (fault !== undefined) return deadLetter('bad_preferences', fault)
       const after = withPreferences(users.get(ctx.key) ?? NEW_USER, record)
       if (after === undefined) return drop('older_record')
       keep(ctx.key, after)

@@ -1,3 +1,4 @@
+import { normalised } from '../../../schemas/normalised.ts'
 import { unitOf } from './units.ts'
 
 /**
@@ -69,8 +70,7 @@ function tokensOf(text: string): string[] {
  * the square of the number of spaces.
  */
 function tidied(text: string): string {
-  return text
-    .normalize('NFKD')
+  return normalised(text, 'NFKD')
     .replace(/\p{M}/gu, '')
     .replaceAll('⁄', '/')
     .toLowerCase()

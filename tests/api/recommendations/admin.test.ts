@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
+import { NEW_USER, selfOf } from '../../../pipelines/recommendations/users/user-state.ts'
 import { START } from '../kit/harness.ts'
 import { recommendationsApi } from './harness.ts'
 
@@ -20,6 +21,21 @@ test('an item with an older updated_at has no effect, and one with the same upda
   ] as const)
     expect((await item(title, at)).status).toBe(204)
   expect(titles()).toEqual(['new', 'newer'])
+})
+
+test('properties of a user with an older updated_at have no effect, and those with the same updated_at replace them', async () => {
+  const self = selfOf({ ...NEW_USER, user_updated_at: START })
+  api.putUser('5:self', { page: null, self })
+  const user = (country: string, updated_at: number) => put('/internal/users/5', { country, updated_at: iso(updated_at) }, 'internal')
+  for (const [country, at] of [
+    ['DE', START - 1],
+    ['FR', START],
+  ] as const)
+    expect((await user(country, at)).status).toBe(204)
+  expect(api.published.map(({ value }) => value.country)).toEqual(['FR'])
+  api.state.isRedisAway = true
+  expect((await user('ES', START - 1)).status).toBe(204)
+  expect(api.published).toHaveLength(2)
 })
 
 test('texts that are compared with each other are normalised', async () => {

@@ -36,6 +36,7 @@ function self(viewed: readonly bigint[], more: Partial<UserSelf> = {}): UserSelf
     age_bucket: null,
     sub_tier: null,
     preferences: [],
+    user_updated_at: null,
     ...more,
   }
 }

@@ -65,6 +65,7 @@ async function trainedApi() {
       age_bucket: null,
       sub_tier: null,
       preferences: [],
+      user_updated_at: null,
     },
   })
   const list = async () => (await api.send('GET', '/api/v1/recommendations?limit=50&explain=true', { user: '42', scope: 'internal' })).body

@@ -1,6 +1,7 @@
 import { statSync, utimesSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { MOST_REPETITIONS } from '../../../api/snippets/access.ts'
 import { BlobsUnavailableError, UNTOUCHED_MS } from '../../../state/blobs/blob-store.ts'
 import { sweepBlobs } from '../../../state/blobs/sweep.ts'
 import { snippetsApi } from './harness.ts'
@@ -122,6 +123,15 @@ describe('a repeated read of a burning snippet', () => {
     const unknown = await api.send('GET', '/api/v1/pastes/Unknown1', { headers: { 'idempotency-key': 'mine' } })
     expect(error(unknown)).toEqual([404, 'paste_not_found'])
     expect(api.published.slice(before)).toEqual([])
+  })
+
+  test('causes a limited number of commands, no matter how many keys a caller tries', async () => {
+    const { read, published } = await burning()
+    await read('mine')
+    const before = published.length
+    for (let key = 0; key <= MOST_REPETITIONS; key++) expect(error(await read(`key-${key}`))).toEqual([404, 'paste_not_found'])
+    expect(published.length - before).toBe(MOST_REPETITIONS)
+    expect((await read('mine')).body.content).toBe('secret')
   })
 
   test('is not found once the owner has deleted the snippet or it has expired', async () => {

@@ -141,6 +141,7 @@ function fakeBlockedTerms() {
       else terms.set(term, block)
       this.revision++
     },
+    until: async (isSeen: () => boolean) => isSeen(),
     close: async () => undefined,
   }
 }

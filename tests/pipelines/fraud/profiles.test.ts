@@ -231,7 +231,14 @@ test('verdicts change tiers and counts of all entities, and of a profile that ha
 
 test('a transaction that cannot be counted is a dead letter, and the others of its commit count once', () => {
   const { driver, send, profile } = profilesDriver({ commit: 'manual' })
-  const bad = [{ amount: -1 }, { amount: Number.NaN }, { currency: 'XXX' }, { at: NOON + 2 * DAY }, { at: -5 }]
+  const bad = [
+    { amount: -1 },
+    { amount: Number.NaN },
+    { currency: 'XXX' },
+    { at: NOON + 2 * DAY },
+    { at: -5 },
+    { user: 'u'.repeat(300_000) },
+  ]
   send(pay({}))
   for (const payment of bad) send(pay(payment))
   send(pay({ place: [91, 0] }))

@@ -82,3 +82,15 @@ test('the time of an item never goes back, because readers ignore older items', 
     ['A better saw', START],
   ])
 })
+
+test('a category or a product whose texts do not fit into an item is a dead letter', () => {
+  const { driver, addCategory, addProduct, paths } = shop()
+  addCategory(1, 'x'.repeat(500_000))
+  addProduct({ ...saw(1), description: 'x'.repeat(600_000) })
+  addProduct({ ...saw(2), product_id: 8, description: 'x'.repeat(1_040_000) })
+  addProduct({ ...saw(2), product_id: 9 })
+  addCategory(2, 'Garden')
+  driver.advanceWallClock(COMPLETED_MS)
+  expect(paths()).toEqual(['', '', 'Garden'])
+  expect(driver.metrics.deadLetters).toBe(2)
+})

@@ -174,6 +174,14 @@ test('a user with a long property is a dead letter, because the activities of it
   expect(driver.read(itemEvents)[0].value!.events[0]).toMatchObject({ country: null })
 })
 
+test('preferences of nearly 1 MiB are a dead letter, because the features of a user contain them', () => {
+  const preference = { category: 'genre', value: 'x'.repeat(1_048_000), weight: 1 }
+  driver.pipe(userPreferences, ADA, { preferences: [preference], updated_at: 5 })
+  expect(driver.metrics.deadLetters).toBe(1)
+  driver.pipe(userPreferences, ADA, { preferences: [{ ...preference, value: 'Comedy' }], updated_at: 4 })
+  expect(look()).toMatchObject({ preferences: [{ value: 'Comedy' }] })
+})
+
 test('shown items are remembered until the user chooses them, and every display is reported for its item', () => {
   driver.pipe(recommendationsServed, ADA, served([1n, 2n], START))
   expect(unpackIds(look().shown).sort()).toEqual([1n, 2n])

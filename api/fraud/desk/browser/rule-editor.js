@@ -27,6 +27,9 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   /** Id of the open rule; undefined if no rule or a new rule is open. */
   /** @type {string | undefined} */
   let shows
+  /** The open rule as it was read or saved last; undefined for a new rule. */
+  /** @type {Rule | undefined} */
+  let known
 
   /** Returns the rule as the form describes it. */
   function current() {
@@ -46,8 +49,8 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   async function save() {
     const rule = current()
     try {
-      if (shows === undefined) await ask('POST', '/api/v1/rules', rule)
-      else await ask('PUT', `/api/v1/rules/${encodeURIComponent(shows)}`, rule)
+      if (shows === undefined) known = await ask('POST', '/api/v1/rules', rule)
+      else known = await ask('PUT', `/api/v1/rules/${encodeURIComponent(shows)}`, rule, ifUnchanged(known))
     } catch (error) {
       if (onFaults(error)) return
       throw error
@@ -115,6 +118,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
     open(rule) {
       const { rule_id, name, action, priority, mode, expires_at, ...rest } = rule ?? NEW_RULE
       shows = rule?.rule_id
+      known = rule
       part('rule-title').textContent = rule === undefined ? 'New rule' : `Rule ${rule_id}`
       input('rule-id').value = rule_id
       input('rule-id').readOnly = rule !== undefined
@@ -134,4 +138,13 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       part('rule-form').scrollIntoView({ block: 'start' })
     },
   }
+}
+
+/**
+ * Returns the header with which a rule is replaced only if nobody has changed it in the meantime.
+ * @param {Rule | undefined} rule the rule as it was read
+ * @returns {Record<string, string>}
+ */
+export function ifUnchanged(rule) {
+  return rule?.updated_at === undefined ? {} : { 'If-Match': `"${Date.parse(rule.updated_at)}"` }
 }

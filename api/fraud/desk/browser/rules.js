@@ -3,7 +3,7 @@
 import { button, input, isolated, make, part, smallButton } from '../../../kit/page/browser/elements.js'
 import { RequestFailed } from '../../../kit/page/browser/requests.js'
 import { ask } from '../../../kit/page/browser/session.js'
-import { ruleEditor } from './rule-editor.js'
+import { ifUnchanged, ruleEditor } from './rule-editor.js'
 import { count, dateTime, words } from './text.js'
 import { versionList } from './versions.js'
 
@@ -17,6 +17,7 @@ import { versionList } from './versions.js'
  * @property {boolean} enabled
  * @property {'live' | 'shadow'} mode
  * @property {string | null} expires_at
+ * @property {string} [updated_at]
  * @property {string | null} [fault] why the rule is not evaluated although it is enabled
  */
 
@@ -84,7 +85,10 @@ export function rulesView({ onFailure, onSuccess }) {
     const path = `/api/v1/rules/${encodeURIComponent(rule.rule_id)}`
     try {
       if (changes.enabled === false) await ask('DELETE', path)
-      else await ask('PUT', path, { ...bodyOf(await ask('GET', path)), ...changes })
+      else {
+        const current = await ask('GET', path)
+        await ask('PUT', path, { ...bodyOf(current), ...changes }, ifUnchanged(current))
+      }
       onSaved()
     } catch (error) {
       onFailure(error)

@@ -4,11 +4,13 @@
  */
 
 import { serveParent } from '../../../kit/child/serve.ts'
-import { decodeScoreRequest, encodeScores, KIND, type LoadAnswer, type LoadRequest } from '../wire.ts'
+import { decodeScoreRequest, encodeScores, KIND, type LoadAnswer, type LoadRequest, type UnloadRequest } from '../wire.ts'
 import { type LoadedModel, loadModel } from './model.ts'
 import { scoreBatch } from './scoring.ts'
 
 const models = new Map<number, LoadedModel>()
+/** The batches that are being scored. */
+const scoring = new Set<Promise<unknown>>()
 const NOTHING = Buffer.alloc(0)
 
 async function load({ number, manifestPath, sha256 }: LoadRequest): Promise<LoadAnswer> {
@@ -20,8 +22,27 @@ async function load({ number, manifestPath, sha256 }: LoadRequest): Promise<Load
   }
 }
 
+async function score(body: Buffer): Promise<Buffer> {
+  const scores = scoreBatch(new Map(models), decodeScoreRequest(body))
+  scoring.add(scores)
+  try {
+    return encodeScores(await scores)
+  } finally {
+    scoring.delete(scores)
+  }
+}
+
+/** Frees the memory of models once no running batch uses them. */
+async function unload({ numbers }: UnloadRequest): Promise<void> {
+  const unused = numbers.flatMap((number) => models.get(number) ?? [])
+  for (const number of numbers) models.delete(number)
+  await Promise.allSettled(scoring)
+  for (const model of unused) await model.release()
+}
+
 serveParent(async function answer(kind, body) {
-  if (kind === KIND.score) return encodeScores(await scoreBatch(models, decodeScoreRequest(body)))
+  if (kind === KIND.score) return await score(body)
+  if (kind === KIND.unload) await unload(JSON.parse(body.toString()))
   if (kind === KIND.load) return Buffer.from(JSON.stringify(await load(JSON.parse(body.toString()))))
   return NOTHING
 })

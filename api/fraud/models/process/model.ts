@@ -16,6 +16,8 @@ export interface LoadedModel {
    * @returns one probability per row
    */
   score(rows: Float32Array, count: number, isOwn?: boolean): Promise<Float32Array>
+  /** Frees the model's memory. No call of `score` may be running, and none may follow. */
+  release(): Promise<void>
 }
 
 /** Error for a model that must not be used. Its message says why. */
@@ -61,7 +63,7 @@ export async function loadModel(manifestPath: string, sha256?: string): Promise<
     throw new ModelRefused(`the runtime does not accept ${manifest.file}: ${error.message}`)
   })
   const slots = manifest.features.map((name) => inputField(name)!.slot)
-  const model: LoadedModel = { manifest, slots, score }
+  const model: LoadedModel = { manifest, slots, score, release: () => session.release() }
   await repeatVectors(model)
   await warm(model)
   return model

@@ -77,11 +77,12 @@ export const session = {
  * @param {string} method
  * @param {string} path the path, beginning with a slash
  * @param {object} [body]
+ * @param {Record<string, string>} [more] further headers
  * @returns {Promise<any>} the body of the answer; undefined if it has none
  * @throws {RequestFailed}
  */
-export function ask(method, path, body) {
+export function ask(method, path, body, more) {
   /** @type {Record<string, string>} */
-  const headers = method === 'GET' || current === undefined ? {} : { 'X-CSRF-Token': current.csrf_token }
+  const headers = method === 'GET' || current === undefined ? { ...more } : { ...more, 'X-CSRF-Token': current.csrf_token }
   return send(path, { method, headers, body, credentials: 'same-origin', cache: 'no-store', signal: AbortSignal.timeout(TIMEOUT_MS) })
 }

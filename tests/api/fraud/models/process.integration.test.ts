@@ -6,6 +6,7 @@ import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { ModelAssignment, ModelOutcome } from '../../../../api/fraud/in-force.ts'
 import { type OpenModels, openModels } from '../../../../api/fraud/models/open.ts'
+import { KIND } from '../../../../api/fraud/models/wire.ts'
 import { type ChildLink, startChild } from '../../../../api/kit/child/link.ts'
 import { createLogger } from '../../../../api/kit/logging.ts'
 import { DEFAULT_POLICY, MODELS } from '../../../../schemas/fraud/decision/policy.ts'
@@ -111,6 +112,34 @@ test('a process that cannot load the assigned models scores with the shipped mod
   await vi.waitFor(async () => {
     expect(await others.score(inputOf())).toMatchObject({ versions: { payment_fraud: '1' }, policy: DEFAULT_POLICY })
   }, WITHIN)
+})
+
+test('models that were replaced are unloaded, and can be loaded again', async () => {
+  await copyModel('payment_fraud', 'next')
+  const own = { ...settings, models: { champion: {}, challenger: undefined } as ModelAssignment }
+  const unloaded: unknown[] = []
+  let loads = 0
+  function start(): ChildLink {
+    const child = startChild({ file: resolve('api/fraud/models/process/main.ts'), onLine: () => {} })
+    return {
+      ...child,
+      request(kind, body) {
+        if (kind === KIND.load) loads++
+        if (kind === KIND.unload) unloaded.push(JSON.parse(body.toString()))
+        return child.request(kind, body)
+      },
+    }
+  }
+  const others = openModels({ settings: own, modelsDir: folder, log: createLogger('silent'), registry: new Registry(), start })
+  onTestFinished(() => others.close() as Promise<void>)
+  const versionOf = async () => (await others.score(inputOf()))?.versions.payment_fraud
+  await vi.waitFor(async () => expect(await versionOf()).toBe('1'), WITHIN)
+  for (const version of ['next', '1']) {
+    own.models = { champion: { payment_fraud: version }, challenger: undefined }
+    await vi.waitFor(async () => expect(await versionOf()).toBe(version), WITHIN)
+  }
+  await vi.waitFor(() => expect(unloaded).toEqual([{ numbers: [1] }, { numbers: [3] }]), WITHIN)
+  expect(loads).toBe(5)
 })
 
 test('if the models in use are gone when the process is replaced, the shipped models score', async () => {

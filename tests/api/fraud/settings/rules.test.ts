@@ -53,6 +53,19 @@ test('a rule is in force where it was created as soon as the response arrives', 
   expect(await send('POST', 'rules', { body: RULE })).toMatchObject({ status: 409, body: { error: 'rule_exists' } })
 })
 
+test('a rule is replaced with If-Match only if nobody has changed it since', async () => {
+  const { send, clock } = await settingsApi()
+  await send('POST', 'rules', { body: RULE })
+  const ifMatch = `"${clock.now}"`
+  clock.now += SECOND_MS
+  expect((await send('PUT', 'rules/v', { body: { ...RULE, priority: 2 }, headers: { 'If-Match': ifMatch } })).status).toBe(200)
+  expect(await send('PUT', 'rules/v', { body: { ...RULE, priority: 3 }, headers: { 'If-Match': ifMatch } })).toMatchObject({
+    status: 409,
+    body: { error: 'version_conflict', rule: { rule_id: 'v', priority: 2 } },
+  })
+  expect((await send('PUT', 'rules/v', { body: { ...RULE, priority: 4 } })).body.priority).toBe(4)
+})
+
 test('a condition with a wrong name is refused with the position and a suggested name', async () => {
   const { send, published } = await settingsApi()
   const refused = await send('POST', 'rules', { body: { ...RULE, rule_id: 'w', condition: 'txn.amonut > 1' } })

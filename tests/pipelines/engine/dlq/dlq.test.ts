@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
-import { readDeadLetters } from '../../../../pipelines/engine/dlq/read.ts'
+import { REPLAY_NOTE_HEADER, readDeadLetters } from '../../../../pipelines/engine/dlq/read.ts'
 import { replayDeadLetters } from '../../../../pipelines/engine/dlq/replay.ts'
 import { REPLAY_HEADER, SENT_AT_HEADER } from '../../../../pipelines/engine/task/dead-letter.ts'
 import { testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
@@ -73,6 +73,15 @@ test('a replay sends the original bytes back to their topic, with a header that 
     `${REPLAY_HEADER}=1`,
     `${SENT_AT_HEADER}=${original.timestamp}`,
   ])
+})
+
+test('a replay of large dead letters is divided into transactions of 8 MiB, each with its own note', async () => {
+  const { driver, transport } = withDeadLetters()
+  for (let i = 0; i < 10; i++) driver.pipeBytes(numbers, Buffer.from('b'), Buffer.alloc(1_000_000, 'x'))
+  expect(await replayDeadLetters(transport, 'doubling')).toMatchObject({ replayed: 13 })
+  const notes = driver.broker.records('doubling-dead-letters').flatMap(({ headers }) => headers)
+  const counts = notes.filter(({ key }) => key === REPLAY_NOTE_HEADER).map(({ value }) => String(value).split(' ').length)
+  expect(counts).toEqual([12, 1])
 })
 
 test('a replayed dead letter is not replayed again, except on request', async () => {

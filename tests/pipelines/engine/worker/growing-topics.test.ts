@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { workerRunner } from '../../../../pipelines/engine/worker/worker-runner.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import type { Topic } from '../../../../schemas/topic.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
@@ -134,4 +136,35 @@ test('sources that share tasks wait until all of them have grown', async () => {
   appendTo(b, others, 2, 'new partition')
   await until(() => valuesOf(b).includes('new partition'), 'the new partition')
   expect(worker.status().ready).toBe(true)
+})
+
+test('a worker whose source is deleted is not ready, and names the topic in its log and metrics', async () => {
+  const b = bench()
+  b.broker.createTopic({ name: lines.name, partitions: 2 })
+  const errors: unknown[] = []
+  const log = { debug() {}, info() {}, warn() {}, error: (fields: object, message: string) => void errors.push([message, fields]) }
+  const runtime = systemRuntime(log)
+  const transport = memoryTransport(b.broker)
+  let isDeleted = false
+  let aheadMs = 0
+  const echo = await b.worker(echoing(), {
+    runtime: { ...runtime, monotonic: () => runtime.monotonic() + aheadMs },
+    transport: {
+      ...transport,
+      partitionCounts: async (topics) => transport.partitionCounts(topics.filter((topic) => !isDeleted || topic !== lines.name)),
+    },
+  })
+  const runner = workerRunner(echo)
+  await until(() => echo.status().ready, 'the worker is ready')
+  isDeleted = true
+  aheadMs += 60_000
+  await until(() => !echo.status().ready, 'the worker is not ready')
+  expect(runner.notReady()).toBe('these topics were deleted: lines')
+  expect(errors).toEqual([['topics_deleted', { topology: 'echoing', topics: ['lines'] }]])
+  expect([...runner.samples()]).toContainEqual(
+    expect.objectContaining({ name: 'topic_deleted', labels: { topology: 'echoing', topic: 'lines' } }),
+  )
+  isDeleted = false
+  aheadMs += 60_000
+  await until(() => echo.status().ready, 'the worker is ready again')
 })

@@ -5,8 +5,11 @@ const SEEN_WITHIN_MS = 1_000
 export interface Arrivals {
   /** Must be called after every change to the copy. */
   changed(): void
-  /** Waits until `isSeen` returns true, but no longer than a second. */
-  until(isSeen: () => boolean): Promise<void>
+  /**
+   * Waits until `isSeen` returns true, but no longer than a second.
+   * @returns whether `isSeen` has returned true
+   */
+  until(isSeen: () => boolean): Promise<boolean>
 }
 
 export function arrivals(): Arrivals {
@@ -21,11 +24,15 @@ export function arrivals(): Arrivals {
     async until(isSeen) {
       const { promise: late, resolve } = Promise.withResolvers<'late'>()
       const timer = setTimeout(resolve, SEEN_WITHIN_MS, 'late')
-      while (!isSeen()) {
-        const changed = new Promise<void>((look) => waiting.push(look))
-        if ((await Promise.race([changed, late])) === 'late') break
+      try {
+        while (!isSeen()) {
+          const changed = new Promise<void>((look) => waiting.push(look))
+          if ((await Promise.race([changed, late])) === 'late') return isSeen()
+        }
+        return true
+      } finally {
+        clearTimeout(timer)
       }
-      clearTimeout(timer)
     },
   }
 }

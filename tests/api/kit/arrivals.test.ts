@@ -1,0 +1,24 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { arrivals } from '../../../api/kit/arrivals.ts'
+
+test('a caller waits for changes, and looks only after each of them', async () => {
+  const { changed, until } = arrivals()
+  let value = 0
+  const look = vi.fn(() => value === 2)
+  const seen = until(look)
+  for (value = 1; value <= 2; value++) {
+    changed()
+    await Promise.resolve()
+    if (value === 2) break
+  }
+  expect(await seen).toBe(true)
+  expect(look.mock.calls.length).toBeLessThanOrEqual(3)
+})
+
+test('a caller waits for no longer than a second', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const seen = arrivals().until(() => false)
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(await seen).toBe(false)
+})
