@@ -21,6 +21,8 @@ const endToEnd = 'tests/e2e/**/*.test.ts'
 const chaos = 'tests/chaos/{kills,alias,clicks,burns,limits,matches,fraud,inventory,search,recommendations,elections}.test.ts'
 /** One round of each chaos test. A round takes half a minute and has its own servers. */
 const shortChaos = 'tests/chaos/*.integration.test.ts'
+/** Pages in Chromium, whose processes do most of the work. */
+const browser = 'tests/browser/*.test.ts'
 const guideOnBroker = 'docs/guide/**/*.integration.test.ts'
 const readsPublicData = 'tests/**/*.data.test.ts'
 /** No folder has this name, so the tests see no public data. */
@@ -47,7 +49,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['tests/**/*.test.ts', 'docs/guide/**/*.test.ts'],
-          exclude: [integration, endToEnd, chaos, guideOnBroker],
+          exclude: [integration, endToEnd, chaos, browser, guideOnBroker],
           // One process per file would cost a third of the CPU time. Each file still gets fresh modules.
           isolate: false,
           testTimeout: UNIT_TIMEOUT_MS,
@@ -97,6 +99,19 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'browser',
+          include: [browser],
+          exclude: [integration],
+          isolate: false,
+          testTimeout: UNIT_TIMEOUT_MS,
+          hookTimeout: UNIT_TIMEOUT_MS,
+          fileParallelism: false,
+          sequence: { groupOrder: 5 },
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'without-data',
           include: [readsPublicData],
           env: { MILLRACE_DATA: NO_DATA },
@@ -105,7 +120,7 @@ export default defineConfig({
           testTimeout: END_TO_END_TIMEOUT_MS,
           hookTimeout: END_TO_END_TIMEOUT_MS,
           fileParallelism: false,
-          sequence: { groupOrder: 5 },
+          sequence: { groupOrder: 6 },
         },
       },
       {
@@ -117,7 +132,7 @@ export default defineConfig({
           testTimeout: END_TO_END_TIMEOUT_MS,
           hookTimeout: END_TO_END_TIMEOUT_MS,
           fileParallelism: false,
-          sequence: { groupOrder: 6 },
+          sequence: { groupOrder: 7 },
         },
       },
     ],

@@ -191,7 +191,7 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
 
 function accessError({ url }: Endpoint, { status, message }: Refusal): RegistryAccessError {
   return new RegistryAccessError(
-    `the schema registry at ${url} denies access, it answers ${status}: ${message}. Are the user and password in its address right (SCHEMA_REGISTRY_URL), and may the user read and register schemas?`,
+    `the schema registry at ${url} denies access with status ${status}: ${message}. Are the user and password in its address right (SCHEMA_REGISTRY_URL), and may the user read and register schemas?`,
   )
 }
 

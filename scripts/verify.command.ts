@@ -12,6 +12,7 @@ export default command({
       'integration',
       'e2e',
       'short-chaos',
+      'browser',
       'chaos',
     ]),
     'also-without-data': flag('Also runs the tests that read public data as if it were missing, as CI does.'),

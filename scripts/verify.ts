@@ -10,9 +10,12 @@ import type { Failure, TestTotals } from './verify-reporter.ts'
 
 const MS_PER_SECOND = 1_000
 
-/** Checks in addition to the tests; each counts as one test. */
+/**
+ * Checks in addition to the tests; each counts as one test. Several threads of the compiler would check some types more
+ * than once, and the cores are already busy with tests.
+ */
 const CHECKS: readonly { readonly name: string; readonly command: string; readonly args: readonly string[] }[] = [
-  { name: 'types', command: 'tsc', args: ['--noEmit'] },
+  { name: 'types', command: 'tsc', args: ['--noEmit', '--singleThreaded'] },
   { name: 'lint and format', command: 'biome', args: ['check', '--error-on-warnings', '.'] },
   { name: 'dead exports', command: 'knip', args: ['--no-progress'] },
 ]
@@ -24,7 +27,7 @@ const NO_CHECKS: Checked = { passed: 0, failures: [] }
  * slowest lane is still running. The last lane is the shortest, so the tests that run a second time without public data
  * are added to it.
  */
-const LANES: readonly (readonly string[])[] = [['unit'], ['integration'], ['e2e', 'short-chaos']]
+const LANES: readonly (readonly string[])[] = [['unit'], ['integration'], ['e2e', 'short-chaos', 'browser']]
 /** The project that runs files a second time without the public data that they read. */
 const WITHOUT_DATA = 'without-data'
 const SLOWEST_OF_ALL = 20

@@ -13,11 +13,10 @@ export function isLine(value: string): boolean {
 
 /** Returns whether the length of a string, in code points, is between `least` and `most`. */
 export function within(value: string, least: number, most: number): boolean {
-  // A code point has one or two UTF-16 units, so code points must be counted only in strings of `most` to 2 × `most`
-  // units.
+  // A code point has one or two UTF-16 units, so a longer string has too many code points.
   if (value.length > 2 * most) return false
-  const count = value.length <= most ? value.length : [...value].length
-  return count <= most && value.length >= least
+  const count = [...value].length
+  return count >= least && count <= most
 }
 
 /** Creates the schema of a text that people read. Limits are in code points. */

@@ -77,7 +77,7 @@ const localSettings = settingsFragment({
     ),
     WORKER_HEALTH_PORT: localPort(9400, 'port of the first worker; each further worker uses the next port'),
     DECIDER_HEALTH_PORT: localPort(9480, 'port of the first worker that decides commands; each further worker uses the next port'),
-    API_OPERATIONS_PORT: localPort(9500, 'port of the first API for metrics; each further API uses the next port'),
+    API_OPERATIONS_PORT: localPort(9500, 'port on which the first API serves metrics; each further API uses the next port'),
     API_PORT: localPort(8080, 'port of the first API; the ports of further APIs follow in steps of 100'),
     API_TLS_PORT: port(1).optional(),
     // Settings that the user may omit. If one of them is missing, a local server is started, or the processes use their

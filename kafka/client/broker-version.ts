@@ -3,11 +3,18 @@ import { ask } from './connections.ts'
 import { errorName } from './errors.ts'
 import { apiVersionsV3, type Connection } from './protocol.ts'
 
+interface NeededRequest {
+  readonly name: string
+  readonly key: number
+  readonly version: number
+}
+
 /**
- * The request types that every use of the transport needs, with their API keys and the versions that the broker must
- * support. With transactions of version 2, some requests have a later version.
+ * The request types that the transport uses, with their API keys and the versions that the broker must support. A
+ * broker closes the connection when it does not know a request, so without this check, the missing request would look
+ * like a network failure.
  */
-const NEEDED: readonly { readonly name: string; readonly key: number; readonly version: number }[] = [
+const NEEDED: readonly NeededRequest[] = [
   { name: 'ConsumerGroupHeartbeat', key: 68, version: 1 },
   { name: 'Fetch', key: 1, version: 17 },
   { name: 'Produce', key: 0, version: 11 },
@@ -23,7 +30,22 @@ const NEEDED: readonly { readonly name: string; readonly key: number; readonly v
   { name: 'AddOffsetsToTxn', key: 25, version: 4 },
   { name: 'EndTxn', key: 26, version: 4 },
   { name: 'TxnOffsetCommit', key: 28, version: 4 },
+  { name: 'DescribeConfigs', key: 32, version: 4 },
+  { name: 'DescribeTransactions', key: 65, version: 0 },
+  { name: 'ListTransactions', key: 66, version: 1 },
+  { name: 'ConsumerGroupDescribe', key: 69, version: 0 },
 ]
+/** Later versions that the transport uses if the leaders add their partitions to a transaction. */
+const NEEDED_IF_LEADERS_ADD: readonly NeededRequest[] = [
+  { name: 'Produce', key: 0, version: 12 },
+  { name: 'EndTxn', key: 26, version: 5 },
+  { name: 'TxnOffsetCommit', key: 28, version: 5 },
+]
+/**
+ * The first transaction version in which the leaders themselves add their partitions to a transaction, and the group
+ * coordinators add their groups (KIP-890).
+ */
+export const LEADERS_ADD = 2
 
 const GROUP_FEATURE = 'group.version'
 const TRANSACTION_FEATURE = 'transaction.version'
@@ -42,6 +64,10 @@ interface Versions {
 export async function checkBrokerVersion(connection: Connection): Promise<number> {
   const versions = await ask(connection, apiVersionsV3.api, 'millrace', '1')
   refuseOldBroker(versions, `${connection.host}:${connection.port}`)
+  return transactionVersionOf(versions)
+}
+
+function transactionVersionOf(versions: Versions): number {
   return levelOf(versions, TRANSACTION_FEATURE) ?? 0
 }
 
@@ -56,7 +82,8 @@ export function refuseOldBroker(versions: Versions, address: string): void {
   if (versions.errorCode !== 0) {
     refuse(`it does not answer ApiVersions v3 (${errorName(versions.errorCode)}); Kafka 4.0 or newer is needed`)
   }
-  for (const { name, key, version } of NEEDED) {
+  const needed = transactionVersionOf(versions) >= LEADERS_ADD ? [...NEEDED, ...NEEDED_IF_LEADERS_ADD] : NEEDED
+  for (const { name, key, version } of needed) {
     const known = versions.apiKeys.find((api) => api.apiKey === key)
     if (known === undefined || known.maxVersion < version) {
       refuse(

@@ -1,4 +1,5 @@
 import { FencedError, type GroupMember, type OffsetToCommit, partitionKey, type TopicPartition, TransportError } from '../transport.ts'
+import { LEADERS_ADD } from './broker-version.ts'
 import type { Cluster } from './cluster.ts'
 import { type Coordinator, openCoordinator } from './coordinator.ts'
 import { classify, Disconnected, type ErrorName, errorName, fatal, throwIfClosed } from './errors.ts'
@@ -51,12 +52,6 @@ export interface ProducerId {
 }
 
 export type TransactionLog = ReturnType<typeof openTransactionLog>
-
-/**
- * The first transaction version in which the leaders themselves add their partitions to a transaction, and the group
- * coordinators add their groups (KIP-890).
- */
-const LEADERS_ADD = 2
 
 /** Sends the requests of one transactional id to its coordinators. */
 export function openTransactionLog(context: Context, cluster: Cluster, transactionalId: string, timeoutMs: number) {

@@ -119,6 +119,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.keyboard.press('s')
     await page.keyboard.press('Enter')
     await page.getByText('Recorded as suspicious.').waitFor()
+    expect(fakes.changes.map(({ body }) => body.verdict)).toEqual(['SUSPICIOUS'])
   })
 
   test('the queue ends with the last page that the API lists', async () => {

@@ -47,6 +47,8 @@ test.each([
   ['state/stores/windowed-counter-store.ts', 'WindowedCounterOptions'],
   ['state/stores/timer-store.ts', 'TimerStoreOptions'],
   ['state/stores/top-k-store.ts', 'TopKOptions'],
+  ['state/stores/packed-store.ts', 'PackedStoreOptions'],
+  ['state/stores/join-buffer-store.ts', 'JoinBufferOptions'],
   ['pipelines/engine/worker/run.ts', 'RunOptions'],
   ['pipelines/engine/worker/worker-config.ts', 'WorkerConfig'],
   ['state/stores/rocksdb-backend.ts', 'RocksdbOptions'],
@@ -57,6 +59,15 @@ test.each([
   const [, ...listed] = firstCells(name)
   expect(members(path, name)).not.toEqual([])
   expect(listed.sort()).toEqual(members(path, name).sort())
+})
+
+test('documents every function, class and constant that the engine exports', () => {
+  const lists = [...source('pipelines/engine/index.ts').matchAll(/^export \{([^}]*)\}/gm)].map(([, names]) => names)
+  const names = lists.flatMap((list) => list.split(',').map((name) => name.trim()))
+  const errors = new Set(firstCells('Errors'))
+  const exported = names.filter((name) => name !== '' && !name.startsWith('type ') && !errors.has(name))
+  const [, ...listed] = firstCells('Exports').flatMap((cell) => cell.split(', '))
+  expect(listed.sort()).toEqual(exported.sort())
 })
 
 /** Reads the value of a constant that its file does not export. */

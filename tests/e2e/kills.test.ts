@@ -48,5 +48,5 @@ test(
 )
 
 test('after Redis is emptied, readers get an error until the same lists are back', async () => {
-  await trial?.flushRedis()
+  await trial!.flushRedis()
 })

@@ -90,7 +90,7 @@ test.each([401, 403])('if access is denied (%i), the error contains the answer a
   const client = registryClient({ url: 'http://key:secret@registry' }, deps)
   for (const denied of [client.register('s', '"int"'), client.schemaById(3)]) {
     await expect(denied).rejects.toThrow(RegistryAccessError)
-    await expect(denied).rejects.toThrow(`the schema registry at http://registry denies access, it answers ${status}: Token expired`)
+    await expect(denied).rejects.toThrow(`the schema registry at http://registry denies access with status ${status}: Token expired`)
   }
   expect(seen).toHaveLength(2)
 })

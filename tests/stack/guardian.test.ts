@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { processMark } from '../../deploy/local/child.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
+import { finishFolders, guardedFolder } from './folder.ts'
 
 const OWNER = `
   import { spawn } from 'node:child_process'
@@ -25,4 +27,21 @@ test('when the owner of a guarded folder is killed with -9, the folder and the p
   owner.kill('SIGKILL')
 
   await waitUntil(() => !existsSync(path) && processMark(pid) === undefined, { what: 'cleaning', timeoutMs: 10_000 })
+})
+
+test('finishing all folders of a process deletes them, and kills the processes in them and in their subfolders', async () => {
+  const [first, second] = [guardedFolder(), guardedFolder()]
+  const inside = join(second.path, 'a -> b')
+  mkdirSync(inside)
+  const sleepers = [first.path, inside].map((cwd) => spawn('sleep', ['600'], { cwd, detached: true, stdio: 'ignore' }))
+  const outside = spawn('sleep', ['600'], { cwd: dirname(first.path), stdio: 'ignore' })
+  onTestFinished(() => void outside.kill())
+  const ends = sleepers.map((sleeper) => once(sleeper, 'exit'))
+
+  await finishFolders()
+
+  expect((await Promise.all(ends)).map(([, signal]) => signal)).toEqual(['SIGKILL', 'SIGKILL'])
+  expect([existsSync(first.path), existsSync(second.path)]).toEqual([false, false])
+  expect([first.isFinishing, second.isFinishing]).toEqual([true, true])
+  expect(processMark(outside.pid!)).toBeDefined()
 })

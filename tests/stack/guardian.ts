@@ -5,16 +5,18 @@ import { once } from 'node:events'
  * Script of the guardian. It waits until its standard input closes. This happens when the owner process ends, even by
  * kill -9. Then it kills every process whose working folder is inside the guarded folder, such as the servers of a test
  * run, and deletes the guarded folder. The guardian is a plain sh script, because sh needs only a megabyte and survives
- * the end of the Node process.
+ * the end of the Node process. One `ls` lists the working folders of all processes. A `readlink` for each process would
+ * take half a second of CPU time per folder.
  */
 const SCRIPT = `
 trap '' INT TERM HUP
 cat >/dev/null
 cd /
 for round in 1 2 3; do
-  for process in /proc/[0-9]*; do
-    case "$(readlink "$process/cwd" 2>/dev/null)" in
-      "$1"|"$1"/*|"$1 (deleted)"|"$1"/*" (deleted)") kill -9 "\${process#/proc/}" 2>/dev/null ;;
+  ls -dln /proc/[0-9]*/cwd 2>/dev/null | while read -r line; do
+    process="\${line#*/proc/}"
+    case "\${line#*/cwd -> }" in
+      "$1"|"$1"/*|"$1 (deleted)"|"$1"/*" (deleted)") kill -9 "\${process%%/*}" 2>/dev/null ;;
     esac
   done
   rm -rf "$1" 2>/dev/null

@@ -29,7 +29,7 @@ export async function runDlq(asked: ValuesOf<typeof declaration>, deps: DlqDeps)
 }
 
 async function list(names: readonly string[], { transport, print }: DlqDeps): Promise<void> {
-  if (names.length === 0) print('nothing has a dead-letter topic yet\n')
+  if (names.length === 0) print('no topology or sink has a dead-letter topic yet\n')
   for (const name of names) print(formatSummary(name, await readDeadLetters(transport, name)))
 }
 

@@ -138,7 +138,7 @@ export function scorer(deps: ScorerDeps): Scorer {
 
   async function evaluate(request: FraudRequest, requestId: string, enrichments: Enrichments, away: Set<DegradedPart>) {
     // These settings are read together before the first pause, because the settings may change during a pause.
-    const { ruleSet, tallies, lists, snoozes } = settings
+    const { ruleSet, tallies, lists, snoozes, policy } = settings
     const ip = ipFactsOf(request.device.ip_address)
     const { features, failed } = featuresOf(request, ip, enrichments)
     const modelsStart = monotonic()
@@ -164,7 +164,7 @@ export function scorer(deps: ScorerDeps): Scorer {
       ip,
       features,
       // The thresholds of this policy were calibrated for the models that scored the transaction.
-      policy: outcome?.policy ?? settings.policy,
+      policy: outcome?.policy ?? policy,
       rulesetVersion: ruleSet.version,
       decisionInput: {
         isBlocklisted: false,

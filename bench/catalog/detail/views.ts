@@ -22,6 +22,8 @@ const CHANGES_EVERY_MS = 15
  * their ids, so with a step of 1, consecutive changes would meet the load at the same moment.
  */
 const STEP = 7_919
+/** Number of units for which the page shows `10+`. */
+const MANY_UNITS = 30
 const MS_PER_SECOND = 1_000
 const DAY_MS = 24 * 3_600_000
 
@@ -58,9 +60,8 @@ export function changeStock(redisUrl: string, ids: readonly number[], perSecond:
   const timer = setInterval(() => {
     const due = ((performance.now() - startedAt) * perSecond) / MS_PER_SECOND
     for (; changes < due; changes++) {
-      const variant_id = variantIdOf(ids[(changes * STEP) % ids.length], 1)
-      const row: StockRow = { variant_id, warehouse_id: WAREHOUSES[0], available: changes % 2, reserved: 0, version: changes, first_end: 0 }
-      for (const operation of stockView.operationsFor(PARTITION, `${variant_id}:${row.warehouse_id}`, row))
+      const row = changedStock(ids, changes)
+      for (const operation of stockView.operationsFor(PARTITION, `${row.variant_id}:${row.warehouse_id}`, row))
         if (operation.op === 'hset') void redis.hset(operation.key, { ...operation.fields })
     }
   }, CHANGES_EVERY_MS)
@@ -68,6 +69,26 @@ export function changeStock(redisUrl: string, ids: readonly number[], perSecond:
     clearInterval(timer)
     redis.disconnect()
   }
+}
+
+/**
+ * Returns the stock that a change sets. Each pass over the products changes each of them once, and the passes set many
+ * units and none in turn. The pages therefore show a different hint after each change.
+ * @param change number of the change, from 0
+ */
+export function changedStock(ids: readonly number[], change: number): StockRow {
+  const pass = Math.floor(change / ids.length)
+  const available = pass % 2 === 0 ? MANY_UNITS : 0
+  const variant_id = variantIdOf(ids[(change * STEP) % ids.length], 1)
+  return { variant_id, warehouse_id: WAREHOUSES[0], available, reserved: 0, version: change, first_end: 0 }
+}
+
+/**
+ * Returns the units of each variant in each warehouse before the first change. They are so few that no page shows
+ * `10+`.
+ */
+export function unitsAtFirst(id: number): number {
+  return id % 5
 }
 
 function operationsOf(id: number): ViewOperation[] {
@@ -78,7 +99,7 @@ function operationsOf(id: number): ViewOperation[] {
     { op: 'set', key: catalogDetailsKey(PARTITION, String(id)), value: details },
     ...state.product.variants.flatMap(({ variant_id }) =>
       WAREHOUSES.flatMap((warehouse_id) => {
-        const row: StockRow = { variant_id, warehouse_id, available: id % 20, reserved: 0, version: 1, first_end: 0 }
+        const row: StockRow = { variant_id, warehouse_id, available: unitsAtFirst(id), reserved: 0, version: 1, first_end: 0 }
         return stockView.operationsFor(PARTITION, `${variant_id}:${warehouse_id}`, row)
       }),
     ),

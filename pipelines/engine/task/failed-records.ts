@@ -15,10 +15,7 @@ export interface FailedRecords {
   of(partition: TopicPartition): ReadonlyMap<number, Fault>
   /** Must be called when all records before the offset are committed. */
   forgetBefore(partition: TopicPartition, offset: number): void
-  /**
-   * Counts and logs a record that is skipped. If a record of this list is skipped again after a rollback, it is not
-   * counted again.
-   */
+  /** Counts and logs a record that is skipped. If the record is skipped again after a rollback, it is not counted again. */
   skipped(place: RecordPlace, fault: Fault, handling: OnFailure): void
 }
 
@@ -31,7 +28,8 @@ export interface FailedRecordsDeps {
 export function failedRecords({ topology, metrics, runtime }: FailedRecordsDeps): FailedRecords {
   const partitions = new Map<string, Map<number, Fault>>()
   const log = limitedLog(runtime)
-  const reported = new WeakSet<Fault>()
+  /** Offsets of the skipped records that are counted but not yet committed, by partition. */
+  const reported = new Map<string, Set<number>>()
 
   function of({ topic, partition }: TopicPartition): Map<number, Fault> {
     const key = partitionKey(topic, partition)
@@ -53,10 +51,15 @@ export function failedRecords({ topology, metrics, runtime }: FailedRecordsDeps)
     forgetBefore(partition, offset) {
       const faults = of(partition)
       for (const failed of faults.keys()) if (failed < offset) faults.delete(failed)
+      const key = partitionKey(partition.topic, partition.partition)
+      const counted = reported.get(key)
+      if (counted !== undefined) reported.set(key, new Set([...counted].filter((skipped) => skipped >= offset)))
     },
     skipped(place, fault, handling) {
-      if (reported.has(fault)) return
-      reported.add(fault)
+      const key = partitionKey(place.topic, place.partition)
+      const counted = reported.get(key) ?? new Set<number>()
+      if (counted.has(place.offset)) return
+      reported.set(key, counted.add(place.offset))
       const { stage, code, processor } = fault
       if (handling === 'dead-letter') metrics.deadLetters++
       countSkipped(metrics, { source: place.topic, stage, handling })

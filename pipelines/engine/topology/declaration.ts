@@ -105,7 +105,7 @@ const POLICIES: ReadonlySet<string> = new Set<OnFailure>(['fail', 'drop', 'dead-
 export function checkName(kind: string, name: string): void {
   if (name.length <= MAX_NAME_LENGTH && NAME_PATTERN.test(name)) return
   throw new TopologyError(
-    `the ${kind} name ${JSON.stringify(name)} cannot be used: give a name of 1 to ${MAX_NAME_LENGTH} letters, digits, dots, dashes or underscores`,
+    `the ${kind} name ${JSON.stringify(name)} cannot be used: give a name of 1 to ${MAX_NAME_LENGTH} letters, digits, dots, dashes or underscores that begins with a letter or digit`,
   )
 }
 

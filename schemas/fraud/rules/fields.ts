@@ -109,7 +109,11 @@ const ENTRIES = {
   ...velocityOf('card', 'of the card'),
 
   'geo.distance_from_last_txn_km': ['number', 'features.geo_distance_km', "kilometres from the user's previous transaction"],
-  'geo.impossible_travel': ['boolean', 'features.geo_impossible_travel', 'whether the distance exceeds 100 km and (hours passed x 900 km)'],
+  'geo.impossible_travel': [
+    'boolean',
+    'features.geo_impossible_travel',
+    'whether the distance exceeds 100 km and is too far to travel at 900 km/h',
+  ],
   'geo.travel_severity': ['number', 'features.geo_travel_severity', 'distance / (hours passed x 900 km), 0 to 1; 0 up to 100 km'],
   'time.since_last_txn_sec': ['number', 'features.time_since_last_txn_s', "seconds since the user's previous transaction"],
   'time.hour_utc': ['number', (transaction) => dateOf(transaction).getUTCHours(), 'hour of the day in UTC, 0 to 23', 'required'],

@@ -187,6 +187,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     tallied: () => tallies.read().reduce((sum, { evaluated }) => sum + evaluated, 0),
     rehearsed,
     answers,
+    settings: scoring.settings,
     score: (request: FraudRequest) => score(request, 'request-1'),
     scoreWithin,
   }

@@ -105,6 +105,16 @@ test('the policy that was set together with the models decides', async () => {
   expect((await world.score(pay())).scored).toMatchObject({ decision: 'APPROVE', policy_version: 0 })
 })
 
+test('a policy that is set while the models run does not apply to the score, whose rules are older', async () => {
+  const world = scoreWorld()
+  world.state.models = 'hangs'
+  const scoring = world.score(pay())
+  while (!world.stages.includes('rules')) await world.runtime.nextTurn()
+  world.settings.policy = { ...DEFAULT_POLICY, version: 3 }
+  world.runtime.advance(MODELS_MS)
+  expect((await scoring).scored).toMatchObject({ policy_version: DEFAULT_POLICY.version, degraded: ['models'] })
+})
+
 test('an entity on the blocklist is blocked, and nothing further runs', async () => {
   const world = worldWithModels()
   world.state.blocked = ({ device }) => (device.fingerprint_id === 'd1' ? 'DEVICE' : undefined)

@@ -17,10 +17,14 @@ const KAFKA_4_2 = new Map([
   [25, [0, 4]],
   [26, [0, 5]],
   [28, [0, 5]],
+  [32, [1, 4]],
+  [65, [0, 0]],
+  [66, [0, 2]],
   [68, [0, 1]],
+  [69, [0, 1]],
 ])
 
-function broker(changes: Record<number, readonly [number, number] | undefined> = {}, groupVersion = 1) {
+function broker(changes: Record<number, readonly [number, number] | undefined> = {}, groupVersion = 1, transactionVersion = 2) {
   const apis = new Map<number, readonly number[] | undefined>([
     ...KAFKA_4_2,
     ...Object.entries(changes).map(([key, range]) => [Number(key), range] as const),
@@ -30,12 +34,37 @@ function broker(changes: Record<number, readonly [number, number] | undefined> =
     apiKeys: [...apis]
       .filter(([, range]) => range !== undefined)
       .map(([apiKey, range]) => ({ apiKey, minVersion: range![0], maxVersion: range![1] })),
-    finalizedFeatures: [{ name: 'group.version', maxVersionLevel: groupVersion }],
+    finalizedFeatures: [
+      { name: 'group.version', maxVersionLevel: groupVersion },
+      { name: 'transaction.version', maxVersionLevel: transactionVersion },
+    ],
   }
 }
 
 test('accepts Kafka 4.2', () => {
   expect(() => refuseOldBroker(broker(), 'b:1')).not.toThrow()
+})
+
+test('accepts a broker without the requests of transaction version 2 if the cluster has not enabled this version', () => {
+  expect(() => refuseOldBroker(broker({ 0: [3, 11], 26: [0, 4], 28: [0, 4] }, 1, 1), 'b:1')).not.toThrow()
+})
+
+test.each([
+  [32, 'DescribeConfigs, but v4'],
+  [65, 'DescribeTransactions, but v0'],
+  [66, 'ListTransactions, but v1'],
+  [69, 'ConsumerGroupDescribe, but v0'],
+])('refuses a broker that lacks the request with API key %i', (key, needed) => {
+  expect(() => refuseOldBroker(broker({ [key]: undefined }), 'b:1')).toThrow(`it supports no ${needed} is needed`)
+})
+
+test.each([
+  [0, 'Produce up to v11, but v12'],
+  [26, 'EndTxn up to v4, but v5'],
+  [28, 'TxnOffsetCommit up to v4, but v5'],
+])('with transaction version 2, refuses a broker whose request with API key %i is too old', (key, needed) => {
+  const highest = Number(/up to v(\d+)/.exec(needed)?.[1])
+  expect(() => refuseOldBroker(broker({ [key]: [0, highest] }), 'b:1')).toThrow(`it supports ${needed} is needed`)
 })
 
 test.each([

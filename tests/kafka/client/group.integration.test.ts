@@ -150,7 +150,8 @@ test('a topic that is created after the join is assigned once it exists', async 
   const member = newMember(transport, uniqueName('group'), [topic])
   await member.join()
   await transport.ensureTopics([{ name: topic, partitions: 2 }])
-  await ownPartitions(member, 2)
+  const owned = await ownPartitions(member, 2)
+  expect(owned.toSorted((a, b) => a.partition - b.partition)).toEqual([0, 1].map((partition) => ({ topic, partition })))
 })
 
 /** Starts member-process.ts and waits until it owns its partitions and has an open transaction. */

@@ -12,6 +12,7 @@ import { privateRedisCluster } from '../../../state/views/redis-cluster.ts'
 
 const PARTITIONS = 12
 const SOON = { timeoutMs: 30_000, intervalMs: 10 }
+const POLL = { timeout: SOON.timeoutMs, interval: SOON.intervalMs }
 const TEST_TIMEOUT_MS = 120_000
 
 function keysOf(partition: number): Record<'text' | 'bytes' | 'hash', string> {
@@ -49,7 +50,8 @@ async function opened(url: string, cluster: boolean) {
   return { writer: writer as Redis, read, watchedRead }
 }
 
-const changed = (read: WatchedRead) => waitUntil(async () => read.unchangedAt() === undefined, { what: 'the report of a change', ...SOON })
+/** Waits until the change of a key that was read is reported. */
+const changed = (read: WatchedRead) => expect.poll(() => read.unchangedAt(), POLL).toBeUndefined()
 
 test.each([
   ['one Redis', false],
@@ -78,8 +80,7 @@ test.each([
         await change()
         await changed(read)
       }
-      const isConfirmed = async () => other.unchangedAt()! >= from
-      await waitUntil(isConfirmed, { what: 'a confirmation of what did not change', ...SOON })
+      await expect.poll(() => other.unchangedAt(), POLL).toBeGreaterThanOrEqual(from)
     }
   },
   TEST_TIMEOUT_MS,

@@ -161,6 +161,14 @@ test('a truncated dead letter is shown as such and never replayed', async () => 
   expect(driver.broker.records('numbers')).toHaveLength(before)
 })
 
+test('without any dead-letter topic, the list says so', async () => {
+  let out = ''
+  const { transport } = withDeadLetters()
+  const deps = { transport, decoder: async () => () => undefined, names: async () => [], print: (text: string) => (out += text) }
+  await runDlq(asked('list'), deps)
+  expect(out).toBe('no topology or sink has a dead-letter topic yet\n')
+})
+
 test('a killed replay has replayed and noted a transaction as a whole, or not at all', async () => {
   const { driver, transport } = withDeadLetters()
   const before = driver.broker.records('numbers').length

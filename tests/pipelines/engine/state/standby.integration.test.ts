@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { waitUntil } from '../../../../deploy/local/wait.ts'
 import type { GroupMember } from '../../../../kafka/transport.ts'
 import { rangeOwner, standbyOwners } from '../../../../pipelines/engine/state/placement.ts'
 import { connected, newTopic } from '../../../kafka/client/harness.ts'
@@ -25,34 +24,27 @@ test('the broker assigns partitions as the placement of copies predicts, before 
   })
   for (const member of members) await member.join()
 
-  /** Waits until each partition has the expected owner. */
-  async function dealt(of: readonly GroupMember[], expected: readonly (string | undefined)[]): Promise<void> {
-    await waitUntil(
-      async () => {
-        for (const member of of) {
-          const event = member.takeEvent()
-          if (event?.type === 'assignment') member.acknowledge(event.partitions)
-        }
-        const described = await of[0].members()
-        const found = numbers.map((i) => described.find(({ partitions }) => partitions.some(({ partition }) => partition === i))?.memberId)
-        if (found.join() !== expected.join()) throw new Error(`owned by ${found.join()}, not by ${expected.join()}`)
-        return true
-      },
-      { what: 'the assignment of partitions', timeoutMs: DEADLINE_MS, intervalMs: 50 },
-    )
+  /** Acknowledges the assignments of the members, and returns the owner of each partition. */
+  async function owners(of: readonly GroupMember[]): Promise<(string | undefined)[]> {
+    for (const member of of) {
+      const event = member.takeEvent()
+      if (event?.type === 'assignment') member.acknowledge(event.partitions)
+    }
+    const described = await of[0].members()
+    return numbers.map((i) => described.find(({ partitions }) => partitions.some(({ partition }) => partition === i))?.memberId)
   }
 
   const numbers = Array.from({ length: PARTITIONS }, (_, partition) => partition)
   const ids = members.map(({ memberId }) => memberId).sort()
   const before = numbers.map((partition) => rangeOwner(ids, partition, PARTITIONS))
-  await dealt(members, before)
+  await expect.poll(() => owners(members), { timeout: DEADLINE_MS }).toEqual(before)
   const gone = members[0]
   const left = ids.filter((id) => id !== gone.memberId)
   const heirs = numbers.map((partition) =>
     before[partition] === gone.memberId ? standbyOwners(ids, partition, PARTITIONS, 1)[0] : rangeOwner(left, partition, PARTITIONS),
   )
   await gone.leave()
-  await dealt(members.slice(1), heirs)
+  await expect.poll(() => owners(members.slice(1)), { timeout: DEADLINE_MS }).toEqual(heirs)
 })
 
 test('after a worker is killed and does not return, its standby continues and every word is counted once', AT_FIRST_TRY, async () => {

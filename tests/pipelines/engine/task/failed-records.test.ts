@@ -204,6 +204,22 @@ test.each([
   expect(() => pipe(testDriver(adding({ [stage]: 'fail' })))).toThrow(`the record was rejected (${code}: `)
 })
 
+test('a record that was skipped is counted once, although the failure of a later record repeats it', () => {
+  const driver = testDriver(adding({ process: 'dead-letter' }), { commit: 'manual' })
+  driver.pipeBytes(orders, Buffer.from('a'), Buffer.from('#!'), { partition: 0 })
+  driver.pipe(orders, 'a', REJECTED, { partition: 0 })
+  for (const value of [BUG, BUG]) driver.pipe(orders, 'a', value, { partition: 0 })
+  driver.settle()
+  expect(headersOf(driver).map(({ offset }) => offset)).toEqual(['0', '1', '2', '3'])
+  expect(driver.metrics.deadLetters).toBe(4)
+  const handling = 'dead-letter'
+  expect(driver.metrics.skipped).toEqual([
+    { source: 'orders', stage: 'decode', handling, count: 1 },
+    { source: 'orders', stage: 'reject', handling, count: 1 },
+    { source: 'orders', stage: 'process', handling, count: 2 },
+  ])
+})
+
 test('whatever a decoder throws, the record counts as undecodable', () => {
   const codec: Codec<number> = {
     encode: utf8.encode as unknown as Codec<number>['encode'],

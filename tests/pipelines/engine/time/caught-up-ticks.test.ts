@@ -72,6 +72,10 @@ test('on a worker a caught-up tick fires while the input is silent', async () =>
   const times = (partition: number) =>
     new Set(all(wordCounts).flatMap(({ key, value }) => (key === `partition ${partition}` ? [value] : [])))
   await until(() => times(0).size >= 3 && times(1).size >= 3, 'three times of each partition')
+  for (const partition of [0, 1]) {
+    const given = [...times(partition)]
+    expect(given).toEqual(given.toSorted((a, b) => Number(a) - Number(b)))
+  }
 })
 
 test('a caught-up tick that changes nothing commits nothing', async () => {

@@ -75,6 +75,7 @@ test('describe prints the same information as a Mermaid flow chart', () => {
 test.each([
   ['a topology without a name', () => topology('', (t) => t.source(a)), 'topology name ""'],
   ['a name that no topic could have', () => topology('a b', (t) => t.source(a)), 'topology name "a b" cannot be used'],
+  ['a name that begins with a dash', () => topology('-a', (t) => t.source(a)), 'underscores that begins with a letter or digit'],
   ['no source', () => topology('t', nothing), 'reads nothing'],
   [
     'two processors with the same name',

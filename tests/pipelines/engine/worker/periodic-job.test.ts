@@ -44,12 +44,20 @@ test('a stop waits for a run that ends soon, and closes the job only then', asyn
 
 test('a run that does not end does not hold up the stop of the process', async () => {
   const runtime = manualRuntime()
-  const job = periodicJob({ name: 'sweep', everyMs: EVERY_MS, run: () => new Promise(() => {}) }, runtime)
+  const events: string[] = []
+  const run = () => {
+    events.push('run begins')
+    return new Promise<void>(() => {})
+  }
+  const job = periodicJob({ name: 'sweep', everyMs: EVERY_MS, run, close: () => void events.push('closed') }, runtime)
+  void job.done.then(() => events.push('done'))
   await job.start()
   runtime.advance(EVERY_MS)
   await nextTurn()
-  const stopped = job.stop()
+  void job.stop().then(() => events.push('stopped'))
+  await nextTurn()
+  expect(events).toEqual(['run begins'])
   runtime.advance(LONG_MS)
-  await stopped
-  await job.done
+  await nextTurn()
+  expect(events.toSorted()).toEqual(['closed', 'done', 'run begins', 'stopped'])
 })
