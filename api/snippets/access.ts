@@ -16,7 +16,7 @@ import { isSnippetId } from './ids.ts'
  * was lost, and only in the 55 minutes after the last read, so this is far more than they need. Without a limit, anyone
  * who knows the id of a burnt snippet could cause any number of commands.
  */
-export const MOST_REPETITIONS = 1_000
+export const MOST_REPETITIONS = 200
 /** Number of burnt snippets whose repetitions are counted. The counters take about 2 MB. */
 const REMEMBERED_SNIPPETS = 10_000
 

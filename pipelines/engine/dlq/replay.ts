@@ -4,8 +4,8 @@ import { deadLetterTopicName } from '../topology/internal-topics.ts'
 import { DEAD_LETTER_PARTITION, type DeadLetterFilter, type DeadLetterRecord, REPLAY_NOTE_HEADER, readDeadLetters } from './read.ts'
 
 /**
- * Maximum number of records per transaction. It is far below the limits of a transaction, but large enough that a replay
- * needs few round trips.
+ * Maximum number of records per transaction. It is far below the limits of a transaction, but large enough that a
+ * replay needs few round trips.
  */
 const MAX_TRANSACTION_RECORDS = 500
 /**

@@ -3,8 +3,8 @@ import { isCurrency } from '../../../schemas/fraud/money.ts'
 import { DAY_MS } from '../../../schemas/fraud/profile/shape.ts'
 
 /**
- * Maximum length of a user id. The API accepts 50 characters. The profile of a device or an IP contains the ids of up to
- * 32 users, so with much longer ids from other producers it would exceed the maximum size of a record.
+ * Maximum length of a user id. The API accepts 50 characters. The profile of a device or an IP contains the ids of up
+ * to 32 users, so with much longer ids from other producers it would exceed the maximum size of a record.
  */
 const MAX_USER_ID_CHARACTERS = 1_000
 

@@ -27,7 +27,9 @@ export function decideRules(
   const ruleId = command.rule_id
   const known = current.rules.find(({ rule_id }) => rule_id === ruleId)
 
-  function replaced(rule: FraudRule): RulesDecision {
+  /** The time of a change serves as the rule's version, so it is later than that of the previous change. */
+  function replaced(fields: FraudRule, { updated_at }: FraudRule): RulesDecision {
+    const rule = { ...fields, updated_at: Math.max(now, updated_at + 1) }
     return nextVersion(current, current.rules.map((one) => (one === known ? rule : one)), rule, command, now) // biome-ignore format: one call
   }
 
@@ -43,16 +45,16 @@ export function decideRules(
       const given = command.rule!
       // If the command names no author, the rule keeps its previous author.
       const created_by = given.created_by === '' ? known.created_by : given.created_by
-      return replaced({ ...given, created_by, created_at: known.created_at, updated_at: now })
+      return replaced({ ...given, created_by, created_at: known.created_at }, known)
     }
     case 'disable_rule':
       if (known === undefined) return { refused: { outcome: 'rule_not_found' } }
       if (!known.enabled) return { unchanged: current, rule: known }
-      return replaced({ ...known, enabled: false, updated_at: now })
+      return replaced({ ...known, enabled: false }, known)
     case 'shadow_rule':
       if (known === undefined) return { refused: { outcome: 'rule_not_found' } }
       if (known.mode === 'shadow') return { unchanged: current, rule: known }
-      return replaced({ ...known, mode: 'shadow', updated_at: now })
+      return replaced({ ...known, mode: 'shadow' }, known)
     case 'remove_rule': {
       if (known === undefined) return { refused: { outcome: 'rule_not_found' } }
       const others = current.rules.filter((one) => one !== known)
