@@ -44,8 +44,9 @@ function clockedCommitter() {
     database,
     /** Number of commits that brokers have not answered yet. */
     commitsUnderWay: () => answers.length,
-    /** Ends the committer's pauses after `ms`. */
+    /** Ends the committer's pauses after `ms`, once it has begun to wait. */
     async wake(ms: number) {
+      await turn()
       now += ms
       for (const resolve of sleeping.splice(0)) resolve()
       await turn()
