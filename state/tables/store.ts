@@ -167,7 +167,7 @@ WHERE kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32} GROU
     await asking(async () => {
       const { stream } = await client.exec({
         query: `INSERT INTO ${table.name} (${columns.join(', ')}) FORMAT RowBinary`,
-        // In an array, the bytes are a single chunk of the stream.
+        // The array makes all bytes one chunk of the stream.
         values: Readable.from([bytes], { objectMode: false }),
         clickhouse_settings: { ...insertSettings, insert_deduplication_token: token },
       })

@@ -11,9 +11,6 @@ export interface GuardedFolder extends Guardian {
   readonly isFinishing: boolean
 }
 
-/** The folders of this process that have not been finished. */
-const unfinished = new Set<GuardedFolder>()
-
 /**
  * Creates a temporary folder. When this process ends, even by kill -9, a guardian deletes the folder and kills all
  * processes that run in it.
@@ -23,24 +20,16 @@ export function guardedFolder(): GuardedFolder {
   const path = realpathSync(mkdtempSync(join(tmpdir(), PREFIX)))
   const { finish } = guard(path)
   let isFinishing = false
-  const folder: GuardedFolder = {
+  return {
     path,
     get isFinishing() {
       return isFinishing
     },
     finish() {
       isFinishing = true
-      unfinished.delete(folder)
       return finish()
     },
   }
-  unfinished.add(folder)
-  return folder
-}
-
-/** Deletes all folders that have not been finished, and kills the processes in them. */
-export async function finishFolders(): Promise<void> {
-  await Promise.all([...unfinished].map((folder) => folder.finish()))
 }
 
 /** Returns true if the path looks as if `guardedFolder` created it. */

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { processMark } from '../../deploy/local/child.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
-import { finishFolders, guardedFolder } from './folder.ts'
+import { guardedFolder } from './folder.ts'
 
 const OWNER = `
   import { spawn } from 'node:child_process'
@@ -29,7 +29,7 @@ test('when the owner of a guarded folder is killed with -9, the folder and the p
   await waitUntil(() => !existsSync(path) && processMark(pid) === undefined, { what: 'cleaning', timeoutMs: 10_000 })
 })
 
-test('finishing all folders of a process deletes them, and kills the processes in them and in their subfolders', async () => {
+test('finishing folders deletes them, and kills the processes in them and in their subfolders', async () => {
   const [first, second] = [guardedFolder(), guardedFolder()]
   const inside = join(second.path, 'a -> b')
   mkdirSync(inside)
@@ -38,7 +38,7 @@ test('finishing all folders of a process deletes them, and kills the processes i
   onTestFinished(() => void outside.kill())
   const ends = sleepers.map((sleeper) => once(sleeper, 'exit'))
 
-  await finishFolders()
+  await Promise.all([first.finish(), second.finish()])
 
   expect((await Promise.all(ends)).map(([, signal]) => signal)).toEqual(['SIGKILL', 'SIGKILL'])
   expect([existsSync(first.path), existsSync(second.path)]).toEqual([false, false])

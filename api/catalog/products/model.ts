@@ -42,7 +42,7 @@ const attributes = z
   .record(z.string(), text(MOST_ATTRIBUTE_VALUE, 1, 'The value.'))
   .transform((given, ctx) => {
     const named = Object.entries(given).map(([name, value]) => [normalised(name).trim(), value] as const)
-    // Of two names that normalisation makes equal, the later one would silently replace the earlier one.
+    // If two names are equal after normalisation, `Object.fromEntries` keeps only the value of the later one.
     if (new Set(named.map(([name]) => name.toLowerCase())).size < named.length) {
       ctx.addIssue({ code: 'custom', message: 'names must differ in more than case' })
     }

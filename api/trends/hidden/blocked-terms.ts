@@ -1,6 +1,6 @@
 import { blockedTerms } from '../../../schemas/trends/topics.ts'
 import type { BlockedTerm } from '../../../schemas/trends/types.ts'
-import { arrivals } from '../../kit/arrivals.ts'
+import { type Arrivals, arrivals } from '../../kit/arrivals.ts'
 import type { ReadinessProbe } from '../../kit/readiness.ts'
 import { heldAsIs } from '../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../service.ts'
@@ -9,7 +9,7 @@ import type { ServiceKit } from '../../service.ts'
  * This process's current copy of the terms that administrators have blocked. A change reaches the process within a
  * second.
  */
-export interface BlockedTerms {
+export interface BlockedTerms extends Pick<Arrivals, 'until'> {
   /**
    * Blocked terms, keyed by folded term. Throws ApiError `not_ready` if the terms have not been read and no snapshot of
    * them is in use.
@@ -17,11 +17,6 @@ export interface BlockedTerms {
   readonly entries: ReadonlyMap<string, BlockedTerm>
   /** Increases with every change. */
   readonly revision: number
-  /**
-   * Waits until this process has received a change, but no longer than a second.
-   * @returns whether `isSeen` has returned true
-   */
-  until(isSeen: () => boolean): Promise<boolean>
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
 }

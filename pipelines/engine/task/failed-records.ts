@@ -53,9 +53,8 @@ export function failedRecords({ topology, metrics, runtime }: FailedRecordsDeps)
     forgetBefore(partition, offset) {
       const faults = of(partition)
       for (const failed of faults.keys()) if (failed < offset) faults.delete(failed)
-      const key = partitionKey(partition.topic, partition.partition)
-      const counted = reported.get(key)
-      if (counted !== undefined) reported.set(key, new Set([...counted].filter((skipped) => skipped >= offset)))
+      const counted = reported.get(partitionKey(partition.topic, partition.partition))
+      if (counted !== undefined) for (const skipped of counted) if (skipped < offset) counted.delete(skipped)
     },
     skipped(place, fault, handling) {
       const key = partitionKey(place.topic, place.partition)

@@ -200,7 +200,7 @@ export function committer(deps: CommitterDeps): Committer {
 
   /**
    * Waits while a write would block the event loop, so that heartbeats, queries and other topologies continue. The
-   * processing of records pauses, because nobody else may add rows either.
+   * topology processes no records in the meantime, so its transaction does not grow.
    */
   async function untilWritable(): Promise<void> {
     const until = runtime.monotonic() + LONGEST_STALL_WAIT_MS

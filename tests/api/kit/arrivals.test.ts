@@ -6,10 +6,10 @@ test('a caller waits for changes, and looks only after each of them', async () =
   let value = 0
   const look = vi.fn(() => value === 2)
   const seen = until(look)
-  for (value = 1; value <= 2; value++) {
+  for (const next of [1, 2]) {
+    value = next
     changed()
     await Promise.resolve()
-    if (value === 2) break
   }
   expect(await seen).toBe(true)
   expect(look.mock.calls.length).toBeLessThanOrEqual(3)

@@ -24,10 +24,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   const backtest = backtestForm({ onFailure, onSuccess, rule: current, onFaults })
   const statistics = ruleStatistics({ onFailure })
   const snoozes = snoozesForm({ onFailure, onSuccess })
-  /** Id of the open rule; undefined if no rule or a new rule is open. */
-  /** @type {string | undefined} */
-  let shows
-  /** The open rule as it was read or saved last; undefined for a new rule. */
+  /** The open rule as it was read or saved last; undefined if no rule or a new rule is open. */
   /** @type {Rule | undefined} */
   let known
 
@@ -48,9 +45,10 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
 
   async function save() {
     const rule = current()
+    const wasNew = known === undefined
     try {
-      if (shows === undefined) known = await ask('POST', '/api/v1/rules', rule)
-      else known = await ask('PUT', `/api/v1/rules/${encodeURIComponent(shows)}`, rule, ifUnchanged(known))
+      if (known === undefined) known = await ask('POST', '/api/v1/rules', rule)
+      else known = await ask('PUT', `/api/v1/rules/${encodeURIComponent(known.rule_id)}`, rule, ifUnchanged(known))
     } catch (error) {
       if (onFaults(error)) return
       throw error
@@ -58,8 +56,6 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
     onSuccess()
     condition.show([])
     say('Saved. All API processes will use the rule within seconds.')
-    const wasNew = shows === undefined
-    shows = rule.rule_id
     input('rule-id').readOnly = true
     part('rule-title').textContent = `Rule ${rule.rule_id}`
     onSaved()
@@ -96,7 +92,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   }
 
   function close() {
-    shows = undefined
+    known = undefined
     part('rule-form').hidden = true
     part('backtest').hidden = true
     backtest.stop()
@@ -111,13 +107,12 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
 
   return {
     get shows() {
-      return shows
+      return known?.rule_id
     },
     close,
     /** @param {Rule | undefined} rule undefined opens a new rule */
     open(rule) {
       const { rule_id, name, action, priority, mode, expires_at, ...rest } = rule ?? NEW_RULE
-      shows = rule?.rule_id
       known = rule
       part('rule-title').textContent = rule === undefined ? 'New rule' : `Rule ${rule_id}`
       input('rule-id').value = rule_id

@@ -23,7 +23,7 @@ async function load({ number, manifestPath, sha256 }: LoadRequest): Promise<Load
 }
 
 async function score(body: Buffer): Promise<Buffer> {
-  const scores = scoreBatch(new Map(models), decodeScoreRequest(body))
+  const scores = scoreBatch(models, decodeScoreRequest(body))
   scoring.add(scores)
   try {
     return encodeScores(await scores)
@@ -34,9 +34,9 @@ async function score(body: Buffer): Promise<Buffer> {
 
 /** Frees the memory of models once no running batch uses them. */
 async function unload({ numbers }: UnloadRequest): Promise<void> {
+  await Promise.allSettled(scoring)
   const unused = numbers.flatMap((number) => models.get(number) ?? [])
   for (const number of numbers) models.delete(number)
-  await Promise.allSettled(scoring)
   for (const model of unused) await model.release()
 }
 
