@@ -6,7 +6,7 @@ import { systemRuntime } from '../../runtime/system.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
 import type { Tweet } from '../../schemas/trends/types.ts'
 import { demoStream } from '../../tools/demo/trends/stream.ts'
-import { type TweetProducer, tweetProducer } from '../../tools/tweets/producer.ts'
+import { tweetProducer } from '../../tools/tweets/producer.ts'
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 import type { BenchServers } from '../harness/servers.ts'
 
@@ -26,6 +26,8 @@ export interface FreshnessOptions {
   readonly seconds: number
   /** Opens a stream of tweets with this rate that starts at `startAt` (epoch ms). Default: the demo stream. */
   readonly open?: (startAt: number) => TweetStream
+  /** Receives the tweets about each marked term when they are sent. */
+  readonly onMark?: (tweets: readonly Tweet[]) => void
 }
 
 export interface TweetStream {
@@ -59,7 +61,7 @@ interface Mark {
  * term.
  */
 export async function measureFreshness(servers: BenchServers, api: string, options: FreshnessOptions): Promise<FreshnessFigures> {
-  const { rate, seconds, open = (startAt: number): TweetStream => demoStream({ seed: SEED, rate, startAt }) } = options
+  const { rate, seconds, onMark, open = (startAt: number): TweetStream => demoStream({ seed: SEED, rate, startAt }) } = options
   await waitUntil(async () => (await fetch(`${api}/v1/trends?woeid=1`)).ok, { what: 'the first list', timeoutMs: READY_TIMEOUT_MS })
   const transport = kafkaTransport({ brokers: [servers.addresses.kafka], clientId: 'marks' }, { runtime: systemRuntime() })
   await transport.connect()
@@ -87,8 +89,10 @@ export async function measureFreshness(servers: BenchServers, api: string, optio
       }
       if (now >= startedAt + marks * MARK_EVERY_MS) {
         const mark = { name: `#mark${marks}of${startedAt}`, woeid: cities[marks % cities.length].woeid, sentAt: now }
-        sendMark(producer, mark, marks)
-        events += TWEETS_PER_MARK
+        const tweets = tweetsOf(mark, marks)
+        for (const tweet of tweets) producer.send(tweet, now)
+        onMark?.(tweets)
+        events += tweets.length
         marks++
         outstanding.add(mark)
       }
@@ -122,22 +126,19 @@ export async function measureFreshness(servers: BenchServers, api: string, optio
   return { seen: seen.sort((a, b) => a - b), missing, events, seconds: (Date.now() - startedAt) / MS_PER_SECOND }
 }
 
-function sendMark(producer: TweetProducer, { name, woeid, sentAt }: Mark, number: number): void {
-  for (let i = 0; i < TWEETS_PER_MARK; i++) {
+function tweetsOf({ name, woeid, sentAt }: Mark, number: number): Tweet[] {
+  return Array.from({ length: TWEETS_PER_MARK }, (_, i) => {
     const sequence = number * TWEETS_PER_MARK + i
-    producer.send(
-      {
-        tweet_id: tweetId(sentAt, sequence),
-        user_id: BigInt(FIRST_MARKING_USER + sequence),
-        text: name,
-        hashtags: [name],
-        phrases: [],
-        lang: 'en',
-        woeid,
-        bot_score: 0.1,
-        created_at: sentAt,
-      },
-      sentAt,
-    )
-  }
+    return {
+      tweet_id: tweetId(sentAt, sequence),
+      user_id: BigInt(FIRST_MARKING_USER + sequence),
+      text: name,
+      hashtags: [name],
+      phrases: [],
+      lang: 'en',
+      woeid,
+      bot_score: 0.1,
+      created_at: sentAt,
+    }
+  })
 }

@@ -36,7 +36,7 @@ const STAND_IN_VOCABULARY = 20_000
  * it uses generated tweets with about as many new terms.
  */
 export async function recordedBacklog(count: number, minutes: number, now: number): Promise<Backlog> {
-  const tweetAt = await repeatedTweets()
+  const { tweetAt } = await repeatedTweets()
   const tweets: SentTweet[] = []
   let contributions = 0
   for (let number = 0; number < count; number++) {
@@ -48,14 +48,21 @@ export async function recordedBacklog(count: number, minutes: number, now: numbe
   return { tweets, contributions }
 }
 
-/** Returns a function that creates a tweet from its number in the stream and the time at which it was sent. */
-export async function repeatedTweets(): Promise<(number: number, at: number) => Tweet> {
+/** The recorded tweets, repeated without end. */
+export interface RepeatedTweets {
+  /** Number of tweets in each repetition. No user has tweets in two repetitions. */
+  readonly perRepetition: number
+  /** Creates a tweet from its number in the stream and the time at which it was sent (epoch ms). */
+  tweetAt(number: number, at: number): Tweet
+}
+
+export async function repeatedTweets(): Promise<RepeatedTweets> {
   const path = join(expectedDataFolder(), DATA_SETS.tweets.path)
   const originals = existsSync(path) ? await recordedTweets(path) : standIn()
   const occurrences = new Map<string, number>()
   for (const { hashtags, phrases } of originals)
     for (const term of termsOf([...hashtags, ...phrases])) occurrences.set(term, (occurrences.get(term) ?? 0) + 1)
-  return function tweetAt(number, at) {
+  function tweetAt(number: number, at: number): Tweet {
     const repetition = Math.floor(number / originals.length)
     const original = originals[number % originals.length]
     const renamed = (name: string) =>
@@ -69,6 +76,7 @@ export async function repeatedTweets(): Promise<(number: number, at: number) => 
       created_at: at,
     }
   }
+  return { perRepetition: originals.length, tweetAt }
 }
 
 async function recordedTweets(path: string): Promise<Tweet[]> {

@@ -22,7 +22,7 @@ type Say = (line: string, kept?: boolean) => void
 
 const LIST_EVERY_MS = 250
 const WATCH_EVERY_MS = 50
-const FRESH_TIMEOUT_MS = 180_000
+const FRESH_TIMEOUT_MS = 600_000
 const BYTES_PER_MIB = 1_048_576
 const MS_PER_SECOND = 1_000
 

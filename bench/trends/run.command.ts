@@ -36,6 +36,10 @@ export default command({
       default: 0,
       min: 0,
     }),
+    compared: integer('Number of lists (the world and random regions) that are compared with an offline count after --steady.', {
+      default: 10,
+      min: 1,
+    }),
     live: integer('Number of terms in the window of a worker that is restarted and killed; 0 skips this measurement.', {
       default: 0,
       min: 0,

@@ -125,8 +125,8 @@ async function fullLists(): Promise<void> {
 }
 
 async function steady(): Promise<void> {
-  const { rate, steady: seconds } = values
-  const figures = await withStarted(startServers, (servers) => measureSteady(servers, { rate, seconds, nodeArguments }))
+  const { rate, steady: seconds, compared } = values
+  const figures = await withStarted(startServers, (servers) => measureSteady(servers, { rate, seconds, compared, nodeArguments }))
   const { seen, missing, events } = figures.freshness
   const secondsAt = (share: number) => (quantile(seen, share) / 1_000).toFixed(1)
   say('', true)
@@ -143,6 +143,9 @@ async function steady(): Promise<void> {
     `- CPU seconds per second: worker ${figures.workerCpu.toFixed(2)}, all others ${figures.otherCpu.toFixed(2)}; worker ${figures.peakRssMib} MiB peak RSS`,
     true,
   )
+  const faults = figures.listFaults
+  say(`- of ${compared} compared lists, ${faults.length === 0 ? 'all equal the offline count' : `some differ: ${faults.join('; ')}`}`, true)
+  if (faults.length > 0) process.exitCode = 1
 }
 
 async function restarts(): Promise<void> {

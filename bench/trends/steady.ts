@@ -1,9 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { regions } from '../../schemas/trends/places/regions.ts'
+import type { Tweet } from '../../schemas/trends/types.ts'
+import { seededRandom } from '../../tools/random/random.ts'
 import { cpuSeconds, machineCpuSeconds, peakRssMib } from '../harness/process-stats.ts'
 import type { BenchServers } from '../harness/servers.ts'
 import { type FreshnessFigures, measureFreshness, type TweetStream } from './freshness.ts'
-import { repeatedTweets } from './recorded.ts'
+import { drawnRegions, listFaults, servedLists } from './offline-lists.ts'
+import { type RepeatedTweets, repeatedTweets } from './recorded.ts'
 import { watchLoop } from './restart.ts'
 import { startWorkers } from './throughput.ts'
 
@@ -18,8 +21,21 @@ export interface SteadyFigures {
   readonly workerCpu: number
   readonly otherCpu: number
   readonly peakRssMib: number
+  /** Differences between the compared lists and an offline count. */
+  readonly listFaults: readonly string[]
 }
 
+interface SteadyOptions {
+  /** Tweets per second. */
+  readonly rate: number
+  readonly seconds: number
+  /** Number of lists that are compared with an offline count at the end. */
+  readonly compared: number
+  readonly nodeArguments: readonly string[]
+}
+
+/** Seed of the draw of the compared regions. */
+const SEED = 19
 const MS_PER_SECOND = 1_000
 const LOOK_EVERY_MS = 1_000
 
@@ -28,19 +44,27 @@ const LOOK_EVERY_MS = 1_000
  */
 export async function measureSteady(
   servers: BenchServers,
-  { rate, seconds, nodeArguments }: { readonly rate: number; readonly seconds: number; readonly nodeArguments: readonly string[] },
+  { rate, seconds, compared, nodeArguments }: SteadyOptions,
 ): Promise<SteadyFigures> {
   const workers = await startWorkers(servers, 1, nodeArguments)
   const [worker] = workers
   try {
     const api = (await servers.startApi()).address
-    const tweetAt = await repeatedTweets()
+    const repeated = await repeatedTweets()
+    const woeids = drawnRegions(compared, seededRandom(SEED))
+    const marked: Tweet[] = []
+    let stream: SteadyStream | undefined
+    function open(startAt: number): SteadyStream {
+      stream = steadyStream(repeated, rate, startAt)
+      return stream
+    }
     const used = () => ({ worker: cpuSeconds(worker.pid), machine: machineCpuSeconds() })
     const before = used()
     const loop = watchLoop(worker)
     const ages = watchAges(api)
-    const freshness = await measureFreshness(servers, api, { rate, seconds, open: (startAt) => steadyStream(tweetAt, rate, startAt) })
+    const freshness = await measureFreshness(servers, api, { rate, seconds, open, onMark: (tweets) => marked.push(...tweets) })
     const after = used()
+    const lists = await servedLists(api, woeids, Date.now())
     return {
       freshness,
       oldestMs: await ages.stop(),
@@ -48,18 +72,37 @@ export async function measureSteady(
       workerCpu: (after.worker - before.worker) / freshness.seconds,
       otherCpu: (after.machine - before.machine - after.worker + before.worker) / freshness.seconds,
       peakRssMib: peakRssMib(worker.pid),
+      listFaults: listFaults(lists, [...(stream?.repetitions() ?? []), marked]),
     }
   } finally {
     await Promise.all(workers.map((each) => each.stop()))
   }
 }
 
-function steadyStream(tweetAt: Awaited<ReturnType<typeof repeatedTweets>>, rate: number, startAt: number): TweetStream {
+interface SteadyStream extends TweetStream {
+  /** Returns the tweets that `next` has returned, except for the last, one group for each repetition of the recording. */
+  repetitions(): Iterable<Tweet>[]
+}
+
+function steadyStream({ tweetAt, perRepetition }: RepeatedTweets, rate: number, startAt: number): SteadyStream {
   let number = 0
+  function at(each: number): number {
+    return Math.floor(startAt + (each * MS_PER_SECOND) / rate)
+  }
+  function* tweets(from: number, to: number): Generator<Tweet> {
+    for (let each = from; each < to; each++) yield tweetAt(each, at(each))
+  }
   return {
     next() {
-      const at = Math.floor(startAt + (number * MS_PER_SECOND) / rate)
-      return { at, tweet: tweetAt(number++, at) }
+      const each = number++
+      return { at: at(each), tweet: tweetAt(each, at(each)) }
+    },
+    repetitions() {
+      // The reader of the stream has asked for a tweet that was not due before the end.
+      const sent = number - 1
+      return Array.from({ length: Math.ceil(sent / perRepetition) }, (_, index) =>
+        tweets(index * perRepetition, Math.min(sent, (index + 1) * perRepetition)),
+      )
     },
   }
 }

@@ -19,7 +19,8 @@ import { untilCaughtUp } from './progress.ts'
  * is an option.
  */
 const OTHER_TASKS = 8
-const START_TIMEOUT_MS = 60_000
+/** A worker without state restores it before its tasks run. This takes about a minute for 20 million baselines. */
+const START_TIMEOUT_MS = 300_000
 /**
  * Time limit of the verification. The last volumes are published at the next whole minute, and the sink writes them
  * shortly afterwards.
@@ -81,10 +82,16 @@ export async function startWorkers(
 ): Promise<WorkerProcess[]> {
   const share = (OTHER_TASKS + termPartitions) / count
   const workers = await Promise.all(Array.from({ length: count }, (_, slot) => startWorker(servers, slot, nodeArguments)))
-  await waitUntil(async () => (await Promise.all(workers.map((worker) => worker.tasks()))).every((tasks) => tasks === share), {
-    what: `${count} workers with ${share} tasks each`,
-    timeoutMs: START_TIMEOUT_MS,
-  })
+  try {
+    await waitUntil(async () => (await Promise.all(workers.map((worker) => worker.tasks()))).every((tasks) => tasks === share), {
+      what: `${count} workers with ${share} tasks each`,
+      timeoutMs: START_TIMEOUT_MS,
+    })
+  } catch (error) {
+    // A running worker would keep this process from ending.
+    await Promise.all(workers.map((worker) => worker.kill()))
+    throw error
+  }
   return workers
 }
 
