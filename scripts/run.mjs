@@ -18,8 +18,8 @@ import { TASKS } from './tasks.mjs'
 import { sweepTrial, testDisk, trialFolder, whenOrphaned } from './trial.mjs'
 
 /**
- * Prefix of the tasks whose files may be in memory. Benchmarks need a real disk, because they measure it, and a soak
- * run would fill the memory.
+ * The only task whose files may be in memory. Benchmarks need a real disk, because they measure it, and a soak run
+ * would fill the memory.
  */
 const IN_MEMORY = 'test'
 /** Tasks whose processes and folders are cleaned up even when the task is killed. */

@@ -12,15 +12,12 @@ export interface PaceOptions<Event extends { readonly at: number }> {
   readonly stopped: () => boolean
 }
 
-/**
- * Events that are due within this time are sent together to save requests. Nobody notices a delay of a tenth of a
- * second.
- */
+/** Maximum pause. After each pause, the clock is read again. */
 const STRIDE_MS = 100
 
 /**
  * Sends each event when it is due. Resolves when the stream has ended or was stopped. If sending falls behind, events
- * are sent as fast as they are accepted, and at most one flush is queued.
+ * are sent as fast as they are accepted. Only one flush runs at a time.
  */
 export async function playInTime<Event extends { readonly at: number }>(options: PaceOptions<Event>): Promise<void> {
   const { next, send, isFull, flush, now, pause, stopped } = options

@@ -10,7 +10,8 @@ import { runMain } from '../scripts/command-line/main.ts'
 import { type StreamTarget, streamTarget } from './config.ts'
 
 /**
- * Time limit for the first response from the servers. If no response arrives, the servers are considered unreachable.
+ * Time limit for connecting to the servers and opening a producer. After this time, the servers are considered
+ * unreachable.
  */
 const CONNECT_TIMEOUT_MS = 15_000
 /** Pause before sending is retried. */
@@ -78,7 +79,7 @@ export async function runStreamCommand(command: (session: StreamSession) => Prom
   await runMain(() => command({ say, stopped, pause, produce }))
 }
 
-/** Thrown when the servers do not respond. */
+/** Thrown when the servers do not respond in time, or when connecting fails. */
 class UnreachableError extends Error {
   override readonly name = 'UnreachableError'
 }

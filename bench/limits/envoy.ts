@@ -27,7 +27,7 @@ export interface EnvoyPeer {
 }
 
 /**
- * Builds the peer once, with the Go compiler of the machine.
+ * Builds the peer and its load generator with the Go compiler of the machine. Returns the folder of the two programs.
  * @throws PeerMissingError when Go is not installed or the build fails
  */
 export async function buildEnvoy(folder: string): Promise<string> {

@@ -55,8 +55,8 @@ async function reset(path: string): Promise<void> {
 }
 
 /**
- * Stops workers and APIs that a killed start left running, because their code or settings may have changed. Servers
- * that are still running are reused.
+ * Stops the workers, deciders, APIs and demo that a killed start left running, because their code or settings may have
+ * changed. Servers that are still running are reused.
  */
 async function stopLeftovers(home: Home): Promise<void> {
   const processes = findChildren(home.run).filter(({ name }) => /^(worker|decider|api)-\d+$|^demo$/.test(name))

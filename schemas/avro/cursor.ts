@@ -1,6 +1,6 @@
 /**
- * State that generated code shares with its helpers, so that nothing is allocated per value. It contains the second
- * result of read helpers, and the memory through which 64-bit integers and floats are split into halves.
+ * State that generated code shares with its helpers. A helper returns its main result, and stores the other results
+ * here, so that it need not allocate an object for them.
  */
 export interface Cursor {
   /** Position after the last value that was read; -1 if the value was malformed. */

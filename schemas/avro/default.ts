@@ -81,6 +81,7 @@ function check(type: AvroType, json: unknown, budget: DefaultBudget, depth: numb
 /**
  * Returns the JavaScript source of an expression that creates a new copy of the default value. The default must have
  * been checked.
+ * @throws SchemaError if the default of a long is outside ±(2^53-1)
  */
 export function defaultSource(type: AvroType, json: unknown): string {
   switch (type.kind) {

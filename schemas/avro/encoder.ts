@@ -286,8 +286,8 @@ function boundedBytes(type: AvroType): number | undefined {
 }
 
 /**
- * Returns the maximum number of bytes of the consecutive bounded fields that begin at `start`. One reservation covers
- * all of them.
+ * Returns the maximum number of bytes of the consecutive bounded fields that begin at `start`; 0 if the field before
+ * `start` is bounded as well. One reservation, at the first of these fields, covers all of them.
  */
 function runBytes(fields: readonly Field[], start: number): number {
   const bounded = (index: number) => boundedBytes(fields[index].type)

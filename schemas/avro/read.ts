@@ -101,7 +101,8 @@ function fails(why: string): false {
 
 /** Reads a 64-bit zigzag varint whose value must be a safe integer. */
 export function readLong(buffer: Buffer, at: number, end: number): number {
-  // Varints of up to four bytes are read without shared memory. They cover most counts, sizes and small numbers.
+  // Most counts, sizes and small numbers take up to four bytes. They are read here, because a call of `readBits` would
+  // cost more.
   if (end - at >= 4) {
     let bits = buffer[at]
     if (bits < CONTINUES) {

@@ -55,8 +55,7 @@ export interface RecordPlan {
 }
 
 /**
- * The numeric promotions of the Avro specification, and the promotions between long and int64, which have the same
- * encoding.
+ * The promotions of the Avro specification, and the promotions between long and int64, which have the same encoding.
  */
 const PROMOTIONS: { readonly [from in PrimitiveKind]?: readonly PrimitiveKind[] } = {
   int: ['long', 'int64', 'float', 'double'],

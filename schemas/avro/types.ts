@@ -19,7 +19,7 @@ export const PRIMITIVES: ReadonlySet<string> = new Set(['null', 'boolean', 'int'
 export type Properties = Readonly<Record<string, unknown>>
 
 interface Annotated {
-  /** Logical types and attributes unknown to Avro, which are part of the schema's identity. */
+  /** Logical types, and attributes that Avro does not define. Both are part of the schema's identity. */
   readonly properties?: Properties
 }
 

@@ -1,6 +1,6 @@
 /** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
 
-/** A reservation over several products. Store carts of reservations and view of topic reservation-decisions, key: reservation_id. */
+/** A reservation over several products. Store carts of the topology reservations and view of topic reservation-decisions, key: reservation_id. */
 export interface Cart {
   reservation_id: string
   status: CartStatus
@@ -59,7 +59,7 @@ export type CartEnd = 'DEDUCTED' | 'RELEASED' | 'EXPIRED' | 'EXTENDED'
 export interface CatalogDocument {
   product_id: number
   is_public: boolean
-  /** of the product */
+  /** revision of the product */
   revision: number
   seller_id: bigint
   category_id: number
@@ -157,7 +157,7 @@ export interface CatalogProductCommand {
   actor: string
   /** the product must belong to this seller; null: an administrator, who may change every product */
   seller_id: null | bigint
-  /** refused if the product has another one */
+  /** the command is refused if the product has a different version; null: any */
   expected_version: null | number
   /** prices need not pass the price guard */
   may_force: boolean
@@ -182,11 +182,11 @@ export interface CatalogProductContent {
   category_id: number
   brand: null | string
   variants: CatalogOffer[]
-  /** in display order; null: those that the product has */
+  /** in display order; null: the product keeps its images */
   images: null | CatalogOfferedImage[]
 }
 
-/** A variant that is on sale. */
+/** A variant as the seller wants it to be. */
 export interface CatalogOffer {
   sku: string
   attributes: { [key: string]: string }
@@ -195,7 +195,7 @@ export interface CatalogOffer {
   weight_grams: null | number
 }
 
-/** An image that is stored. */
+/** An image that the product is to have. Its file is already stored. */
 export interface CatalogOfferedImage {
   image_id: number
   /** the variant that it shows; null: all */
@@ -222,7 +222,7 @@ export interface CatalogPriceRequest {
   ends_at: null | number
 }
 
-/** A product, and the data on which decisions about it depend. Store products of products and topic product-decisions, key: product_id in decimal. */
+/** A product, and the data on which decisions about it depend. Store products of the topology products and topic product-decisions, key: product_id in decimal. */
 export interface CatalogProductState {
   product: CatalogProduct
   /** one per variant, in the order of the variants */
@@ -344,7 +344,7 @@ export interface IndexRebuild {
   requested_at: number
 }
 
-/** How far a rebuild is. Topic index-rebuilds, key: rebuild_id. */
+/** How far a rebuild has come. Topic index-rebuilds, key: rebuild_id. */
 export interface IndexRebuildStatus {
   rebuild_id: string
   index_name: string
@@ -360,7 +360,7 @@ export interface IndexRebuildStatus {
 
 export type IndexRebuildState = 'requested' | 'filling' | 'complete'
 
-/** A movement of stock and its result. Topic inventory.changed, key: product_id. Rows of an older version must be ignored. */
+/** A movement of stock and its result. Topic inventory.changed, key: product_id. Readers must ignore records with an older version than one that they have read. */
 export interface InventoryChange {
   variant_id: number
   product_id: number
@@ -378,9 +378,9 @@ export interface InventoryChange {
   version: number
   /** RESERVE, EXPIRE: the end of the reservation */
   ends_at: null | number
-  /** the command that caused it; null: the end of a cart, or the time */
+  /** the command that caused the movement; null: a cart ended, or a reservation expired */
   command_id: null | string
-  /** when the broker appended the cause; EXPIRE by time: when it was noticed */
+  /** when the broker appended the command or the end of the cart; for an expired reservation, when the worker noticed */
   at: number
 }
 
@@ -391,7 +391,7 @@ export interface InventoryCommand {
   action: InventoryAction
   /** one unless the action is RESERVE_PART */
   lines: WantedLine[]
-  /** the row must have it; null: any */
+  /** the command is refused if the row has a different version; null: any */
   version: null | number
   /** DEDUCT, RELEASE; null: the oldest ones. RESERVE_PART, RELEASE_PART: the cart's */
   reservation_id: null | string
@@ -403,7 +403,7 @@ export type InventoryAction = 'RESERVE' | 'DEDUCT' | 'RELEASE' | 'RECEIVE' | 'AD
 
 export interface WantedLine {
   variant_id: number
-  /** RESERVE_PART, null: the one with most available */
+  /** null, only for RESERVE_PART: the warehouse with the most available units */
   warehouse_id: null | string
   /** ADJUST: signed; otherwise above 0 */
   quantity: number
@@ -413,7 +413,7 @@ export interface WantedLine {
 
 export type VariantOffer = 'FOR_SALE' | 'NOT_FOR_SALE' | 'UNKNOWN'
 
-/** The units of an open reservation that is not a part. Store open of inventory, key: variant_id, warehouse_id, ends_at and reservation_id. */
+/** The units of an open reservation that is not a part. Store open of the topology inventory, key: variant_id, warehouse_id, ends_at and reservation_id. */
 export interface OpenQuantity {
   quantity: number
 }
@@ -465,7 +465,7 @@ export interface ProductSearch {
   price_max_cents: null | number
   rating_min: null | number
   sort: string
-  /** 0: by cursor */
+  /** 0: the caller requested the page by a cursor */
   page: number
   /** how exactly the words had to be found; empty without words */
   breadth: string
@@ -505,7 +505,7 @@ export interface SellerProduct {
   status: CatalogProductStatus
   /** of the cheapest active variant */
   price_cents: null | number
-  /** that are active */
+  /** number of active variants */
   variants: number
   created_at: number
   updated_at: number
@@ -531,7 +531,7 @@ export interface SkuCommand {
 
 export type SkuAction = 'claim' | 'release'
 
-/** The product that has a sku or has claimed it. Store owners of skus, key: sku. */
+/** The product that has a sku or has claimed it. Store owners of the topology skus, key: sku. */
 export interface SkuOwner {
   product_id: number
   /** null: the product uses the sku */
@@ -553,7 +553,7 @@ export interface SkuUse {
   is_used: boolean
 }
 
-/** An open reservation of one product's stock. Store reservations of inventory, key: product_id and reservation_id. */
+/** An open reservation of one product's stock. Store reservations of the topology inventory, key: product_id and reservation_id. */
 export interface StockReservation {
   reservation_id: string
   product_id: number
@@ -565,7 +565,7 @@ export interface StockReservation {
   lines: StockLine[]
 }
 
-/** The stock of a variant in a warehouse. Store stock of inventory and view of topic inventory-decisions, key: <variant_id>:<warehouse_id>. */
+/** The stock of a variant in a warehouse. Store stock of the topology inventory and view of topic inventory-decisions, key: <variant_id>:<warehouse_id>. */
 export interface StockRow {
   variant_id: number
   warehouse_id: string

@@ -27,7 +27,8 @@ export interface Decision<V> {
 }
 
 /**
- * The two topics of a service that makes decisions. Keys are the names of the objects that the decisions concern.
+ * The two topics of a topology that makes decisions: its commands and its decisions. Keys are the names of the objects
+ * that the decisions concern.
  * @template A the type of the answer, which must be representable as JSON
  */
 export interface CommandFlow<C, V, A> {

@@ -2,9 +2,10 @@ const HIGH_BITS = 0xffff
 const TWO_TO_32 = 2 ** 32
 
 /**
- * Returns a 48-bit hash of a string. A double represents it exactly. An entity has at most 768 transactions; the
- * probability that two of them share a hash is 1e-9. The hash is fast but not cryptographic. A caller who chooses ids
- * with equal hashes gains nothing, because the caller could just as well send equal ids.
+ * Returns a 48-bit hash of a string. A double represents it exactly. At most 768 transactions of an entity are compared
+ * by their hashes: 512 in its profile and 256 in flight. The probability that two of them share a hash is 1e-9. The
+ * hash is fast but not cryptographic. A caller who chooses ids with equal hashes gains nothing, because the caller
+ * could just as well send equal ids.
  */
 export function hash48(text: string): number {
   let low = 0x9e3779b1

@@ -15,7 +15,7 @@ export interface FraudBlocklistRequest {
   entity_type: FraudBlocklistType
   /** canonical; EMAIL: a hash keyed by FRAUD_HASH_KEY */
   entity_value: string
-  /** EMAIL: what analysts see */
+  /** EMAIL: the masked address that analysts see */
   masked_value: null | string
   reason: string
   blocked_by: string
@@ -27,12 +27,12 @@ export type FraudBlocklistType = 'USER' | 'DEVICE' | 'IP' | 'CARD_HASH' | 'EMAIL
 
 /** An entity whose transactions are blocked. Topic fraud-blocklist, key: <entity_type>:<entity_value>. */
 export interface FraudBlocklistEntry {
-  /** follows from type and value */
+  /** hash of type and value */
   entry_id: string
   entity_type: FraudBlocklistType
   /** canonical; EMAIL: a hash keyed by FRAUD_HASH_KEY */
   entity_value: string
-  /** EMAIL: what analysts see */
+  /** EMAIL: the masked address that analysts see */
   masked_value: null | string
   reason: string
   blocked_by: string
@@ -42,7 +42,7 @@ export interface FraudBlocklistEntry {
   expires_at: null | number
 }
 
-/** What analysts know of a transaction. Store cases of fraud-cases and topic fraud-cases, key: transaction_id. */
+/** What analysts know of a transaction. Store cases of the topology fraud-cases and topic fraud-cases, key: transaction_id. */
 export interface FraudCase {
   /** decimal; schemas/fraud/cases/case-id.ts */
   case_id: string
@@ -59,15 +59,15 @@ export interface FraudCase {
   verdict_at: null | number
   created_at: number
   updated_at: number
-  /** of a case with a final verdict */
+  /** when a verdict closed the case; null: it is open */
   resolved_at: null | number
   /** true: the case is removed from the state and the view, but remains in the table */
   is_archived: boolean
-  /** oldest first; the newest changes */
+  /** the newest changes, oldest first */
   history: FraudCaseEntry[]
 }
 
-/** What a case shows of a scored transaction. Topic fraud-reviews, key: transaction_id, for those with decision REVIEW. */
+/** What a case shows of a scored transaction. Topic fraud-reviews, key: transaction_id, for transactions with the decision REVIEW. */
 export interface FraudReview {
   transaction_id: string
   user_id: string
@@ -101,7 +101,7 @@ export type FraudVerdict = 'CONFIRMED_FRAUD' | 'FALSE_POSITIVE' | 'SUSPICIOUS'
 /** A change of a case, with the values after it. */
 export interface FraudCaseEntry {
   at: number
-  /** null: nobody, the decision opened the case */
+  /** null: no person, because the decision REVIEW opened the case */
   actor: null | string
   action: FraudCaseAction
   status: FraudCaseStatus
@@ -110,7 +110,7 @@ export interface FraudCaseEntry {
   verdict: null | FraudVerdict
   /** who gave the verdict; null: the actor */
   reporter: null | string
-  /** the one that this corrects */
+  /** the verdict that this one corrects */
   previous_verdict: null | FraudVerdict
   previous_at: null | number
   fraud_type: null | string
@@ -128,7 +128,7 @@ export interface FraudCaseCommand {
   /** who gave the verdict; null: the actor */
   reporter: null | string
   verdict: null | FraudVerdict
-  /** a final one is a verdict */
+  /** a final status is at the same time a verdict */
   status: null | FraudCaseStatus
   /** null: unchanged */
   assigned_to: null | FraudNewText
@@ -137,9 +137,9 @@ export interface FraudCaseCommand {
   /** null: unchanged */
   notes: null | string
   evidence: string[]
-  /** refused if the case has another one */
+  /** the command is refused if the case has a different version; null: any */
   version: null | number
-  /** opens a case if there is none */
+  /** the transaction for which to open a case if there is none */
   transaction: null | FraudReview
   /** JSON of the FraudCase, if it has left the state */
   archived: null | string
@@ -174,7 +174,7 @@ export interface FraudFeedback {
   transaction_id: string
   case_id: string
   verdict: FraudVerdict
-  /** the one that this corrects */
+  /** the verdict that this one corrects */
   previous_verdict: null | FraudVerdict
   /** when the previous verdict was given */
   previous_at: null | number
@@ -193,9 +193,9 @@ export interface FraudFeedback {
   merchant: null | string
 }
 
-/** The profile of a user, device, IP, card or merchant. Store profiles of fraud-profiles, whose changelog feeds the view in Redis; key: <kind>:<id>. Columns of bytes hold rows of fixed size: schemas/fraud/profile. */
+/** The profile of a user, device, IP, card or merchant. Store profiles of the topology fraud-profiles, whose changelog feeds the view in Redis; key: <kind>:<id>. Columns of bytes hold rows of fixed size: schemas/fraud/profile. */
 export interface FraudProfile {
-  /** of the lifetime, as sum, mean and deviation */
+  /** number of all transactions ever; the sum, the mean and the deviations are also those of all transactions */
   txn_count: number
   /** sum in 1/10,000 USD */
   txn_units: number
@@ -212,7 +212,7 @@ export interface FraudProfile {
   sums: Buffer
   /** users: the newest places */
   places: Buffer
-  /** who was seen with the entity, as in the columns below */
+  /** users that were seen with the entity; the next four columns list the other kinds of entities in the same way */
   users: Buffer
   devices: Buffer
   ips: Buffer
@@ -220,11 +220,11 @@ export interface FraudProfile {
   merchants: Buffer
   /** devices and IPs: the users seen last, newest first */
   user_ids: FraudKnownUser[]
-  /** of users and devices */
+  /** NORMAL unless the entity is a user or a device */
   tier: FraudRiskTier
   /** transactions that are confirmed as fraud */
   fraud_count: number
-  /** the transactions since the previous version, in rows as in events; they leave those in flight */
+  /** the transactions that this version adds to the previous one, in rows as in events; the view removes them from the transactions in flight */
   included: Buffer
 }
 
@@ -237,9 +237,9 @@ export type FraudRiskTier = 'NORMAL' | 'ELEVATED' | 'HIGH'
 
 /** Counts of rule results in one API process since the beginning of an hour. Topic fraud-rule-tallies, key: node. A later record about the same node, hour, rule and mode replaces an earlier one. */
 export interface FraudRuleTallies {
-  /** a new name at every start of a process */
+  /** name of the API process; new at every start */
   node: string
-  /** the hour's beginning */
+  /** beginning of the hour */
   hour: number
   rules: FraudRuleTally[]
 }
@@ -277,10 +277,10 @@ export interface FraudSetting {
 
 /** All rules, as one version. */
 export interface FraudRuleSet {
-  /** from 0, which holds the seeded rules */
+  /** 0: the seeded rules */
   version: number
   rules: FraudRule[]
-  /** newest first, this version included; empty in the stored versions themselves */
+  /** the versions that can be restored, newest first, including this one; empty in the records of these versions */
   history: FraudRuleSetVersion[]
 }
 
@@ -425,7 +425,7 @@ export interface FraudSettingsChange {
   action: string
   actor: string
   at: number
-  /** the version of the rule set or the policy since then */
+  /** version of the rule set or the policy after the change */
   version: null | number
   /** JSON; null: there was none */
   before: null | string

@@ -19,11 +19,11 @@ export interface Click {
 export interface ClickDetails {
   short_code: string
   clicked_at: number
-  /** registrable domain; direct, unknown */
+  /** registrable domain of the referrer, or direct or unknown */
   referrer: string
-  /** ISO 3166-1 alpha-2; unknown */
+  /** ISO 3166-1 alpha-2, or unknown */
   country: string
-  /** family; unknown */
+  /** family of the browser, or unknown */
   browser: string
   /** desktop, mobile, tablet, tv, bot or unknown */
   device: string
@@ -81,7 +81,7 @@ export interface Link {
   is_blocked: boolean
   /** set within 10 minutes after expires_at. Readers also compare expires_at with the time */
   is_expired: boolean
-  /** permanently; the code stays taken */
+  /** true: deleted permanently; the code stays taken */
   is_deleted: boolean
   analytics: boolean
 }
@@ -100,13 +100,13 @@ export interface LinkCommand {
   analytics: boolean
   /** create: true to return the caller's existing link with the same URL instead of a new one */
   reuses: boolean
-  /** update: expires_at is meant */
+  /** update: whether the request sets expires_at */
   sets_expiry: boolean
   /** create, update; null: never */
   expires_at: null | number
   /** update; null: unchanged */
   is_active: null | boolean
-  /** update: expired_url is meant */
+  /** update: whether the request sets expired_url */
   sets_expired_url: boolean
   /** create, update */
   expired_url: null | string
@@ -152,7 +152,7 @@ export interface LinkStatsEntry {
 
 /** The visitors of a link, as a set of daily hashes. Store clicks-visitors, key: short_code. */
 export interface LinkVisitors {
-  /** 8 bytes for each visitor, up to 1,024 visitors; then empty */
+  /** 8 bytes for each visitor; empty above 1,024 visitors */
   hashes: Buffer
   /** registers of a HyperLogLog, one byte each; empty up to 1,024 visitors */
   registers: Buffer

@@ -25,7 +25,7 @@ export type DesirabilityDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE'
 export interface LocationUpdate {
   /** lower-case UUID */
   user_id: string
-  /** degrees; null: the user was active, at no new place */
+  /** degrees; null: the user was active, but sent no place */
   lat: null | number
   /** degrees */
   lon: null | number
@@ -56,7 +56,7 @@ export interface MatchIndexEntry {
   user_id: string
 }
 
-/** A push that a user is to get. Topic match-notifications, key: user_id. */
+/** A push notification for one user of a match. Topic match-notifications, key: user_id. */
 export interface MatchNotification {
   match_id: string
   /** who gets the push */
@@ -112,19 +112,19 @@ export type MatchProfileAction = 'put' | 'patch' | 'delete'
 export interface MatchRelation {
   user_id: string
   other_id: string
-  /** the other one likes the user, and they are no match */
+  /** when the other user liked this one; null: there is no such like, or the two have a match */
   liked_at: null | number
   is_super_like: boolean
   match_id: null | string
   conversation_id: null | string
   matched_at: null | number
-  /** the match was ended, forever */
+  /** true: the match has ended for good */
   has_ended: boolean
-  /** the user blocks the other one */
+  /** true: this user blocks the other one */
   blocks: boolean
-  /** the other one blocks the user */
+  /** true: the other user blocks this one */
   is_blocked: boolean
-  /** when the user blocked the other one */
+  /** when this user blocked the other one */
   blocked_at: null | number
   /** blocks by the other user up to this time no longer apply */
   unblocked_until: null | number
@@ -139,7 +139,7 @@ export interface MatchRelation {
 export interface MatchSeen {
   /** the page; null in a record of the user */
   page: null | Buffer
-  /** swipes that this and earlier records include, with all older ones of the same targets */
+  /** swipes that this record and earlier ones include; they also include all older swipes on the same targets */
   swipes: IncludedSwipe[]
   /** null in a record of a page */
   self: null | MatchSelf
@@ -181,7 +181,7 @@ export interface MatchUser {
   max_age_pref: number
   completeness: number
   is_active: boolean
-  /** older events void */
+  /** earlier swipes and places of the user no longer count */
   deleted_at: null | number
   elo_score: number
   lat: null | number
@@ -229,7 +229,7 @@ export interface PairRow {
   counts_from: number
   match_id: null | string
   matched_at: null | number
-  /** the match ended, forever */
+  /** when the match ended for good */
   ended_at: null | number
 }
 
@@ -239,7 +239,7 @@ export interface PairSide {
   direction: null | PairDirection
   swipe_id: string
   swiped_at: number
-  /** the other one */
+  /** true: this user blocks the other one */
   blocks: boolean
   /** when the block began; 0 if there is no block, or if an earlier version of the program stored it */
   blocked_at: number
@@ -265,7 +265,7 @@ export interface PairUser {
   deleted_at: number
 }
 
-/** A user's stack should be built again. Topic stack-refill-requests, key: user_id. */
+/** A request to rebuild a user's stack. Topic stack-refill-requests, key: user_id. */
 export interface StackRefillRequest {
   user_id: string
   ts: number

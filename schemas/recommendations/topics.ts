@@ -58,7 +58,7 @@ export const userPreferences: Topic<bigint, UserPreferences> = {
   config: compacted,
 }
 
-/** Every page of a list with its items; key: user_id. */
+/** The pages of lists that users received, with their items; key: user_id. */
 export const recommendationsServed: Topic<bigint, ServedRecommendations> = {
   name: 'recommendations-served',
   key: decimalId,

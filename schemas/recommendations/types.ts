@@ -127,7 +127,7 @@ export interface ItemStats {
   entered: number
   /** half-life 6 hours */
   recent: number
-  /** half-life 7 days, as the following ones */
+  /** half-life 7 days, like all following counts except interactions */
   shown: number
   chosen: number
   events: number
@@ -159,7 +159,7 @@ export interface ModelVersion {
   /** embedding_version, from 1 */
   sequence: number
   trained_at: number
-  /** it has learned from interactions before this time only */
+  /** the model has learned only from interactions before this time */
   learned_until: number
   files: ModelFile[]
   metrics: { [key: string]: number }
@@ -217,7 +217,7 @@ export interface RecommendationItem {
   thumbnail_url: null | string
   status: RecommendationItemStatus
   created_at: number
-  /** the newer one counts */
+  /** of two records, the one with the later time counts */
   updated_at: number
 }
 
@@ -231,7 +231,7 @@ export interface RecommendationUser {
   /** ISO 8601 date */
   signup_date: null | string
   sub_tier: null | SubscriptionTier
-  /** the newer one counts */
+  /** of two records, the one with the later time counts */
   updated_at: number
 }
 
@@ -324,7 +324,7 @@ export interface StatedPreference {
 /** The stated preferences of a user. Topic user-preferences, key: user_id. */
 export interface UserPreferences {
   preferences: Preference[]
-  /** the newer one counts */
+  /** of two records, the one with the later time counts */
   updated_at: number
 }
 

@@ -26,7 +26,7 @@ export interface NewTermMoment {
 
 /** A part of the leading terms of all regions in one partition. A worker that starts continues from these records. Store trends-standings. */
 export interface SavedStandings {
-  /** of a change; for a region, the number of the first change that it does not contain */
+  /** number of the change; in a record about a region, the number of the first change that the record does not contain */
   number: number
   /** newest bucket of the last ranking, minutes since 1970 */
   minute: number
@@ -155,7 +155,7 @@ export interface TrendEntry {
   typical_tweet: null | bigint
 }
 
-/** How often rare terms were counted in one minute, so far: a later row of the same term and minute replaces it and is never smaller. All rows are of one month. Topic trend-rare-volumes, key: the partition of the terms. */
+/** How often rare terms were counted in one minute, so far: a later row of the same term and minute replaces the earlier one and is never smaller. All rows are of one month. Topic trend-rare-volumes, key: the partition of the terms. */
 export interface TrendRareVolumes {
   /** if not empty, the rows add to the other rows of their minute, and this identifies them */
   adds_as: string
@@ -165,19 +165,19 @@ export interface TrendRareVolumes {
 export interface TrendRareVolume {
   /** folded form */
   term: string
-  /** its start */
+  /** start of the minute */
   minute: number
   woeids: number[]
   /** of the region at the same position */
   volumes: number[]
 }
 
-/** How often a term was counted in a region in one minute, so far: a later record of the same minute replaces it and is never smaller. Topic trend-volumes, key: <woeid>:<term>. */
+/** How often a term was counted in a region in one minute, so far: a later record of the same minute replaces the earlier one and is never smaller. Topic trend-volumes, key: <woeid>:<term>. */
 export interface TrendVolume {
   woeid: number
   /** folded form */
   term: string
-  /** its start */
+  /** start of the minute */
   minute: number
   volume: number
 }
@@ -199,7 +199,7 @@ export interface TermSince {
 }
 
 export interface EarlierList {
-  /** ten minutes since 1970 */
+  /** number of the period, counted in periods of ten minutes since 1970 */
   period: number
   /** the served terms, best first */
   terms: string[]

@@ -47,7 +47,7 @@ const PROGRAMS = {
   redis: { what: 'redis-server', given: ['REDIS_URL'], present: () => which('redis-server') !== undefined },
   chromium: { what: 'Chromium (tests of pages)', given: undefined, present: () => which('chromium') !== undefined },
   wrk: { what: 'wrk (load on HTTP servers)', given: undefined, present: () => which('wrk') !== undefined },
-  python: { what: 'Python 3 with venv (independent clients in the tests)', given: undefined, present: hasPython },
+  python: { what: 'Python 3 with venv (clients in the tests, training of models)', given: undefined, present: hasPython },
 }
 const APT_PACKAGES = {
   java: javaPackage,

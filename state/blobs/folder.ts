@@ -137,8 +137,8 @@ export function folderShelf(root: string): BlobShelf {
 
   /**
    * Removes the blob unless it was touched at `before` or later. Moves the blob aside first and then checks its time. A
-   * concurrent `touch` therefore either changes the time that is checked, or does not find the blob and stores it
-   * again.
+   * concurrent `touch` therefore either changes the time that is checked, or does not find the blob, so that its caller
+   * stores the blob again.
    */
   async function removeUntouched(hash: BlobHash, before: number): Promise<boolean> {
     const aside = pathOf(hash, ASIDE)

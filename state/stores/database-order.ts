@@ -5,7 +5,7 @@ interface Keyed {
 
 /** Number of keys below which sorting does not pay off. */
 const FEW_KEYS = 32
-/** Number of entries that an index of 16 bits can address. A transaction has fewer changed keys. */
+/** Number of entries that an index of 16 bits can address. Transactions rarely change more keys. */
 const MOST_KEYS = 2 ** 16
 /**
  * Number of characters that are compared. At 7 bits each, they fit into the 53 bits of a number together with the

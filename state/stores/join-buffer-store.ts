@@ -15,7 +15,7 @@ export interface JoinBufferOptions<K> {
    * a different span needs a different name.
    */
   readonly spanMs: number
-  /** Default true. */
+  /** Whether the store has a changelog. Default true. */
   readonly logged?: boolean
   /**
    * Memory for cached objects per task, in bytes, estimated from their encoded sizes. Default: the worker's setting.
@@ -151,7 +151,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
 
   /**
    * Returns the number of the part that receives the next value once the first part is full. Uses an exponential
-   * search, which reads few parts, because a part may have to be decoded to be read.
+   * search, which reads few parts, because a part that is not cached must be decoded.
    */
   function openPart(key: string): number {
     return firstAfter(0, (part) => {

@@ -26,7 +26,7 @@ export interface SeenSetOptions<K, I> extends SeenSetShape {
   readonly item: Codec<I>
   /** Whether changes are collected for `takeChanges`, which must then be called before each commit. Default false. */
   readonly collectChanges?: boolean
-  /** Default true. */
+  /** Whether the store has a changelog. Default true. */
   readonly logged?: boolean
   /**
    * Memory for cached objects per task, in bytes, estimated from their encoded sizes. Default: the worker's setting.

@@ -147,9 +147,10 @@ export interface StateColumn {
 }
 
 /**
- * The single database of a process. It contains the stores and positions of all tasks of all topologies, within one
- * memory budget. A process may run several workers (one per topology), each in the middle of a transaction. Each worker
- * therefore writes through a separate session, so that a commit never writes the open batch of another worker.
+ * The state of a process: one database, or two if some stores are erasable. It contains the stores and positions of all
+ * tasks of all topologies, within one memory budget. A process may run several workers (one per topology), each in the
+ * middle of a transaction. Each worker therefore writes through a separate session, so that a commit never writes the
+ * open batch of another worker.
  */
 export interface StateBackend {
   /**

@@ -7,7 +7,7 @@ import type { ChangelogWriter, EngineStore, StateColumn, StoreContext, StoreLook
 
 export interface TimerStoreOptions<K> {
   readonly key: Codec<K>
-  /** Default true. */
+  /** Whether the store has a changelog. Default true. */
   readonly logged?: boolean
   /**
    * Memory for cached objects per task, in bytes, estimated from their encoded sizes. Default: the worker's setting.

@@ -19,7 +19,7 @@ export interface TopKOptions<G, T> {
    * tie-breaker. Without a tie-breaker, the list depends on the order of arrival.
    */
   readonly compare: (a: T, b: T) => number
-  /** Default true. */
+  /** Whether the store has a changelog. Default true. */
   readonly logged?: boolean
   /**
    * Memory for cached objects per task, in bytes, estimated from their encoded sizes. Default: the worker's setting.

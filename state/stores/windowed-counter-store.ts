@@ -15,7 +15,7 @@ export interface WindowedCounterOptions<K> {
    * later, the key's newest bucket.
    */
   readonly buckets: number
-  /** Default true. */
+  /** Whether the store has a changelog. Default true. */
   readonly logged?: boolean
   /**
    * Memory for cached objects per task, in bytes, estimated from their encoded sizes. Default: the worker's setting.

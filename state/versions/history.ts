@@ -17,7 +17,7 @@ export const NO_VERSIONS: VersionHistory<never> = { versions: [], champion: unde
 /** Used instead of a version's name when no version was in force. */
 export const NO_VERSION = ''
 
-/** Number of versions kept for a rollback, in addition to those in force. */
+/** Number of newest versions that are kept. Older versions are kept only while they are in force. */
 export const KEPT_VERSIONS = 5
 
 /** Adds a version that does not answer requests yet. Does nothing if the history already contains the version. */
@@ -49,8 +49,8 @@ export function withChallenger<V extends FileVersion>(
 }
 
 /**
- * Restores the previous champion. Returns undefined when no previous champion is kept. The replaced champion is kept
- * and can be promoted.
+ * Restores the previous champion. Returns undefined when no previous champion is kept. The replaced champion can be
+ * promoted again as long as it is among the newest versions.
  */
 export function rolledBack<V extends FileVersion>(history: VersionHistory<V>): VersionHistory<V> | undefined {
   const [before, ...earlier] = history.earlier

@@ -5,7 +5,7 @@ import { NOT_CAUGHT_UP, type ViewReader, withCaughtUp } from './view.ts'
  * Returns the position of a view's partition in each of its topics, as text. If two values are equal, nothing was
  * written in between. With one small read, a reader can therefore check whether everything that it has cached from the
  * partition is still current.
- * @returns undefined when a topic has no position yet
+ * @returns undefined when a topic has no position yet; NOT_CAUGHT_UP while the partition is not caught up
  */
 export async function readAppliedOffsets(
   reader: ViewReader,

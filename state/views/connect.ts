@@ -15,8 +15,8 @@ export interface ConnectionOptions extends RedisPlace {
   /** @param wasLost false for the first connection */
   readonly onReady: (wasLost: boolean) => void
   /**
-   * Called for each connection. `fault` is a message if this Redis evicts keys when its memory is full, and undefined
-   * otherwise.
+   * Called for each connection, if the user may read the server's memory settings. `fault` is a message if this Redis
+   * evicts keys when its memory is full, and undefined otherwise.
    */
   readonly onEviction: (fault: string | undefined) => void
 }

@@ -14,6 +14,9 @@ export interface DemoOptions {
 /** The demo stream of one service. */
 export interface DemoService {
   readonly name: string
-  /** Sends the stream to the service's topics or HTTP API. Resolves at `endAt`, or when the user stops the demo. */
+  /**
+   * Sends the stream to the service's topics or HTTP API. Resolves at `endAt`, when the user stops the demo, or when
+   * the demo cannot be played because the API does not run the service.
+   */
   play(session: StreamSession, options: DemoOptions): Promise<void>
 }

@@ -8,7 +8,10 @@ export interface DlqDeps {
   readonly transport: Transport
   /** Names of all topologies and sinks that have a dead-letter topic. */
   readonly names: () => Promise<readonly string[]>
-  /** Decodes values in the schema registry's format; returns undefined for other bytes. */
+  /**
+   * Creates a function that decodes values in the schema registry's format. The function returns undefined for other
+   * bytes and for values of unknown schemas.
+   */
   readonly decoder: (letters: readonly DeadLetterRecord[]) => Promise<(value: Buffer) => unknown>
   readonly print: (text: string) => void
 }

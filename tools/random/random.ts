@@ -3,7 +3,7 @@ export type Random = () => number
 
 const TWO_32 = 2 ** 32
 
-/** Creates a mulberry32 generator. It is fast, has 32 bits of state, and is sufficient for generated tweets. */
+/** Creates a mulberry32 generator. It is fast, has 32 bits of state, and is sufficient for generated data. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0
   return function next() {

@@ -38,7 +38,7 @@ export async function* readRecording(path: string, onBadRow: (reason: string) =>
 const USERS = 40_000
 /** Countries whose people speak the language of the recording. */
 const ENGLISH_SPEAKING = ['US', 'GB', 'CA', 'AU', 'IE', 'NZ', 'ZA', 'IN', 'PH', 'NG']
-/** The country in which most tweets about an event are sent, keyed by a part of the event's name. */
+/** The countries of the events, keyed by a part of the event's name. */
 const HOME_OF_EVENT: readonly [part: string, country: string][] = [
   ['Sandy', 'US'],
   ['Boston', 'US'],

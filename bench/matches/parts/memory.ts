@@ -21,7 +21,7 @@ const DAY_MS = 24 * 3_600_000
 /** Period over which the swipes are spread. */
 const WITHIN_MS = 20 * DAY_MS
 
-/** Measures the Redis memory taken by users who have swiped 300 times. */
+/** Measures the disk space per swipe, and the Redis memory of users who have swiped 300 times. */
 export async function measureMemory({ system, say }: PartInput): Promise<void> {
   const random = seededRandom(SEED)
   const draw = swipeDraw(system.people)

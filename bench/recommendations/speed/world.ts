@@ -6,7 +6,7 @@ import { gaussian } from './gaussian.ts'
 export interface World {
   readonly items: number
   readonly users: number
-  /** Writes the factors of an item, whose number is from 0 to `items` - 1. The longest factor vector has length 1. */
+  /** Writes the factors of an item, whose number is from 0 to `items` - 1. No factor vector is longer than 1. */
   factorsOf(row: number, out: Float32Array): void
   clusterOf(row: number): number
   /** Returns the number of past interactions of a user, whose number is from 0 to `users` - 1. */

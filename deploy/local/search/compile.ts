@@ -21,9 +21,9 @@ const JAR = 'node.jar'
 const HASH_CHARACTERS = 12
 
 /**
- * Returns the jar with the class that starts the server. Compiles the class if its source has changed. No JDK is
- * necessary, because Debian's `jre-headless` packages also contain the compiler's module. The jar is in a separate
- * folder, together with the class archive.
+ * Returns the jar with the class that starts the server and the plugin that refuses browsers. Compiles both if the
+ * source of one has changed. No JDK is necessary, because Debian's `jre-headless` packages also contain the compiler's
+ * module. The jar is in a separate folder, together with the class archive.
  * @param jars folder of the server's jars
  */
 export async function ensureNodeJar(jars: string): Promise<string> {

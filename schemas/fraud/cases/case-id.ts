@@ -1,8 +1,8 @@
 /**
  * Ids of cases: 41 bits of time in ms since 2020, 10 bits of the partition that created the id, and 12 bits that number
  * the ids of one millisecond. Ids are unique, sort in the order of creation within a partition, and contain the
- * partition of the view that stores the case. They exceed 2^53, so they are bigints in the program and decimal strings
- * in JSON.
+ * partition of the view that stores the case. They may exceed 2^53, so records, the program and the API contain them as
+ * decimal strings.
  */
 const EPOCH_MS = Date.UTC(2020, 0, 1)
 const PARTITION_BITS = 10n

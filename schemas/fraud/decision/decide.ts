@@ -73,8 +73,8 @@ function modelsDecide({ thresholds }: Policy, score: number): Decision {
 
 /**
  * Combines the rules' action with the models' decision. If the models decide REVIEW, an APPROVE rule cancels it. If
- * they decide BLOCK, the rule only weakens it to REVIEW, so that no rule can hide a payment that is almost certainly a
- * fraud.
+ * they decide BLOCK, the rule only weakens it to REVIEW, so that no rule can hide a payment that is almost certainly
+ * fraudulent.
  */
 function rulesDecide(action: RuleAction | undefined, byModels: Decision): Decision {
   switch (action) {

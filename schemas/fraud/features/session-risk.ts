@@ -2,7 +2,7 @@
 export interface SessionSigns {
   readonly loginMethod: string | null
   readonly secondsSinceLogin: number | null
-  /** True if the user has paid before, but never with this device. */
+  /** True if the user has paid before, but not with this device within the last 90 days. */
   readonly isNewDevice: boolean | null
   readonly ipCountry: string | null
   readonly cardCountry: string | null

@@ -20,7 +20,7 @@ export interface InputField {
 }
 
 /**
- * Fields that models must not use. A model would memorize the numbers of a moment or a place, and amounts in different
+ * Fields that models must not use. A model would memorise individual times and places, and amounts in different
  * currencies cannot be compared.
  */
 const NOT_FOR_MODELS = new Set([

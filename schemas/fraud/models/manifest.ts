@@ -64,7 +64,7 @@ export function parseManifest(text: string): ModelManifest {
   return manifest
 }
 
-/** Removes thresholds that are null. The API shows absent thresholds as null, so a copy of its answer contains them. */
+/** Removes thresholds that are null. The API shows absent thresholds as null, so a manifest copied from it has them. */
 function withoutNulls(manifest: ModelManifest): ModelManifest {
   const { alone } = manifest
   if (typeof alone !== 'object' || alone === null) return manifest

@@ -7,7 +7,7 @@ import { type PackedProfile, parseProfile } from './packed.ts'
 const VERSION = 1
 
 const VERSION_BYTES = 1
-/** The zeros of the header of Avro values: the magic byte and NO_SCHEMA_ID. */
+/** Size of the header of Avro values. The magic byte and NO_SCHEMA_ID are both 0, so all of its bytes are 0. */
 const HEADER_BYTES = 5
 /** Size of an empty list of included transactions: a single zero byte. */
 const EMPTY_BYTES = 1
@@ -28,7 +28,7 @@ export function profileBytes(profile: FraudProfile): Buffer {
 }
 
 /**
- * Returns the same bytes as `profileBytes`, but without decoding the profile. The list of included transactions is
+ * Encodes a packed profile as `profileBytes` does, but without decoding it. The list of included transactions is left
  * empty.
  */
 export function packedProfileBytes(packed: PackedProfile): Buffer {

@@ -48,7 +48,7 @@ let scratch = Buffer.alloc(8_192)
  * Adds transactions to a profile, exactly as `foldEvents` adds them to a decoded profile. The profile gets new bytes;
  * its earlier bytes do not change.
  * @param counted positions of the transactions in the bytes of `rows`
- * @param included the transactions that the profile lists as included
+ * @param included positions of the transactions that the profile is to list as included
  */
 export function foldRows(
   packed: PackedProfile,

@@ -101,8 +101,8 @@ function plus(rows: Buffer, start: number, span: number, count: number, frauds: 
 }
 
 /**
- * Adds up the buckets that overlap (from, to]. The oldest bucket may begin before the window, so the sum may include up
- * to one bucket too much, but never too little.
+ * Adds up the buckets that overlap (from, to]. The first bucket may begin before the window, and the last one may end
+ * after it, so the sum may include transactions outside of the window. It never lacks a transaction of the window.
  */
 export function sumWithin(rows: Buffer, from: number, to: number, into: WindowSum): void {
   for (let at = 0; at < rows.length; at += SUM_BYTES) {

@@ -25,7 +25,7 @@ export function valueReader(field: Field): (transaction: ScoredTransaction) => F
   return (transaction) => factOf(field, read(transaction))
 }
 
-/** Converts a path of two or three names into a function that reads the path without a loop. */
+/** Returns the function that reads a source. A path of two or three names is read without a loop. */
 function readerOf(source: Source): Read {
   if (typeof source === 'function') return source
   const [part, name, inner] = source.split('.') as [keyof ScoredTransaction, string, string?]

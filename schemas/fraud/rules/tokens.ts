@@ -1,6 +1,6 @@
 import { syntaxFault } from './syntax-fault.ts'
 
-/** Words that are never names, in upper or lower case. */
+/** Words that are never names. Conditions may write them in any case. */
 export const KEYWORDS = ['AND', 'OR', 'NOT', 'IN', 'BETWEEN', 'IS', 'MISSING', 'TRUE', 'FALSE'] as const
 export type Keyword = (typeof KEYWORDS)[number]
 

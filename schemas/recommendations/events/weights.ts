@@ -42,7 +42,7 @@ export function isWatched({ event_type, watch_pct }: Weighed): boolean {
   return event_type === 'PURCHASE' || event_type === 'RATE' || event_type === 'SKIP'
 }
 
-/** Returns whether an interaction counts as a view for the last five items, for the session and for similar items. */
+/** Returns whether an interaction counts as a view for the user's last ten items, the session and similar items. */
 export function isViewed(type: InteractionType): boolean {
   return type !== 'SKIP' && type !== 'NOT_INTERESTED'
 }

@@ -11,8 +11,8 @@ export interface Region {
   /** ISO 3166-1 alpha-2; empty for the world. */
   readonly country_code: string
   /**
-   * Inhabitants according to GeoNames, or 0 when unknown. For a country, the sum of its cities; for the world, the sum
-   * of the 50 countries. Used only as weights in demonstrations.
+   * Inhabitants according to GeoNames, or 0 when unknown. For a country, the sum of all its cities that GeoNames lists;
+   * for the world, the sum of the 50 countries. Used only as weights in demonstrations.
    */
   readonly population: number
 }

@@ -4,7 +4,7 @@ import { isoMonth } from '../time.ts'
 
 const RETENTION_YEARS = 5
 
-/** Every price that a variant had, and who set it. Fed by `price.changed`. Read it with FINAL. */
+/** The prices of each variant and who set them, kept for five years. Fed by `price.changed`. Read it with FINAL. */
 export const priceHistoryTable: Table<string, PriceChanged> = {
   name: 'price_history',
   columns: [

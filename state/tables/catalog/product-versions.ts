@@ -4,7 +4,10 @@ import { isoMonth } from '../time.ts'
 
 const RETENTION_YEARS = 5
 
-/** Every version of every product. Fed by `product.created` and `product.updated`. Read it with FINAL. */
+/**
+ * The versions of each product, kept for five years. Fed by `product.created` and `product.updated`. Read it with
+ * FINAL.
+ */
 export const productVersionsTable: Table<string, ProductEvent> = {
   name: 'product_versions',
   columns: [

@@ -99,7 +99,7 @@ function checkRow(buffer: Buffer, { termStart, termEnd, woeids, volumes }: RareV
   for (const volume of volumes) if (volume < 0) throw new CodecError('TrendRareVolumes.rows: a volume is negative')
 }
 
-/** Returns the value that was read, unless it is malformed. */
+/** Returns the value that was read. Throws CodecError if the value was malformed. */
 function checked<T>(value: T): T {
   if (cursor.at < 0) throw new CodecError(`TrendRareVolumes: ${cursor.why}`)
   return value

@@ -108,7 +108,7 @@ describe.each([
     expect(readdirSync(draftFolderOf(root))).toEqual([])
   })
 
-  it('touches existing blobs', async () => {
+  it('accepts content that it already contains', async () => {
     const content = Buffer.from('kept twice')
     const { hash } = await keep(store(), content)
     expect(await keep(store(), content)).toEqual({ hash, bytes: content.byteLength })

@@ -50,7 +50,7 @@ test('splits batches by number of documents and by bytes', async () => {
 test.each([
   [undefined, 2],
   [1, 1],
-])('sends at most this many bulk requests at a time, and returns when none is in flight: %s', async (bulksInFlight, expected) => {
+])('bulksInFlight = %s: sends at most %d bulk requests at a time, and returns when none is in flight', async (bulksInFlight, expected) => {
   let [inFlight, most, ended] = [0, 0, 0]
   const client = {
     async call(call: SearchCall) {

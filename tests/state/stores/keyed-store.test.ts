@@ -10,8 +10,8 @@ import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled
 
 const STORE = 'totals'
 /**
- * There are only a few keys, so that operations collide. Some keys are prefixes of others, and one sorts after all
- * ASCII keys.
+ * There are only a few keys, so that operations collide. Some keys are prefixes of others, and two sort after all ASCII
+ * keys.
  */
 const someKeys = ['a', 'aa', 'ab', 'b', 'ba', 'c', 'd', 'é', '\u{10ffff}']
 const keyArbitrary = fc.constantFrom(...someKeys)

@@ -20,7 +20,7 @@ function commonLength(one: string, other: string): number {
 
 const span = (buffer: Buffer) => [buffer, 0, buffer.length] as const
 
-/** Number of distinct hashes. It is small, so that most keys share their hash with other keys. */
+/** Returns one of only three hashes, so that most keys share their hash with other keys. */
 const hashOf = (key: Buffer) => key.length % 3
 
 test('a table of packed rows behaves like a map, even if keys share their hashes', () => {

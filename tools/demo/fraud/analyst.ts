@@ -3,14 +3,17 @@ import type { DemoClient } from '../http/client.ts'
 import type { Count } from '../http/play-requests.ts'
 
 const ANALYST = { subject: 'demo-analyst', scope: 'fraud:analyst' }
-/** Of this many newest open cases, the demo's analyst judges the oldest of the demo. All others are left for people. */
+/**
+ * The analyst looks at this many of the newest open cases, and judges the oldest of them that belongs to the demo. If
+ * fewer cases are open, the analyst judges none, so that people always find some open cases.
+ */
 const OLDEST_OF = 20
 
 interface OpenCase {
   readonly transaction_id: string
 }
 
-/** Gives the verdict about one open case of the demo. The id of the transaction shows whether the case is a fraud. */
+/** Gives a verdict on one open case of the demo. The id of the transaction shows whether the case is a fraud. */
 export async function judgeOne(client: DemoClient, count: Count): Promise<void> {
   const listed = await client.ask(ANALYST, 'GET', `/api/v1/cases?status=OPEN&limit=${OLDEST_OF}`)
   if (listed.code !== '') return count(listed.code)

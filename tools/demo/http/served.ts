@@ -20,7 +20,10 @@ export interface ServedQuestion {
   isServed(reply: Reply): boolean
 }
 
-/** Waits for an API that serves the demo. If no such API will ever answer, reports why and returns undefined. */
+/**
+ * Waits until the API serves the demo. Returns undefined if waiting is useless (after a report of the reason), or if
+ * the demo ends first.
+ */
 export async function servedClient({ say, stopped, pause }: StreamSession, question: ServedQuestion): Promise<DemoClient | undefined> {
   const { url, what, endAt } = question
   const client = await clientFor(url, say)

@@ -105,7 +105,7 @@ function homeIn({ lat, lon }: { lat: number; lon: number }, random: Random) {
   return nearby({ lat, lon }, TOWN_RADIUS_KM, random)
 }
 
-/** Returns a random place within a few kilometres north or south, and east or west. */
+/** Returns a random place at most `km` kilometres to the north or south, and at most as many to the east or west. */
 export function nearby({ lat, lon }: { readonly lat: number; readonly lon: number }, km: number, random: Random) {
   const offset = () => ((2 * random() - 1) * km) / KM_PER_DEGREE
   return { lat: lat + offset(), lon: lon + offset() / Math.cos((lat * Math.PI) / 180) }

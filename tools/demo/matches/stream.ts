@@ -16,7 +16,8 @@ const ANSWER_SHARE = 0.25
 const WALK_KM = 0.3
 const POPULARITY_EXPONENT = 0.7
 /**
- * Number of draws after which a user moves if no draw found a target. Such a user has swiped nearly all other users.
+ * Number of draws after which a user moves if no draw found a target. Such a user has probably swiped nearly all
+ * suitable users.
  */
 const MAX_DRAWS = 30
 /** Share of likes among the swipes on the least popular users, and among those on the most popular users. */

@@ -55,7 +55,7 @@ function madeUpTerm(random: Random): string {
   return random() < PHRASE_SHARE ? `${madeUpWord(random)} ${madeUpWord(random)}` : madeUpWord(random)
 }
 
-/** Invents a word for an event that has just begun. */
+/** Invents a word, as a part of a term or as the name of an event. */
 export function madeUpWord(random: Random): string {
   const length = SHORTEST_SYLLABLES + integer(random, MORE_SYLLABLES)
   let word = ''

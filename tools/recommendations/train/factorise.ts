@@ -35,7 +35,7 @@ const ITERATIONS = 12
 /** Number of threads. On a machine with two cores, one core stays free for requests. */
 const THREADS = 1
 
-/** Trains item factors on interactions, and writes all files of a bundle except the trees. */
+/** Trains item factors on interactions, and writes all files of a bundle except the trees and the manifest. */
 export async function factorise({ folder, tools, python, interactions, contentOf, seed, signal }: Factorisation): Promise<Factorised> {
   await mkdir(folder, { recursive: true })
   const { userIds, itemIds, weights } = interactions

@@ -69,7 +69,8 @@ const ENOUGH_SERVED = 10_000
  */
 const NEWEST_SHARE = 0.1
 /**
- * Share of the training data that trains the ranker. The vectors that the ranker sees are trained only on earlier data.
+ * Share of the training data from which lists for the ranker are replayed. The vectors in these lists are trained only
+ * on earlier data.
  */
 const LISTED_SHARE = 0.2
 const MOST_LISTS = 8_000

@@ -44,7 +44,7 @@ async function allPages(reader: TableReader, range: { readonly from: number; rea
 }
 
 test('a page of a popular link is searched only in the day after the previous page', async () => {
-  // Ten clicks per day, two of them at the same time.
+  // Ten clicks per day, in pairs with the same time.
   const times = Array.from({ length: 900 }, (_, click) => Math.floor(click / 2) * (DAY_MS / 5))
   const { reader, queries } = tableOf(times)
   const pages = await allPages(reader, { from: 0, to: 90 * DAY_MS }, 5)

@@ -442,7 +442,7 @@ test('notes that the API writes after Redis was emptied remain when the sink cle
   expect([await redis.exists(keys.recent), await redis.exists(keys.profile)]).toEqual([1, 0])
 })
 
-test('an answer announces a match if the target likes the caller or is already matched, and lists of earlier versions vanish', async () => {
+test('an answer announces a match if the target likes the caller or is already matched', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const annId = '0a000000-0000-4000-8000-000000000000'
@@ -518,7 +518,7 @@ test("a view of an earlier version is cleared and rebuilt, and the API's notes a
   expect(await redis.hgetall(keys.recent)).toEqual({ [severedField(BOB, 'blocks')]: '1000 1' })
 })
 
-test('Redis needs at most 64 bytes per received like', async () => {
+test('Redis needs at most 64 bytes per received like of a user with few likes', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const likes = 20

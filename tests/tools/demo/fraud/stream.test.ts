@@ -76,7 +76,7 @@ async function called(
   return { calls, counts: Object.fromEntries(counts) }
 }
 
-test('a payment is scored with an internal token, and decisions and refusals are counted', async () => {
+test('a payment is scored with an internal token, and decisions and errors are counted', async () => {
   const [payment] = played(1)
   const scored = await called((client, count) => pay(client as never, payment, count), { POST: { body: { decision: 'APPROVE' } } })
   expect(scored.calls).toEqual([['internal', 'POST /api/v1/transactions/score', payment.body]])

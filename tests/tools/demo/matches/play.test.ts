@@ -38,7 +38,7 @@ test('a swipe that makes a match counts as a swipe and as a match, and a refused
   expect(refused.counts).toEqual({ rate_limit_exceeded: 1 })
 })
 
-test('a user answers at most three likes at the same time', async () => {
+test('a user answers at most three likes at once', async () => {
   const likes = Array.from({ length: 5 }, (_, index) => ({ user_id: personAt(1, index + 1).userId }))
   const { calls } = await performed({ at: AT, kind: 'answer', person: ann }, (call) => (call === 'GET likes' ? { body: { likes } } : {}))
   expect(calls).toEqual(['GET likes', 'POST swipe', 'POST swipe', 'POST swipe'])

@@ -107,9 +107,12 @@ test.each([
   [1_500, 1_900, 'RIGHT', 1_529.0909],
   [2_999, 3_000, 'SUPER_LIKE', 3_000],
   [101, 100, 'LEFT', 100],
-] as const)('the score of a target of %d that a user of %d swipes to the %s becomes %d', (target, swiper, direction, after) => {
-  expect(eloAfter(target, swiper, direction)).toBeCloseTo(after, 3)
-})
+] as const)(
+  'a target with the score %d, whom a user with the score %d swipes (%s), then has the score %d',
+  (target, swiper, direction, after) => {
+    expect(eloAfter(target, swiper, direction)).toBeCloseTo(after, 3)
+  },
+)
 
 test.each<Partial<IndexMember>>([
   {},
