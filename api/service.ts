@@ -92,11 +92,11 @@ export interface OpenService extends ServiceRoutes {
    */
   readonly worksWithout?: readonly string[]
   /**
-   * Called when the process begins to stop. The service must end answers that would stay open, because the process
-   * waits for open answers.
+   * Called after the drain delay, when the process begins to close its ports. The service must end answers that would
+   * stay open, because the process waits for open answers.
    */
   stopping?(): void
-  /** Called after the last request has ended, before the kit closes. */
+  /** Called after all ports are closed, before the kit closes. */
   close?(): Promise<unknown>
 }
 

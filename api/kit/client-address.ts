@@ -66,6 +66,7 @@ export function addressRanges(ranges: readonly string[]): AddressRanges {
  * is the rightmost address in X-Forwarded-For that is not a trusted proxy. Proxies append to the header, so addresses
  * that a client forges are further left and are never used.
  * @param remote the socket's address; undefined if the socket is closed
+ * @returns the address; 0.0.0.0 if the socket is closed
  */
 export function clientAddress(remote: string | undefined, forwardedFor: string | undefined, trusted: TrustedProxies): string {
   let address = plainAddress(remote ?? '')

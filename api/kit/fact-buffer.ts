@@ -12,7 +12,7 @@ import { spacedWarning } from './spaced-warning.ts'
  * are dropped and counted.
  */
 export interface FactBuffer<K, V> {
-  /** Buffers a fact without waiting for Kafka. Returns false if the fact was dropped because the buffer is full. */
+  /** Buffers a fact without waiting for Kafka. Returns false if the fact was dropped, usually by a full buffer. */
   offer(key: K, value: V): boolean
   readonly size: number
   /** Waits until all facts are sent, or until the time limit. */

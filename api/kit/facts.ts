@@ -16,9 +16,10 @@ import { type SpoolingFacts, SpoolingPublisher } from './spool/spooling-publishe
 export interface Facts {
   /**
    * Resolves when every in-sync replica has the record. Facts with the same key are written in the order of the calls.
-   * No fact is written twice, even if acknowledgements get lost. Throws ApiError: `unavailable` if no acknowledgement
-   * arrives in time (the record may still have been written), `internal_error` for a record that Kafka rejects
-   * permanently, such as a record that is too large for its topic.
+   * No fact is written twice, even if acknowledgements get lost. Throws ApiError: `not_ready` until Kafka and the
+   * registry have answered for the first time, `unavailable` if no acknowledgement arrives in time (the record may
+   * still have been written), `internal_error` for a record that Kafka rejects permanently, such as a record that is
+   * too large for its topic.
    */
   publish<K, V>(topic: Topic<K, V>, key: K, value: V | null): Promise<void>
   /**
@@ -26,6 +27,7 @@ export interface Facts {
    * the partition counts are not known yet.
    */
   partitionOf<K>(topic: KeyedTopic<K>, key: K): number
+  /** Returns the number of partitions. Throws the same error as `partitionOf`. */
   partitionsOf(topic: { readonly name: string }): number
 }
 
@@ -102,7 +104,7 @@ const REMEMBER_EVERY_MS = 10_000
 /** Pause between attempts to reach Kafka and the registry after the start. */
 const START_RETRY_MS = 1_000
 
-/** Connects in the background and retries until the connection succeeds. Until then, calls throw `not_ready`. */
+/** Connects in the background and retries until the connection succeeds. Until then, `publish` throws `not_ready`. */
 export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const { transport } = options
   const runtime = systemRuntime(options.log)

@@ -19,8 +19,8 @@ const CONNECT_TIMEOUT_MS = 2_000
 const REQUEST_TIMEOUT_MS = 10_000
 
 /**
- * Creates the Kafka client that the facts, the global tables and the rate limits of an API process share. Kafka need
- * not be running at the start, because the client connects at the first call that needs a connection.
+ * Creates the Kafka client that all parts of an API process share. Kafka need not be running at the start, because the
+ * client connects at the first call that needs a connection.
  */
 export function apiTransport({ brokers, security, log }: ApiTransportOptions): Transport {
   const transport = kafkaTransport(

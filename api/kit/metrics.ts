@@ -26,7 +26,7 @@ export function httpMetrics(options: { process: boolean }): HttpMetrics {
   if (options.process) collectDefaultMetrics({ register: registry })
   const duration = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time from the request line until the answer is handed to the socket',
+    help: 'Time from the arrival of the headers until the answer is ready to be sent',
     labelNames: ['method', 'route', 'status'],
     buckets: LATENCY_BUCKETS_SECONDS,
     registers: [registry],

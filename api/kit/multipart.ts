@@ -36,7 +36,7 @@ const MARK_BYTES = 2
 export function boundaryOf(contentType: string): string {
   const found = /;\s*boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(contentType)
   const boundary = found?.[1] ?? found?.[2] ?? ''
-  if (!BOUNDARY.test(boundary)) throw invalidMultipart('its Content-Type names no boundary')
+  if (!BOUNDARY.test(boundary)) throw invalidMultipart('its Content-Type names no valid boundary')
   return boundary
 }
 

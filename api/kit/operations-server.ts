@@ -69,7 +69,9 @@ export async function startOperationsServer({
   function refusal({ method, headers }: IncomingMessage): OperationsAnswer | undefined {
     const message = isLoopbackHost(host) ? browserRefusal(headers, { names: [host], mayBeOpened: true }) : undefined
     if (message !== undefined) return json(403, { error: 'forbidden', message })
-    return method === 'GET' || method === 'HEAD' ? undefined : json(405, { error: 'method_not_allowed', message: 'only GET' })
+    return method === 'GET' || method === 'HEAD'
+      ? undefined
+      : json(405, { error: 'method_not_allowed', message: 'this server accepts only GET and HEAD' })
   }
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -4,7 +4,7 @@ import type { LimitedCaller } from './limited-caller.ts'
 /** The parts of a request that rate limits use. */
 export interface IncomingRequest {
   readonly method: string
-  /** The path as the router parses it. */
+  /** The path as the router parses it, or the path that the route counts as. */
   readonly path: string
   readonly apiKey: string | undefined
   readonly forwardedFor: string | undefined
@@ -42,6 +42,6 @@ export const RATE_LIMIT_HEADERS: Readonly<Record<string, string>> = {
   'X-RateLimit-Remaining': 'Requests left.',
   'X-RateLimit-Reset': 'Epoch seconds of the end of the window, or of when the bucket is full again.',
   'X-RateLimit-Policy': '`<limit>;w=<window seconds>`',
-  RateLimit: 'The same as a structured field: `"<rule>";r=<left>;t=<seconds until the reset>`.',
+  RateLimit: 'Requests left and time until the reset, as a structured field: `"<rule>";r=<left>;t=<seconds>`.',
   'RateLimit-Policy': '`"<rule>";q=<limit>;w=<window seconds>`',
 }

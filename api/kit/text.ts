@@ -11,8 +11,8 @@ export function decodeUtf8(bytes: Uint8Array): string {
 }
 
 /**
- * Rejects NUL and lone surrogates anywhere in parsed JSON, including field names. The check is not recursive, so deep
- * nesting cannot overflow the stack.
+ * Rejects NUL and lone surrogates anywhere in parsed JSON, including field names, and JSON that is nested too deeply.
+ * The check is not recursive, so deep nesting cannot overflow the stack.
  */
 export function assertCleanText(value: unknown): void {
   visit(value, assertCleanString)

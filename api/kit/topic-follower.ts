@@ -16,7 +16,7 @@ export interface TopicFollower {
    * Why the topic has not been read up to the end that it had at the start; undefined once it has been read that far.
    */
   readonly missing: string | undefined
-  /** The failure that stops reading; undefined while reading succeeds. */
+  /** The failure that stops reading, and when it began in monotonic ms; undefined while reading succeeds. */
   readonly failure: { readonly since: number; readonly reason: string } | undefined
   /** The offset of the next record in each partition. */
   readonly positions: ReadonlyMap<number, number>

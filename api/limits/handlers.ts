@@ -89,7 +89,7 @@ export function limitsHandlers({
     return await open.run(limitFlow, subject, { ...command, actor: from.caller!.subject })
   }
 
-  /** Waits until this instance has read the change, so that the caller can read the change from this instance. */
+  /** Waits for at most a second until this instance has read the change, so that the caller can read it here. */
   async function untilSeen(isSeen: () => boolean): Promise<void> {
     const until = performance.now() + READABLE_WITHIN_MS
     while (!isSeen() && performance.now() < until) await delay(LOOK_EVERY_MS)
@@ -158,7 +158,7 @@ export function limitsHandlers({
     name: 'rate limits',
     isUserId: isDecimalUserId,
     description:
-      'Limits on requests. A caller is identified by its `X-Api-Key`, by its token if it sends no key, or by its address if it sends neither. The `Retry-After` of a 429 `rate_limit_exceeded` says when to try again.',
+      'Limits on requests. A caller is identified by its `X-Api-Key`, without a key by its token or client certificate, and otherwise by its address. The `Retry-After` of a 429 `rate_limit_exceeded` says when to try again.',
     errors: Object.values(limitsErrors),
     probes: [],
     routes: [

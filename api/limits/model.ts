@@ -180,7 +180,7 @@ export const SimulationSchema = z
     callers: z.int().openapi({ description: 'Number of counters that the draft would need.' }),
     most_rejected: z.array(z.object({ key: z.string(), requests: z.int(), would_reject: z.int() })),
     left_out: z.int().openapi({
-      description: 'Number of requests of the last hour that were not recorded, because there were too many different requests.',
+      description: 'Number of requests of the last hour that were not recorded, because one second had too many kinds of requests.',
     }),
     truncated: z.boolean().openapi({
       description: 'Whether the newest requests of the last hour were left out, because there were too many requests to replay.',

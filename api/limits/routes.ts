@@ -74,7 +74,7 @@ export const replaceRuleRoute = defineRoute({
   operationId: 'replaceRateLimitRule',
   summary: 'Replace a rule',
   description:
-    'Replaces all fields of a rule. Omitted fields get their defaults. Counters continue unless the window or the algorithm changes. If the rule was deleted, it becomes active again.',
+    'Replaces all fields of a rule. Omitted fields get their defaults. Counters continue unless the key, the window or the algorithm changes. If the rule was deleted, it becomes active again.',
   auth: ADMIN,
   params: ruleParams,
   body: RuleBody,
@@ -206,7 +206,7 @@ export const violationsRoute = defineRoute({
   operationId: 'listRateLimitViolations',
   summary: 'List requests over a limit',
   description:
-    'Returns the violations of the last 30 days, newest first. Violations of rules that only log are included. At most one violation per rule, client and second is recorded.',
+    'Returns the violations of the last 30 days, newest first. Violations of rules that only log are included. Each API instance records at most one violation per rule, client and second.',
   auth: ADMIN,
   query: z.object({ ...page, rule_id: z.string().max(100).optional(), client_id: z.string().max(200).optional() }),
   answers: { 200: { description: 'A page of violations.', schema: ViolationsSchema } },

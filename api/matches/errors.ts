@@ -14,8 +14,8 @@ export const matchesErrors = defineErrors({
   },
   location_required: {
     status: 400,
-    when: 'the request gives no place and none is known yet',
-    message: 'Give lat and lon, or send a location first.',
+    when: "the request contains no location, and the user's location is not known yet",
+    message: 'Your location is not known. Send lat and lon, or use POST /v1/location first.',
   },
   profile_inactive: {
     status: 403,
@@ -31,7 +31,7 @@ export const matchesErrors = defineErrors({
   already_matched: {
     status: 409,
     when: 'the last swipe has led to a match, which a rewind cannot take back',
-    message: 'The last swipe is a match already. Unmatch instead.',
+    message: 'The last swipe has led to a match, so it cannot be taken back. End the match instead.',
   },
   nothing_to_rewind: {
     status: 409,

@@ -21,9 +21,12 @@ import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
  * be unavailable when the API answers a swipe, and may lose its data later, so notes are stored again.
  */
 export interface SwipeNotes {
-  /** Stores a note about an accepted swipe. Never throws. If Redis does not accept the note, stores it later. */
+  /**
+   * Stores a note about an accepted swipe. Never throws. If Redis does not accept the note, keeps the note to store it
+   * later, unless too many notes are waiting.
+   */
   swiped(userId: string, swipe: RecentSwipe, answer: 'match' | 'queued'): Promise<TakenSwipe>
-  /** Stores a note about an accepted rewind. Never throws. */
+  /** Stores a note about an accepted rewind, in the same way as `swiped`. */
   rewound(userId: string, swipe: RecentSwipe): Promise<void>
   /** Returns the swipes of a user whose notes this process could not store yet, oldest first. */
   pendingOf(userId: string): readonly RecentSwipe[]

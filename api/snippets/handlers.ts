@@ -78,7 +78,7 @@ export function snippetsHandlers(deps: SnippetsDeps): ServiceRoutes {
   return {
     name: 'snippets',
     isUserId: isDecimalUserId,
-    description: 'Stores text and code of up to 10 MB under a short id.',
+    description: 'Stores text and code of up to 10 MiB under a short id.',
     errors: Object.values(snippetErrors),
     probes: [viewProbe(views, facts, SNIPPETS_VIEW, snippetDecisions), commands.probe],
     routes: [

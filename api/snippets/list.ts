@@ -110,8 +110,8 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
 }
 
 /**
- * Returns whether a snippet may be in a list. Snippets with limited reads are in no list, because strangers could use
- * up their reads.
+ * Returns whether the search may show a snippet. It shows no snippets with limited reads, because strangers could use
+ * up the reads.
  */
 function isListed({ visibility, readsLeft }: SnippetRecord): boolean {
   return visibility === 'public' && readsLeft === undefined

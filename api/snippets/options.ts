@@ -40,7 +40,7 @@ const burnAfterReads = z
     type: 'integer',
     minimum: 1,
     maximum: MAX_BURN_READS,
-    description: "The snippet is deleted after this many reads. Searches never include it, and only its owner's list does.",
+    description: 'The snippet is deleted after this many reads. It is listed only for its owner, and the search never finds it.',
   })
 
 /** Schema of all options of a snippet, without its content. */

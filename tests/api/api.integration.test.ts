@@ -166,7 +166,7 @@ describe('the API process', () => {
     expect((await get('/v1/trends', { 'if-none-match': one.headers.get('etag')! }, apis[1])).status).toBe(304)
   })
 
-  test('an older list changes nothing; a newer one is served within about a second', async () => {
+  test('an older list changes nothing; a newer one is served', async () => {
     const { body } = await get('/v1/trends')
     expect(await refresh(Date.parse(body.as_of) - MINUTE_MS, ['old'])).toBe(204)
     newestEnd = Date.parse(body.as_of) + SECOND_MS

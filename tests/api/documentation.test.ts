@@ -30,8 +30,10 @@ function errorTable(definitions: readonly ErrorDefinition[]): string {
   const byCode = Map.groupBy(definitions, ({ code }) => code)
   const rows = [...byCode].map(([code, [{ status, retryable }, ...others]]) => {
     for (const other of others) expect(other, `${code} means the same status everywhere`).toMatchObject({ status, retryable })
-    const meanings = new Set(byCode.get(code)!.map(({ when }) => when))
-    return [`\`${code}\``, String(status), retryable ? 'yes' : 'no', [...meanings].join(', or: ')]
+    const meanings = [...new Set(byCode.get(code)!.map(({ when }) => when))]
+    // A meaning that begins like another one and says more includes the other one.
+    const distinct = meanings.filter((one) => !meanings.some((other) => other !== one && other.startsWith(one)))
+    return [`\`${code}\``, String(status), retryable ? 'yes' : 'no', distinct.join(', or: ')]
   })
   rows.sort(([one], [other]) => (one < other ? -1 : 1))
   const header = ['error', 'status', 'retry', 'when']
@@ -41,10 +43,9 @@ function errorTable(definitions: readonly ErrorDefinition[]): string {
   return `# Error catalogue
 
 Every error has the body \`{"error", "message", "request_id"}\`. \`invalid_request\` adds \`details\`, a list of
-\`{"path", "message"}\`.
-\`error\` is for programs and never changes its meaning; \`message\` is for people. Where "retry" is "yes", the same
-request may succeed later.
-\`npx vitest run tests/api/documentation.test.ts --update\` writes this file.
+\`{"path", "message"}\`. \`error\` is for programs and never changes its meaning; \`message\` is for people. Where
+"retry" is "yes", the same request may succeed later. This file is written by
+\`npx vitest run --project unit tests/api/documentation.test.ts --update\`.
 
 ${[line(header), rule, ...rows.map(line)].join('\n')}
 `

@@ -19,7 +19,8 @@ const CHEAP: Readonly<Record<string, string>> = {
   'GET /match': 'it is one file, which is read once',
   'GET /match/{file}': 'the same',
   'GET /v1/me/interests': 'it is one read of Redis',
-  'GET /api/v1/pastes/{paste_id}': 'it is one read; concurrent large transfers are bounded, and only creations make limited reads',
+  'GET /api/v1/pastes/{paste_id}':
+    'it is one read; concurrent large transfers are bounded, and only a snippet with limited reads costs a command',
   'GET /api/v1/pastes/{paste_id}/raw': 'the same',
   'GET /fraud': 'it is one file, which is read once',
   'GET /fraud/{file}': 'the same',

@@ -146,7 +146,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await page.getByText('This person is no longer available.').waitFor()
     expect(await top(page).textContent()).toBe('Person 3, 23')
     await page.keyboard.press('z')
-    await page.getByText('Your last swipe is a match already').waitFor()
+    await page.getByText('Your last swipe has led to a match').waitFor()
   })
 
   test('if the server refuses a token, the page returns to the sign-in and deletes everything from the tab', async () => {

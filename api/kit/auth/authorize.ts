@@ -49,8 +49,8 @@ export function isDecimalUserId(subject: string): boolean {
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
 
 /**
- * Checks a request's credentials against a route's rule. A bad token is refused even if another proof would be enough,
- * because the sender of a token expects to be identified by the token.
+ * Checks a request's credentials against a route's rule. Unless the route is open, a bad token is refused even if
+ * another proof would be enough, because the sender of a token expects to be identified by the token.
  * @returns undefined for an anonymous caller
  */
 export async function authorize(rule: AuthRule, shown: Credentials, authority: Authority): Promise<Caller | undefined> {
@@ -98,8 +98,9 @@ async function sessionCaller({ token, refusal, clear }: ShownSession, verifier: 
 }
 
 /**
- * Accepts a caller with any one of these proofs: a token with one of the scopes, a client certificate, or the address
- * of a gateway. A valid certificate is enough, even if the request also has a token without the scope.
+ * Accepts a caller with any one of these proofs: a token with one of the scopes, a client certificate (if the rule
+ * allows it), or the address of a gateway. Such a certificate or address is enough even if the request also has a token
+ * without the scope.
  */
 function scopeCaller(rule: ScopeRule, byToken: Caller | undefined, shown: Credentials, { gateways }: Authority): Caller {
   const scopes = scopesOf(rule)

@@ -11,7 +11,7 @@ import { ApiError, errors } from '../errors.ts'
 
 /** Finds the key with which a token was signed. */
 export interface KeySet {
-  /** Throws jose's JWKSNoMatchingKey if no key matches. */
+  /** Throws jose's JWKSNoMatchingKey if no key matches, and ApiError `unavailable` if there are no valid keys. */
   keyFor(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey>
   /**
    * Increases with every loaded key set, so that callers can discard decisions that they made with an older key set.
@@ -28,8 +28,8 @@ export interface KeySetOptions {
   /** Epoch ms. */
   now(): number
   /**
-   * Minimum time between a load and a reload for a token with an unknown key id. Without this pause, tokens with forged
-   * key ids would make the API flood the identity provider with requests.
+   * Minimum time between two attempts to load the key set. Without this pause, tokens with forged key ids would make
+   * the API flood the identity provider with requests.
    */
   readonly cooldownMs?: number
   /** Age at which the key set is reloaded, so that tokens signed with a removed key are rejected. */

@@ -6,7 +6,7 @@ import type { KeySet } from './key-set.ts'
 export interface Caller {
   /**
    * The proof of the caller's identity: a token, a client certificate, or the address of a gateway that the operator
-   * trusts. Callers without a token reach only routes that accept their kind of proof.
+   * trusts. Certificates and addresses identify callers only on routes that accept such proofs.
    */
   readonly kind: 'token' | 'certificate' | 'gateway'
   /** The token's `sub`, the name in the certificate, or the address of the gateway. */

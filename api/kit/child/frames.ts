@@ -27,7 +27,7 @@ export function encodeFrame({ kind, id, body }: Frame): Buffer {
 
 /**
  * Returns a function that receives the bytes of the pipe and calls `onFrame` for each whole frame.
- * @throws RangeError for a frame that is too large
+ * @throws RangeError, from the returned function, for a frame whose length is invalid
  */
 export function frameReader(onFrame: (frame: Frame) => void): (chunk: Buffer) => void {
   let chunks: Buffer[] = []

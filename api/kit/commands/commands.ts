@@ -28,9 +28,11 @@ export interface CommandRequest {
 /** Sends commands to the topologies that decide them, and waits for the decisions. */
 export interface Commands {
   /**
-   * Opens a command. Gives it an id and binds the caller's Idempotency-Key to this request for 24 hours.
+   * Opens a command. Gives it an id and, if the caller sent an Idempotency-Key, binds the key to this request for 24
+   * hours.
    * @param request the operation and all of its input. Together, they identify the request.
-   * @throws ApiError: `idempotency_conflict` if the key belongs to another request, `unavailable`.
+   * @throws ApiError: `idempotency_conflict` if the key belongs to another request, `unavailable` if the key cannot be
+   * bound
    */
   open(from: CommandRequest, request: readonly unknown[]): Promise<OpenCommand>
   readonly probe: ReadinessProbe
@@ -47,7 +49,9 @@ export interface OpenCommand {
    * Sends the command and waits for its answer. By the time the answer arrives, the decision is committed, and every
    * API instance can read its changes. A repeated command gets the first answer. A request may take several steps, each
    * with a different name. Throws ApiError `unavailable` with `command_id` if no answer arrives in time. The command
-   * may still be executed later. Repeating the command with the same id returns its answer.
+   * may still be executed later. Repeating the command with the same id returns its answer. Also throws ApiError
+   * `not_ready` if the partition counts are not known yet, and `idempotency_conflict` if the id belongs to a different
+   * request.
    * @param body the command's body, or a function that reads what the body needs. The function is not called if the
    * command is already answered, so that a repetition gets its answer even if the function would fail now. Errors of
    * the function are passed on.

@@ -15,15 +15,16 @@ export type Result =
 
 /** The requests that wait for the results of their commands. */
 export interface WaitingRoom {
-  /** Resolves with the result, or with undefined after the time limit. Must be called before the command is sent. */
+  /** Starts to wait for a result. Must be called before the command is sent. */
   wait(place: ResultPlace, timeoutMs: number): Wait
-  /** Reads a result that is already stored. */
+  /** Reads a result that is already stored. Resolves with undefined if there is none, or if it cannot be read. */
   look(place: ResultPlace): Promise<Result | undefined>
   readonly size: number
   close(): void
 }
 
 export interface Wait {
+  /** Resolves with the result, or with undefined after the time limit. */
   readonly result: Promise<Result | undefined>
   leave(): void
 }

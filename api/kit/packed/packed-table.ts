@@ -29,7 +29,7 @@ export interface Packing<V, P> {
 export interface PackedTable<K, P> extends TableState {
   /**
    * Returns the packed value of a key; undefined if there is no entry or it has expired. Throws ApiError `not_ready`
-   * while the table is being read. If Kafka stays unavailable, the table serves its snapshot instead.
+   * until the topic has been read, unless Kafka stays unavailable and the table serves its snapshot.
    */
   get(key: K): P | undefined
   /** Number of entries, including expired ones that are still stored. */

@@ -6,8 +6,8 @@ import { PRIVATE } from '../headers.ts'
 export type Html = ReturnType<typeof html>
 
 /**
- * Content security policy of rendered pages. These pages have no scripts. Their style sheets and images come only from
- * this server.
+ * Content security policy of rendered pages. These pages have no scripts. Their style sheets come only from this
+ * server, and their images from this server or from data URLs.
  */
 const PAGE_POLICY = [
   "default-src 'none'",

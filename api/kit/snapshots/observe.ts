@@ -42,7 +42,7 @@ export function tableMetrics(registry: Registry, kind: string): (topic: string, 
     ],
     [
       `${kind}_from_snapshot`,
-      '1 while a table answers from its snapshot, because Kafka has been unavailable since the start',
+      '1 while a table answers from its snapshot, because its topic could not be read completely yet',
       ({ isFromSnapshot }) => Number(isFromSnapshot),
     ],
     [`${kind}_entries`, 'Entries of a table, including expired ones that are still stored', ({ size }) => size],

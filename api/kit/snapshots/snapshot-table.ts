@@ -46,7 +46,7 @@ export interface SnapshotTableOptions<C> {
 
 /** The state that tables of all kinds have in common. */
 export interface TableState {
-  /** Whether a snapshot provides the contents, because Kafka has been unavailable since the start. */
+  /** Whether a snapshot provides the contents, because the topic could not be read completely yet. */
   readonly isFromSnapshot: boolean
   /**
    * How far the contents may be behind the topic, in ms: the age of the snapshot in use, or else the time since the

@@ -6,8 +6,8 @@ const LATE_IN_A_ROW = 3
 
 /**
  * Tracks whether Kafka is unavailable, as a whole or for single partitions. Kafka counts as unavailable after three
- * late or failed sends in a row, until it answers a send. The publisher retries at least once a second, so no other
- * probe is needed.
+ * late or failed sends in a row, until it answers a send. The publisher retries its requests about once a second, so no
+ * other probe is needed.
  */
 export class Absence {
   readonly #lanes = new Map<string, number>()

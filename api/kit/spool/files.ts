@@ -1,6 +1,6 @@
 import { copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 
-/** The spool's file operations. Tests replace them. */
+/** The file operations of the spool and of snapshots. Tests replace them. */
 export interface SpoolFiles {
   /** Creates the file. Fails if it exists. */
   create(path: string): Promise<SpoolFile>

@@ -69,7 +69,7 @@ export async function makeOwn(files: SpoolFiles, parent: string, name: string): 
 
 /**
  * Takes over the folder of a dead process, and keeps copies of its damaged files. Returns undefined if a process has
- * locked the folder, or if the folder contains nothing to send.
+ * locked the folder, if the folder does not exist or has no final name, or if it contains nothing to send.
  * @throws Error if a file cannot be read. In that case, nothing is lost, and a later call may succeed.
  */
 export async function adopt(

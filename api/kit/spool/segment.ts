@@ -105,7 +105,7 @@ export class Segment {
 
   /**
    * Finds the end of the complete records, and reports each record that is not settled.
-   * @returns number of bytes after the complete records. A crash has left these bytes incomplete.
+   * @returns number of bytes after the complete records. They are incomplete or damaged.
    */
   async scan(found: (topic: string, key: Buffer) => void): Promise<number> {
     const size = await this.file.size()

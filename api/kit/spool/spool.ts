@@ -201,7 +201,8 @@ export class Spool {
     }
     const store = async (): Promise<void> => {
       if (this.#isClosed) throw new SpoolError('the spool is closed')
-      if (this.bytes + size > this.#options.maxBytes) throw new SpoolError(`the spool is full: it contains ${this.bytes} bytes`)
+      if (this.bytes + size > this.#options.maxBytes)
+        throw new SpoolError(`the spool is full: it contains ${this.bytes} of at most ${this.#options.maxBytes} bytes (SPOOL_MAX_BYTES)`)
       this.#held[counter]++
       try {
         await this.#journal.append(record, isDurable, (placed) => {

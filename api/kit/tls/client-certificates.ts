@@ -62,7 +62,7 @@ const REASONS: Readonly<Record<string, string>> = {
 /**
  * Determines what client certificates prove. OpenSSL verifies a certificate only once, when the connection is opened. A
  * connection may stay open for a long time. Each request therefore checks again that the certificate has not expired,
- * and that no authority that may have signed it has been withdrawn.
+ * and that its authority has not been withdrawn.
  */
 export function clientCertificates({ material, names, now }: ClientCertificatesOptions): ClientCertificates {
   const connections = new WeakMap<Socket, Connection>()

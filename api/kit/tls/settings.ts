@@ -29,7 +29,7 @@ export const tlsSettings = settingsFragment({
     API_TLS_CLIENT_CA: documented(z.string().optional(), 'PEM file with the authorities that sign client certificates'),
     API_TLS_CLIENT_NAMES: documented(
       list.optional(),
-      'names, one of which a client certificate must have, as its common name or an alternative name',
+      'accepted names; a client certificate must have one of them, as its common name or an alternative name',
       'any name',
     ),
   },

@@ -4,8 +4,8 @@ import type { SharedReader } from '../shared-reads.ts'
 /** Reads values, and can later tell whether they are still current. */
 export interface WatchedRead extends SharedReader {
   /**
-   * Returns the latest known time at which everything that was read was still current, in epoch ms. Returns undefined
-   * if something may have changed.
+   * Returns the latest known time at which everything that was read was still current, in epoch ms; -Infinity if this
+   * has not been confirmed yet. Returns undefined if something may have changed.
    */
   unchangedAt(): number | undefined
 }

@@ -17,12 +17,12 @@ export interface CounterStoreOptions {
   onFailure?(reason: FailureReason, cause: Error | undefined): void
 }
 
-/** How long the store may take to answer before it is treated as down. */
+/** How long a request waits for the store. After this time, the instance decides without the store's answer. */
 export const TIMEOUT_MS = 5
 
 /**
- * Counts in Redis with a short time limit. All decisions of one event loop turn that concern the same shard share one
- * script call.
+ * Counts in Redis with a short time limit. The decisions of one event loop turn that concern the same shard share
+ * script calls.
  */
 export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, onFailure }: CounterStoreOptions): CounterStore {
   const batches = scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onReadings })
@@ -41,8 +41,8 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
   /** Decides with counters on one shard, in a single atomic step. */
   function decideOnShard(group: string, asks: readonly Ask[]): Promise<Outcome> | Undecided {
     const node = scripts.nodeOf(group)
-    // No request waits for units to be returned, and a failed return does no harm: a store that hangs still accepts the
-    // units later, and a store that is down loses the counter anyway.
+    // No request waits for units to be returned, and a failed return does little harm: the units merely stay counted
+    // until their window ends or the bucket is full again.
     if (asks.every(({ mode }) => mode === 'give-back')) return batches.add(group, node, 'background', asks)
     const admission = batches.circuitOf(node).admit()
     if (admission === 'skip') return CIRCUIT_OPEN

@@ -84,7 +84,7 @@ export function greatestSlice({ counter, share, lost, lostUntil }: LeaseEntry, n
 
 /**
  * Records a slice whose answer was lost. Redis may have granted the slice, and this instance cannot return it. The
- * slice therefore counts as taken until its window has ended.
+ * slice therefore counts as taken for the length of a window. By then, its window has ended.
  */
 export function addLostSlice(entry: LeaseEntry, units: number, now: number): void {
   entry.lost = (now < entry.lostUntil ? entry.lost : 0) + units
@@ -139,7 +139,7 @@ export function localReading(entry: LeaseEntry | undefined, taken: number, now: 
   return { taken, nowUs: storeTimeUs(entry, now), held, heldBefore: reading.heldBefore }
 }
 
-/** Remembers a refusal, and until when further requests are refused if no other instance returns units. */
+/** Remembers a refusal, and the time until which further requests are refused unless another instance returns units. */
 export function rememberRefusal(entry: LeaseEntry, reading: Reading, now: number, units: number): void {
   entry.reading = entry.units === 0 ? reading : entry.reading
   if (entry.units === 0) entry.readAt = now

@@ -148,7 +148,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     const outcome = store.decide(open.map((index) => asks[index]))
     return outcome instanceof Promise ? outcome.then(joined) : joined(outcome)
 
-    /** Adds the units that were spent from slices. These units stay spent even if the store does not decide. */
+    /** Adds the readings of asks that spent units of a slice. They stay spent even if the store does not decide. */
     function withSpent(answered: Undecided): Undecided {
       if (open.length === asks.length) return answered
       const spent = asks.flatMap((ask, index) => (plans[index] === 'spend' ? [[ask, readings[index]] as const] : []))

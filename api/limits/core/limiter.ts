@@ -40,8 +40,8 @@ export type Verdict =
 
 export interface Limiter {
   /**
-   * Decides whether a request is allowed. Returns a plain value instead of a promise if the store is not needed. Never
-   * throws or rejects.
+   * Decides whether a request is allowed. Returns a plain value instead of a promise if the store is not needed. Throws
+   * or rejects only because of a bug; `failOpenLimiter` then allows the request.
    */
   decide(request: LimitedRequest): Verdict | Promise<Verdict>
 }

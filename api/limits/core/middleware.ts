@@ -45,7 +45,7 @@ export interface RateLimitOptions {
   readonly leases?: boolean
   /** Called for each exhausted rule, whether it refuses the request or only logs. */
   onViolation?(status: RuleStatus, caller: LimitedCaller): void
-  /** Called for each failure of Redis. During a failure, this process decides with its own counts. */
+  /** Called for each query to Redis that fails or is late. This process then decides with its own counts. */
   onFailure?: CounterStoreOptions['onFailure']
   /**
    * Called at most once a second while Redis does not decide, with the number of requests that Redis has not decided.
@@ -146,7 +146,8 @@ function safely(callback: () => void): void {
 
 function processWarning({ requests, reason, cause }: FailedOpen): void {
   const why = cause === undefined ? reason : `${reason}: ${cause}`
-  process.emitWarning(`${requests} requests were decided without Redis (${why})`, WARNING)
+  const what = requests === 1 ? '1 request was' : `${requests} requests were`
+  process.emitWarning(`${what} decided without Redis (${why})`, WARNING)
 }
 
 function isPreflight(c: Context): boolean {

@@ -10,9 +10,9 @@ import { append, argumentsOf, NUMBERS_PER_READING, newCall, readingsOf, type Scr
  */
 export type BatchKind = 'awaited' | 'probe' | 'background'
 
-/** Combines all asks of one event loop turn into one script per shard. */
+/** Combines the asks of one event loop turn into few scripts, each for one shard. */
 export interface ScriptBatches {
-  /** Adds asks to the next script for the shard. Resolves with the answer, or as undecided after the time limit. */
+  /** Adds asks to the next script for the shard. Resolves with the answer, or as undecided if there is none in time. */
   add(group: string, node: string, kind: BatchKind, asks: readonly Ask[]): Promise<Outcome>
   circuitOf(node: string): Circuit
 }
@@ -32,7 +32,7 @@ export interface ScriptBatchesOptions {
 }
 
 /**
- * Maximum number of asks per script. Further asks wait for the next script, so that this process and Redis work in
+ * Once a script has this many asks, further asks go into the next script, so that this process and Redis work in
  * parallel and answers are spread over time. A script occupies Redis' only thread for 4 µs plus 3.5 µs per ask. A
  * maximum of 64 would raise the throughput at full load by an eighth, and the P99 latency by a third.
  */

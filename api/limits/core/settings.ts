@@ -45,7 +45,7 @@ const MS_PER_SECOND = 1_000
 function staleGauge(metrics: Registry, tables: Readonly<Record<string, Pick<GlobalTable<string, unknown>, 'staleMs'>>>): void {
   new Gauge({
     name: 'global_table_stale_seconds',
-    help: 'How long reads of the topic of an in-memory table have been failing; 0 while they succeed',
+    help: 'How long an in-memory table has been unable to read its topic; 0 while reads succeed',
     labelNames: ['topic'],
     registers: [metrics],
     collect() {

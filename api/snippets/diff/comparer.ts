@@ -2,8 +2,8 @@ import { type WorkThread, workThread } from '../../kit/work-thread.ts'
 import type { Patch, PatchRequest } from './patch.ts'
 
 /**
- * Compares two texts. Returns null if the texts are too different, and undefined if the comparison took too long or too
- * many requests are waiting.
+ * Compares two texts. Returns null if the texts are too different to be compared in time, and undefined if the thread
+ * fails or hangs, or if too many requests are waiting for it.
  */
 export type Comparer = WorkThread<PatchRequest, Patch | null>
 
@@ -14,7 +14,8 @@ export type Comparer = WorkThread<PatchRequest, Patch | null>
 const MAX_WAITING = 10
 const MAX_WAIT_MS = 5_000
 /**
- * Time limit of a comparison. The sum of this limit and the maximum waiting time is below the time limit of a request.
+ * Time limit of a comparison, for a thread that hangs. The sum of this limit and the maximum waiting time is below the
+ * time limit of a request.
  */
 const MAX_COMPARE_MS = 2_000
 const WORKER = new URL('./patch-worker.ts', import.meta.url)

@@ -22,7 +22,7 @@ const CONTEXT_LINES = 3
 
 /**
  * Computes the patch that turns the text `before` into the text `after`.
- * @returns null if the texts are too different
+ * @returns null if the texts differ too much, or if the comparison takes longer than MAX_COMPARE_MS
  */
 export function patchOf({ from, to, before, after }: PatchRequest): Patch | null {
   const bounds = { context: CONTEXT_LINES, maxEditLength: MAX_EDITS, timeout: MAX_COMPARE_MS }

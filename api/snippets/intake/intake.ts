@@ -10,7 +10,7 @@ import { type ContentSink, contentSink } from './content.ts'
 import { jsonContentReader } from './json-content.ts'
 import { refuseNul, utf8Check } from './utf8.ts'
 
-/** A complete and valid body. Its content is a draft, which the caller must keep or discard. */
+/** A complete body with valid content. The content is a draft, which the caller must keep or discard. */
 export interface TakenBody {
   readonly draft: BlobDraft
   readonly content: ContentSink

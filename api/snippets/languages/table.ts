@@ -11,8 +11,8 @@ export interface Language {
 }
 
 /**
- * A pattern and the weight of a match. The fewer other languages the pattern matches, the higher its weight: below 1
- * for patterns that many languages share, 1 for a few other languages, 2 for hardly any, and 4 or more for none.
+ * A pattern and the weight of a match. The fewer other languages share the pattern, the higher its weight: below 1 if
+ * many languages share it, 1 if a few others do, 2 if hardly any other does, and 4 or more if none does.
  */
 type Pattern = readonly [RegExp, number]
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { arrivals } from '../../../api/kit/arrivals.ts'
 
-test('a caller waits for changes, and looks only after each of them', async () => {
+test('a waiting caller checks again only after each change', async () => {
   const { changed, until } = arrivals()
   let value = 0
   const look = vi.fn(() => value === 2)

@@ -164,7 +164,7 @@ test.each([
 
 test.each<[string, string, string, Record<string, string>]>([
   ['a body', '/texts', 'größer', {}],
-  ['the greatest body', '/texts', 'x'.repeat(MAX_BODY_BYTES), {}],
+  ['the largest body', '/texts', 'x'.repeat(MAX_BODY_BYTES), {}],
   ['no body', '/texts', '', {}],
   ['a body in pieces', '/pieces', 'größer', {}],
   ['a bad token, before the body is read', '/texts', 'abc', { authorization: 'Bearer x' }],

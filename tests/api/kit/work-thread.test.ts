@@ -28,7 +28,7 @@ test('a request that takes too long or fails does not affect the requests behind
   expect(await Promise.all([stuck, ...healthy, failing, last])).toEqual([undefined, ...names(3), undefined, 'last'])
 })
 
-test('aborts a request that waits too long without disturbing the running one', async () => {
+test('a request that waits too long is aborted, and the running request is not disturbed', async () => {
   const thread = slowThread({ timeoutMs: LONG_MS, maxWaitMs: 20 })
   expect(await thread.ask({ name: 'ready', takesMs: 0 })).toBe('ready')
   const running = thread.ask({ name: 'running', takesMs: 500 })
@@ -36,7 +36,7 @@ test('aborts a request that waits too long without disturbing the running one', 
   expect(await thread.ask({ name: 'next', takesMs: 0 })).toBe('next')
 })
 
-test('rejects further requests while many are waiting, and aborts all open ones when it closes', async () => {
+test('while many requests wait, further ones are refused, and closing aborts all open requests', async () => {
   const thread = slowThread({ timeoutMs: LONG_MS, maxWaiting: 2 })
   const asked = [thread.ask({ name: 'running', takesMs: LONG_MS }), thread.ask({ name: 'waiting', takesMs: 0 })]
   expect(await thread.ask({ name: 'one too many', takesMs: 0 })).toBeUndefined()

@@ -4,11 +4,11 @@
 /** @type {Readonly<Record<string, string>>} */
 const BY_CODE = {
   unauthorized: 'This token is not valid or has expired. Sign in with a new one.',
-  already_matched: 'Your last swipe is a match already, so it cannot be taken back.',
+  already_matched: 'Your last swipe has led to a match, so it cannot be taken back.',
   nothing_to_rewind: 'There is no swipe to take back.',
   profile_inactive: 'Your profile is switched off, so the feed is closed. Switch it on to see people again.',
   profile_not_found: 'This person is no longer available.',
-  location_required: 'The service does not know a place of this user yet.',
+  location_required: 'The service does not know the location of this user yet.',
   under_age: 'You must be at least 18 years old.',
   not_ready: 'The service is still loading its data.',
   unavailable: 'The service is not available at the moment.',

@@ -112,7 +112,7 @@ test('without a callback for warnings, emits a process warning with the number o
   const { ask, redis } = limitedApp({ warn: undefined })
   redis.error = new Error('connection refused')
   await ask('/text')
-  await expect.poll(() => told).toEqual(['RateLimitWarning: 1 requests were decided without Redis (unreachable: connection refused)'])
+  await expect.poll(() => told).toEqual(['RateLimitWarning: 1 request was decided without Redis (unreachable: connection refused)'])
 })
 
 describe('a limit holds in each process while Redis does not decide', () => {

@@ -21,11 +21,11 @@ describe('the language of a text', () => {
     expect(detectLanguage(text)).toBe(language)
   })
 
-  it.each(prose)('is undefined for prose: %j', (text) => {
+  it.each(prose)('is plaintext for prose: %j', (text) => {
     expect(detectLanguage(text)).toBe(PLAINTEXT)
   })
 
-  it('is undefined if fewer than two patterns match', () => {
+  it('is plaintext if there are fewer than two matches', () => {
     expect(detectLanguage('#!/bin/bash')).toBe(PLAINTEXT)
     expect(detectLanguage('#!/bin/bash\necho hi')).toBe('bash')
   })
