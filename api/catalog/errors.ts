@@ -19,7 +19,7 @@ export const catalogErrors = defineErrors({
   },
   product_not_found: {
     status: 404,
-    when: 'no such product exists, it is deleted, or the caller may not see it',
+    when: 'the product does not exist, is deleted, or is hidden from the caller',
     message: 'There is no such product.',
   },
   variant_not_found: {
@@ -44,12 +44,12 @@ export const catalogErrors = defineErrors({
   },
   out_of_stock: {
     status: 409,
-    when: 'fewer units are available than the request would reserve or remove; `available` is their number',
-    message: 'Fewer units are available.',
+    when: 'fewer units are available than the request would reserve or remove; `available` is the number of available units',
+    message: 'Fewer units are available than the request needs.',
   },
   reservation_ended: {
     status: 409,
-    when: 'the reservation has ended, or the request wants to deduct or release more units than are reserved',
+    when: 'the reservation has ended, or the request would deduct or release more units than are reserved',
     message: 'The reservation has ended.',
   },
   reservation_in_cart: {
@@ -59,8 +59,8 @@ export const catalogErrors = defineErrors({
   },
   reservation_extended: {
     status: 409,
-    when: 'the reservation has been extended before',
-    message: 'A reservation can be extended once.',
+    when: 'the reservation has already been extended once',
+    message: 'The reservation has already been extended, and it can be extended only once.',
   },
   status_transition: {
     status: 409,
@@ -69,8 +69,8 @@ export const catalogErrors = defineErrors({
   },
   price_period_overlaps: {
     status: 409,
-    when: 'the variant has another price for a part of the period; `starts_at` and `ends_at` name that period',
-    message: 'The variant has another price for a part of this period.',
+    when: 'for a part of the period, the variant already has the price of another period; `starts_at` and `ends_at` are the bounds of that period',
+    message: 'For a part of this period, the variant already has the price of another period.',
   },
   price_out_of_range: {
     status: 422,

@@ -19,7 +19,7 @@ export const fraudErrors = defineErrors({
   },
   blocklist_entry_exists: {
     status: 409,
-    when: 'the entity is on the blocklist with another reason, analyst or lifetime; `entry_id` names the entry',
+    when: 'the entity is on the blocklist with a different `reason`, `blocked_by` or `ttl_hours`; `entry_id` names the entry',
     message: 'The entity is already on the blocklist with different attributes. Use PUT to change its entry.',
   },
   blocklist_entry_not_found: {
@@ -45,7 +45,7 @@ export const fraudErrors = defineErrors({
   },
   rule_exists: {
     status: 409,
-    when: 'a rule with this rule_id exists, which may be disabled',
+    when: 'a rule with this rule_id exists; it may be disabled',
     message: 'A rule with this rule_id exists. Use PUT to replace it.',
   },
   rule_not_found: {
@@ -75,8 +75,8 @@ export const fraudErrors = defineErrors({
   },
   list_in_use: {
     status: 409,
-    when: 'rules that are enabled read the list; `rule_ids` names them',
-    message: 'Rules that are enabled read the list. Change or disable them first.',
+    when: 'enabled rules read the list; `rule_ids` names them',
+    message: 'Enabled rules read the list. Change or disable these rules first.',
   },
   settings_limit_reached: {
     status: 409,
@@ -95,7 +95,7 @@ export const fraudErrors = defineErrors({
   },
   backtests_full: {
     status: 503,
-    when: 'this process runs as many back-tests as it may; `Retry-After` says when to try again',
+    when: 'this process already runs the maximum number of back-tests; `Retry-After` says when to try again',
     message: 'Too many back-tests are running. Try again shortly.',
   },
   model_not_found: {

@@ -35,8 +35,8 @@ export interface SettingsChange<O extends Outcome> {
 }
 
 /**
- * Sends a change of the settings to the topology that decides it, and waits until this process has read the change.
- * Throws ApiError if the change is refused.
+ * Sends a change of the settings to the topology that decides it, and then waits up to a second until this process has
+ * read the change. Throws ApiError if the change is refused.
  */
 export type ChangeSettings = <O extends Outcome>(from: CommandRequest, change: SettingsChange<O>) => Promise<ChangedAs<O>>
 

@@ -56,7 +56,7 @@ const INITIAL_MODELS = initialModels()
 const SEEN_WITHIN_MS = 1_000
 
 /**
- * Follows the settings. A change reaches every process within a second. A process that starts while Kafka is
+ * Follows the settings. A change normally reaches every process within a second. A process that starts while Kafka is
  * unavailable uses the last settings that were saved on its machine.
  */
 export async function openSettingsInForce({ smallTables, log }: Pick<ServiceKit, 'smallTables' | 'log'>): Promise<FraudSettingsInForce> {

@@ -38,12 +38,12 @@ export const fraudSettings = settingsFragment({
     FRAUD_DATACENTER_NETWORKS: documented(z.string().optional(), networks('data centres')),
     FRAUD_GUARD: documented(
       flag.prefault('0'),
-      '1: if rules block more than 1 % of the transactions in five minutes, the newest of these rules is put into shadow mode; the alert is raised in either case',
+      '1: if rules block more than 1 % of the transactions in five minutes, the most recently changed of these rules is put into shadow mode; the alert is raised in either case',
     ),
   },
   rules(env, report, { isProduction }) {
     if (!isProduction || env.FRAUD_HASH_KEY !== undefined) return
-    report('FRAUD_HASH_KEY', 'is missing, and NODE_ENV=production creates no key; set the same random text for all API instances')
+    report('FRAUD_HASH_KEY', 'is missing, and with NODE_ENV=production no key is created; set the same random text for all API instances')
   },
   value: (env) => ({
     /**

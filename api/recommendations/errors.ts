@@ -4,7 +4,7 @@ import { defineErrors } from '../kit/errors.ts'
 export const recommendationErrors = defineErrors({
   invalid_page_token: {
     status: 400,
-    when: 'a page_token is forged, older than 30 minutes or another user’s',
+    when: 'the page_token is forged, older than 30 minutes, or belongs to another user',
     message: 'The page_token is not valid. Ask for a new list.',
   },
   item_not_found: {
@@ -24,12 +24,12 @@ export const recommendationErrors = defineErrors({
   },
   no_earlier_model: {
     status: 409,
-    when: 'no model was in force before the current one',
-    message: 'There is nothing to roll back to.',
+    when: 'there is no earlier champion that could be restored',
+    message: 'There is no earlier champion that could be restored.',
   },
   model_in_force: {
     status: 409,
-    when: 'the requested challenger is the champion',
-    message: 'This model is in force already.',
+    when: 'the requested challenger is already the champion',
+    message: 'This model is already the champion.',
   },
 })

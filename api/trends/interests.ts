@@ -14,7 +14,8 @@ import { caughtUp } from '../kit/readiness.ts'
 const MAX_TOPICS = 1_000
 const MAX_WEIGHT = 1_000
 /**
- * Number of characters of a topic's name that an error quotes. Callers choose the names, so a name may be very long.
+ * Maximum number of characters of a topic's name that an error quotes. Callers choose the names, so a name may be very
+ * long.
  */
 const MAX_SHOWN = 200
 
@@ -68,7 +69,7 @@ export function interests({ reader, facts, now, sleep = delay }: InterestsOption
   /**
    * Returns whether the view contains this write or a later write. Waits up to READABLE_WITHIN_MS.
    * @param before the time of the profile that was replaced. It may be later than this write, because other services
-   * set it by their own clocks
+   * set it by their own clocks.
    */
   async function isReadable(userId: bigint, updatedAt: number, before: number | undefined): Promise<boolean> {
     for (let waited = 0; waited <= READABLE_WITHIN_MS; waited += LOOK_EVERY_MS) {

@@ -25,7 +25,8 @@ import { type ViewVersion, viewVersions } from './view-versions.ts'
 export interface TrendLists {
   /**
    * Returns the list without personal changes. Its bytes depend only on the view's record, the hidden terms and the
-   * limit. Throws `trends_stale`, and `not_ready` if there is no list or the hidden terms are unknown.
+   * limit. Throws `trends_stale`, and `not_ready` if there is no list, the view is being built or the hidden terms are
+   * unknown.
    */
   plain(region: Region, limit: number, safe: boolean): Promise<Answer>
   /**

@@ -15,16 +15,17 @@ const TrendEntrySchema = z
     volume_24h: z.int(),
     velocity: z.number().openapi({ description: 'Current volume divided by the volume one hour ago.' }),
     velocity_vs_usual: z.number().openapi({ description: 'Current volume divided by the usual volume at this hour of the week.' }),
-    label: z
-      .enum(['Trending', 'Viral'])
-      .nullable()
-      .openapi({ description: '`Trending` above 3 times the usual volume, `Viral` above 10 times.' }),
+    label: z.enum(['Trending', 'Viral']).nullable().openapi({
+      description:
+        '`Trending` above 3 times the usual volume, `Viral` above 10 times. Except in posted lists, a label needs at least 20 users.',
+    }),
     trending_since: timestamp('When the term entered the top 30.'),
     sample_tweets: z.array(z.string()).openapi({ description: 'Ids of the newest tweets, at most 3.', example: ['1234567890123456789'] }),
-    rank_change: z
-      .int()
-      .nullable()
-      .openapi({ description: 'Ranks gained in the last 10 to 20 minutes; null if the term was not in the earlier list.', example: 3 }),
+    rank_change: z.int().nullable().openapi({
+      description:
+        'Ranks gained since a list that is 10 to 20 minutes old; null if the term is not in the top 30 of both lists, and in posted lists.',
+      example: 3,
+    }),
     peak_rank: z
       .int()
       .min(1)
@@ -77,7 +78,10 @@ export const PastListSchema = z
     trends: z.array(
       TrendEntrySchema.omit({ rank_change: true, peak_rank: true, lang: true, related: true, typical_tweet: true })
         .extend({
-          volume_24h: z.int().nullable().openapi({ description: LATER }),
+          volume_24h: z
+            .int()
+            .nullable()
+            .openapi({ description: `Tweets in the 24 full hours before and in the current hour; ${LATER}` }),
           velocity_vs_usual: z
             .number()
             .nullable()
@@ -123,6 +127,6 @@ export const InterestsSchema = z
     user_id: z.string(),
     topic_weights: z.record(z.string(), z.number()).openapi({ example: { football: 2, politics: 0.1 } }),
     exclude_topics: z.array(z.string()).openapi({ example: ['spoilers'] }),
-    updated_at: timestamp('Time of the last change. null if the interests were never set.').nullable(),
+    updated_at: timestamp('Time of the last change; null if the interests were never set.').nullable(),
   })
   .openapi('UserInterestProfile')

@@ -38,7 +38,7 @@ export const listRoute = defineRoute({
   auth: { kind: 'optional' },
   query: z.object({
     woeid,
-    limit: integerParameter({ minimum: 1, maximum: SERVED_ENTRIES, default: SERVED_ENTRIES, description: 'Number of entries.' }),
+    limit: integerParameter({ minimum: 1, maximum: SERVED_ENTRIES, default: SERVED_ENTRIES, description: 'Maximum number of entries.' }),
     safe,
     personalized: booleanParameter({ default: false, description: 'Whether to rerank by the interests of the caller.' }),
   }),
@@ -159,7 +159,7 @@ export const pastRoute = defineRoute({
       .datetime({ offset: true, error: 'must be a time in ISO 8601 with its zone' })
       .transform((text) => Date.parse(text))
       .openapi({ type: 'string', format: 'date-time', description: 'A time in the last 90 days.', example: '2026-01-15T12:00:00Z' }),
-    limit: integerParameter({ minimum: 1, maximum: SERVED_ENTRIES, default: SERVED_ENTRIES, description: 'Number of entries.' }),
+    limit: integerParameter({ minimum: 1, maximum: SERVED_ENTRIES, default: SERVED_ENTRIES, description: 'Maximum number of entries.' }),
     safe,
   }),
   answers: {
@@ -221,7 +221,7 @@ export const refreshRoute = defineRoute({
     window_end: '2026-01-15T12:00:00.000Z',
     top_k: [{ term: '#MondayMotivation', count: 1200, velocity: 4.2, sample_ids: ['1234567890123456789'] }],
   },
-  answers: { 204: { description: 'The list is published.' } },
+  answers: { 204: { description: 'The list is accepted.' } },
   errors: [trendsErrors.unknown_location, errors.not_ready],
 })
 

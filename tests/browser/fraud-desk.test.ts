@@ -181,7 +181,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByRole('button', { name: 'To shadow: big' }).waitFor()
     await page.getByRole('button', { name: 'Disable: big' }).click()
     await expect.poll(() => page.getByRole('button', { name: 'Disable: big' }).count()).toBe(0)
-    await page.getByLabel('disabled and expired ones, too').check()
+    await page.getByLabel('Include disabled and expired rules').check()
     await page.getByRole('button', { name: 'Enable: big' }).click()
     await page.getByRole('button', { name: 'Disable: big' }).waitFor()
     expect(fakes.changes.slice(-3).map(({ line }) => line)).toEqual(['PUT rules/big', 'DELETE rules/big', 'PUT rules/big'])
@@ -299,7 +299,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await press('Try payment fraud 2026-03', 'Try payment fraud 2026-03 on 5 %?')
     await press('End the trial', 'Really end the trial?')
     await page.getByText('There is no challenger.').waitFor()
-    await press('Roll back', 'Restore the champion before this one?')
+    await press('Roll back', 'Restore the previous champion?')
     await page.getByRole('alert').filter({ hasText: 'There are no earlier models that could be restored.' }).waitFor()
     expect(fakes.changes.map(({ line, body }) => [line, body])).toEqual([
       ['POST models/promote', {}],
@@ -313,7 +313,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
 
   test('the page says so if a rule does not exist', async () => {
     const { page, complaints } = await opened({ hash: '#rule/nothing' })
-    await page.getByRole('alert').filter({ hasText: 'There is no such rule any more.' }).waitFor()
+    await page.getByRole('alert').filter({ hasText: 'There is no such rule.' }).waitFor()
     expect(complaints.join('\n')).toBe('')
   })
 

@@ -56,7 +56,7 @@ const VICTIMS: Readonly<Record<string, () => Promise<void>>> = {
 }
 
 test(
-  `in ${rounds} rounds of kills, ${READERS} readers never get one of ${READS} reads twice`,
+  `in ${rounds} rounds of kills, exactly ${READS} of ${READERS} readers get a snippet that allows ${READS} reads`,
   async () => {
     const random = seededRandom(seed)
     const names = Object.keys(VICTIMS)

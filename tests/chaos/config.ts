@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 
-/** Settings of the chaos tests: how long they run and which parts they kill. */
+/** Settings of the chaos tests of services. */
 export interface ChaosConfig {
   /** Seed of all random decisions. The tests print it, so that a failed run can be repeated. */
   readonly seed: number
-  /** How often each part is killed. */
+  /** Number of rounds. A round of the trends service kills each part once. */
   readonly rounds: number
-  /** The parts to kill, or undefined for all. */
+  /** The parts to kill or the kinds of faults to apply; undefined for all. */
   readonly parts: readonly string[] | undefined
 }
 

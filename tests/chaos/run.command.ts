@@ -31,9 +31,9 @@ export default command({
     recommendations: flag('Kills, stops and empties the parts of recommendations while users view items and read lists.'),
   },
   environment: {
-    CHAOS_ROUNDS: 'With a service: kills of each part. Default: the value of --seeds.',
+    CHAOS_ROUNDS: 'With a service: number of rounds. Default: the value of --seeds.',
     CHAOS_SEED: 'With a service: seeds all random decisions. Default: the value of --seed or --from.',
-    CHAOS_PARTS: 'With a service: only these parts fail, separated by commas. Default: all.',
+    CHAOS_PARTS: 'With a service: the parts or kinds of faults to use, separated by commas. Default: all.',
     MILLRACE_HOME: 'Logs of failed runs are kept below it, in chaos/. Default: .millrace.',
   },
   examples: [

@@ -13,12 +13,12 @@ export const putCategoryRoute = defineRoute({
   operationId: 'putCategory',
   summary: 'Create or replace a category',
   description:
-    'The change takes effect everywhere within a second. The parent must exist and must not be a descendant of the category. When a category moves, its products move with it.',
+    'The change takes effect everywhere within a second. The parent must exist, and must not be the category itself or one of its descendants. When a category moves, its products move with it.',
   auth: { kind: 'scope', scope: 'admin' },
   params: z.object({ category_id: categoryId }),
   body: newCategory,
   bodyExample: { name: 'Saws', slug: 'saws', parent_id: null },
-  answers: { 200: { description: 'the category', schema: category } },
+  answers: { 200: { description: 'The category.', schema: category } },
   errors: [errors.invalid_request, catalogErrors.unknown_category, errors.not_ready, errors.unavailable],
 })
 
@@ -27,12 +27,12 @@ export const listCategoriesRoute = defineRoute({
   path: '/api/v1/categories',
   operationId: 'listCategories',
   summary: 'List all categories',
-  description: 'Sorted by path.',
+  description: 'Returns the categories, sorted by path.',
   auth: { kind: 'open' },
   query: z.object({ page: pageParameter(MOST_PAGES), limit: pageLimitParameter('categories') }),
   answers: {
     200: {
-      description: 'a page of categories',
+      description: 'A page of categories.',
       schema: z.object({ categories: z.array(category), total: z.int(), page: z.int() }).openapi('Categories'),
     },
   },
@@ -44,11 +44,11 @@ export const readCategoryRoute = defineRoute({
   path: '/api/v1/categories/{category_id}',
   operationId: 'readCategory',
   summary: 'Read a category and its direct children',
-  description: 'Returns the category and its children, sorted by id.',
+  description: 'Returns the category and its direct children. The children are sorted by id.',
   auth: { kind: 'open' },
   params: z.object({ category_id: categoryId }),
   answers: {
-    200: { description: 'the category', schema: category.extend({ children: z.array(category) }).openapi('CategoryWithChildren') },
+    200: { description: 'The category.', schema: category.extend({ children: z.array(category) }).openapi('CategoryWithChildren') },
   },
   errors: [errors.not_found, errors.not_ready],
 })

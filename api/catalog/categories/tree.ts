@@ -11,7 +11,7 @@ export interface CategoryTree {
   pathOf(id: number): readonly Category[]
   /** The path of slugs, such as `tools/saws`; undefined if the category is unknown. */
   slugPathOf(id: number): string | undefined
-  /** Returns the category with this decimal id or path of slugs. */
+  /** Returns the category with this decimal id or path of slugs; undefined if there is none. */
   resolve(idOrPath: string): Category | undefined
   /** Ids of the category and of all its descendants; empty for an unknown category. */
   descendantsOf(id: number): readonly number[]

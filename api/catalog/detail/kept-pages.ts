@@ -17,7 +17,7 @@ export interface Rendered extends Pick<StoredProduct, 'status' | 'seller_id'> {
 
 /**
  * The data from which a page was rendered. The product's text is by far the longest part, so only a fingerprint of the
- * text is kept. Different texts of a product have different fingerprints.
+ * text is kept. The fingerprint contains the product's revision, which every change of the product increases.
  */
 interface Sources extends Omit<DetailTexts, 'product'> {
   readonly productMark: string

@@ -9,12 +9,12 @@ export const productDetailRoute = defineRoute({
   method: 'get',
   path: '/api/v1/products/{product_id}',
   operationId: 'productDetail',
-  summary: 'A product in full',
+  summary: 'Get a product in full',
   description:
-    'Shows a product with its active variants, stock, images, seller, reviews and related products. Only ACTIVE products are public. Sellers also see their own products in any other status, and administrators see all products. The stock shown is less than two seconds old.',
+    'Shows a product with its active variants, stock, images, seller, reviews and related products. Only ACTIVE products are public. DRAFT and INACTIVE products can be seen by their sellers and by administrators. The stock is at most two seconds old.',
   auth: { kind: 'optional', anySubjectOf: 'admin' },
   isDirect: true,
   params: z.object({ product_id: productIdParameter }),
-  answers: { 200: { description: 'the product', schema: productDetail } },
+  answers: { 200: { description: 'The product.', schema: productDetail } },
   errors: [catalogErrors.product_not_found, errors.not_ready, errors.unavailable],
 })

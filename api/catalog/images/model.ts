@@ -13,6 +13,8 @@ export const imageSchema = z
     alt_text: z.string().nullable(),
     width: z.int().openapi({ description: 'Width of the original, in pixels.' }),
     height: z.int(),
-    urls: z.record(z.string(), imageAddress).openapi({ description: 'By width in pixels: 150, 300, 600 and 1200.' }),
+    urls: z
+      .record(z.string(), imageAddress)
+      .openapi({ description: 'Addresses of the image, keyed by width in pixels: 150, 300, 600 and 1200.' }),
   })
   .openapi('ProductImage')

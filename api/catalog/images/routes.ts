@@ -21,6 +21,6 @@ export const imageRoute = defineRoute({
     file: z.enum(IMAGE_WIDTHS.map(imageFile)).openapi({ example: '600.webp' }),
   }),
   timeoutMs: TIMEOUT_MS,
-  answers: { 200: { description: 'the image', schema: z.string().openapi({ format: 'binary' }), mediaType: 'image/webp' } },
+  answers: { 200: { description: 'The image.', schema: z.string().openapi({ format: 'binary' }), mediaType: 'image/webp' } },
   errors: [errors.not_found, errors.unavailable],
 })

@@ -28,7 +28,7 @@ export const StockChangeBody = z
       .max(MAX_UNITS)
       .refine((value) => value !== 0, 'must not be 0')
       .openapi({
-        description: 'Number of units. ADJUST adds a positive number and subtracts a negative one. The other operations ignore the sign.',
+        description: 'Number of units. For ADJUST, a negative number removes units. The other operations ignore the sign.',
         example: -1,
       }),
     operation: z.enum(OPERATIONS),

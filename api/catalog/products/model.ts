@@ -67,7 +67,7 @@ function faultOfName(name: string): string | undefined {
 
 const Offer = z
   .strictObject({
-    sku: text(MOST_SKU, 1, 'Your own id of the variant, unique among all sellers, case-sensitive.'),
+    sku: text(MOST_SKU, 1, 'Your own id for the variant. It must be unique among all sellers, and is case-sensitive.'),
     attributes: attributes.default({}),
     price_cents: cents,
     compare_price_cents: compareCents.default(null),

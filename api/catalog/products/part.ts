@@ -78,7 +78,9 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
     return jsonAnswer(status, body, { ...PRIVATE, ETag: versionTag(product.version) })
   }
 
-  /** Returns the product that a body describes. Throws ApiError: `forbidden` and the errors of `contentOf`. */
+  /**
+   * Returns the product that a body describes. Throws ApiError: `forbidden`, `invalid_request`, errors of `contentOf`.
+   */
   function newProduct(caller: Caller, { body, uploads }: ProductBody<NewProduct>, place: string): Written {
     const who = whoIs(caller)
     const seller_id = sellerOf(caller, body.seller_id, `${place}.seller_id`)

@@ -34,7 +34,7 @@ export const requestRebuildRoute = defineRoute({
     'Fills a new index with all products and then replaces the old index with it. Until then, searches use the old index. Requests are executed one after another. Repeating a request with its Idempotency-Key does not start a second rebuild.',
   auth,
   idempotent: true,
-  answers: { 202: { description: 'the rebuild will begin', schema: rebuild } },
+  answers: { 202: { description: 'The rebuild, which may already have begun.', schema: rebuild } },
   errors: [errors.unavailable],
 })
 
@@ -46,6 +46,6 @@ export const readRebuildRoute = defineRoute({
   description: 'The progress is updated every second and kept for seven days.',
   auth,
   params: z.object({ rebuild_id: z.string().min(1).max(MOST_ID_CHARACTERS) }),
-  answers: { 200: { description: 'the rebuild', schema: rebuild } },
+  answers: { 200: { description: 'The rebuild.', schema: rebuild } },
   errors: [errors.not_found, errors.not_ready],
 })

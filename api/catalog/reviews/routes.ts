@@ -18,7 +18,7 @@ export const postReviewRoute = defineRoute({
   idempotent: true,
   answers: {
     201: {
-      description: 'the review',
+      description: 'The review.',
       schema: z.object({ product_id: z.int(), stars: z.int(), at: z.iso.datetime() }).openapi('Review'),
     },
   },

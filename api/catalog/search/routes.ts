@@ -16,7 +16,7 @@ export const searchRoute = defineRoute({
     'Finds public products by words, category, price, brand, rating and attributes. Also counts the results for each value by which they can be filtered further. A count applies all chosen filters except the filter to which its value belongs.',
   auth: { kind: 'optional', anySubjectOf: 'admin' },
   query: searchParameters,
-  answers: { 200: { description: 'a page of results', schema: searchAnswer } },
+  answers: { 200: { description: 'A page of results.', schema: searchAnswer } },
   errors: [errors.invalid_request, catalogErrors.unknown_category, errors.forbidden, errors.not_ready, errors.unavailable],
 })
 
@@ -26,9 +26,9 @@ export const suggestRoute = defineRoute({
   method: 'get',
   path: '/api/v1/products/suggest',
   operationId: 'suggestProducts',
-  summary: 'Suggestions while a query is typed',
+  summary: 'Get suggestions while a query is typed',
   description:
-    'Returns titles that contain all words of the query, of which the last may be incomplete; brands of such products that contain one of the words; and categories whose names contain all of them.',
+    'Returns the titles of products that contain all words of the query. The last word may be incomplete. Also returns brands of these products in which a word begins with a word of the query, and categories whose names contain, for each word of the query, a word that begins with it.',
   auth: { kind: 'open' },
   query: z.object({
     q: z
@@ -42,7 +42,7 @@ export const suggestRoute = defineRoute({
       .openapi({ type: 'string', minLength: 1, maxLength: MOST_PREFIX_CHARACTERS, example: 'cordl' }),
     limit: integerParameter({ minimum: 1, maximum: 20, default: 10, description: 'Number of titles.' }),
   }),
-  answers: { 200: { description: 'suggestions, best first', schema: suggestAnswer } },
+  answers: { 200: { description: 'The suggestions, best first.', schema: suggestAnswer } },
   errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
 })
 
@@ -61,7 +61,7 @@ export const putSynonymsRoute = defineRoute({
   params: z.object({ name }),
   body: synonymGroup,
   bodyExample: { terms: ['sofa', 'couch'], one_way: false },
-  answers: { 200: { description: 'the group', schema: namedSynonymGroup } },
+  answers: { 200: { description: 'The group.', schema: namedSynonymGroup } },
   errors: [errors.invalid_request, errors.unavailable],
 })
 
@@ -73,7 +73,7 @@ export const deleteSynonymsRoute = defineRoute({
   description: 'Searches stop using the group within a second. Removing a group that does not exist is not an error.',
   auth: { kind: 'scope', scope: 'admin' },
   params: z.object({ name }),
-  answers: { 204: { description: 'removed' } },
+  answers: { 204: { description: 'The group does not exist any longer.' } },
   errors: [errors.invalid_request, errors.unavailable],
 })
 
@@ -84,6 +84,6 @@ export const listSynonymsRoute = defineRoute({
   summary: 'List all groups of synonyms',
   description: 'Returns the groups, sorted by name.',
   auth: { kind: 'scope', scope: 'admin' },
-  answers: { 200: { description: 'the groups', schema: z.object({ groups: z.array(namedSynonymGroup) }).openapi('SynonymGroups') } },
+  answers: { 200: { description: 'The groups.', schema: z.object({ groups: z.array(namedSynonymGroup) }).openapi('SynonymGroups') } },
   errors: [errors.not_ready],
 })

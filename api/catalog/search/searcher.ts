@@ -67,8 +67,8 @@ const ENOUGH = 10
  */
 const MANY = 20_000
 /**
- * How long a word counts as correct after it was checked. During this time, the word could become doubtful only if a
- * similar word came to occur in a hundred times as many products.
+ * How long a word counts as correct after it was checked. A word hardly becomes doubtful in this time: either it would
+ * have to disappear from all products, or a similar word would have to occur in a hundred times as many products.
  */
 const WORDS_KEPT_MS = 10 * 60_000
 /**

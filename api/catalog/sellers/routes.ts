@@ -29,7 +29,7 @@ export const putSellerRoute = defineRoute({
   operationId: 'putSeller',
   summary: 'Describe a seller',
   description:
-    'Stores the name and rating that buyers see. Pages show the change within two seconds. A change in the rating affects the order of search results once it reaches 0.2 stars.',
+    'Stores the name and rating that buyers see. Pages show the change within two seconds. A new rating affects the order of search results only if it changes the relevance factor of the seller by at least 0.05.',
   auth: { kind: 'scope', scope: 'admin' },
   params: z.object({
     seller_id: z
@@ -41,7 +41,7 @@ export const putSellerRoute = defineRoute({
   bodyExample: { name: 'Miller & Sons', rating: 4.6, rating_count: 120 },
   answers: {
     200: {
-      description: 'the seller',
+      description: 'The seller.',
       schema: z
         .object({ seller_id: z.string(), name: z.string(), rating: z.number().nullable(), rating_count: z.int() })
         .openapi('DescribedSeller'),

@@ -1,4 +1,4 @@
-/** The search that a page of the shop shows. All fields are strings, as in the query string of the URL. */
+/** The search that a page of the shop shows. All values are strings, as in the query string of the URL. */
 export interface Choice {
   readonly q: string
   readonly category: string

@@ -50,5 +50,5 @@ function row(variant: Detail['variants'][number], currency: string): Html {
 
 function reviews({ reviews_summary: { avg, count, distribution } }: Detail): Html {
   const bar = (star: number) => html`<dt>${star} ${star === 1 ? 'star' : 'stars'}</dt><dd>${distribution[star]}</dd>`
-  return html`<section><h2>Reviews</h2><p>${count === 0 ? 'There are none yet.' : ratingText(avg, count)}</p>${count === 0 ? '' : html`<dl>${STARS.map(bar)}</dl>`}</section>`
+  return html`<section><h2>Reviews</h2><p>${count === 0 ? 'There are no reviews yet.' : ratingText(avg, count)}</p>${count === 0 ? '' : html`<dl>${STARS.map(bar)}</dl>`}</section>`
 }

@@ -39,7 +39,7 @@ ${pages(choice, answer)}
 
 function hints({ q }: Choice, { did_you_mean, matched }: SearchAnswerBody): Html {
   if (did_you_mean !== null) return html`<p class="note">Also shows results for “${did_you_mean}”.</p>`
-  if (q !== '' && (matched === 'most' || matched === 'half')) return html`<p class="note">No product has all of these words.</p>`
+  if (q !== '' && (matched === 'most' || matched === 'half')) return html`<p class="note">Few or no products have all of these words.</p>`
   return html``
 }
 

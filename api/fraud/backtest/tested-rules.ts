@@ -33,9 +33,10 @@ export interface KnownRules {
 const CONDITIONS_PER_TURN = 20
 
 /**
- * Returns the rules that a request asks to test. Refuses every rule that the API would also refuse as a live rule.
+ * Returns the rules that a request asks to test. Drafts are refused for the same reasons as live rules.
  * @param author the subject of the caller's token
  * @param now epoch ms
+ * @throws ApiError `invalid_condition`, `invalid_request`, `settings_limit_reached`, `ruleset_version_not_found`
  */
 export async function testedRules(request: BacktestRequest, known: KnownRules, author: string, now: number): Promise<TestedRules> {
   const { current, ruleSet } = known

@@ -56,8 +56,7 @@ export const changeEntryRoute = defineRoute({
   path: '/api/v1/blocklist/{entry_id}',
   operationId: 'changeBlocklistEntry',
   summary: 'Change an entry of the blocklist',
-  description:
-    'Replaces the reason, the analyst and the lifetime. The new lifetime starts now. The entity stays blocked during the change.',
+  description: 'Replaces `reason`, `blocked_by` and `ttl_hours`. The new lifetime starts now. The entity stays blocked during the change.',
   auth: ANALYST,
   params,
   idempotent: true,

@@ -15,8 +15,8 @@ import type { CasesDeps } from './deps.ts'
 const LOOK_UP_MS = 2_000
 const LOOK_AGAIN_MS = 200
 /**
- * Minimum age of a transaction whose case may have moved from the topology's state to ClickHouse. Cases actually move a
- * day later. The extra day allows for clocks that differ.
+ * Minimum age of a transaction whose case may have moved from the topology's state to ClickHouse. A case moves 30 days
+ * after it was closed, so its transaction is at least 30 days old. One day less allows for clocks that differ.
  */
 const ARCHIVED_AFTER_MS = 29 * 24 * 3_600_000
 

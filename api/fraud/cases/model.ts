@@ -83,7 +83,7 @@ export const CaseSchema = z
     notes: z.string(),
     created_at: time,
     updated_at: time,
-    resolved_at: time.nullable().openapi({ description: 'When the last verdict closed the case.' }),
+    resolved_at: time.nullable().openapi({ description: 'Time of the verdict that closed the case; null while the case is not closed.' }),
     verdict: z.enum(VERDICTS).nullable(),
     triggered_rules: z.array(z.string()),
     risk_factors: z.array(z.object({ factor: z.string(), contribution: z.number() })),

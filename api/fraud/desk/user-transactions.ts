@@ -45,8 +45,8 @@ export const userTransactionsRoute = defineRoute({
       .refine((id) => id !== '' && [...id].length <= MAX_USER_ID, `must have 1 to ${MAX_USER_ID} characters`)
       .openapi({ description: '`payer.user_id` of the transactions.', example: 'u1', minLength: 1, maxLength: MAX_USER_ID }),
     to: z.iso.datetime().optional().openapi({ description: 'The end of the period; default: now.', example: '2026-01-15T12:00:00.000Z' }),
-    days: integerParameter({ minimum: 1, maximum: MAX_DAYS, default: MAX_DAYS, description: 'The length of the period.' }),
-    limit: integerParameter({ minimum: 1, maximum: MAX_LISTED, default: MAX_LISTED, description: 'How many transactions to return.' }),
+    days: integerParameter({ minimum: 1, maximum: MAX_DAYS, default: MAX_DAYS, description: 'Length of the period in days.' }),
+    limit: integerParameter({ minimum: 1, maximum: MAX_LISTED, default: MAX_LISTED, description: 'Maximum number of transactions.' }),
   }),
   answers: {
     200: {

@@ -12,7 +12,7 @@ export interface AvailableModel {
   readonly isShipped: boolean
 }
 
-/** A manifest that cannot be used. */
+/** A manifest that cannot be used, or a folder that cannot be read. */
 export interface BrokenModel {
   readonly manifestPath: string
   readonly fault: string

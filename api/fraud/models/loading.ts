@@ -14,7 +14,7 @@ export interface ActiveModels {
   readonly policy: Policy
 }
 
-/** Error for a model that does not exist, or whose hash or test vectors do not match. */
+/** Error for a model that does not exist, or that the model process refuses, for example because of its hash. */
 export class CannotLoad extends Error {
   override readonly name = 'CannotLoad'
 }

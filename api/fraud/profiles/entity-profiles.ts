@@ -25,13 +25,14 @@ export const ENRICHMENT_MS = 15
 /** Looks up the profiles of entities, and their transactions in flight: those that the profiles do not include yet. */
 export interface EntityProfiles {
   /**
-   * Looks up all entities of a transaction at once, and marks the transaction as in flight. An entity is `failed` if
-   * its look-up fails or is late, if its profile cannot be decoded, or if the view is still being built. Never throws.
+   * Looks up all entities of a transaction at once, and adds the transaction to the transactions in flight of all its
+   * entities except the merchant. An entity is `failed` if its look-up fails or is late, if its profile cannot be
+   * decoded, or if the view is still being built. Never throws.
    * @param at epoch ms
    */
   enrich(request: FraudRequest, at: number): Promise<Enrichments>
   /**
-   * Removes the in-flight mark of a transaction, if Redis responds.
+   * Removes a transaction from the transactions in flight of its entities, if Redis responds. Never throws.
    * @param at the same value as for `enrich`
    */
   withdraw(request: FraudRequest, at: number): Promise<void>

@@ -8,7 +8,7 @@ import { counter, gauge } from '../../kit/metrics.ts'
 import type { ReadinessProbe } from '../../kit/readiness.ts'
 import type { ScoredActivity } from './activity.ts'
 
-/** Watches the share of blocked transactions. Raises an alert if the share is so high that a rule must be wrong. */
+/** Watches the share of blocked transactions. Raises an alert if the share is so high that a rule is probably wrong. */
 export interface BlockGuard {
   /** Counts a transaction. */
   scored(activity: Pick<ScoredActivity, 'winner' | 'verdict'>): void
@@ -52,7 +52,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
   gauge(registry, 'fraud_blocked_ratio', 'Share of blocked transactions in the last five minutes, over all API processes', () =>
     shareOf(recent),
   )
-  gauge(registry, 'fraud_blocks_alert', '1 while so many transactions are blocked that a rule must be wrong', () =>
+  gauge(registry, 'fraud_blocks_alert', '1 while so many transactions are blocked that a rule is probably wrong', () =>
     Number(alert !== undefined),
   )
   const moved = counter(registry, 'fraud_guard_moves_total', 'Rules that the guard of this process has put into shadow mode')

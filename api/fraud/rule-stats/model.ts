@@ -17,7 +17,7 @@ const counts = {
   missing: count('Number of evaluations without a result. An evaluation without a result never matches.'),
   missing_by: z.record(z.string(), z.int()).openapi({
     description:
-      'How often each field was absent when an evaluation had no result. `list:<name>` means a list that does not exist, and `arithmetic` means a division by zero.',
+      'How often each field was absent when an evaluation had no result. `list:<name>` means a list that does not exist, and `arithmetic` means a division by zero or an overflow.',
     example: { 'payer.account_age_days': 12 },
   }),
 }

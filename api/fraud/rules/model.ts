@@ -197,6 +197,7 @@ export const AuditSchema = z
 /**
  * Creates a rule from its JSON. The times are zero until the topology sets them.
  * @param author author of a new rule; empty to keep the existing author
+ * @throws ApiError `invalid_condition`
  */
 export function ruleFrom(
   rule_id: string,

@@ -49,7 +49,7 @@ export function warmUp({ rehearse, sleep, monotonic }: WarmUpDeps): WarmUp {
     probe: {
       name: 'fraud warm-up',
       async check() {
-        return isDone || monotonic() >= until ? undefined : 'scoring warms up'
+        return isDone || monotonic() >= until ? undefined : 'scoring is warming up'
       },
     },
     done,

@@ -65,7 +65,7 @@ export const putEditorialRoute = defineRoute({
   params: z.object({ name }),
   body: editorialBody,
   bodyExample: { kind: 'LIST', item_ids: ['318', '50'], contexts: ['homepage'] },
-  answers: { 200: { description: 'the list', schema: shown } },
+  answers: { 200: { description: 'The list or rule.', schema: shown } },
   errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
 })
 
@@ -76,7 +76,7 @@ export const listEditorialRoute = defineRoute({
   summary: 'List all editorial lists and rules',
   description: 'Returns all lists and rules. A change appears in less than a second.',
   auth: ADMIN,
-  answers: { 200: { description: 'the lists', schema: z.object({ lists: z.array(shown) }).openapi('EditorialLists') } },
+  answers: { 200: { description: 'The lists and rules.', schema: z.object({ lists: z.array(shown) }).openapi('EditorialLists') } },
   errors: [errors.not_ready],
 })
 
@@ -88,7 +88,7 @@ export const deleteEditorialRoute = defineRoute({
   description: 'The list or rule stops having an effect within a second.',
   auth: ADMIN,
   params: z.object({ name }),
-  answers: { 204: { description: 'removed' } },
+  answers: { 204: { description: 'The list or rule is removed.' } },
   errors: [errors.invalid_request, recommendationErrors.editorial_list_not_found, errors.not_ready, errors.unavailable],
 })
 
@@ -123,6 +123,6 @@ export const putItemRoute = defineRoute({
     })
     .openapi('PutItem'),
   bodyExample: { title: 'Heat', category_path: 'Movies', attributes: { genres: 'Crime|Drama' } },
-  answers: { 204: { description: 'stored' } },
+  answers: { 204: { description: 'The item is stored, unless the stored item is newer.' } },
   errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
 })

@@ -37,7 +37,7 @@ export interface CandidateSet {
    * @returns the candidate of the row; undefined if the item is excluded, the row is negative or the set is full
    */
   of(row: number, channel: Channel): Candidate | undefined
-  /** Returns the candidate of a row; undefined if no channel has named the row. */
+  /** Returns the candidate of a row; undefined if no channel has named the row or the item is excluded. */
   known(row: number): Candidate | undefined
   all(): readonly Candidate[]
 }

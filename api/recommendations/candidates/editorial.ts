@@ -16,7 +16,7 @@ export function placedByEditors(lists: EditorialLists, context: RecommendationCo
     .flatMap(({ item_ids }) => item_ids)
 }
 
-/** Returns the boost of newer items; undefined if the editors' rule is not in force at this time. */
+/** Returns the boost of new items; undefined if the editors have set a rule that is not in force at this time. */
 export function boostByEditors(lists: EditorialLists, time: number): NewReleaseBoost | undefined {
   const rule = lists.get(NEW_RELEASES)
   if (rule === undefined) return DEFAULT_BOOST

@@ -43,7 +43,7 @@ const PER_PREFERENCE = 30
 /** Weight of each of the user's last items relative to the next newer item. */
 const OLDER_ITEM = 0.8
 
-/** Collects the candidates of a request from all channels. Items that are seen, hidden or inactive are left out. */
+/** Collects the candidates of a request from all channels. Items that are watched, hidden or inactive are left out. */
 export function generateCandidates(sources: CandidateSources, request: CandidateRequest): CandidateSet {
   const { items, leaders } = sources
   const { user, recType, anchor, model, vector } = request
@@ -162,7 +162,7 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
   // Preferences are added late. A user may state a hundred of them, and their items must not displace all other
   // candidates.
   if (recType !== 'trending' && !isAbout) addPreferences()
-  // Popular items fill the list if there are no events yet, or if the user has seen everything that is trending.
+  // Popular items fill the list if there are few events yet, or if the user has watched everything that is trending.
   if (set.size < TRENDING) for (const row of leaders.overall()) set.of(row, 'popular')
   addProducts()
   return set

@@ -19,7 +19,7 @@ export const postEventRoute = defineRoute({
   derivesIds: true,
   body: eventBody,
   bodyExample: { item_id: '318', event_type: 'VIEW', context: { page: 'homepage', position: 3 }, metadata: { watch_pct: 0.9 } },
-  answers: { 202: { description: 'accepted', schema: accepted } },
+  answers: { 202: { description: 'The event is stored.', schema: accepted } },
   errors: failures,
 })
 
@@ -36,7 +36,7 @@ export const postEventsRoute = defineRoute({
   units: ({ events }) => events.length,
   body: batchBody,
   bodyExample: { events: [{ item_id: '318', event_type: 'CLICK' }] },
-  answers: { 202: { description: 'accepted', schema: accepted.extend({ events: z.int() }).openapi('EventsAccepted') } },
+  answers: { 202: { description: 'The events are stored.', schema: accepted.extend({ events: z.int() }).openapi('EventsAccepted') } },
   errors: failures,
 })
 
@@ -45,11 +45,11 @@ export const hideRoute = defineRoute({
   path: '/api/v1/me/not-interested',
   operationId: 'hideItem',
   summary: 'Never recommend an item again',
-  description: 'Only the newest 1,000 items that a user is not interested in are remembered. Repeating the request changes nothing.',
+  description: 'Only the 1,000 items that the user hid last are remembered. Hiding an item again is not an error.',
   auth: { kind: 'user' },
   body: z.strictObject({ item_id: idField('The item that must not be recommended.') }).openapi('NotInterested'),
   bodyExample: { item_id: '318' },
-  answers: { 202: { description: 'accepted', schema: accepted } },
+  answers: { 202: { description: 'The change is stored.', schema: accepted } },
   errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
 })
 
@@ -59,9 +59,9 @@ export const unhideRoute = defineRoute({
   countsAs: '/api/v1/me/not-interested',
   operationId: 'unhideItem',
   summary: 'Allow an item to be recommended again',
-  description: 'Undoes "not interested" for the item.',
+  description: 'Removes the item from the hidden items of the user. This is not an error if the item is not hidden.',
   auth: { kind: 'user' },
   params: z.object({ item_id: idParameter('The item that may be recommended again.') }),
-  answers: { 202: { description: 'accepted', schema: accepted } },
+  answers: { 202: { description: 'The change is stored.', schema: accepted } },
   errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
 })

@@ -47,12 +47,12 @@ function userSection({ user, modelVersion, degraded }: ServedList, title: TitleO
     ['Hidden items', String(user.hidden.size)],
     ['Features include events up to offset', String(user.throughOffset)],
     ['Model', modelVersion],
-    ['Done without', degraded.length === 0 ? 'nothing' : degraded.join(', ')],
+    ['Missing', degraded.length === 0 ? 'nothing' : degraded.join(', ')],
   ]
   return html`<section aria-labelledby="user"><h2 id="user">User ${user.id}</h2>
 <dl>${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
 <h3>Last items</h3>
-${user.recent.length === 0 ? html`<p class="note">Nothing is known of what this user watched.</p>` : html`<ol>${user.recent.map((itemId) => html`<li>${title(itemId)} <span class="soft">${itemId}</span></li>`)}</ol>`}</section>`
+${user.recent.length === 0 ? html`<p class="note">No item that this user has viewed is known.</p>` : html`<ol>${user.recent.map((itemId) => html`<li>${title(itemId)} <span class="soft">${itemId}</span></li>`)}</ol>`}</section>`
 }
 
 function listSection(
@@ -80,7 +80,7 @@ ${
 }
 
 function moved({ details }: AnswerItem, place: number): string {
-  if (details === undefined) return 'kept list'
+  if (details === undefined) return 'from an earlier list'
   if (details.isExplored) return 'explored'
   const places = details.placeByScore - place
   return places === 0 ? '' : places > 0 ? `${places} up` : `${-places} down`

@@ -15,7 +15,7 @@ const BAR_HEIGHT = 12
 
 /**
  * Shows the quality of the trained models, by version and by the number of the users' earlier interactions.
- * @param runs runs of the training, newest first; undefined if they cannot be read
+ * @param runs training runs, newest first; undefined if they cannot be read
  */
 export function qualitySection(runs: readonly ModelRun[] | undefined): Html {
   return html`<section aria-labelledby="quality"><h2 id="quality">Quality of the models</h2>${content(runs)}</section>`
@@ -24,7 +24,7 @@ export function qualitySection(runs: readonly ModelRun[] | undefined): Html {
 function content(runs: readonly ModelRun[] | undefined): Html {
   if (runs === undefined) return html`<p class="note">The training runs cannot be read now.</p>`
   const compared = runs.filter(({ metrics }) => metrics[NDCG_CANDIDATE] !== undefined)
-  if (compared.length === 0) return html`<p class="note">No training run has ended yet, so lists are computed by rules.</p>`
+  if (compared.length === 0) return html`<p class="note">No recent training run has compared models.</p>`
   const versions = compared.map(
     ({ version, state, metrics }): Bar => ({
       name: `${version ?? ''} (${state === 'IN_FORCE' ? 'put in force' : state.toLowerCase()})`,
@@ -36,9 +36,9 @@ function content(runs: readonly ModelRun[] | undefined): Html {
   const byGroup = groups.map(
     ({ from, questions, candidate, inForce }): Bar => ({ name: `${groupName(from)} (${questions} questions)`, candidate, inForce }),
   )
-  return html`<p class="soft">Mean NDCG@20 on questions that no model was trained on. The upper bar is the trained model. The lower bar is the model that was in force before, or the rules if there was none.</p>
+  return html`<p class="soft">Mean NDCG@20: how high a list ranks the item that the user chose next. Each question is an interaction that neither model was trained on. The upper bar is the trained model. The lower bar is the model that was in force before, or the rules if there was none.</p>
 <h3>By version</h3>${bars(versions)}
-<h3>By earlier interactions of the user, newest training</h3>${byGroup.length === 0 ? html`<p class="note">This training did not record it.</p>` : bars(byGroup)}`
+<h3>By earlier interactions of the user, newest training</h3>${byGroup.length === 0 ? html`<p class="note">The newest training run did not record this.</p>` : bars(byGroup)}`
 }
 
 function groupName(from: number): string {

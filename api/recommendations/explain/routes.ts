@@ -29,7 +29,7 @@ export const explainRoute = defineRoute({
     context: text(`One of ${CONTEXTS.join(', ')}.`),
     rec_type: text(`One of ${REC_TYPES.join(', ')}.`),
     item_id: text('The item that the list is based on.'),
-    diversity: text('`true` moves items down that are similar to earlier items.'),
+    diversity: text('`true` moves items down if they are similar to earlier items.'),
   }),
   answers: {
     200: { description: 'The page.', mediaType: 'text/html' },

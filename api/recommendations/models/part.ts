@@ -21,7 +21,7 @@ export interface ModelsDeps extends Pick<ServiceKit, 'facts' | 'tables' | 'now' 
 const SHOWN_RUNS = 20
 
 /**
- * Creates the routes that show the trained models and forward operators' requests to the training process:
+ * Creates the routes that show the trained models, and publish operators' requests to the worker that trains models:
  * docs/services/recommendations.md#training
  */
 export function modelsPart({ facts, tables, now, log, models }: ModelsDeps): RecommendationsPart {

@@ -95,7 +95,7 @@ export const rollBackModelRoute = defineRoute({
   path: '/internal/models/rollback',
   operationId: 'rollBackRecommendationModel',
   summary: 'Restore the previous model',
-  description: 'If no model was in force before, lists are computed by rules again.',
+  description: 'If the rules were in force before the first model, they can be restored as well.',
   auth: INTERNAL,
   answers: { 202: ACCEPTED },
   errors: [recommendationErrors.no_earlier_model, errors.not_ready, errors.unavailable],

@@ -26,7 +26,7 @@ export function reasonOf(channel: Channel, sourceItemId: bigint | undefined, isA
  * @param liked returns the value of the preference that the item meets; '' if it is not known
  */
 export function explanationOf({ recType, channel }: Reason, source: string | undefined, liked: () => string): string {
-  if (recType === 'similar') return source === undefined ? 'Similar to the item you look at' : `Similar to “${source}”`
+  if (recType === 'similar') return source === undefined ? 'Similar to the item that you are viewing' : `Similar to “${source}”`
   if (recType === 'because_you_watched') return source === undefined ? 'Because of what you watched' : `Because you watched “${source}”`
   if (channel === 'trending') return 'Trending now'
   if (channel === 'popular') return 'Popular'

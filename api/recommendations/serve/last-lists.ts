@@ -9,7 +9,7 @@ import type { ListedItem } from './page-token.ts'
  */
 export interface LastLists {
   keep(userId: bigint, list: readonly ListedItem[]): void
-  /** Returns the last list of a user; undefined if the user got no list in the last 30 minutes. */
+  /** Returns the last list of a user; undefined if it is older than 30 minutes or no longer kept. */
   of(userId: bigint): readonly ListedItem[] | undefined
 }
 

@@ -67,7 +67,7 @@ export function rehearsal(deps: RehearsalDeps): ReadinessProbe {
     async check() {
       if (stage === 'waiting') {
         const missing = await Promise.all(deps.needs.map((need) => need.check()))
-        if (missing.some((reason) => reason !== undefined)) return 'waits for the items'
+        if (missing.some((reason) => reason !== undefined)) return 'waiting for the data of lists'
         start()
       }
       return stage === 'over' ? undefined : 'not finished yet'

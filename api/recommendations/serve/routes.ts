@@ -53,7 +53,7 @@ export const recommendationsRoute = defineRoute({
       description:
         'The kind of list. The default depends on the context: `personalized` for homepage, `similar` for product_page and `because_you_watched` for post_play.',
     }),
-    limit: integerParameter({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'Items per page.' }),
+    limit: integerParameter({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'Maximum number of items per page.' }),
     page_token: z.string().optional().openapi({
       description:
         '`page_token` of the previous page, which is valid for 30 minutes. It replaces `context`, `rec_type`, `item_id` and `diversity`.',
@@ -66,7 +66,7 @@ export const recommendationsRoute = defineRoute({
   }),
   answers: {
     200: {
-      description: 'the list',
+      description: 'A page of the list.',
       schema: z
         .object({
           recommendations: z.array(recommendation),

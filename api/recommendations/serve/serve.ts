@@ -224,7 +224,7 @@ export function listServer(deps: ServeDeps) {
     log.error({ version, part, err: error }, 'model_failed')
   }
 
-  /** Serves the remaining items of a list, without items that the user has seen or hidden in the meantime. */
+  /** Serves the remaining items of a list, without items that the user has watched or hidden in the meantime. */
   async function serveRest({ userId, items, modelVersion }: RestOfList, limit: number): Promise<ServedList> {
     const found = await readFeatures(userId)
     const user = found ?? unknownUser(userId)

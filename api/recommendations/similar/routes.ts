@@ -18,17 +18,19 @@ export const similarRoute = defineRoute({
     'Items that users view together come first. They are followed by the items with the most similar vectors, and then by popular items of the same genre.',
   auth: { kind: 'optional', anySubjectOf: 'internal' },
   params: z.object({ item_id: idParameter('The item.') }),
-  query: z.object({ limit: integerParameter({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'How many items.' }) }),
+  query: z.object({
+    limit: integerParameter({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'Maximum number of items.' }),
+  }),
   answers: {
     200: {
-      description: 'the items, best first',
+      description: 'The items, best first.',
       schema: z
         .object({
           source_item: z.string(),
           similar_items: z.array(
             z.object({
               item_id: z.string(),
-              similarity_score: z.number().openapi({ description: '0 to 1.' }),
+              similarity_score: z.number().openapi({ description: 'From 0 to 1.' }),
               shared_attributes: z.array(z.string()).openapi({ example: ['genre: Comedy'] }),
             }),
           ),

@@ -22,7 +22,8 @@ const DIMENSIONS = 256
 export function usersPart({ facts, now, tables, lists }: UsersDeps): RecommendationsPart {
   async function known(userId: bigint): Promise<RequestUser> {
     const user = await lists.readFeatures(userId)
-    if (user === undefined) throw new ApiError(errors.unavailable, { message: 'The view store does not respond. Try again shortly.' })
+    if (user === undefined)
+      throw new ApiError(errors.unavailable, { message: "The user's features cannot be read now. Try again shortly." })
     return user
   }
 

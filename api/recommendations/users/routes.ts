@@ -30,11 +30,12 @@ export const putPreferencesRoute = defineRoute({
   path: '/api/v1/me/preferences',
   operationId: 'putPreferences',
   summary: 'Set your preferences',
-  description: 'Replaces all of your stated preferences. They have the most influence until you have 20 interactions.',
+  description:
+    'Replaces all of your stated preferences. While lists are made by rules, preferences have an additional weight until you have 20 interactions.',
   auth: { kind: 'user' },
   body: preferences,
   bodyExample: { preferences: [{ category: 'genre', value: 'Comedy', weight: 1 }] },
-  answers: { 200: { description: 'the preferences', schema: preferences } },
+  answers: { 200: { description: 'The preferences.', schema: preferences } },
   errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
 })
 
@@ -45,7 +46,7 @@ export const getPreferencesRoute = defineRoute({
   summary: 'Get your stated preferences',
   description: 'Returns the preferences that you have set. A change appears within a second.',
   auth: { kind: 'user' },
-  answers: { 200: { description: 'the preferences', schema: preferences } },
+  answers: { 200: { description: 'The preferences.', schema: preferences } },
   errors: [errors.not_ready, errors.unavailable],
 })
 
@@ -59,7 +60,7 @@ export const featuresRoute = defineRoute({
   params: z.object({ user_id: idParameter('The user.', '42') }),
   answers: {
     200: {
-      description: 'the features',
+      description: 'The features.',
       schema: z
         .object({
           user_id: z.string(),
@@ -84,7 +85,9 @@ export const featuresRoute = defineRoute({
             age_bucket: z.string().nullable(),
             subscription_tier: z.string().nullable(),
           }),
-          features_offset: z.int().openapi({ description: 'Offset of the newest event in the topic `interactions`; -1 if there is none.' }),
+          features_offset: z
+            .int()
+            .openapi({ description: 'Offset, in `interactions`, of the newest event that the features include; -1 if there is none.' }),
         })
         .openapi('UserFeatures'),
     },
@@ -111,6 +114,6 @@ export const putUserRoute = defineRoute({
     })
     .openapi('PutUser'),
   bodyExample: { country: 'DE', age_bucket: '25-34', sub_tier: 'basic' },
-  answers: { 204: { description: 'stored' } },
+  answers: { 204: { description: 'The properties are stored, unless the stored properties are newer.' } },
   errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
 })

@@ -48,7 +48,7 @@ test.each(Object.entries(FOLDERS))('every file of the folder is served below %s,
   }
 })
 
-test("a user's transactions need a scope, and are those of a week by default", async () => {
+test("a request for a user's transactions needs a scope, and covers a week by default", async () => {
   const { app, bearer, queries } = await deskApp()
   const get = async (query: string, scope?: string) =>
     await app.request(`/api/v1/transactions?${query}`, { headers: await bearer({ sub: 'ann', scope }) })

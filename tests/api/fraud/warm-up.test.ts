@@ -48,9 +48,9 @@ test('a process is ready after some bursts in which every part was available', a
       return !isCold
     },
   })
-  expect(await probe.check()).toBe('scoring warms up')
+  expect(await probe.check()).toBe('scoring is warming up')
   await advanceUntil(runtime, () => scored > 20)
-  expect(await probe.check()).toBe('scoring warms up')
+  expect(await probe.check()).toBe('scoring is warming up')
   isCold = false
   let isDone = false
   void done.then(() => {
@@ -69,7 +69,7 @@ test.each([
   const runtime = manualRuntime()
   const { probe } = warmUp({ ...runtime, rehearse })
   await advanceUntil(runtime, () => runtime.monotonic() >= 2.9 * SECONDS)
-  expect(await probe.check()).toBe('scoring warms up')
+  expect(await probe.check()).toBe('scoring is warming up')
   await advanceUntil(runtime, () => runtime.monotonic() >= 3 * SECONDS)
   expect(await probe.check()).toBeUndefined()
 })

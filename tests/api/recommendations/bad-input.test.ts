@@ -57,7 +57,7 @@ test('users act only for themselves, and services act for any user', async () =>
   expect((await api.send('POST', '/api/v1/events', { user: 'shop', scope: 'internal', body: VIEW })).status).toBe(400)
 })
 
-test('an event without an id gets an id that a repetition of the event gets as well', async () => {
+test('an event without an id gets an id, and a repetition of the event gets the same one', async () => {
   for (let time = 0; time < 2; time++) {
     await api.send('POST', '/api/v1/events', { user: '42', body: { ...VIEW, item_id: 5, timestamp: NOW_SECONDS } })
   }
@@ -66,7 +66,7 @@ test('an event without an id gets an id that a repetition of the event gets as w
   expect(one).toMatchObject({ key: 42n, value: { item_id: 5n, event_id: `5-VIEW-${NOW_SECONDS}` } })
 })
 
-test('an event without an id and a time counts once if its repetition has the same Idempotency-Key', async () => {
+test('an event without an id or a time counts once if its repetition has the same Idempotency-Key', async () => {
   const send = async (key: string | undefined, path: string, body: object) => {
     api.state.now += 5_000
     const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key }

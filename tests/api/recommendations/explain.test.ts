@@ -90,7 +90,7 @@ test.each([
   ['user_id=42&rec_type=x', 'rec_type must be one of'],
   ['user_id=42&item_id=-1', 'item_id must be a whole number'],
   ['user_id=42&diversity=maybe', 'diversity must be true or false'],
-])('%s is explained on the page', async (query, message) => {
+])('the page says what is wrong with %s', async (query, message) => {
   const { status, html } = await open(`explain?${query}`)
   expect(status).toBe(400)
   expect(html).toContain(message)
@@ -99,7 +99,7 @@ test.each([
 test('an empty form is not an error, and an unknown user also gets a list', async () => {
   expect((await open('explain?user_id=&item_id=')).status).toBe(200)
   const { html } = await open('explain?user_id=99')
-  expect(html).toContain('Nothing is known of what this user watched.')
+  expect(html).toContain('No item that this user has viewed is known.')
   expect(html).toContain('Trending now')
 })
 
@@ -107,7 +107,7 @@ test('a list without Redis names the missing parts', async () => {
   api.state.isRedisAway = true
   const { status, html } = await open('explain?user_id=42')
   expect(status).toBe(200)
-  expect(html).toContain('<dt>Done without</dt><dd>features, titles</dd>')
+  expect(html).toContain('<dt>Missing</dt><dd>features, titles</dd>')
 })
 
 test('compares trained versions, and groups of users in the newest training', async () => {
@@ -124,12 +124,12 @@ test('compares trained versions, and groups of users in the newest training', as
   expect(html).toContain('<rect class="candidate" x="0" y="0" width="400"')
   expect(html).toContain('<rect class="in-force" x="0" y="12" width="267"')
   api.state.runs = []
-  expect((await open('explain')).html).toContain('No training run has ended yet')
+  expect((await open('explain')).html).toContain('No recent training run has compared models.')
   api.state.isClickHouseAway = true
   expect((await open('explain')).html).toContain('The training runs cannot be read now.')
 })
 
-test('groups of users have a lower bound, and their numbers are read as they were written', () => {
+test('a group of users is named by its least number of interactions, and its metrics are read back as they were written', () => {
   expect([0, 1, 9, 10, 49, 50, 5_000].map(interactionGroup)).toEqual([0, 1, 1, 10, 10, 50, 50])
   const groups = [
     { from: 0, questions: 3, candidate: 0.1, inForce: 0 },

@@ -58,7 +58,7 @@ test('each neighbour of a recently viewed item names that item as its source, an
   expect(recommendations[0].item_id).toBe('33')
 })
 
-test('at most three items of a genre are among the first 20, unless too few are left', async () => {
+test('at most three items of a genre are among the first 20, unless too few items of other genres are left', async () => {
   const body = await list('limit=20')
   const counts = new Map<string, number>()
   for (const id of idsOf(body)) counts.set(String(Number(id) % 10), (counts.get(String(Number(id) % 10)) ?? 0) + 1)
@@ -91,7 +91,7 @@ test('many preferences leave room for the items of editors and for trending ones
   expect(explanations).toEqual(expect.arrayContaining(['Picked by our editors', 'Trending now', 'Because you like Brand 0']))
 })
 
-test('last items without neighbours leave room for the items of editors and for trending ones', async () => {
+test('recently viewed items without neighbours leave room for the items of editors and for trending ones', async () => {
   for (let id = 1_000n; id < 1_600n; id++) api.putItem(id, { category_path: `Shelf ${id % 5n}` })
   api.putEditorial('picks', {
     ...{ kind: 'LIST', item_ids: [80n], contexts: [], factor: null, max_age_days: null },
@@ -119,7 +119,7 @@ test('hidden and inactive items are not in a list, not even on later pages', asy
   expect(all).not.toContain('12')
 })
 
-test("trending items are those of the user's age group or, if it has too few events, of the country", async () => {
+test("trending items are those of the user's age group or, if it has too few events, of the user's country", async () => {
   api.putUser('42:self', { page: null, self: self([], { interactions: 0, country: 'DE', age_bucket: '25-34' }) })
   const trending = async () => idsOf(await list('rec_type=trending')).slice(0, 1)
   expect(await trending()).toEqual(['90'])
@@ -149,7 +149,7 @@ test('unknown and inactive items take up no places among the trending and editor
   expect(idsOf(await list('rec_type=trending'))[0]).toBe('70')
 })
 
-test('when a group has no new events, the list of the wider group replaces its list as its events decay', async () => {
+test('while a group has no new events, its events decay until the list of the wider group replaces its list', async () => {
   api.putUser('42:self', { page: null, self: self([], { interactions: 0, country: 'DE', age_bucket: '25-34' }) })
   api.putTrending('age:25-34', [60n], 200)
   api.putTrending('country:DE', [50n], 400)
@@ -266,7 +266,7 @@ test('explain shows channel and features, and the list is recorded with the same
   expect(value.items[0].features).toEqual(RANKING_FEATURES.map((name) => features[name]))
 })
 
-test('similar items are ranked by the weight of their pairs divided by the square root of both counts, and name what they share', async () => {
+test('similar items are ranked by the weight of their pair divided by the square root of the product of both counts, and name what they share', async () => {
   api.putStats(22n, 1_000)
   api.putNeighbours(2n, [
     { itemId: 22n, weight: 6 },
@@ -282,7 +282,7 @@ test('similar items are ranked by the weight of their pairs divided by the squar
   })
 })
 
-test('editors place items and change the boost of new ones, within the period of their list', async () => {
+test('editors place items in lists until the period of their editorial list ends', async () => {
   api.putEditorial('picks', { kind: 'LIST', item_ids: [77n], contexts: ['homepage'], starts_at: START - 1, ends_at: START + 1_000 })
   const pick = async (query: string) => (await list(query)).recommendations.find(({ item_id }: { item_id: string }) => item_id === '77')
   expect((await pick('limit=50')).explanation).toBe('Picked by our editors')

@@ -88,7 +88,7 @@ test(
 )
 
 test(
-  'five views change the list at once: it has other items, none of the five, and gives a reason',
+  'five views change the list: it has other items, none of the five, and gives a reason',
   async () => {
     const views = [0, 1, 2, 3, 4].map((place) => idOf(0, place))
     for (const item of views) await view('22', item)

@@ -28,7 +28,7 @@ function opened({ size = 5_000, listMs = 1, ...changed }: { size?: number; listM
 
 test('the process is ready after a few hundred lists, and does not repeat the rehearsal', async () => {
   const { probe, state } = opened()
-  expect(await probe.check()).toBe('waits for the items')
+  expect(await probe.check()).toBe('waiting for the data of lists')
   expect(state.lists).toBe(0)
   state.missing = undefined
   expect(await probe.check()).toBe('not finished yet')

@@ -147,7 +147,7 @@ test('without vectors and trees, the rules rank the candidates, and similar item
   expect((await api.send('GET', '/api/v1/items/3/similar')).status).toBe(200)
 })
 
-test('without vectors, the embedding of a user consists of zeros', async () => {
+test('if the model cannot compute the vector of a user, the embedding consists of zeros', async () => {
   const { api } = await trainedApi()
   const embedding = async () => {
     const { status, body } = await api.send('GET', '/internal/features/user/42', { user: 'service', scope: 'internal' })
@@ -158,7 +158,7 @@ test('without vectors, the embedding of a user consists of zeros', async () => {
   expect(await embedding()).toEqual([200, 256, 0])
 })
 
-test('a model that is older than six hours is used, and the response reports its age', async () => {
+test('a model that is older than six hours is still used, and the response says that the model is old', async () => {
   const { api, list, version } = await trainedApi()
   api.state.now = START + 5 * HOUR_MS + 1
   const body = await list()

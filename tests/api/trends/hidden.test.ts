@@ -104,7 +104,7 @@ describe('a blocked term', () => {
     expect(answers.get('/v1/trends', clock.now)).toBeUndefined()
   })
 
-  test('is read from the candidates once for all readers', async () => {
+  test('is replaced from the candidates, which are read once for all readers', async () => {
     const { putList, get, block, redis, clock } = await world()
     putList()
     await block('term2')

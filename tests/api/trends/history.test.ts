@@ -37,7 +37,7 @@ test('a series is zero-filled and ends with the current step', async () => {
   expect(table.requests).toHaveLength(1)
 })
 
-test('defaults to worldwide, 24 hours and steps of 5 minutes, and an unknown term is all zeros', async () => {
+test('defaults to worldwide, 24 hours and steps of 5 minutes, and the series of an unknown term is all zeros', async () => {
   const { get } = await trendsApi()
   const { body } = await get('/v1/trends/never/history')
   expect([body.woeid, body.resolution, body.data_points.length]).toEqual([1, '5m', 288])
@@ -59,7 +59,7 @@ test.each([
 })
 
 test.each(['hours=166&resolution=1m', 'hours=2160&resolution=15m', 'hours=1&resolution=1d', 'hours=2160&resolution=1d', 'woeid=44418'])(
-  '%s: 200',
+  'accepts %s',
   async (query) => {
     const { get } = await trendsApi()
     expect((await get(`/v1/trends/x/history?${query}`)).status).toBe(200)

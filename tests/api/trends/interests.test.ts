@@ -40,7 +40,7 @@ test('answers 202 for interests that are stored but not readable yet', async () 
   expect((await send('PUT', PATH, { topic_weights: { a: 1 } }, await bearer({ sub: '1' }))).status).toBe(202)
 })
 
-test('a profile of another service with a later time does not count as the new one, and an invalid time is null', async () => {
+test('a profile that another writer stored with a later time does not count as the new one, and an invalid time is returned as null', async () => {
   const { get, send, bearer, kafka, redis } = await trendsApi()
   const headers = await bearer({ sub: '1' })
   const partition = partitionFor(Buffer.from('1'), 4)
@@ -83,7 +83,7 @@ test('an error names only a few of many wrong topics, and does not repeat long o
   expect(detail.path.length).toBeLessThan(300)
 })
 
-test('an unusual name is stored like any other', async () => {
+test('a topic named like a property of every object is stored like any other', async () => {
   const { app, get, bearer } = await trendsApi()
   const headers = await bearer({ sub: '1' })
   const odd = '{"topic_weights":{"constructor":1,"toString":2},"exclude_topics":["hasOwnProperty"]}'

@@ -115,7 +115,7 @@ describe('GET /v1/trends', () => {
     for (const name of ['etag', 'cache-control', 'content-type']) expect(head.headers.get(name)).toBe(headers.get(name))
   })
 
-  test('queries Redis once a second, however many requests arrive', async () => {
+  test('queries Redis at most once a second, however many requests arrive', async () => {
     const { get, putList, redis, clock } = await trendsApi()
     putList()
     await Promise.all(Array.from({ length: 20 }, (_, index) => get(`/v1/trends?limit=${index + 1}`)))
@@ -192,7 +192,7 @@ describe('a personalized list', () => {
     expect((await get('/v1/trends?personalized=true', headers)).body.trends).toHaveLength(30)
   })
 
-  test('serves the plain list without a token or the parameter, and shared caches keep the two apart', async () => {
+  test('is replaced by the plain list without a token or the parameter, and the Vary header keeps the two apart in shared caches', async () => {
     const { get, putList, bearer } = await trendsApi()
     putList()
     const anonymous = await get('/v1/trends?personalized=true')

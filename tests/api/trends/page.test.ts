@@ -45,7 +45,7 @@ test('shows a list with curves of the last day, escapes every text, and loads no
   expect(html).toContain('<a href="/trends?woeid=23424977">United States</a>')
 })
 
-test('the curves of a list are read once in half a minute, and the list is shown even if they cannot be read', async () => {
+test('the curves of a list are read at most once in half a minute, and the list is shown even if they cannot be read', async () => {
   const { page, putList, table, clock } = await opened()
   putList()
   await page('/trends')

@@ -18,7 +18,7 @@ describe('GET /v1/trends/available?q=', () => {
     expect((await get('/v1/trends/available?q=lOnD', { 'if-none-match': headers.get('etag')! })).status).toBe(304)
   })
 
-  test('also finds words within names, and lists these names after those that begin with the text', async () => {
+  test('also finds names by the beginning of a later word, and lists them after names that begin with the text', async () => {
     expect(await namesFor('york')).toEqual(['New York'])
     expect(await namesFor('santo')).toEqual(['Santo Domingo', 'Santo Domingo Oeste', 'General Santos'])
     expect(await namesFor('new y')).toEqual(['New York'])
@@ -63,7 +63,7 @@ describe('GET /v1/trends/closest', () => {
     ['the north pole', '90', '0', 'Bergen'],
     ['the Gulf of Guinea', '0', '0', 'Accra'],
     ['Hoboken', '40.745', '-74.03', 'New York'],
-  ])('%s', async (_place, lat, long, name) => {
+  ])('the city nearest to %s, at latitude %s and longitude %s, is %s', async (_place, lat, long, name) => {
     expect((await get(`/v1/trends/closest?lat=${lat}&long=${long}`)).body.name).toBe(name)
   })
 

@@ -116,7 +116,7 @@ test.each([
   expect(published).toEqual([])
 })
 
-test('answers 503 while the view is being built, because it cannot tell which list is newer', async () => {
+test('answers 503 while the view is being built, because the service cannot tell which list is newer', async () => {
   const api = await trendsApi({ caughtUp: false })
   const answered = await api.send('POST', PATH, body(), await api.bearer({ sub: 'other-pipeline', scope: 'internal' }))
   expect(answered).toMatchObject({ status: 503, body: { error: 'not_ready' } })

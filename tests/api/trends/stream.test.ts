@@ -68,7 +68,7 @@ async function served() {
 const asOf = (reader: Reader) => reader.events('list').map(({ as_of }) => Date.parse(as_of))
 
 describe('GET /v1/trends/stream', () => {
-  test('sends the list at once, and again after each change, with the bodies of the plain list', async () => {
+  test('sends the list at once, and again after each change, with the same bodies as the plain list', async () => {
     const { open, putList, get, clock } = await served()
     putList()
     const reader = await open()
@@ -100,7 +100,7 @@ describe('GET /v1/trends/stream', () => {
     expect(asOf(reader)).toHaveLength(1)
   })
 
-  test('separates locations and safe lists, and follows blocked terms', async () => {
+  test('keeps locations and safe lists apart, and leaves out newly blocked terms', async () => {
     const { open, putList, blocked } = await served()
     putList()
     putList({ woeid: LONDON, entries: terms(3) })
@@ -127,7 +127,7 @@ describe('GET /v1/trends/stream', () => {
     expect(reader.events('stale')).toHaveLength(1)
   })
 
-  test('continues after Redis was unreachable', async () => {
+  test('continues after Redis has been unreachable', async () => {
     const { open, putList, redis, clock } = await served()
     putList()
     const reader = await open()
@@ -142,7 +142,7 @@ describe('GET /v1/trends/stream', () => {
   })
 
   test.each([
-    ['Redis is away', 'down'],
+    ['Redis is unreachable', 'down'],
     ['the view is being built', 'cleared'],
   ] as const)('says that the list is stale while %s', async (_what, fault) => {
     const { open, putList, redis, clock } = await served()

@@ -28,7 +28,8 @@ function wrongStatus(call: ScoreCall, { inflicted, calls }: Evidence): string[] 
 
 /**
  * Checks that a repeated request gets the first answer again, and that a different request with the same id gets a 409.
- * Any other answer is right only if it is a block, or if Redis was down or had lost its data.
+ * Any other answer is right only if it is a block, if one of the answers has `answers` in `degraded`, or if Redis was
+ * down or lost its data between the two requests.
  */
 function repetitions(calls: readonly ScoreCall[], { inflicted }: Evidence): string[] {
   const good = calls.filter(({ status, body }) => status === 200 && body.reason !== 'blocklist_hit')
@@ -55,7 +56,7 @@ function inLog({ calls, logs }: Evidence): string[] {
     .map((call) => `${described(call)} is not in the log`)
 }
 
-/** Returns whether a call took place during a fault, or within `laterMs` after it. */
+/** Returns whether a call overlaps a fault, or the period of `laterMs` after it. */
 export function meets(trouble: Trouble, { from, to }: Trouble, laterMs = 0): boolean {
   return from <= trouble.to + laterMs && to >= trouble.from
 }

@@ -24,7 +24,7 @@ export function decided({ logs }: Evidence): string[] {
 }
 
 /**
- * Checks that `degraded` names everything that was unavailable. A blocklist hit needs neither profiles nor models, so
+ * Checks that `degraded` names the models and the profiles if they were unavailable. A blocklist hit needs neither, so
  * it is not checked.
  */
 function unsaid(what: string, { reason, degraded, ml_scores, features }: TxnScored): string[] {

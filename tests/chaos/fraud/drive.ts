@@ -5,8 +5,8 @@ import { APIS, type Plan, type PlannedBlock, type PlannedFeedback, type PlannedP
 import { type Calls, OTHER_AMOUNT, RULE_ID, scoreBody, wasAnswered } from './requests.ts'
 
 /**
- * Maximum number of attempts for a request that gets no answer. All attempts together outlast a fault, which takes a
- * few seconds.
+ * Maximum number of attempts for a scoring request that fails. All attempts together outlast a fault, which takes a few
+ * seconds.
  */
 const SCORE_ATTEMPTS = 40
 const AGAIN_AFTER_MS = 250
@@ -28,7 +28,7 @@ export interface Driving {
 
 /**
  * Sends the requests of a plan at their planned times, and records the calls. If an API is not ready, its requests go
- * to the next API, as with a load balancer. A scoring request that got no answer is repeated.
+ * to the next API, as with a load balancer. All requests except rule changes are repeated if they fail.
  */
 export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver }: Driving): Promise<Calls> {
   const { apis, token } = system

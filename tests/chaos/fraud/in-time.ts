@@ -41,7 +41,7 @@ export function inTime(evidence: Evidence, { p99Ms, mostMs, isWhole }: Limits): 
   ]
 }
 
-/** Returns percentiles of the durations, in ms, of all calls to APIs that no fault affected at the time. */
+/** Returns percentiles of the durations, in ms, of calls to APIs that were neither killed nor suspended at the time. */
 export function timesOf({ calls, inflicted, beats }: Evidence, isWhole: boolean): Times {
   const isLive = (call: ScoreCall) => !inflicted.apis.some((trouble) => trouble.api === call.api && meets(trouble, call, WORKED_OFF_MS))
   const ofApi = Map.groupBy(beats, ({ api }) => api)

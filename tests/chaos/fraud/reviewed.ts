@@ -11,7 +11,7 @@ import { type FeedbackCall, wasAnswered } from './requests.ts'
  */
 const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503, 504])
 
-/** Checks that each review and each verdict has one case, and that no verdict was lost. */
+/** Checks that each transaction with a review or a verdict has exactly one case, and that no verdict was lost. */
 export function reviewed(evidence: Evidence): string[] {
   const { feedback } = evidence.calls
   return [

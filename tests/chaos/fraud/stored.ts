@@ -18,7 +18,10 @@ export function stored(evidence: Evidence): string[] {
   return [...transactions(evidence), ...profiles(evidence)]
 }
 
-/** Checks that each row of the transactions table contains the first answer for its transaction. */
+/**
+ * Checks that the log has only payments that were sent, and that each of them is in both tables once. Each row of the
+ * table of transactions must contain the first answer.
+ */
 function transactions({ calls, logs, tables }: Evidence): string[] {
   const eventsOfId = Map.groupBy(
     logs.scored.map(({ value }) => value),

@@ -18,7 +18,7 @@ interface ModelRow {
   available: number
   reserved: number
   version: number
-  /** Number of units that were received so far, minus corrections. */
+  /** Sum of all received units and of all adjustments, which may be negative. */
   received: number
   /** Number of units that were deducted. */
   sold: number

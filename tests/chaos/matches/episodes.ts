@@ -8,7 +8,7 @@ import { blockOf, type Client, isAccepted, rewindOf, swipeOf, unblockOf, unmatch
 const WATCHED_MS = 2_500
 const LOOK_EVERY_MS = 150
 /**
- * One look out of this many requests the feed, and the others request the other lists. Feeds are read less often,
+ * The users read the feed once in this many times, and the other lists the rest of the time. They read feeds less often
  * because a user may request only 60 per minute.
  */
 const LOOKS_PER_FEED = 5

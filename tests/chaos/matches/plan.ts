@@ -44,7 +44,7 @@ export interface Episode {
   readonly directions: readonly SwipeDirection[]
   /** Pauses between the steps. */
   readonly pausesMs: readonly number[]
-  /** Whether the optional step of the episode takes place. */
+  /** Whether the episode includes its optional step. */
   readonly isLong: boolean
 }
 

@@ -15,12 +15,13 @@ export interface Shown {
 }
 
 /**
- * Checks whom users saw during the round. Users must not see anyone whom they have swiped, except after a rewind. Two
- * users must not see each other if one has blocked the other or ended their match.
+ * Checks whom users saw during the round. A feed must not show anyone whom its user has swiped, except after a rewind.
+ * Two users must not see each other if one has blocked the other or ended their match. Nobody may see a user who has
+ * left.
  *
  * Until the view includes a swipe, only a note in Redis hides its target. If Redis was down when the API responded to
  * the swipe, or was emptied later, the note may be missing, and showing the target is excused. Blocks and ends of
- * matches are in the log before the API responds, so showing a user despite them is never excused.
+ * matches are in the log before the API responds, so a user who is shown despite them is never excused.
  */
 export function shown(evidence: Evidence): Shown {
   const faults: string[] = []

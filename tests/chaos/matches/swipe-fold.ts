@@ -38,7 +38,7 @@ export function foldSwipes(events: readonly SwipeEvent[]): SwipeFold {
     row.newest = event
     row.ids.add(swipe_id)
     const isSwiped = before !== undefined && before.direction !== 'REWIND'
-    // This rewind takes nothing back. It was stored nevertheless, so that older swipes that arrive later have no
+    // This rewind takes nothing back. The loop has stored it anyway, so that older swipes that arrive later have no
     // effect.
     if (direction === 'REWIND' && !isSwiped) continue
     counted.push(event)

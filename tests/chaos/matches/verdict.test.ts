@@ -135,7 +135,7 @@ test('detects an accepted swipe that is not in the log', () => {
   }
 })
 
-test('detects that all requests of one kind were refused, even if each refusal could be due to a fault', () => {
+test('detects that all requests of one kind were refused, even if a fault could explain each refusal', () => {
   const refused = Array.from({ length: 20 }, (_, index) => asked('rewind', ANN, 6_000 + index, { status: 503 }))
   expect(faultsOf(withAsked(goodEvidence(), ...refused))).toEqual(['none of 20 requests of the kind rewind succeeded'])
   expect(faultsOf(withAsked(goodEvidence(), ...refused.slice(0, 5)))).toEqual([])

@@ -16,8 +16,8 @@ export function answered(evidence: Evidence): string[] {
 }
 
 /**
- * Checks that only requests that need Kafka fail while Kafka is unavailable. Requests for features may also fail
- * without Redis, because features have no sensible default.
+ * Checks that a request failed only because its API was killed, because it was a write without Kafka, or because it
+ * asked for features without Redis. Features have no sensible default.
  */
 function wrongStatus(call: Call, { inflicted: { apis, kafka, redis } }: Evidence): string[] {
   const { kind, status } = call
@@ -78,7 +78,7 @@ export function isList({ kind }: Call): boolean {
   return kind === 'list' || kind === 'page'
 }
 
-/** Returns whether a call took place during a fault, or within `laterMs` after it. */
+/** Returns whether a call overlaps a fault, or the period of `laterMs` after it. */
 function meets(trouble: Trouble, { from, to }: Trouble, laterMs = 0): boolean {
   return from <= trouble.to + laterMs && to >= trouble.from
 }

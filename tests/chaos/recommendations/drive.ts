@@ -4,7 +4,7 @@ import type { Call, CallKind } from './evidence.ts'
 import { APIS, type Plan, type PlannedAction, type PlannedCall, type PlannedEvent } from './plan.ts'
 
 /**
- * Maximum number of attempts until an event is accepted. All attempts together outlast a fault, which takes a few
+ * Maximum number of attempts until a write is accepted. All attempts together outlast a fault, which takes a few
  * seconds.
  */
 const ATTEMPTS = 60
@@ -147,8 +147,8 @@ export async function drive(plan: Pick<Plan, 'calls'>, { urlOf, isReady, isOver,
 }
 
 /**
- * Returns a user's properties. They never change, because each event counts for the groups that its user belongs to at
- * that moment.
+ * Returns the country and age group of a user. They never change during a round, because each event counts for the
+ * groups that its user belongs to at that moment.
  */
 export function propertiesOf(user: number): { readonly country: string | null; readonly age_bucket: string | null } {
   return { country: ['DE', 'FR', null][user % 3], age_bucket: ['18-24', '25-34'][user % 2] }

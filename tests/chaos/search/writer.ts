@@ -10,7 +10,7 @@ import type { SearchSystem } from './system.ts'
 
 const PAUSE_MS = 20
 
-/** Opens a writer. Until it is stopped, it writes documents and requests rebuilds. */
+/** Opens a writer. From `begin` until `stop`, it changes products all the time. */
 export async function openWriter({ transport, registry }: SearchSystem, random: Random) {
   const documents = await topicProducer(catalogDocuments)(transport, registry)
   const rebuilds = await topicProducer(indexRebuild)(transport, registry)

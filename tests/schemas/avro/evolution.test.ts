@@ -155,7 +155,7 @@ describe('records', () => {
     expect(through(writer, reader, { a: 1 })).toEqual({ a: 1 })
   })
 
-  test('a missing field without a default is named', () => {
+  test('the error names a missing field that has no default', () => {
     const reader = record({ name: 'r', type: { type: 'record', name: 'S', fields: [{ name: 'x', type: 'int' }] } })
     const writer = record({ name: 'r', type: { type: 'record', name: 'S', fields: [] } })
     expect(() => compileDecoder(writer, reader)).toThrow('.r.x: the field has no default and the writer does not have it')

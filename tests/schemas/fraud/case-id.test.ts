@@ -19,7 +19,7 @@ test('ids increase even if the clock goes backwards, and contain their partition
   )
 })
 
-test('when a millisecond has used up its ids, they continue in the next millisecond', () => {
+test('when the ids of a millisecond are used up, the ids of the next millisecond follow', () => {
   const ids = new Set<string>()
   let last: string | undefined
   for (let made = 0; made < 10_000; made++) {

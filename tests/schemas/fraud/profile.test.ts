@@ -103,7 +103,7 @@ function sightingsAside(profile: FraudProfile) {
   return { ...rest, seen: [users, devices, ips, cards, merchants].map(sorted) }
 }
 
-test('a folded profile gives the same sums as a list of all transactions', () => {
+test('a folded profile gives the same sums as a list of all transactions, except that a week may include two hours more', () => {
   fc.assert(
     fc.property(transactions(150, 8 * DAY), fc.integer({ min: 0, max: 2 * HOUR }), (made, later) => {
       const requests = requestsOf(made)
@@ -133,7 +133,7 @@ test('a folded profile gives the same sums as a list of all transactions', () =>
   )
 })
 
-test('late transactions see only what was before them', () => {
+test('sums for a late transaction cover only what was before it, and no device from before is forgotten', () => {
   fc.assert(
     fc.property(transactions(80, 2 * DAY), fc.integer({ min: 0, max: DAY }), (made, earlier) => {
       const requests = requestsOf(made)
@@ -154,7 +154,7 @@ test.each([
   ['user', 7 * DAY],
   ['device', DAY],
   ['ip', 6 * DAY],
-] as const)('beyond 512 transactions, a %s over %i ms is counted with sums, within the stated error', (kind, spreadMs) => {
+] as const)('beyond 512 transactions of a %s over %i ms, the oldest are counted with sums, within the stated error', (kind, spreadMs) => {
   const error = [MINUTE, 15 * MINUTE, 2 * HOUR]
   const requests = Array.from({ length: 3_000 }, (_, index) => ({
     ago: Math.floor((spreadMs * ((index * 7_919) % 3_000)) / 3_000),

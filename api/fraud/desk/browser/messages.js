@@ -3,7 +3,7 @@
 
 /** @type {Readonly<Record<string, string>>} */
 const BY_CODE = {
-  unauthorized: 'You are no longer signed in, or this token is not valid. Sign in with a new one.',
+  unauthorized: 'You are no longer signed in, or this token is not valid. Sign in with a new token.',
   forbidden: 'Your token does not allow this.',
   transaction_not_found: 'There is no such transaction, or it is older than 90 days.',
   case_not_found: 'There is no such case.',
@@ -11,7 +11,7 @@ const BY_CODE = {
   no_previous_models: 'There are no earlier models that could be restored.',
   ruleset_version_not_found: 'This version of the rules can no longer be restored.',
   snooze_not_found: 'This snooze is over.',
-  rule_not_found: 'There is no such rule any more.',
+  rule_not_found: 'There is no such rule.',
   version_conflict: 'Somebody else has changed this in the meantime. Close it and open it again to see the current state.',
 }
 

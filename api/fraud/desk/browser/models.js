@@ -100,7 +100,7 @@ function trialOf({ since, days }) {
 function trialButtons({ days }, change) {
   const end = askAgain('End the trial', 'Really end the trial?', () => change('challenger', { versions: null }))
   if (days < TRIAL_DAYS) {
-    const question = 'Let the challenger decide before its trial is over? Only administrators may.'
+    const question = 'Let the challenger decide before its trial is over? Only administrators may do this.'
     return [askAgain('Promote early', question, () => change('promote', { force: true })), end]
   }
   return [askAgain('Promote the challenger', 'Let the challenger decide from now on?', () => change('promote', {})), end]
@@ -108,7 +108,7 @@ function trialButtons({ days }, change) {
 
 /** @param {Change} change */
 function rollBackButton(change) {
-  return askAgain('Roll back', 'Restore the champion before this one?', () => change('rollback'))
+  return askAgain('Roll back', 'Restore the previous champion?', () => change('rollback'))
 }
 
 /** @param {any} report */
@@ -119,7 +119,6 @@ function drawReport(report) {
     ...(model.frauds > 0 ? [] : [make('p', 'soft', 'No fraud has been confirmed yet, so there is nothing to compare scores with.')]),
     make('div', 'plots', ...plotsOf(model)),
   ])
-  if (parts.length === 0) parts.push(make('p', 'soft', 'There are no verdicts yet, so the models cannot be judged.'))
   part('model-report').replaceChildren(...parts)
 }
 

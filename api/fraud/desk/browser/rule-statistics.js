@@ -28,7 +28,7 @@ const ROWS = [
 ]
 
 /**
- * Shows what a rule did in recent days, such as how often it matched.
+ * Shows what a rule did in the last 7 days, such as how often it matched.
  * @param {{ onFailure: (error: unknown) => void }} wiring
  */
 export function ruleStatistics({ onFailure }) {
@@ -66,7 +66,7 @@ function draw({ since, live, shadow }) {
   const rows = ROWS.map(([name, title]) => row(title, count(live[name]), count(shadow[name])))
   const parts = [table(`Transactions since ${dateTime(since)}`, ['', 'Live', 'In shadow'], rows)]
   if (missing === evaluated) {
-    const warning = 'The rule has never matched, because values that it reads were always missing.'
+    const warning = 'The rule has not matched, because values that it reads were missing in every evaluation.'
     parts.unshift(make('p', 'problem', warning))
   }
   if (missing > 0) parts.push(missingTable(live, shadow, evaluated))

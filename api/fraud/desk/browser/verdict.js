@@ -147,7 +147,7 @@ export function verdicts({ onFailure, onGiven }) {
       if (isOther) this.reset()
       if (asked === undefined) cancel()
     },
-    /** Forgets the transaction. Called when no transaction is open any more. */
+    /** Forgets the open transaction. */
     close() {
       target = undefined
       this.reset()

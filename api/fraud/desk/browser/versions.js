@@ -17,7 +17,7 @@ import { count, dateTime, words } from './text.js'
  */
 
 /**
- * Shows the versions of the rule set. The versions are read when the user opens this part of the page.
+ * Shows the versions of the rule set. They are read only while this part of the page is open.
  * @param {Wiring & { onRestored: () => void }} wiring
  */
 export function versionList({ onFailure, onSuccess, onRestored }) {
@@ -41,7 +41,7 @@ export function versionList({ onFailure, onSuccess, onRestored }) {
   function rowOf({ version, at, changed_by, action, rule_id, rules }, index) {
     const change = make('span', '', words(action), ...(rule_id === null ? [] : [' ', isolated(rule_id)]))
     const restore = askAgain(`Restore ${version}`, `Replace all rules with version ${version}?`, () => restored(version))
-    // The version with the seed rules has no time.
+    // Version 0, with the seeded rules, has no time.
     const when = Date.parse(at) === 0 ? '–' : dateTime(at)
     const last = index === 0 ? 'in force' : restore
     return row(String(version), when, isolated(changed_by), change, count(rules), last)

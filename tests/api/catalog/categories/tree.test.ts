@@ -38,11 +38,11 @@ test.each([
   ['9', undefined],
   ['', undefined],
   ['constructor', undefined],
-])('%j is category %s', (text, id) => {
+])('the text %j names category %s', (text, id) => {
   expect(categoryTree(TOOLS).resolve(text)?.category_id).toBe(id)
 })
 
-test('of two categories with the same path, the one with the lower id has it', () => {
+test('a path that two categories have names the category with the lower id', () => {
   const tree = categoryTree([category(8, null, 'same'), category(6, null, 'same')])
   expect(tree.resolve('same')?.category_id).toBe(6)
 })
@@ -86,7 +86,7 @@ test.each([
   [category(2, 1, 'saws'), undefined],
   [category(2, 5, 'saws'), undefined],
   [category(6, 2, 'saws'), undefined],
-] as const)('the change %j is %s', (change, fault) => {
+] as const)('the result of checking the change %j is %s', (change, fault) => {
   expect(categoryFault(categoryTree(TOOLS), change)).toBe(fault)
 })
 

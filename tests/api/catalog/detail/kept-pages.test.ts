@@ -34,7 +34,7 @@ function texts(changed: Partial<DetailTexts> = {}): DetailTexts {
   }
 }
 
-/** Returns a read that the views do not watch for changes. */
+/** Returns a read during which the views did not report whether something changed. */
 const readAt = (startedAt: number): PageRead => ({ startedAt, unchangedAt: () => undefined })
 
 const shown = (page: { answer: { body: unknown } }) => JSON.parse(String(page.answer.body))
@@ -83,7 +83,7 @@ test('a category with a new name, and a product that is no longer new, are shown
   expect(shown(pages.page(5, texts(), TREE, readAt(NOON))).badges).toEqual(['sale'])
 })
 
-test('a product text counts as known only for its own product and with the same accompanying texts', () => {
+test('a product text counts as known only for its own product and with the same companions object', () => {
   const { pages } = opened()
   const { product } = texts()
   expect(pages.isKnown(5)(product, COMPANIONS)).toBe(false)
@@ -136,7 +136,7 @@ test('a page is read again if its own read reports a change, even if an earlier 
   expect(pages.recent(5, TREE)).toBeUndefined()
 })
 
-test('a page is read again after a minute, and when it is no longer new', () => {
+test('a page is read again after a minute, and when its product is no longer new', () => {
   const { pages, pass } = opened()
   let now = NOON
   const read = (startedAt: number) => ({ startedAt, unchangedAt: () => now })

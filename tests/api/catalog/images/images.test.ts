@@ -78,7 +78,7 @@ test('a small file that would decode to more than 50 megapixels is refused befor
   expect(process.memoryUsage().rss - before).toBeLessThan(200_000_000)
 })
 
-test('smaller forms have the four widths and are never enlarged', async () => {
+test('smaller versions have the four widths and are never enlarged', async () => {
   const service = images(store)
   const { content_hash } = await service.keep(await picture({ width: 800, height: 400 }))
   const sizes = await Promise.all(

@@ -75,7 +75,7 @@ test.each([
   await expect(read(body)).rejects.toMatchObject({ definition: { code } })
 })
 
-test('twenty files of 10 MB are allowed one by one', async () => {
+test('a form may have twenty files, and a file may have 10 MB', async () => {
   const parts = Array.from({ length: MOST_IMAGES }, (_, index) => ({ name: 'images', content: String(index) }))
   expect((await read(form([PRODUCT, ...parts]))).uploads).toHaveLength(MOST_IMAGES)
   expect((await read(form([PRODUCT, { name: 'images', content: 'x'.repeat(10_000_000) }]))).uploads).toHaveLength(1)

@@ -113,7 +113,7 @@ test.each([
   ['r-none', 'reservation_not_found'],
   ['x'.repeat(500), 'reservation_not_found'],
   ['%00', 'invalid_encoding'],
-])('the reservation %s is %s', async (id, code) => {
+])('a request about the reservation %s gets %s', async (id, code) => {
   const { send } = await stockApi()
   expect((await send('GET', `reservations/${id}`)).body.error).toBe(code)
   for (const action of ['checkout', 'release', 'extend']) expect((await send('POST', `reservations/${id}/${action}`)).body.error).toBe(code)

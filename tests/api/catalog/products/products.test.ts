@@ -465,7 +465,7 @@ test('a repeated bulk request gets the first results', async () => {
   expect((await send('POST', 'products/bulk', sent)).body).toEqual(first.body)
 })
 
-test('the list has pages, newest first', async () => {
+test('the list is returned in pages, newest first', async () => {
   const { create, send, advance } = await productsApi()
   for (const sku of ['a', 'b', 'c']) {
     await create({ title: sku, variants: [variant(sku)] })

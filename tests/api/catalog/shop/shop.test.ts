@@ -115,7 +115,7 @@ test('corrections and missing words are mentioned', async () => {
   expect(await (await app.request('/shop?q=circlar+saw')).text()).toContain('Also shows results for “circular saw”')
   world.answer = async () => found({ matched: 'half', results: [], total: 0 })
   const text = await (await app.request('/shop?q=green+saw')).text()
-  expect(text).toContain('No product has all of these words')
+  expect(text).toContain('Few or no products have all of these words')
   expect(text).toContain('Nothing was found')
 })
 

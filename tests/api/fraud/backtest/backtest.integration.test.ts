@@ -191,7 +191,7 @@ test('a failed job names the reason: the history store, the time limit, or the e
   expect(await open().read(job.jobId)).toMatchObject({ status: 'failed', reason: expect.stringContaining('stopped') })
 })
 
-test('a job whose process no longer renews it reads as failed, and its caller may start another one', async () => {
+test('a job that its process no longer renews is reported as failed, and its caller may start another one', async () => {
   const { scripts, open } = await jobsOnRedis()
   const jobs = open()
   const job = jobOf()

@@ -43,7 +43,7 @@ test('if a request gives no rules, the rules in force are tested', async () => {
   expect(await ask({ ruleset_version: 7 })).toMatchObject({ version: 7, ids: ['a', 'b', 'off'] })
 })
 
-test('a draft is added to the rules in force, or replaces the one with its id', async () => {
+test('a draft is added to the rules in force, or replaces the rule with its id', async () => {
   const { version, ids, rules } = await ask({ rule: { ...DRAFT, expires_at: '2027-01-01T00:00:00+01:00' } })
   expect([version, ids]).toEqual([null, ['a', 'b', 'off', 'draft']])
   const times = { created_at: NOON, updated_at: NOON, expires_at: Date.UTC(2026, 11, 31, 23) }

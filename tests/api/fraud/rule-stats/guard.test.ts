@@ -69,7 +69,7 @@ function world({ rules = RULES, acts = true } = {}) {
 
 const metricOf = async (registry: Registry, name: string) => (await registry.getSingleMetric(name)!.get()).values[0].value
 
-test('up to 1 % of 1,000 transactions is normal', async () => {
+test('blocks of up to 1 % of 1,000 transactions raise no alert', async () => {
   const { process, messages, moveToShadow } = world()
   const { guard, approve, block } = process()
   approve(990)
@@ -156,7 +156,7 @@ test.each([
   expect(moveToShadow.mock.calls).toEqual([[OLD]])
 })
 
-test('a failed move is tried again at the next look', async () => {
+test('a failed move is tried again at the next tick', async () => {
   const { process, moveToShadow, messages } = world()
   moveToShadow.mockRejectedValueOnce(new Error('Kafka is unreachable.'))
   const { guard, approve, block } = process()

@@ -16,7 +16,7 @@ test('sales halve every 7 days', () => {
   expect(salesAt(null, NOON)).toBe(0)
 })
 
-test('the logarithm equals the sum of decayed sales in any order, even if sales are decades apart', () => {
+test('the stored logarithm gives the sum of decayed sales in any order, even if sales are decades apart', () => {
   const sale = fc.record({ units: fc.integer({ min: 1, max: 1_000_000 }), at: fc.integer({ min: NOON - 50 * WEEK, max: NOON }) })
   fc.assert(
     fc.property(fc.array(sale, { minLength: 1, maxLength: 50 }), (sales) => {
@@ -45,7 +45,7 @@ test.each([
   [6, 'in_stock', '6-10'],
   [10, 'in_stock', '6-10'],
   [11, 'in_stock', '10+'],
-])('%i available units are %s and %s', (available, status, hint) => {
+])('%i available units have the status %s and the hint "%s"', (available, status, hint) => {
   expect(stockStatus(available)).toBe(status)
   expect(quantityHint(available)).toBe(hint)
 })

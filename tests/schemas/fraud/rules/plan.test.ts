@@ -65,7 +65,7 @@ test.each([
   expect(planned(text, { 'txn.amount': amount, 'txn.currency': 'EUR' })).toBe(expected)
 })
 
-test('a text equals neither a different text nor an absent one', () => {
+test('comparing a text with a different one gives false, and comparing a missing text gives a missing value', () => {
   const text = "payee.merchant_category = 'books' AND txn.amount > 1"
   expect(planned(text, { 'txn.amount': 2, 'payee.merchant_category': 'travel' })).toBe(false)
   expect(planned(text, { 'txn.amount': 2, 'payee.merchant_category': 'books' })).toBe(true)

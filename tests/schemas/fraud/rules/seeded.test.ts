@@ -86,7 +86,7 @@ test('there are 20 seeded rules, in order of precedence', () => {
   expect(Object.keys(EXAMPLES).sort()).toEqual(SEEDED_RULES.map(({ rule_id }) => rule_id).sort())
 })
 
-test.each(rules)('$rule_id matches its example and no normal payment', ({ rule_id, condition }) => {
+test.each(rules)('$rule_id matches its example and does not match a normal payment', ({ rule_id, condition }) => {
   expect(evaluate(condition, { ...NORMAL, ...EXAMPLES[rule_id] })).toBe(true)
   expect(evaluate(condition, NORMAL)).toBe(false)
 })
