@@ -8,7 +8,7 @@ import { rankCandidates, type Scored } from './rank/rank.ts'
 import { type Tastes, tastesOf } from './rank/tastes.ts'
 import type { RequestUser } from './users/request-user.ts'
 
-/** All data from which a list is computed. The computation sends no further requests. */
+/** All data from which a list is computed. The computation reads no further data, apart from searches of the model. */
 export interface RecommendRequest {
   readonly user: RequestUser
   readonly recType: RecType
@@ -39,12 +39,12 @@ const EXPLORED = 6
  * Computes a list in three steps: it generates candidates, ranks them, and arranges the best ones. The API, the quality
  * benchmark and the replay that makes training lists all call this function.
  */
-export function recommend(sources: RecommendSources, request: RecommendRequest): Recommended {
+export async function recommend(sources: RecommendSources, request: RecommendRequest): Promise<Recommended> {
   const { items } = sources
   const { user, model, context, now, recType, anchor } = request
   const vector = model?.foldIn(user.history)
   const tastes = tastesOf(items, user)
-  const set = generateCandidates(sources, { ...request, vector })
+  const set = await generateCandidates(sources, { ...request, vector })
   const ranking = { user, tastes, context, model, now }
   const candidates = rankCandidates(items, set.all(), ranking)
   const isAbout = recType === 'trending' || (anchor !== undefined && recType !== 'personalized')

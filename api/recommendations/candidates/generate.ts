@@ -3,7 +3,7 @@ import type { Neighbour } from '../../../schemas/recommendations/signals/packed-
 import type { ItemTable } from '../items/item-table.ts'
 import type { Leaders } from '../items/leaders.ts'
 import { isAboutGenre, traitOf } from '../items/traits.ts'
-import type { RecommendationModel } from '../model/model.ts'
+import type { NearItem, RecommendationModel } from '../model/model.ts'
 import type { RequestUser } from '../users/request-user.ts'
 import { type Candidate, type CandidateSet, type Channel, candidateSet } from './candidate.ts'
 import { byCategory, byNeighbours, byVector, type SimilarItem } from './similarity.ts'
@@ -43,8 +43,11 @@ const PER_PREFERENCE = 30
 /** Weight of each of the user's last items relative to the next newer item. */
 const OLDER_ITEM = 0.8
 
-/** Collects the candidates of a request from all channels. Items that are watched, hidden or inactive are left out. */
-export function generateCandidates(sources: CandidateSources, request: CandidateRequest): CandidateSet {
+/**
+ * Collects the candidates of a request from all channels. Items that are watched, hidden or inactive are left out. All
+ * searches for vectors start together, before anything else, because another thread may answer them.
+ */
+export async function generateCandidates(sources: CandidateSources, request: CandidateRequest): Promise<CandidateSet> {
   const { items, leaders } = sources
   const { user, recType, anchor, model, vector } = request
   const set = candidateSet(
@@ -57,16 +60,25 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
   }
 
   /** @param most maximum number of items that are found by vector or category */
-  function similarTo(itemId: bigint, most: number): readonly SimilarItem[] {
+  async function similarTo(itemId: bigint, most: number): Promise<readonly SimilarItem[]> {
     const near = neighboursOf(itemId)
     if (near.length > 0) return near
-    const byContent = byVector(items, model, itemId, most)
+    const byContent = await byVector(items, model, itemId, most)
     return byContent.length > 0 ? byContent : byCategory(items, leaders.ofGenre, items.rowOf(itemId), most)
   }
 
-  function addNeighbours(): void {
+  /** Returns the similar items of the anchor or, without an anchor, of each of the last five items. */
+  async function allSimilar(): Promise<ReadonlyMap<bigint, readonly SimilarItem[]>> {
+    const naming = anchor === undefined ? user.lastViewed : [anchor]
+    // The last items share BY_ITEMS. Otherwise, items without neighbours, for which `similarTo` finds up to `most`
+    // items, could fill the set before the other channels add theirs.
+    const most = Math.ceil(BY_ITEMS / naming.length)
+    return new Map(await Promise.all(naming.map(async (itemId) => [itemId, await similarTo(itemId, most)] as const)))
+  }
+
+  function addNeighbours(similar: ReadonlyMap<bigint, readonly SimilarItem[]>): void {
     if (anchor !== undefined) {
-      for (const { row, similarity, strength, by } of similarTo(anchor, BY_ITEMS)) {
+      for (const { row, similarity, strength, by } of similar.get(anchor) ?? []) {
         const candidate = set.of(row, by)
         if (candidate === undefined) continue
         candidate.anchorSimilarity = similarity
@@ -75,16 +87,13 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
       }
       return
     }
-    // The user's last items share BY_ITEMS. Otherwise, items without neighbours, for which `similarTo` finds up to
-    // `most` items, could fill the set before the other channels add theirs.
-    const most = Math.ceil(BY_ITEMS / user.lastViewed.length)
     const strongest = new Map<number, number>()
     let share = 1
     for (const [place, itemId] of user.recent.entries()) {
       // Only the last five items name candidates. Older items add weight to candidates that are already named.
-      const isNaming = place < user.lastViewed.length
-      for (const { row, strength, by } of isNaming ? similarTo(itemId, most) : neighboursOf(itemId)) {
-        const candidate = isNaming ? set.of(row, by) : set.known(row)
+      const named = place < user.lastViewed.length ? similar.get(itemId) : undefined
+      for (const { row, strength, by } of named ?? neighboursOf(itemId)) {
+        const candidate = named !== undefined ? set.of(row, by) : set.known(row)
         if (candidate === undefined) continue
         addStrength(candidate, strength, place)
         const part = share * strength
@@ -103,9 +112,8 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     candidate.neighbourCount++
   }
 
-  function addVector(): void {
-    if (model === undefined || vector === undefined) return
-    for (const { itemId, similarity } of model.nearest(vector, BY_VECTOR)) {
+  function addVector(nearest: readonly NearItem[]): void {
+    for (const { itemId, similarity } of nearest) {
       const candidate = set.of(items.rowOf(itemId), 'vector')
       if (candidate !== undefined) candidate.vectorSimilarity = similarity
     }
@@ -153,15 +161,20 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
   }
 
   const isAbout = (recType === 'similar' || recType === 'because_you_watched') && anchor !== undefined
-  if (recType !== 'trending') addNeighbours()
-  if (recType !== 'trending' && !isAbout) {
-    addVector()
+  const isPersonal = recType !== 'trending' && !isAbout
+  const [similar, nearest] = await Promise.all([
+    recType === 'trending' ? new Map<bigint, readonly SimilarItem[]>() : allSimilar(),
+    isPersonal && vector !== undefined ? (model?.nearest(vector, BY_VECTOR) ?? []) : [],
+  ])
+  if (recType !== 'trending') addNeighbours(similar)
+  if (isPersonal) {
+    addVector(nearest)
     addListed(sources.editorialFor(request.context), EDITORIAL, 'editorial')
   }
   if (!isAbout) addListed(sources.trendingFor(user), recType === 'trending' ? BY_ITEMS : TRENDING, 'trending')
   // Preferences are added late. A user may state a hundred of them, and their items must not displace all other
   // candidates.
-  if (recType !== 'trending' && !isAbout) addPreferences()
+  if (isPersonal) addPreferences()
   // Popular items fill the list if there are few events yet, or if the user has watched everything that is trending.
   if (set.size < TRENDING) for (const row of leaders.overall()) set.of(row, 'popular')
   addProducts()

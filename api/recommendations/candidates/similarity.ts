@@ -41,9 +41,15 @@ export function byNeighbours(items: ItemTable, itemId: bigint, neighbours: reado
   return similar
 }
 
-export function byVector(items: ItemTable, model: RecommendationModel | undefined, itemId: bigint, count: number): SimilarItem[] {
+export async function byVector(
+  items: ItemTable,
+  model: RecommendationModel | undefined,
+  itemId: bigint,
+  count: number,
+): Promise<SimilarItem[]> {
   if (model === undefined) return []
-  return model.similarTo(itemId, count).flatMap(({ itemId: nearId, similarity }) => {
+  const near = await model.similarTo(itemId, count)
+  return near.flatMap(({ itemId: nearId, similarity }) => {
     const row = items.rowOf(nearId)
     const bounded = Math.max(0, Math.min(1, similarity))
     return row < 0 ? [] : [{ row, similarity: bounded, strength: bounded, by: 'vector' as const }]

@@ -1,3 +1,9 @@
+/** An item that a search has found. */
+export interface NearItem {
+  readonly itemId: bigint
+  readonly similarity: number
+}
+
 /** A trained model, opened in this process. */
 export interface RecommendationModel {
   /** Time and hash of the bundle. */
@@ -13,10 +19,14 @@ export interface RecommendationModel {
   /**
    * Returns the items whose factors have the greatest products with the vector, best first. The similarity is the
    * product that `productWith` returns.
+   * @throws SearchError if the search gets no answer in time
    */
-  nearest(vector: Float32Array, count: number): { readonly itemId: bigint; readonly similarity: number }[]
-  /** Returns the items whose vectors have the greatest cosine with the given item's vector, best first. */
-  similarTo(itemId: bigint, count: number): { readonly itemId: bigint; readonly similarity: number }[]
+  nearest(vector: Float32Array, count: number): Promise<readonly NearItem[]>
+  /**
+   * Returns the items whose vectors have the greatest cosine with the given item's vector, best first.
+   * @throws SearchError if the search gets no answer in time
+   */
+  similarTo(itemId: bigint, count: number): Promise<readonly NearItem[]>
   /**
    * Returns the product of a user's vector and an item's factors, at most 1. The product ranks much better than the
    * cosine, because the length of the factors shows how much is known about the item.

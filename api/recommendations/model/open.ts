@@ -6,15 +6,29 @@ import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranki
 import { openFactors } from './factors.ts'
 import { foldIn } from './fold-in.ts'
 import { BundleError, type BundleManifest, readManifest } from './manifest.ts'
-import type { RecommendationModel } from './model.ts'
+import type { NearItem, RecommendationModel } from './model.ts'
 import { MOST_NEWER_ITEMS } from './newer-items.ts'
+import { indexHere, type OpenIndex, type TrainedIndex } from './trained-index.ts'
 import { parseTrees } from './trees.ts'
-import { type NearBy, newVectorIndex, type VectorIndex, viewVectorIndex } from './vector-index.ts'
+import { type NearBy, newVectorIndex } from './vector-index.ts'
 import { MOST_WHOLE, wholeSearch } from './whole-search.ts'
 
 /** A model with its open files. */
 export interface OpenModel extends RecommendationModel {
-  close(): void
+  /** Closes the files after the searches that have begun. */
+  close(): Promise<void>
+}
+
+export interface OpenOptions {
+  /**
+   * Maximum number of items whose vectors are computed from their content. Each further item replaces the item that was
+   * added first, even if that item has changed since.
+   */
+  readonly mostAdded?: number
+  /** Opens an index of more than `mostWhole` items. By default, the calling thread searches it. */
+  readonly openIndex?: OpenIndex
+  /** Maximum number of items that are compared with the query one by one, without the index. */
+  readonly mostWhole?: number
 }
 
 /** Initial capacity for the factors of a user's items, in rows. */
@@ -31,13 +45,12 @@ export type OpenVectors = Omit<OpenModel, 'version' | 'sequence' | 'trainedAt' |
 
 /**
  * Opens a bundle. Its files are checked in pieces, and requests are answered between the pieces.
- * @param mostAdded see `openVectors`
  * @throws BundleError if a file is damaged, or its contents differ from the manifest
  */
-export async function openModel(folder: string, mostAdded?: number): Promise<OpenModel> {
+export async function openModel(folder: string, options: OpenOptions = {}): Promise<OpenModel> {
   const { manifest, version } = await readManifest(folder)
   const trees = parseTrees(await readFile(join(folder, 'trees.txt'), 'utf8'), RANKING_FEATURES)
-  const vectors = await openVectors(folder, manifest, mostAdded)
+  const vectors = await openVectors(folder, manifest, options)
   return {
     ...vectors,
     version,
@@ -49,11 +62,13 @@ export async function openModel(folder: string, mostAdded?: number): Promise<Ope
 
 /**
  * Opens the vectors of a bundle. The bundle need not have trees or a manifest yet.
- * @param mostAdded maximum number of items whose vectors are computed from their content. Each further item replaces
- * the item that was added first, even if that item has changed since.
  * @throws BundleError for the same reasons as `openModel`
  */
-export async function openVectors(folder: string, shape: VectorShape, mostAdded = MOST_NEWER_ITEMS): Promise<OpenVectors> {
+export async function openVectors(
+  folder: string,
+  shape: VectorShape,
+  { mostAdded = MOST_NEWER_ITEMS, openIndex = indexHere, mostWhole = MOST_WHOLE }: OpenOptions = {},
+): Promise<OpenVectors> {
   const at = (name: string) => join(folder, name)
   const { dimensions, items, greatest_length: greatest } = shape
   const ids = new BigInt64Array(await doublesOf(at('items.ids'), items))
@@ -83,12 +98,21 @@ export async function openVectors(folder: string, shape: VectorShape, mostAdded 
   let folded = new Float32Array(FOLDED_ROWS * dimensions)
 
   async function searched() {
-    const index = await indexOf(at('items.usearch'), dimensions, lengths)
-    if (index.size !== items) throw new BundleError(`the index contains ${index.size} of ${items} items`)
-    const trained = items <= MOST_WHOLE ? await wholeSearch({ factors, dimensions, lengths, greatest }) : index
     const solver = await foldIn({ gram, dimensions, regularization: shape.regularization }).catch((cause: Error) => {
       throw new BundleError(`gram.f64: ${cause.message}`, { cause })
     })
+    const isWhole = items <= mostWhole
+    const index = await indexOf(at('items.usearch'), dimensions, lengths, isWhole ? indexHere : openIndex)
+    if (index.size !== items) {
+      await index.close()
+      throw new BundleError(`the index contains ${index.size} of ${items} items`)
+    }
+    if (!isWhole) return { trained: index, solver }
+    const whole = await wholeSearch({ factors, dimensions, lengths, greatest })
+    const trained: Pick<TrainedIndex, 'search' | 'close'> = {
+      search: async (vector, count, by) => whole.search(vector, count, by),
+      close: () => index.close(),
+    }
     return { trained, solver }
   }
 
@@ -116,9 +140,11 @@ export async function openVectors(folder: string, shape: VectorShape, mostAdded 
     return sum.map((value) => value * scale)
   }
 
-  function nearest(vector: Float32Array, count: number, by: NearBy): { itemId: bigint; similarity: number }[] {
-    const found = trained.search(vector, count, by).map(({ key, value }) => ({ itemId: ids[key], similarity: value }))
+  async function nearest(vector: Float32Array, count: number, by: NearBy): Promise<NearItem[]> {
+    // This must happen before the wait, because a further item may get the key of an item that was found.
     const fresh = newer.search(vector, count, by).map(({ key, value }) => ({ itemId: addedIds[key], similarity: value }))
+    const rows = await trained.search(vector, count, by)
+    const found = rows.map(({ key, value }) => ({ itemId: ids[key], similarity: value }))
     if (fresh.length === 0) return found
     return [...found, ...fresh].sort((a, b) => b.similarity - a.similarity).slice(0, count)
   }
@@ -137,11 +163,11 @@ export async function openVectors(folder: string, shape: VectorShape, mostAdded 
       return solution && unit(solution)
     },
     nearest: (vector, count) => nearest(vector, count, 'product'),
-    similarTo(itemId, count) {
+    async similarTo(itemId, count) {
       const vector = vectorOf(itemId)
       if (vector === undefined) return []
-      const near = nearest(vector, count + 1, 'cosine').filter((one) => one.itemId !== itemId)
-      return near.slice(0, count)
+      const near = await nearest(vector, count + 1, 'cosine')
+      return near.filter((one) => one.itemId !== itemId).slice(0, count)
     },
     productWith(vector, itemId) {
       const row = rowOf(itemId)
@@ -169,7 +195,10 @@ export async function openVectors(folder: string, shape: VectorShape, mostAdded 
         factors.map((value) => value / greatest),
       )
     },
-    close: () => factors.close(),
+    async close() {
+      await trained.close()
+      factors.close()
+    },
   }
 }
 
@@ -233,9 +262,11 @@ async function checkNumbers(name: string, values: Float32Array | Float64Array): 
   }
 }
 
-async function indexOf(path: string, dimensions: number, lengths: Float32Array): Promise<VectorIndex> {
+async function indexOf(path: string, dimensions: number, lengths: Float32Array, openIndex: OpenIndex): Promise<TrainedIndex> {
+  const roots = new Float32Array(new SharedArrayBuffer(lengths.byteLength))
+  for (let row = 0; row < lengths.length; row++) roots[row] = Math.sqrt(lengths[row])
   try {
-    return viewVectorIndex(path, dimensions, lengths)
+    return await openIndex(path, dimensions, roots)
   } catch (cause) {
     // The library does not distinguish a missing file from an unreadable one. If the file is missing, `stat` throws its
     // own error, so that the caller fetches the file again.

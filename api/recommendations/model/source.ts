@@ -70,7 +70,7 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
   const inForce = () => [champion.current?.opened, challenger.current?.opened]
 
   function letGo(model: OpenModel): void {
-    if (opened.delete(model)) model.close()
+    if (opened.delete(model)) void model.close()
   }
 
   /**
@@ -116,7 +116,9 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
       challenger.close()
       await Promise.all([settled(), feed.close()])
       for (const cancel of timers) cancel()
-      for (const model of opened) model.close()
+      const last = [...opened]
+      opened.clear()
+      await Promise.all(last.map((model) => model.close()))
     },
   }
 }

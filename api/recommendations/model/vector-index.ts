@@ -53,14 +53,14 @@ export function newVectorIndex(dimensions: number): VectorIndex {
 
 /**
  * Opens a saved index by mapping its file into memory. No vectors may be added to this index.
- * @param lengths lengths of the vectors in the index, indexed by key
+ * @param roots square roots of the lengths of the vectors in the index, indexed by key
  * @throws Error if the file is missing, or is not an index of vectors with these dimensions
  */
-export function viewVectorIndex(path: string, dimensions: number, lengths: Float32Array): VectorIndex {
+export function viewVectorIndex(path: string, dimensions: number, roots: Float32Array): VectorIndex {
   checkIndexFile(path, dimensions)
   const index = emptyIndex(dimensions)
   index.view(path)
-  return over(index, dimensions, lengths.map(Math.sqrt))
+  return over(index, dimensions, roots)
 }
 
 /** A saved index begins with the numbers of rows and of bytes per row. The rows and the name of the format follow. */

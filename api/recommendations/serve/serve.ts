@@ -71,8 +71,6 @@ interface Titles {
 }
 
 const NOTHING: ReadonlySet<ModelPart> = new Set()
-/** Number of parts of a model: its vectors and its trees. If both have failed, the answer is based on the rules. */
-const MODEL_PARTS = 2
 
 /**
  * Creates the server of lists. A list takes three round trips to Redis: for features, neighbours and titles. If a round
@@ -129,13 +127,17 @@ export function listServer(deps: ServeDeps) {
   }
 
   /**
-   * Returns the last personalized list of a user whose features cannot be read; undefined if there is no such list or
-   * none of its items is still active.
+   * Returns the last personalized list of a user, without items that can no longer be recommended. Returns undefined if
+   * there is no such list or nothing is left of it.
    */
-  function fallback(userId: bigint): readonly ListedItem[] | undefined {
-    const { items } = tables
-    const left = last.of(userId)?.filter(({ itemId }) => items.isActive(items.rowOf(itemId)))
+  function fallback(user: RequestUser): readonly ListedItem[] | undefined {
+    const left = last.of(user.id)?.filter(({ itemId }) => isAllowed(user, itemId))
     return left?.length === 0 ? undefined : left
+  }
+
+  function isAllowed(user: RequestUser, itemId: bigint): boolean {
+    const { items } = tables
+    return items.isActive(items.rowOf(itemId)) && !user.hidden.has(itemId) && !user.hasWatched(itemId)
   }
 
   async function serve(request: ListRequest): Promise<ServedList> {
@@ -150,13 +152,14 @@ export function listServer(deps: ServeDeps) {
     if (neighbours === undefined) degraded.push('neighbours')
     if (model !== undefined && now() - model.trainedAt > MAX_MODEL_AGE_MS) degraded.push('model_age')
 
-    const listed = compute(request, { user, anchor, neighbours: neighbours ?? new Map(), model, degraded })
+    const listed = await compute(request, { user, anchor, neighbours: neighbours ?? new Map(), model, degraded })
     const isPersonal = anchor === undefined && request.recType !== 'trending'
-    const earlier = isPersonal && found === undefined ? fallback(request.userId) : undefined
+    const isComplete = found !== undefined && !degraded.includes('vectors')
+    const earlier = isPersonal && !isComplete ? fallback(user) : undefined
     const items: readonly AnswerItem[] = earlier?.map((item) => ({ ...item, details: undefined })) ?? listed.items
     const { kept, ...titles } = await shownOf(items, request.limit)
     if (!titles.isComplete) degraded.push('titles')
-    if (isPersonal && found !== undefined) last.keep(request.userId, kept)
+    if (isPersonal && isComplete) last.keep(request.userId, kept)
     return {
       items: kept,
       shown: titles.shown,
@@ -176,7 +179,7 @@ export function listServer(deps: ServeDeps) {
     const request = { userId: user.id, recType: 'personalized', context: 'homepage', itemId: undefined, diversity: false, limit } as const
     await readFeatures(user.id)
     const neighbours = (await neighboursOf(user.recent)) ?? new Map()
-    const listed = compute(request, { user, anchor: undefined, neighbours, model: modelFor(undefined), degraded: [] })
+    const listed = await compute(request, { user, anchor: undefined, neighbours, model: modelFor(undefined), degraded: [] })
     const { kept, shown: titles } = await shownOf(listed.items, limit)
     return { ...listed, items: kept, shown: titles, degraded: [], user }
   }
@@ -189,7 +192,7 @@ export function listServer(deps: ServeDeps) {
     readonly degraded: Degradation[]
   }
 
-  function compute(request: ListRequest, { user, anchor, neighbours, model, degraded }: Computing) {
+  async function compute(request: ListRequest, { user, anchor, neighbours, model, degraded }: Computing) {
     const wanted = {
       user,
       recType: request.recType,
@@ -200,10 +203,12 @@ export function listServer(deps: ServeDeps) {
       now: now(),
     }
     const isAbout = request.recType === 'similar' && anchor !== undefined
-    const made = recommend(tables, { ...wanted, model })
+    const made = await recommend(tables, { ...wanted, model })
     const failed = model?.failed ?? NOTHING
-    degraded.push(...failed)
-    const isModelUsed = model !== undefined && failed.size < MODEL_PARTS
+    if (failed.has('vectors') || failed.has('search')) degraded.push('vectors')
+    if (failed.has('ranking')) degraded.push('ranking')
+    // If the vectors and the trees have failed, the list is based on the rules.
+    const isModelUsed = model !== undefined && !(failed.has('vectors') && failed.has('ranking'))
     const items = made.list.map((details): AnswerItem => {
       const { candidate, score } = details
       const channel = details.isExplored ? 'exploration' : candidate.channel
@@ -218,6 +223,8 @@ export function listServer(deps: ServeDeps) {
   }
 
   function logFailure(version: string, part: ModelPart, error: unknown): void {
+    // A search that gets no answer is counted by a metric instead, because a later search may get one.
+    if (part === 'search') return
     const name = `${version} ${part}`
     if (logged.has(name)) return
     logged.add(name)
@@ -228,10 +235,7 @@ export function listServer(deps: ServeDeps) {
   async function serveRest({ userId, items, modelVersion }: RestOfList, limit: number): Promise<ServedList> {
     const found = await readFeatures(userId)
     const user = found ?? unknownUser(userId)
-    const { items: table } = tables
-    const fresh = items.filter(({ itemId }) => {
-      return table.isActive(table.rowOf(itemId)) && !user.hidden.has(itemId) && !user.hasWatched(itemId)
-    })
+    const fresh = items.filter(({ itemId }) => isAllowed(user, itemId))
     const titles = await titlesOf(fresh.slice(0, limit))
     const degraded: Degradation[] = [
       ...(found === undefined ? ['features' as const] : []),

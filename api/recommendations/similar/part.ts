@@ -23,7 +23,7 @@ export function similarPart({ tables, shown, lists }: SimilarDeps): Recommendati
     const neighbours = (await lists.neighboursOf([itemId]))?.get(itemId) ?? []
     const found = [
       ...byNeighbours(items, itemId, neighbours).sort((one, other) => other.similarity - one.similarity),
-      ...byVector(items, lists.modelFor(undefined), itemId, limit),
+      ...(await byVector(items, lists.modelFor(undefined), itemId, limit)),
       ...byCategory(items, leaders.ofGenre, row, limit),
     ]
     const seen = new Set<number>()

@@ -30,14 +30,13 @@ export async function measureRecall({ world, bundle, values, say }: PartInput): 
       const vector = model.foldIn(history)
       return vector === undefined ? [] : [vector]
     })
-    for (const vector of questions.slice(0, WARM_UP)) model.nearest(vector, WANTED)
-    const found = questions.map((vector) => timed(() => model.nearest(vector, WANTED).map(({ itemId }) => itemId)))
+    for (const vector of questions.slice(0, WARM_UP)) await model.nearest(vector, WANTED)
+    const found: Timed<bigint[]>[] = []
+    for (const vector of questions) found.push(await timed(async () => (await model.nearest(vector, WANTED)).map(({ itemId }) => itemId)))
     const dataset = await floatsOf(join(bundle, 'items.f16'))
-    const exact = questions.map((vector) =>
-      timed(() =>
-        [...exactSearch(dataset, vector, DIMENSIONS, WANTED, MetricKind.IP, ONE_THREAD).keys].map((key) => itemIdOf(Number(key))),
-      ),
-    )
+    const exactly = (vector: Float32Array) => exactSearch(dataset, vector, DIMENSIONS, WANTED, MetricKind.IP, ONE_THREAD)
+    const exact: Timed<bigint[]>[] = []
+    for (const vector of questions) exact.push(await timed(() => [...exactly(vector).keys].map((key) => itemIdOf(Number(key)))))
     const shares = found.map(({ result }, index) => {
       const best = new Set(exact[index].result)
       return result.filter((itemId) => best.has(itemId)).length / WANTED
@@ -60,7 +59,7 @@ export async function measureRecall({ world, bundle, values, say }: PartInput): 
     )
     say(row(['exact search over floats', 1, 1, ...timesOf(exact), Math.round(dataset.byteLength / BYTES_PER_MIB)]))
   } finally {
-    model.close()
+    await model.close()
   }
 }
 
@@ -70,13 +69,18 @@ function historyOf(world: World, random: () => number) {
   return Array.from({ length }, () => ({ itemId: itemIdOf(world.chosenBy(user, random)), weight: 1 }))
 }
 
-function timed<T>(work: () => T): { readonly result: T; readonly ms: number } {
+interface Timed<T> {
+  readonly result: T
+  readonly ms: number
+}
+
+async function timed<T>(work: () => T | Promise<T>): Promise<Timed<T>> {
   const begun = performance.now()
-  const result = work()
+  const result = await work()
   return { result, ms: performance.now() - begun }
 }
 
-function timesOf(all: readonly { readonly ms: number }[]): string[] {
+function timesOf(all: readonly Pick<Timed<unknown>, 'ms'>[]): string[] {
   const sorted = all.map(({ ms }) => ms).toSorted((a, b) => a - b)
   return [0.5, 0.99].map((share) => quantile(sorted, share).toFixed(2))
 }

@@ -131,6 +131,7 @@ export async function recommendationsApi({ open = openModel, readMs = 1_000 } = 
     service,
     state,
     published,
+    metrics,
     /** Delivers a record to the followers of its topic. */
     feed,
     putItem(itemId: bigint, item: Partial<RecommendationItem>): void {

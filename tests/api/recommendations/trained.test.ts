@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { type OpenModel, openModel } from '../../../api/recommendations/model/open.ts'
+import { type OpenModel, type OpenOptions, openModel } from '../../../api/recommendations/model/open.ts'
+import { SearchError } from '../../../api/recommendations/model/trained-index.ts'
 import { insertInteraction, NO_HISTORY } from '../../../schemas/recommendations/events/packed-history.ts'
-import { NO_ITEMS } from '../../../schemas/recommendations/events/packed-items.ts'
+import { insertItem, NO_ITEMS } from '../../../schemas/recommendations/events/packed-items.ts'
 import { RANKING_WIDTH } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import type { ModelVersion } from '../../../schemas/recommendations/types.ts'
 import { connectBlobs } from '../../../state/blobs/connect.ts'
@@ -11,15 +12,18 @@ import { publishBundle } from './model/bundle.ts'
 
 const ITEMS = 60n
 const HOUR_MS = 3_600_000
+/** After this time, the last list of a user is not served again. */
+const LAST_LIST_MS = 30 * 60_000 + 1
+const brokenIndex = () => new Error('the index is broken')
 /** Returns the axis of an item's vector. A third of the items is on each axis. */
 const axisOf = (itemId: bigint) => Number(itemId % 3n)
 
-const broken = { vectors: false, ranking: false, foldIn: false }
+const broken = { vectors: undefined as (() => Error) | undefined, ranking: false, foldIn: false }
 let opened: OpenModel
 
 /** Opens a model whose vectors or trees fail while the flags in `broken` are set. */
-async function openBrittle(folder: string): Promise<OpenModel> {
-  const model = await openModel(folder)
+async function openBrittle(folder: string, options?: OpenOptions): Promise<OpenModel> {
+  const model = await openModel(folder, options)
   opened = model
   return {
     ...model,
@@ -28,8 +32,7 @@ async function openBrittle(folder: string): Promise<OpenModel> {
       return model.foldIn(history)
     },
     nearest(vector, count) {
-      if (broken.vectors) throw new Error('the index is broken')
-      return model.nearest(vector, count)
+      return broken.vectors === undefined ? model.nearest(vector, count) : Promise.reject(broken.vectors())
     },
     score(features, rows) {
       if (broken.ranking) throw new Error('the trees are broken')
@@ -39,35 +42,35 @@ async function openBrittle(folder: string): Promise<OpenModel> {
 }
 
 /** Starts an API with a model in force, and a user who has watched an item of the first axis. */
-async function trainedApi() {
-  const api = await recommendationsApi({ open: openBrittle })
+async function trainedApi(open = openBrittle) {
+  const api = await recommendationsApi({ open })
   onTestFinished(async () => {
-    Object.assign(broken, { vectors: false, ranking: false, foldIn: false })
+    Object.assign(broken, { vectors: undefined, ranking: false, foldIn: false })
     await api.service.close?.()
   })
   for (let id = 1n; id <= ITEMS; id++) api.putItem(id, { attributes: { genres: `Genre ${id}` } })
   api.putTrending('all', [4n, 5n])
   const watched = { itemId: 3n, at: START - 60_000, weight: 1, type: 'VIEW' as const }
-  api.putUser('42:self', {
-    page: null,
-    self: {
-      through_offset: 7,
-      interactions: 30,
-      last_event_at: START,
-      session_started_at: START,
-      viewed: NO_ITEMS,
-      session: NO_ITEMS,
-      history: insertInteraction(NO_HISTORY, watched),
-      hidden: NO_ITEMS,
-      shown: NO_ITEMS,
-      country: null,
-      language: null,
-      age_bucket: null,
-      sub_tier: null,
-      preferences: [],
-      user_updated_at: null,
-    },
-  })
+  const self = {
+    through_offset: 7,
+    interactions: 30,
+    last_event_at: START,
+    session_started_at: START,
+    viewed: NO_ITEMS,
+    session: NO_ITEMS,
+    history: insertInteraction(NO_HISTORY, watched),
+    hidden: NO_ITEMS,
+    shown: NO_ITEMS,
+    country: null,
+    language: null,
+    age_bucket: null,
+    sub_tier: null,
+    preferences: [],
+    user_updated_at: null,
+  }
+  api.putUser('42:self', { page: null, self })
+  const hide = (itemId: bigint) =>
+    api.putUser('42:self', { page: null, self: { ...self, hidden: insertItem(NO_ITEMS, itemId, START, 10) } })
   const list = async () => (await api.send('GET', '/api/v1/recommendations?limit=50&explain=true', { user: '42', scope: 'internal' })).body
   const before = await list()
   const blobs = await connectBlobs(api.modelBlobs)
@@ -81,7 +84,7 @@ async function trainedApi() {
     api.putModels({ versions, champion, challenger: null, challenger_percent: 0, earlier: [''], changed_at: START })
   }
 
-  return { api, list, before, version: version.version, put }
+  return { api, list, before, version: version.version, put, hide }
 }
 
 interface Listed {
@@ -119,13 +122,51 @@ test('the recorded features of a list give exactly the scores that were served',
 })
 
 test('without vectors, the trees rank candidates from neighbours and trends', async () => {
-  const { list, version } = await trainedApi()
-  broken.vectors = true
+  const { api, list, version } = await trainedApi()
+  broken.vectors = brokenIndex
+  api.state.now = START + LAST_LIST_MS
   const body = await list()
   expect([body.model_version, body.degraded]).toEqual([version, ['vectors']])
   expect(body.recommendations.length).toBeGreaterThan(0)
   expect(body.recommendations.some(({ explain }: Listed) => explain.channel === 'vector')).toBe(false)
   expect(new Set(similarities(body))).toEqual(new Set([0]))
+})
+
+test.each<[string, () => Error]>([
+  ['fail', brokenIndex],
+  ['get no answer in time', () => new SearchError('late', 'the search of the index took too long')],
+])('if the vectors %s, the last list is served again without items that the user has hidden since', async (_, error) => {
+  const { api, list, hide } = await trainedApi()
+  const before = (await list()).recommendations.map(({ item_id }: Listed) => item_id)
+  hide(BigInt(before[0]))
+  broken.vectors = error
+  const body = await list()
+  expect(body.degraded).toEqual(['vectors'])
+  expect(body.recommendations.map(({ item_id }: Listed) => item_id)).toEqual(before.slice(1))
+  // The list that was served again does not count as a new one, so it expires.
+  api.state.now = START + LAST_LIST_MS
+  expect((await list()).recommendations.some(({ explain }: Listed) => explain?.channel === 'trending')).toBe(true)
+})
+
+test('if a search gets no answer in time, candidates from other channels still get the similarity of their vectors', async () => {
+  const { api, list } = await trainedApi()
+  api.state.now = START + LAST_LIST_MS
+  broken.vectors = () => new SearchError('late', 'the search of the index took too long')
+  const body = await list()
+  expect(body.degraded).toEqual(['vectors'])
+  expect(new Set(similarities(body).map(Math.round))).toEqual(new Set([0, 1]))
+})
+
+test('in the API, a thread searches the index of a large catalogue, and searches without an answer are counted', async () => {
+  const { api, list } = await trainedApi((folder, options) => openBrittle(folder, { ...options, mostWhole: 0 }))
+  const body = await list()
+  expect([body.recommendations[0].explain.channel, body.degraded]).toEqual(['vector', []])
+  const counted = async () => /^recommendation_searches_unanswered_total.*$/m.exec(await api.metrics.text())?.[0]
+  expect(await counted()).toBeUndefined()
+  const vector = opened.vectorOf(3n)!
+  await api.service.close?.()
+  await expect(opened.nearest(vector, 1)).rejects.toMatchObject({ name: 'SearchError' })
+  expect(await counted()).toBe('recommendation_searches_unanswered_total{reason="away"} 1')
 })
 
 test('without trees the candidates are sorted by the similarity of their vectors', async () => {
@@ -141,7 +182,7 @@ test('without trees the candidates are sorted by the similarity of their vectors
 
 test('without vectors and trees, the rules rank the candidates, and similar items are based on the category', async () => {
   const { api, list } = await trainedApi()
-  Object.assign(broken, { vectors: true, ranking: true })
+  Object.assign(broken, { vectors: brokenIndex, ranking: true })
   const body = await list()
   expect([body.model_version, body.degraded]).toEqual(['rules-1', ['vectors', 'ranking']])
   expect((await api.send('GET', '/api/v1/items/3/similar')).status).toBe(200)

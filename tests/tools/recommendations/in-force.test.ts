@@ -13,7 +13,7 @@ test('a candidate is compared with the version in force', async () => {
   const version = await publish(1)
   const model = await openInForce(version, place())
   expect(model?.version).toBe(version.version)
-  model?.close()
+  await model?.close()
 })
 
 test('if the APIs would refuse a bundle, for example because of an older format, the rules take its place in the comparison', async () => {

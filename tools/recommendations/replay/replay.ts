@@ -21,7 +21,7 @@ export interface Question {
   readonly interactions: number
   /** The items that the user chose within half an hour after the time of the test case. */
   readonly chosen: ReadonlySet<bigint>
-  ask(model: RecommendationModel | undefined): Recommended
+  ask(model: RecommendationModel | undefined): Promise<Recommended>
 }
 
 export interface Replay {
@@ -50,10 +50,13 @@ const MOST_REPLAYED = 300_000
 /** Number of interactions after which the replay yields to other tasks of the process. */
 const PER_TURN = 2_000
 
-/** Replays a history. Reports each test case just before the interaction that it is about. */
+/**
+ * Replays a history. Reports each test case just before the interaction that it is about, and waits for `onQuestion`
+ * before it continues.
+ */
 export async function replay(
   { history, catalogue, shown, from, to, questions, signal }: Replay,
-  onQuestion: (question: Question) => void,
+  onQuestion: (question: Question) => void | Promise<void>,
 ): Promise<void> {
   const world = worldOf(catalogue)
   const start = Math.max(0, to - Math.max(MOST_REPLAYED, to - from))
@@ -73,7 +76,7 @@ export async function replay(
       // it did not count as shown yet, so lists from the last half hour are ignored.
       const shownUntil = now - FOLLOWED_MS
       const ask = (model: RecommendationModel | undefined) => world.ask(userId, now, model, shownUntil)
-      onQuestion({ index, userId, interactions: applied.get(userId) ?? 0, chosen, ask })
+      await onQuestion({ index, userId, interactions: applied.get(userId) ?? 0, chosen, ask })
     }
     world.apply(userId, history.at(index))
     applied.set(userId, (applied.get(userId) ?? 0) + 1)

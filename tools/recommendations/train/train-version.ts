@@ -125,7 +125,7 @@ export async function trainVersion(training: VersionTraining): Promise<TrainingO
     const verdict = verdictOf(questions, gains.high)
     return { ...verdict, version: trained.version, learnedUntil: history.times[learned], metrics }
   } finally {
-    candidate.close()
+    await candidate.close()
   }
 }
 
@@ -161,7 +161,7 @@ async function listsFor(training: Omit<VersionTraining, 'inForce'>, learned: num
     const model = { ...vectors, version: 'teacher', sequence: training.sequence, trainedAt: training.trainedAt, score: () => undefined }
     return await replayedLists({ ...training, model, from, to: learned, questions: MOST_LISTS, seed })
   } finally {
-    vectors.close()
+    await vectors.close()
   }
 }
 

@@ -52,7 +52,7 @@ test('an opened model folds users in, finds items by inner product, and its tree
   const vector = model.foldIn([{ itemId: 1n, weight: 1 }])!
   expect(vector[0]).toBeCloseTo(1, 5)
   expect(model.foldIn([{ itemId: 99n, weight: 1 }])).toBeUndefined()
-  const near = model.nearest(vector, 3)
+  const near = await model.nearest(vector, 3)
   expect(
     near
       .slice(0, 2)
@@ -60,48 +60,47 @@ test('an opened model folds users in, finds items by inner product, and its tree
       .sort(),
   ).toEqual([1n, 2n])
   for (const { itemId, similarity } of near) expect(similarity).toBeCloseTo(model.productWith(vector, itemId)!, 2)
-  expect(model.similarTo(1n, 1)).toEqual([{ itemId: 2n, similarity: 1 }])
-  expect(model.similarTo(99n, 1)).toEqual([])
+  expect(await model.similarTo(1n, 1)).toEqual([{ itemId: 2n, similarity: 1 }])
+  expect(await model.similarTo(99n, 1)).toEqual([])
   const rows = new Float64Array(2 * RANKING_FEATURES.length)
   rows[RANKING_FEATURES.indexOf('vector_similarity')] = 0.9
   const [high, low] = model.score(rows, 2)!
   expect([high, low].map((score) => score.toFixed(3))).toEqual(['0.818', '0.223'])
-  model.close()
+  await model.close()
 })
 
 test('a model keeps the vectors of only the last items that were added to it, so that a growing catalogue does not fill the memory', async () => {
   writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0, 'title:cold': 1 } })
-  const model = await openModel(folder, 2)
+  const model = await openModel(folder, { mostAdded: 2 })
   const add = (itemId: bigint, title: string) => model.addItem({ itemId, title, categoryPath: '', attributes: {} })
   add(10n, 'Heat')
   add(11n, 'Cold')
   add(12n, 'Heat')
   expect([10n, 11n, 12n].map((itemId) => model.vectorOf(itemId) !== undefined)).toEqual([false, true, true])
-  const near = (itemId: bigint) =>
-    model
-      .similarTo(itemId, 4)
+  const near = async (itemId: bigint) =>
+    (await model.similarTo(itemId, 4))
       .filter(({ similarity }) => similarity > 0.5)
       .map((one) => one.itemId)
       .sort()
-  expect(near(1n)).toEqual([12n, 2n])
+  expect(await near(1n)).toEqual([12n, 2n])
   add(13n, 'Heat')
-  expect(near(1n)).toEqual([12n, 13n, 2n])
-  expect(near(3n)).toEqual([])
-  model.close()
+  expect(await near(1n)).toEqual([12n, 13n, 2n])
+  expect(await near(3n)).toEqual([])
+  await model.close()
 })
 
 test('an item that is newer than the model gets a new vector when its content changes', async () => {
   writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0, 'category:films': 1 } })
-  const model = await openModel(folder, 1)
+  const model = await openModel(folder, { mostAdded: 1 })
   const add = (title: string, categoryPath: string) => model.addItem({ itemId: 10n, title, categoryPath, attributes: {} })
-  const mostSimilar = () => model.similarTo(10n, 1)[0].itemId
+  const mostSimilar = async () => (await model.similarTo(10n, 1))[0].itemId
   add('Heat', '')
-  expect([1n, 2n]).toContain(mostSimilar())
+  expect([1n, 2n]).toContain(await mostSimilar())
   for (const title of ['Cold', 'Cool']) add(title, 'Films')
-  expect(mostSimilar()).toBe(3n)
-  expect(model.nearest(model.vectorOf(3n)!, 5).filter(({ itemId }) => itemId === 10n)).toHaveLength(1)
+  expect(await mostSimilar()).toBe(3n)
+  expect((await model.nearest(model.vectorOf(3n)!, 5)).filter(({ itemId }) => itemId === 10n)).toHaveLength(1)
   expect(model.productWith(model.vectorOf(3n)!, 10n)).toBe(1)
-  model.close()
+  await model.close()
 })
 
 test.each<[string, (content: Buffer) => Buffer]>([

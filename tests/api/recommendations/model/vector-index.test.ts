@@ -17,13 +17,14 @@ const vectors = Array.from({ length: VECTORS }, (_, row) =>
 )
 const product = (one: Float32Array, other: Float32Array) => one.reduce((sum, value, at) => sum + value * other[at], 0)
 const length = (vector: Float32Array) => Math.sqrt(product(vector, vector))
+const rootOfLength = (vector: Float32Array) => Math.sqrt(length(vector))
 
 test('finds the vectors with the greatest inner products, best first, in an index that was saved and mapped into memory', () => {
   const built = newVectorIndex(DIMENSIONS)
   vectors.forEach((vector, row) => void built.add(row, vector))
   const path = join(folder, 'index')
   built.save(path)
-  const viewed = viewVectorIndex(path, DIMENSIONS, Float32Array.from(vectors, length))
+  const viewed = viewVectorIndex(path, DIMENSIONS, Float32Array.from(vectors, rootOfLength))
   expect(viewed.size).toBe(VECTORS)
   let found = 0
   for (const question of vectors.slice(0, WANTED)) {
@@ -80,7 +81,7 @@ test('an index that an earlier version saved with half floats can still be opene
   })
   const path = join(folder, 'older')
   older.save(path)
-  const viewed = viewVectorIndex(path, DIMENSIONS, Float32Array.from(vectors, length))
+  const viewed = viewVectorIndex(path, DIMENSIONS, Float32Array.from(vectors, rootOfLength))
   expect(viewed.size).toBe(VECTORS)
   for (const { key, value } of viewed.search(vectors[5], WANTED)) expect(value).toBeCloseTo(product(vectors[5], vectors[key]), 2)
 })
