@@ -85,8 +85,8 @@ export interface Transport {
    */
   epochEnds(queries: readonly EpochQuery[]): Promise<Map<string, number>>
   /**
-   * Returns the latest leader epoch of the partition that any metadata, record or committed offset has named; -1 when
-   * it is unknown.
+   * Returns the latest leader epoch of the partition that the metadata or a caller (of `assign`, `offsets` or
+   * `epochEnds`) has named; -1 when it is unknown.
    */
   leaderEpoch(topic: string, partition: number): number
   fetcher(options?: FetcherOptions): Fetcher

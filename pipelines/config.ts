@@ -80,7 +80,7 @@ const workerSettings = settingsFragment({
     ),
     COMMIT_INTERVAL_MS: documented(
       wholeNumber(0, MAX_COMMIT_INTERVAL_MS).prefault('100'),
-      'maximum time between a record and its commit, unless the topology sets its own',
+      'milliseconds after which processed records are committed, unless the topology sets another time',
     ),
     PROCESSING_GUARANTEE: documented(
       z.enum(['exactly-once', 'at-least-once'], 'is neither exactly-once nor at-least-once').prefault('exactly-once'),

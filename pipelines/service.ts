@@ -36,7 +36,7 @@ export interface PipelineService<Settings = unknown, Resources = unknown> {
   readonly sinks: readonly SinkDeclaration<Resources>[]
   /** The optional servers that this service uses. */
   readonly optionalServers?: readonly OptionalServer[]
-  /** Opens jobs that run in every worker process, in addition to topologies and sinks. */
+  /** Opens the jobs that every worker process of this service runs, in addition to topologies and sinks. */
   jobs?(context: SinkContext): readonly Runner[]
 }
 

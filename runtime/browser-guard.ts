@@ -19,9 +19,9 @@ export interface BrowserGuardOptions {
  * requests.
  *
  * The local servers listen on loopback only, but any page that is open in a browser on this machine can send requests
- * to them. Browsers add Origin or Sec-Fetch-Site to such requests, and no other client does. The host is checked
- * because of DNS rebinding: a page whose name was rebound to 127.0.0.1 has the same origin as the server, but the
- * browser still sends the page's host.
+ * to them. Browsers add Origin or Sec-Fetch-Site to such requests. Other clients usually send neither. The host is
+ * checked because of DNS rebinding: a page whose name was rebound to 127.0.0.1 has the same origin as the server, but
+ * the browser still sends the page's host.
  */
 export function browserRefusal(
   headers: Pick<IncomingHttpHeaders, 'origin' | 'sec-fetch-site' | 'host'>,

@@ -10,7 +10,7 @@ export const surroundingsSettings = settingsFragment({
   variables: {
     MILLRACE_HOME: documented(
       z.string().prefault(DEFAULT_HOME),
-      'folder of all local data, logs and downloaded tools; deleting it resets the local stack',
+      'folder of all local data, logs and downloaded tools; to start over with an empty system, delete it',
       '`.millrace/` in the checkout',
     ),
     NODE_ENV: documented(

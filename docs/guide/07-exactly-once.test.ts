@@ -158,7 +158,7 @@ test('every fare is paid once, through any sequence of crashes', () => {
 
 /*
  * `tests/pipelines/engine/worker/crash.integration.test.ts` repeats such crashes on a real broker, with real processes
- * and `kill -9`. Only a real broker can show one more case: a worker that was considered dead but is still running (a
+ * and `kill -9`. The driver cannot show one more case: a worker that was considered dead but is still running (a
  * zombie). Another worker has taken over its partitions, and Kafka rejects ("fences") everything that the zombie still
  * tries to commit, because each commit contains the worker's member id and epoch, and the group no longer accepts them.
  *

@@ -236,10 +236,10 @@ test('with a policy of its source, a record that makes a processor throw becomes
 })
 
 /*
- * Each skipped record costs a few tens of milliseconds, because the records since the last commit are processed again.
- * The metric `records_skipped_total` and the log events `record_failed` (with the stack trace) and `record_skipped`
- * show how many records were skipped. Watch this number: with these policies, a bug that affects every record turns
- * every record into a dead letter.
+ * Skipping a record after an exception takes a few tens of milliseconds, because the records since the last commit are
+ * processed again. The metric `records_skipped_total` and the log events `record_failed` (with the stack trace) and
+ * `record_skipped` show how many records were skipped. Watch this number: with these policies, a bug that affects every
+ * record turns every record into a dead letter.
  *
  * A policy applies only if a single record caused the failure. No single record is the cause of failures in ticks,
  * `beforeCommit` and time handlers, or of a row of a store that has become too large for its changelog. Such failures

@@ -7,8 +7,8 @@
  * Sinks follow a well-known rule: **the store keeps the offset up to which the topic has been applied to it, and
  * updates the offset in the same atomic step as the data.** The sink then recognises a record that it reads twice. It
  * also notices if the store has lost its data, and fills it again from the topic. The offsets that the sink commits to
- * Kafka show its lag. Only a table sink also continues from them: if its last records have no rows in the table, for
- * example because these rows have expired.
+ * Kafka show its lag. A table sink also continues from them if its last records have no rows in the table, for example
+ * because these rows have expired.
  *
  * You need chapter 1.
  */

@@ -7,8 +7,8 @@
  * The engine answers such questions without locks, by one rule: **all commands about the same thing go to the same
  * partition, which decides them in order.** The key of the command topic is the thing, here the locker. The partition's
  * task reads the state, decides, and writes the new state, the view for clients and the answer in one transaction. A
- * sink then writes the view and the answer to Redis in one atomic step, and notifies the waiting API instance. When a
- * caller gets an answer, the decision is therefore committed, and everybody can already read it.
+ * sink then writes the view and the answer to Redis, never the answer before the view, and notifies the waiting API
+ * instance. When a caller gets an answer, the decision is therefore committed, and everybody can already read it.
  *
  * You need chapters 2, 7 and 11.
  */

@@ -19,7 +19,7 @@ interface KnownTopic {
 }
 
 /**
- * For each partition of a topic, the latest leader epoch that any answer, record or committed offset has named. The
+ * For each partition of a topic, the latest leader epoch that the metadata or a call of `sawEpoch` has named. The
  * arrays are indexed by partition number.
  */
 interface SeenEpochs {
@@ -85,7 +85,7 @@ export interface Cluster {
    * would be wrong.
    */
   sawEpoch(topic: string, partition: number, epoch: number): void
-  /** Returns the latest leader epoch that any metadata, record or committed offset has named. */
+  /** Returns the latest leader epoch that the metadata or a call of `sawEpoch` has named. */
   latestEpoch(topic: string, partition: number): number | undefined
   topicId(topic: string): string | undefined
   topicName(id: string): string | undefined

@@ -36,7 +36,10 @@ const DEFAULTS = {
  * data ends the wait at once. With a short wait, an idle process would spend most of its CPU time on fetches.
  */
 const IDLE_WAIT_MS = 5_000
-/** The longest wait that a reader may request. Many proxies would treat a request that waits longer as lost. */
+/**
+ * The longest wait that a reader may request. A proxy in front of the broker may treat a request that waits longer as
+ * lost.
+ */
 const LONGEST_IDLE_WAIT_MS = 15_000
 
 /** Reads partitions from their leaders; see `Fetcher`. */

@@ -34,7 +34,7 @@ export interface OffsetOwner {
   readonly memberId: string
   readonly epoch: number
   /**
-   * Sends a heartbeat. Its answer contains the member epoch if the epoch has changed.
+   * Sends a heartbeat. Its answer contains the current member epoch.
    * @throws FencedError when the membership is lost, Disconnected when there is no answer
    */
   heartbeat(): Promise<void>
@@ -105,8 +105,8 @@ export async function commitOffsets(
 }
 
 /**
- * Repeats a member's request until every part of the answer is a success, or until an error shows that further attempts
- * would not help.
+ * Repeats a member's request until every part of the answer is a success, an error shows that further attempts would
+ * not help, or the deadline has passed.
  */
 export async function repeat(
   context: Context,

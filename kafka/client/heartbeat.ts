@@ -7,7 +7,7 @@ import { consumerGroupHeartbeatV1 } from './protocol.ts'
 
 /** The rebalance timeout that means "unchanged since the last heartbeat". */
 const UNCHANGED_TIMEOUT = -1
-/** Kafka's max.poll.interval.ms: how long a member may take to revoke partitions. */
+/** Default time that a member may take to give up revoked partitions (Kafka's default for max.poll.interval.ms). */
 const REBALANCE_TIMEOUT_MS = 300_000
 
 type Answer = Awaited<ReturnType<typeof consumerGroupHeartbeatV1.api.async>>

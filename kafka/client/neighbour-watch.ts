@@ -27,9 +27,9 @@ export interface NeighbourWatchOptions {
 
 /**
  * Watches the neighbour: the member with the next higher id, or the member with the lowest id if this one has the
- * highest. So exactly one other member watches each member, however large the group is. After a member has removed its
- * neighbour, it watches the next one. If several processes ended together, their members are therefore removed one
- * after another.
+ * highest. At most one other member therefore watches each member, however large the group is. After a member has
+ * removed its neighbour, it watches the next one. If several processes ended together, their members are therefore
+ * removed one after another.
  */
 export interface NeighbourWatch {
   /**

@@ -54,7 +54,10 @@ export const kafkaOptions = z
     sasl: sasl.optional(),
     connectTimeoutMs: z.number().int().positive().default(CONNECT_TIMEOUT_MS),
     requestTimeoutMs: z.number().int().positive().default(REQUEST_TIMEOUT_MS),
-    /** How long an at-least-once producer, and each step of a transaction before EndTxn, retries before it fails. */
+    /**
+     * How long requests are repeated before they fail: the requests of an at-least-once producer, of each step of a
+     * transaction before EndTxn, and about topics and offsets.
+     */
     deliveryTimeoutMs: z.number().int().positive().default(DELIVERY_TIMEOUT_MS),
     /**
      * How long a thread repeats the heartbeats of members while the event loop is blocked. 0 means that there is no

@@ -4,9 +4,9 @@ import { KeptBeats, type KeptSession } from './kept-session.ts'
 export const CHECK_EVERY_MS = 1_000
 /**
  * The event loop counts as blocked after this time without a sign of life. Normally it gives one every second. The
- * member may have sent its last heartbeat up to two seconds (two intervals) before the last sign of life, and the
- * thread checks once a second. So at most about 4.5 s pass between this heartbeat and the thread's first one. The
- * shortest session in use is 6 s.
+ * shortest session in use is 6 s, with a heartbeat interval of 1 s. In this case the member may have sent its last
+ * heartbeat up to two intervals (2 s) before the last sign of life. The thread checks once a second, so at most about
+ * 4.5 s pass between this heartbeat and the thread's first one.
  */
 const STALLED_AFTER_MS = 1_500
 /**

@@ -1,7 +1,7 @@
 import { createAPI, endTxnV4, type Reader, ResponseError, txnOffsetCommitV4 } from './protocol.ts'
 
 /**
- * The protocol package lacks these requests, which belong to transaction version 2 (KIP-890). The leaders that receive
+ * The protocol package lacks these requests, which belong to transaction version 2 (KIP-890). The brokers that receive
  * records and offsets report their partitions and groups to the coordinator. The coordinator raises the epoch whenever
  * a transaction ends, so a record that arrives late cannot enter the next transaction.
  */

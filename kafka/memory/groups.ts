@@ -10,8 +10,8 @@ import {
 } from '../transport.ts'
 
 /**
- * Consumer groups as in KIP-848: a partition gets a new owner only after the previous owner has reported that it no
- * longer owns the partition.
+ * Consumer groups as in KIP-848: a partition gets a new owner only after the previous owner has left the group, or has
+ * reported that it no longer owns the partition.
  */
 export interface MemoryGroups {
   /**

@@ -28,8 +28,8 @@ interface Decoded {
 }
 
 /**
- * Approximate minimum size of the portion that one call of `next` decodes. With smaller portions, reading a response
- * would take too many calls.
+ * The smallest limit that `next` applies to a portion, in bytes. With smaller portions, reading a response would take
+ * too many calls.
  */
 const LEAST_BYTES = 32_768
 /**
@@ -91,8 +91,8 @@ export class ChunkReader {
 
   /**
    * Decodes the next portion.
-   * @returns about `maxBytes` of unpacked records, but at least 32 KiB if the response has that many; undefined when no
-   * record is left
+   * @param maxBytes approximate maximum of unpacked bytes; a limit below 32 KiB counts as 32 KiB
+   * @returns the unpacked records; undefined when no record is left
    */
   next(maxBytes: number): Decoded | undefined {
     const wanted = Math.max(maxBytes, LEAST_BYTES)

@@ -14,8 +14,8 @@ export type GroupEvent =
 export interface GroupOptions {
   readonly groupId: string
   /**
-   * A UUID that the worker slot keeps across restarts. A member that rejoins with this id gets the same partitions back
-   * at once.
+   * A UUID that the worker slot keeps across restarts. A member that joins with this id before the session of its
+   * earlier membership has timed out gets the same partitions back at once.
    */
   readonly memberId: string
   /** Receives the member id that replaces a refused one (Kafka 4.0 and 4.1), so that the caller can store it. */

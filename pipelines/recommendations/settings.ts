@@ -20,7 +20,7 @@ export const recommendationsTrainingSettings = settingsFragment({
     RECOMMENDATIONS_PYTHON: documented(
       z.string().optional(),
       'folder of a Python environment with the packages of `tools/recommendations/python/requirements.txt`',
-      'made at the first training',
+      'created at the first training',
     ),
   },
   value: (env, { home }) => ({

@@ -10,7 +10,7 @@ function folder(): string {
   return path
 }
 
-test('creates a private file only once, and leaves no draft behind', () => {
+test('a private file is created only once, and no draft is left behind', () => {
   const parent = folder()
   const path = join(parent, 'secret')
   expect([createOnce(path, () => 'one'), createOnce(path, () => 'two')]).toEqual(['one', 'one'])
@@ -18,7 +18,7 @@ test('creates a private file only once, and leaves no draft behind', () => {
   expect(readdirSync(parent)).toEqual(['secret'])
 })
 
-test('refuses an empty file, because anyone could guess the secret', () => {
+test('an empty file is refused, because anyone could guess the secret', () => {
   const path = join(folder(), 'secret')
   writeFileSync(path, '')
   expect(() => createOnce(path, () => 'new')).toThrow(/secret is empty: restore it from a backup/)

@@ -21,16 +21,16 @@ function read(env: Record<string, string>, withRules = true) {
   })
 }
 
-test('reads the given values, uses defaults for others, and treats an empty variable as unset', () => {
+test('given values are read, others have their defaults, and an empty variable counts as unset', () => {
   expect(read({ MILLRACE_HOME: '/home/of' })).toEqual({ size: 4, home: '/home/of', least: 1 })
   expect(read({ LEAST: '2', MOST: '', MILLRACE_HOME: '/x' })).toEqual({ size: 3, home: '/x', least: 2 })
 })
 
-test('reports each wrong variable once, even if several fragments read it', () => {
+test('each wrong variable is reported once, even if several fragments read it', () => {
   expect(() => read({ LEAST: 'few', MOST: '10' })).toThrow(new SettingsError(['LEAST: is not a number', 'MOST: is more than 9']))
 })
 
-test('checks a rule only if its variables are valid and the caller asks for rules to be checked', () => {
+test('a rule is checked only if its variables are valid and the caller asks for rules to be checked', () => {
   expect(() => read({ LEAST: '7' })).toThrow('wrong settings:\n  LEAST: is more than MOST')
   expect(() => read({ NODE_ENV: 'production' })).toThrow('MOST: is missing')
   expect(read({ LEAST: '7', NODE_ENV: 'production' }, false).size).toBe(-2)
@@ -53,7 +53,7 @@ test.each([
   [port(), '0', 0],
   [port(1), '0', 'is not a port'],
   [port(), '65536', 'is not a port'],
-])('case %#: validates %j', (schema: z.ZodType, text, expected) => {
+])('case %#: a value is accepted, or refused with a reason', (schema: z.ZodType, text, expected) => {
   const result = schema.safeParse(text)
   expect(result.success ? result.data : result.error.issues[0].message).toEqual(expected)
 })

@@ -39,7 +39,7 @@ const SHORT_MS = [5, 800] as const
 const LONG_MS = [6_000, 14_000] as const
 const SHARE_LONG = 0.2
 const BROKER_DOWN_MS = [100, 3_000] as const
-/** Share of troubled brokers whose trouble lasts longer than the request timeout of clients. */
+/** Share of troubled brokers whose trouble lasts longer than the default request timeout of clients. */
 const SHARE_VERY_LONG = 0.25
 /** Range of the durations of such long trouble. */
 const VERY_LONG_MS = [32_000, 45_000] as const

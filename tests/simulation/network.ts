@@ -15,7 +15,7 @@ type Parser = (correlationId: number, apiKey: number, apiVersion: number, reader
 export interface Endpoint {
   readonly actor: Actor
   isUp(): boolean
-  /** How often the broker has been started. Requests sent before the last start are lost. */
+  /** A number that changes whenever the broker is started. Requests sent before the last start are lost. */
   readonly generation: number
   /** Answers a request, now or later. Answers on a connection are sent in the order of the requests. */
   handle(request: ClientRequest): void
@@ -43,9 +43,12 @@ interface Pending {
 /** All connections between processes and brokers. */
 export interface Network {
   connection(client: Actor, clientId: string, options: ConnectionOptions): Connection
-  /** Cuts connections. Both ends notice. The broker still carries out the requests that it has already received. */
+  /** Cuts connections. Both ends notice. The broker still carries out the requests that the client has already sent. */
   cut(wanted: (client: Actor, endpoint: Endpoint) => boolean): void
-  /** Holds back all messages between the process and the broker until the given time. Neither of them notices. */
+  /**
+   * From now until the given time, holds back the messages that the process and the broker send to each other. Neither
+   * of them notices.
+   */
   partition(client: Actor, endpoint: Endpoint, until: number): void
 }
 
@@ -59,8 +62,8 @@ export function network(scheduler: Scheduler, find: (host: string, port: number)
   }
 
   /**
-   * Returns when a message that is sent now will arrive. No message arrives during a network partition. All of them
-   * arrive afterwards, because TCP resends lost messages.
+   * Returns when a message that is sent now will arrive. Messages that are sent during a network partition arrive after
+   * it, because TCP resends lost messages.
    */
   function arrival(client: Actor, endpoint: Endpoint, after: number): number {
     let at = Math.max(after, scheduler.now() + latency(client, endpoint))

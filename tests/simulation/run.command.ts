@@ -13,7 +13,7 @@ export default command({
     seeds: integer('Number of runs.', { default: 1_000, min: 1 }),
     from: integer('Seed of the first run. Each further run uses the next seed.', { default: 1, max: MAX_SEED }),
     topology: choice('What the workers run.', SUBJECTS, { default: 'counter' }),
-    minutes: number('Starts no run after this time. Default: no limit.', { min: 0 }),
+    minutes: number('Starts no further run after this many minutes. Default: no limit.', { min: 0 }),
     'until-wrong': flag('Ends at the first wrong output.'),
     shrink: flag('Reduces each wrong run to the parts that are needed to show the fault, and prints these parts as a plan.'),
     plan: text('Runs the plan in this file, as `--shrink` prints it, instead of seeds.', { placeholder: 'FILE' }),

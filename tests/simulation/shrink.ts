@@ -32,7 +32,7 @@ function kindOf(fault: string): string {
 }
 
 /**
- * Leaves out all parts of a plan that are not needed to reveal one of its faults.
+ * Leaves out parts of a plan as long as the plan still reveals a fault of the same kind.
  * @returns the reduced plan, or undefined if the plan reveals no fault
  */
 export async function shrink(plan: Plan, options: Partial<Shrinking> = {}): Promise<Shrunk | undefined> {

@@ -5,8 +5,8 @@ const STAR_KINDS = 5
 
 /**
  * Applies a movement of stock to the counters of its product.
- *   @param known the stock row before the movement; undefined if the row did not exist
- *   @returns undefined if the movement is not newer than the row
+ * @param known the stock row before the movement; undefined if the row did not exist
+ * @returns undefined if the movement is not newer than the row
  */
 export function withMovement(
   counters: DocumentCounters,
@@ -27,7 +27,7 @@ function withAvailable(stock: DocumentCounters['stock'], variantId: number, chan
 
 /**
  * Counts the stars of a review. They replace the stars of the same user's previous review.
- *   @param before the stars of the same user's previous review; undefined if the user has no previous review
+ * @param before the stars of the same user's previous review; undefined if the user has no previous review
  */
 export function withStars(counters: DocumentCounters, before: number | undefined, stars: number): DocumentCounters {
   const counts = counters.stars.length === 0 ? Array.from({ length: STAR_KINDS }, () => 0) : [...counters.stars]

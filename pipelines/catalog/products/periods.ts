@@ -59,7 +59,7 @@ export function runPeriods(state: CatalogProductState, now: number): RunPeriods 
 /**
  * Begins and ends the periods of a product whose timer is due. Returns the changed product and the records about the
  * change.
- *   @param now epoch ms
+ * @param now epoch ms
  */
 export function takePeriods(
   before: CatalogProductState,

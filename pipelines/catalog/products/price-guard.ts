@@ -7,7 +7,7 @@ export type AcceptedPrices = Pick<CatalogPricing, 'lowest_cents' | 'highest_cent
 /**
  * Returns the range of prices that the guard accepts: from 50 % below the lowest to 50 % above the highest accepted
  * price. See docs/services/catalog.md#price-guard
- *   @returns the bounds, inclusive, in cents
+ * @returns the bounds, inclusive, in cents
  */
 function allowedRange({ lowest_cents, highest_cents }: AcceptedPrices): AcceptedPrices {
   return { lowest_cents: Math.ceil(lowest_cents / 2), highest_cents: Math.floor((highest_cents * 3) / 2) }

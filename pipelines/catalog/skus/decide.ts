@@ -54,7 +54,7 @@ export function skuDecider({ owners, ends }: SkuStores) {
 
     /**
      * Records that a product has begun or ceased to use the sku.
-     *   @returns undefined if the sku belongs to a different product; only a bug can cause this
+     * @returns undefined if the product uses a sku that belongs to a different product; only a bug can cause this
      */
     use(sku: string, owner: SkuOwner | undefined, { product_id, is_used }: SkuUse): RowChanges | undefined {
       if (owner !== undefined && owner.product_id !== product_id) return is_used ? undefined : {}

@@ -105,9 +105,9 @@ export interface Deciding<C, S> {
 }
 
 /**
- * A single command is committed at once. Commands that arrive within this time after a commit share the next commit. A
- * commit of any size costs the broker five requests and a marker per partition. With this interval, 500 commands a
- * second cause at most 67 commits a second.
+ * A single command is committed at once. Commands that arrive within this time after a commit share the next commit.
+ * Whatever its size, a commit costs the broker several requests and a marker per partition. With this interval, 500
+ * commands a second cause at most 67 commits a second.
  */
 const SHARED_COMMIT_MS = 15
 export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, commitWhenIdle: false, collectMs: 'until-commit' }

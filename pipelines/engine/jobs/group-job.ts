@@ -170,7 +170,7 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
       { name: 'job_turns_total', help: 'Turns that this process has begun', labels: { job: name }, value: turns },
       {
         name: 'job_failing',
-        help: '1 if a turn has failed and no later turn has succeeded yet',
+        help: '1 after a turn has failed, until the job completes a request or finds none',
         labels: { job: name },
         value: failure === undefined ? 0 : 1,
       },

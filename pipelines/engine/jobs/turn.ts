@@ -63,8 +63,8 @@ export interface TurnDeps<K, V> {
   readonly signal: AbortSignal
   readonly serdes: Serdes
   /**
-   * Called when the job has completed a request, or has waited for `QUIET_MS` and received none. In both cases,
-   * whatever made an earlier turn fail is over.
+   * Called when the job has completed a request, or has waited for at least `QUIET_MS` and received none. Both show
+   * that the cause of an earlier failure is gone.
    */
   readonly onSuccess: () => void
   readonly transport: Transport
@@ -77,7 +77,7 @@ const NO_OFFSETS = new Map()
 /** A wait of this length is long enough to fetch a request that is pending, ms. */
 const QUIET_MS = 1_000
 
-/** Opens a turn. Every earlier turn ends, because its producer is fenced before the first request of this turn. */
+/** Opens a turn. The producers of all earlier turns are fenced first, so these turns can publish nothing more. */
 export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobTurn<K, V>; close(): Promise<void> }> {
   const { name, place, requests, signal, serdes, transport, seat, group, runtime, onSuccess } = deps
   const producer = transport.producer({ transactionalId: `job-${name}` })

@@ -136,7 +136,7 @@ function notHere(url: URL, asked: object, answer: Exclude<StateAnswer<unknown>, 
     return notReady(`partition ${partition} belongs to worker ${memberId}, which has no address`)
   const where = {
     error: 'elsewhere',
-    message: 'another worker owns it',
+    message: 'another worker owns the partition',
     ...asked,
     partition,
     member_id: memberId,

@@ -37,7 +37,7 @@ export function laneBuffer(partition: TopicPartition, fetcher: Fetcher, limits: 
   let queue = newQueue()
   let isPaused = false
   /**
-   * Since when the records in the queue wait: since the first of them arrived in an empty queue, or since the last
+   * When the current wait of the queued records began: when the first of them arrived in an empty queue, or at the last
    * `take`.
    */
   let waitingSince = NEVER

@@ -59,8 +59,8 @@ export interface Sink {
   /** Finishes running writes, commits the offsets and leaves the group. */
   stop(): Promise<void>
   /**
-   * True when partitions are assigned and each of them is either caught up or still served by a process with an earlier
-   * version.
+   * True when the sink has an assignment and each assigned partition is either caught up or still served by a process
+   * with an earlier version.
    */
   readonly isReady: boolean
   readonly metrics: Readonly<SinkMetrics>

@@ -3,7 +3,7 @@ import type { AnyTopic } from '../../../schemas/topic.ts'
 import type { SinkTarget } from './target.ts'
 
 /**
- * Creates missing topics as the catalogue declares them. Existing topics may have different partition counts.
+ * Creates missing topics as they are declared. Existing topics may have other partition counts than declared.
  * @throws Error if the target needs equal counts and they differ
  */
 export async function prepareSinkTopics(

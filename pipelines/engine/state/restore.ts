@@ -288,8 +288,9 @@ export function putRestored(
 
 /**
  * Notes in the session's open batch that all changelogs of a task were read to the ends that they had at the time `at`.
- * Only this note makes the state count as fresh, because a restore that is killed halfway has not read the tombstones
- * at the end of the log. Compaction may remove these tombstones before the restore continues.
+ * From then on, the age of the state counts from `at`. A restore that is killed halfway must not renew the age, because
+ * it has not read the tombstones at the end of the log. Compaction may remove these tombstones before the restore
+ * continues.
  * @param at epoch ms
  */
 export function putComplete(session: StateSession, task: TaskPlace, at: number): void {

@@ -16,12 +16,15 @@ const ROLL_FOR_MS = 3_600_000
 export interface Rolling {
   /** Notes that something was erased. */
   erased(now: number): void
-  /** Returns whether the tick, which runs every `ROLL_EVERY_MS`, must add records. An idle topology adds none. */
+  /**
+   * Returns whether the tick, which runs every `ROLL_EVERY_MS`, must add records. It must do so for an hour after an
+   * erasure, and for an hour after the first call, because there may have been an erasure before the start.
+   */
   isNeeded(now: number): boolean
 }
 
 export function rolling(): Rolling {
-  /** Time of the last erasure; undefined after a start, because the time is not known then. */
+  /** Time of the last erasure, or of the first call of `isNeeded` after a start; undefined before either. */
   let erasedAt: number | undefined
   return {
     erased(now) {

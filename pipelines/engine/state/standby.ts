@@ -17,8 +17,8 @@ import { rangeOwner, standbyOwners } from './placement.ts'
 import { forgetSources, planRestore, putComplete, putRestored, type StartOffsets } from './restore.ts'
 
 /**
- * Interval at which the group's members are fetched. A shorter interval would not help, because a dead member is
- * noticed only after its session timeout.
+ * Interval at which the group's members are fetched, to decide which copies this worker keeps. It can be long, because
+ * members rarely change.
  */
 const LOOK_EVERY_MS = 2_000
 /**

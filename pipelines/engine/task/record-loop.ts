@@ -18,9 +18,9 @@ import type { TaskIdling } from './task-idling.ts'
  */
 const SLICE_RECORDS = 4_096
 /**
- * Maximum number of bytes decoded at a time. Large records reach this limit before `SLICE_RECORDS`. No heartbeat is
- * sent while a slice is decoded and its state is read, so a slice must be small. The limit still allows 512 records of
- * a kilobyte, which make a multi-get worthwhile.
+ * Maximum number of bytes decoded at a time. Large records reach this limit before `SLICE_RECORDS`. The event loop is
+ * blocked while a slice is decoded and its state is read, so a slice must be small. The limit still allows 512 records
+ * of a kilobyte, which make a multi-get worthwhile.
  */
 const SLICE_BYTES = 512 * 1_024
 /**

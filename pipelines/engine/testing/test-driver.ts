@@ -100,7 +100,7 @@ export interface TestDriver {
   crashAt(step: CommitFaultPoint): void
   /**
    * Simulates a crash and a restart. Uncommitted results are lost, and the state is restored.
-   * - `wipeState`: deletes the state folder as well
+   * - `wipeState`: deletes the state as well
    * - `topology`: deploys a new version with the same name, on the topics and the state of the old version
    * - `downMs`: how far the clock advances while nothing runs; default 0
    */

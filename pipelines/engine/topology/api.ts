@@ -9,7 +9,7 @@ import type { EngineStore } from '../../../state/stores/store.ts'
  * task.
  */
 export interface TopologyBuilder {
-  /** Reads a topic of the catalogue or a repartition topic of this topology. */
+  /** Reads a topic: a declared one (`schemas/<service>/topics.ts`) or a repartition topic of this topology. */
   source<K, V>(topic: Topic<K, V>, options: SourceOptions<K, V> & Keyless & WithTombstones): Stream<K | undefined, V | null>
   source<K, V>(topic: Topic<K, V>, options: SourceOptions<K, V> & WithTombstones): Stream<K, V | null>
   source<K, V>(topic: Topic<K, V>, options: SourceOptions<K, V> & Keyless): Stream<K | undefined, V>

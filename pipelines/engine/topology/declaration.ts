@@ -90,7 +90,7 @@ export function nodesOf(stream: StreamDeclaration): EmittingNode[] {
   return [...stream.processors, ...stream.ticks, ...stream.beforeCommits, ...stream.timeHandlers]
 }
 
-/** Allowed form of names. Names become parts of the names of topics, column families and metrics. */
+/** Allowed form of names. Names become parts of topic names, and appear in metrics and errors. */
 const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
 /**
  * Maximum length of a name. Kafka allows topic names of 249 characters, and the longest internal name joins two names

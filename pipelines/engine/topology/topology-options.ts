@@ -15,8 +15,8 @@ import { TopologyError } from './errors.ts'
  *   has some. With 0 (default), the task waits only for records that are known to be in the broker, so that a backlog
  *   is processed in chronological order. With a positive value, the task also waits up to this long for records that
  *   may still arrive. With -1, it never waits.
- * - `standby`: number of copies of each task's state on other workers. One of these workers takes over at once when the
- *   task's worker fails. Default 0.
+ * - `standby`: number of copies of each task's state on other workers. When the task's worker fails, one of these
+ *   workers takes over without restoring the whole state. Default 0.
  * - `erasesIds`: true if the stores contain user ids, which must be erased after a user has left. The broker then
  *   compacts replaced and deleted rows in the changelogs within a week. Default false: the broker compacts a changelog
  *   when half of it has been replaced.

@@ -22,7 +22,7 @@ import { changelogNames, prepareTopics } from './worker-topics.ts'
 
 /**
  * The default commit interval, the same as in Kafka Streams with exactly-once processing. It delays the output by at
- * most this time, in addition to the processing time.
+ * most this time, in addition to the time that processing and the commit itself take.
  */
 const DEFAULT_COMMIT_INTERVAL_MS = 100
 /**

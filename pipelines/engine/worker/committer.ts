@@ -13,8 +13,8 @@ import type { TaskSet } from './task-set.ts'
  */
 const MAX_TRANSACTION_BYTES = 32 * 1_048_576
 /**
- * Maximum number of changed keys in a transaction. Encoding and writing this many takes a fifth of a second. No
- * heartbeat is sent during that time.
+ * Maximum number of changed keys in a transaction. Encoding and writing this many blocks the event loop for a fifth of
+ * a second.
  */
 const MAX_DIRTY_KEYS = 50_000
 /**
@@ -34,8 +34,8 @@ const IDLE_POSITION_COMMIT_MS = 1_000
 const AGE_REFRESH_MS = 3_600_000
 /**
  * Minimum time between the starts of two commits, as a multiple of the duration of the last commit. A busy broker takes
- * longer for a commit, so the worker then commits less often. Fewer commits relieve the broker, because a commit of any
- * size costs it five requests.
+ * longer for a commit, so the worker then commits less often. Fewer commits relieve the broker, because each of them
+ * costs several requests, whatever its size.
  */
 const SPACING_PER_COMMIT = 2
 /** Upper limit of the spacing between commits, because callers wait for commits. */
@@ -65,7 +65,7 @@ const MAX_FAILED_WRITES = 3
 export interface Committer {
   /**
    * Finishes a commit that the brokers have answered, and starts one that is due. Waits only when the next transaction
-   * must not grow any further.
+   * must not grow any further, or while the database cannot take rows without blocking the event loop.
    * @param worked true when this turn of the loop processed records
    */
   commitIfDue(worked: boolean): Promise<void>

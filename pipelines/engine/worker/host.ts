@@ -32,8 +32,8 @@ export interface HostDeps {
 export interface Host {
   readonly healthPort: number
   /**
-   * Resolves when every worker has joined its group and every sink has started reading. Rejects when a worker or sink
-   * cannot start.
+   * Resolves when every worker has joined its group. Sinks and jobs may still be connecting to their servers. Rejects
+   * when a worker cannot start.
    */
   readonly started: Promise<void>
   /**

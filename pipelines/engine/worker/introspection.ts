@@ -149,7 +149,7 @@ export async function serveIntrospection(parts: IntrospectionParts): Promise<Int
 
   const server = createServer((request, response) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
-      respond(response, json(405, { error: 'method_not_allowed', message: 'only GET' }))
+      respond(response, json(405, { error: 'method_not_allowed', message: 'use GET or HEAD' }))
       return
     }
     Promise.resolve()

@@ -66,7 +66,7 @@ interface Started {
 
 /**
  * Runs one topology in this process: connects to the brokers, opens the state folder, creates missing topics, registers
- * schemas and joins the group. With a `healthPort` it serves HTTP from the start.
+ * schemas and joins the group. With a `healthPort`, it also serves HTTP, even before it has joined.
  * @returns the worker once it has joined its group. Its tasks may still be restoring: see `status().ready`
  * @throws Error with a one-line message if the brokers or the registry do not answer, another process uses the state
  *   folder, or the topology cannot run here

@@ -17,7 +17,10 @@ export interface Sample {
 export interface Runner {
   readonly name: string
   readonly kind: 'topology' | 'sink'
-  /** Resolves when the unit is running. Rejects when it cannot start. */
+  /**
+   * Starts the unit. A worker resolves when it has joined its group, and rejects when it cannot start. Sinks and jobs
+   * start in the background, and report failures through `done`.
+   */
   start(): Promise<void>
   /** Resolves after a clean stop. Rejects after a failure; the host then stops the whole process. */
   readonly done: Promise<void>

@@ -100,8 +100,8 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
   }
 
   /**
-   * Returns how many records the worker's future tasks lack; undefined if a warm-up is not possible, because there is
-   * no other active worker or because this worker's slot still has an active member.
+   * Returns how many records the worker's future tasks lack; undefined if there is no warm-up: no other worker is
+   * active, this worker's slot still has an active member, the records cannot be counted, or the worker stops.
    */
   async function missingRecords(): Promise<number | undefined> {
     while (!stopping.aborted) {

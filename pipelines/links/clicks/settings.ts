@@ -10,7 +10,7 @@ export const clickSettings = settingsFragment({
     VISITOR_SECRET: documented(
       z.string().min(MIN_SECRET_LENGTH, `is shorter than ${MIN_SECRET_LENGTH} characters`).optional(),
       'key for hashing visitors of links; production requires one, the same for all workers',
-      'made',
+      'generated at the first start',
     ),
     GEOIP_DATABASE: documented(z.string().optional(), "MaxMind DB file with the countries of links' visitors", 'bundled'),
     CLICKS_KEEP_ADDRESSES: documented(

@@ -41,11 +41,11 @@ function broker(changes: Record<number, readonly [number, number] | undefined> =
   }
 }
 
-test('accepts Kafka 4.2', () => {
+test('Kafka 4.2 is accepted', () => {
   expect(() => refuseOldBroker(broker(), 'b:1')).not.toThrow()
 })
 
-test('accepts a broker without the requests of transaction version 2 if the cluster has not enabled this version', () => {
+test('a broker without the requests of transaction version 2 is accepted if the cluster has not enabled this version', () => {
   expect(() => refuseOldBroker(broker({ 0: [3, 11], 26: [0, 4], 28: [0, 4] }, 1, 1), 'b:1')).not.toThrow()
 })
 
@@ -54,7 +54,7 @@ test.each([
   [65, 'DescribeTransactions, but v0'],
   [66, 'ListTransactions, but v1'],
   [69, 'ConsumerGroupDescribe, but v0'],
-])('refuses a broker that lacks the request with API key %i', (key, needed) => {
+])('a broker that lacks the request with API key %i is refused', (key, needed) => {
   expect(() => refuseOldBroker(broker({ [key]: undefined }), 'b:1')).toThrow(`it supports no ${needed} is needed`)
 })
 
@@ -62,22 +62,22 @@ test.each([
   [0, 'Produce up to v11, but v12'],
   [26, 'EndTxn up to v4, but v5'],
   [28, 'TxnOffsetCommit up to v4, but v5'],
-])('with transaction version 2, refuses a broker whose request with API key %i is too old', (key, needed) => {
+])('with transaction version 2, a broker whose request with API key %i is too old is refused', (key, needed) => {
   const highest = Number(/up to v(\d+)/.exec(needed)?.[1])
   expect(() => refuseOldBroker(broker({ [key]: [0, highest] }), 'b:1')).toThrow(`it supports ${needed} is needed`)
 })
 
 test.each([
   [
-    'Kafka 3.9: the group protocol is an early version',
+    'Kafka 3.9, which has an early version of the group protocol,',
     broker({ 68: [0, 0] }),
     /supports ConsumerGroupHeartbeat up to v0, but v1 is needed; upgrade to Kafka 4\.0/,
   ],
-  ['Kafka 3.6: lacks the group protocol', broker({ 68: undefined }), /supports no ConsumerGroupHeartbeat, but v1 is needed/],
+  ['Kafka 3.6, which lacks the group protocol,', broker({ 68: undefined }), /supports no ConsumerGroupHeartbeat, but v1 is needed/],
   ['a group protocol that is disabled', broker({}, 0), /group\.version is off; enable it: kafka-features\.sh upgrade/],
   ['a broker of the future', broker({ 1: [18, 25] }), /no longer supports Fetch v17 \(oldest: v18\)/],
   ['a broker that does not know the request', { errorCode: 35, apiKeys: [] }, /UNSUPPORTED_VERSION.*Kafka 4\.0 or newer/],
-])('refuses %s', (_name, versions, reason) => {
+])('%s is refused', (_name, versions, reason) => {
   expect(() => refuseOldBroker(versions, 'b:1')).toThrow(reason)
   expect(() => refuseOldBroker(versions, 'b:1')).toThrow(expect.objectContaining({ code: 'UNSUPPORTED_BROKER', fatal: true }))
 })

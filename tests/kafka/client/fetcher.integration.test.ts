@@ -371,7 +371,7 @@ test('wake makes a waiting poll return at once', async () => {
 test.each([
   ['earliest', 'old'],
   ['latest', 'new'],
-] as const)('resets an offset that does not exist to %s', async (reset, value) => {
+] as const)('an offset that does not exist is reset to %s', async (reset, value) => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const producer = await newProducer(transport)
@@ -450,7 +450,7 @@ test.each([
   ['UNKNOWN_LEADER_EPOCH', 75],
   ['UNKNOWN_TOPIC_ID', 100],
   ['UNKNOWN_SERVER_ERROR', -1],
-])('on %s it refreshes the metadata and continues, without loss or duplicates', async (_name, code) => {
+])('after %s a fetcher refreshes the metadata and continues, without loss or duplicates', async (_name, code) => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const producer = await newProducer(direct)

@@ -156,7 +156,7 @@ test('Kafka 4.0 and 4.1 refuse epoch 0 from a known member (KAFKA-19233), so the
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('notifies its owner when an event is available', async () => {
+test('a member notifies its owner when an event is available', async () => {
   const { member, announced } = scripted([{ assignment: [0] }, {}, { assignment: [0, 1] }, { errorCode: FENCED_MEMBER_EPOCH }], {
     takeAtOnce: true,
   })

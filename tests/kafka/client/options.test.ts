@@ -21,10 +21,10 @@ test.each<[string, Partial<KafkaOptions>, RegExp]>([
     { deliveryTimeoutMs: 1, requestTimeoutMs: 2 },
     /one unanswered request would use it up/,
   ],
-])('refuses to start with %s', (_name, options, message) => {
+])('a transport with %s does not start', (_name, options, message) => {
   expect(transportWith(options)).toThrow(message)
 })
 
-test('accepts host names, IPv4 and IPv6 addresses', () => {
+test('brokers may be given by host names, IPv4 and IPv6 addresses', () => {
   expect(transportWith({ brokers: ['kafka.example:9092', '10.0.0.1:9092', '[::1]:9092'] })).not.toThrow()
 })

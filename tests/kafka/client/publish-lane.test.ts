@@ -106,7 +106,7 @@ function openEstablishedLane() {
   return opened
 }
 
-test('sends the first batch alone, because a broker that does not know the producer would accept the second batch without the first', () => {
+test('a lane sends its first batch alone, because a broker that does not know the producer would accept the second batch without the first', () => {
   const opened = openLane()
   opened.append('a')
   const [first] = takeAll(opened)
@@ -116,7 +116,7 @@ test('sends the first batch alone, because a broker that does not know the produ
   expect(takeAll(opened)).toHaveLength(1)
 })
 
-test('after a long silence, sends the first batch alone again', () => {
+test('after a long silence, a lane sends the first batch alone again', () => {
   const opened = openEstablishedLane()
   opened.runtime.advance(24 * 60 * 60_000)
   opened.append('a')
@@ -125,7 +125,7 @@ test('after a long silence, sends the first batch alone again', () => {
   expect(takeAll(opened)).toEqual([])
 })
 
-test('keeps up to five batches in flight, in order, and collects later records into the next one', () => {
+test('a lane keeps up to five batches in flight, in order, and collects later records into the next one', () => {
   const opened = openEstablishedLane()
   const batches: StampedBatch[] = []
   for (const value of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) {
@@ -175,7 +175,7 @@ test('when a broker has lost acknowledged records, the unacknowledged records ar
   ])
 })
 
-test('when the epochs of its producer id are used up, requests a new producer id', () => {
+test('when the epochs of its producer id are used up, a lane requests a new producer id', () => {
   const opened = openLane()
   opened.lane.identity = { producerId: PRODUCER_ID, producerEpoch: 32_767 }
   opened.append('x'.repeat(MAX_VALUE_BYTES + 1))

@@ -136,7 +136,7 @@ test('offsets are committed together with records, or alone, and the commit step
   expect((await member.committed(owned)).get(`${topic}-0`)?.offset).toBe(6)
 })
 
-test("splits records into batches below the broker's size limit, and sends several partitions in one request", async () => {
+test("a producer splits records into batches below the broker's size limit, and sends several partitions in one request", async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 2)
@@ -500,7 +500,7 @@ test.each([
   ['NOT_LEADER_OR_FOLLOWER', 6],
   ['REQUEST_TIMED_OUT', 7],
   ['KAFKA_STORAGE_ERROR', 56],
-])('retries a produce request that fails with %s with the same bytes', async (_name, code) => {
+])('a producer repeats a produce request that fails with %s, with the same bytes', async (_name, code) => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 1)
@@ -542,7 +542,7 @@ const COORDINATOR_ERRORS = [
   ['UNKNOWN_SERVER_ERROR', -1],
 ] as const
 
-test.each(COORDINATOR_ERRORS)('retries the steps that fail with %s of the transaction coordinator', async (_name, code) => {
+test.each(COORDINATOR_ERRORS)('a producer retries the steps that fail with %s of the transaction coordinator', async (_name, code) => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 1)
@@ -597,7 +597,7 @@ test('a batch of a committed transaction that arrives late cannot enter the next
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
 })
 
-test.each(COORDINATOR_ERRORS)('with transactions of version 1, retries every step that fails with %s', async (_name, code) => {
+test.each(COORDINATOR_ERRORS)('with transactions of version 1, a producer retries every step that fails with %s', async (_name, code) => {
   const proxy = await throughOlderCluster()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 1)

@@ -20,7 +20,7 @@ function opened() {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('acknowledges records in a later turn, in order, and only records that the broker refuses fail', async () => {
+test('records are acknowledged in a later turn, in order, and only records that the broker refuses fail', async () => {
   const { publisher, fates, publish, values } = opened()
   for (const value of ['a', 'x'.repeat(1_000), 'b']) publish(value)
   publish('c', { topic: 'absent' })

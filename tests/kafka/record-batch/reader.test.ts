@@ -33,7 +33,7 @@ const record = fc.record({
   headers: fc.array(fc.record({ key: fc.string(), value: bytes }), { maxLength: 3 }),
 })
 
-test('reads back any bytes, nulls, headers and timestamps in any order, with every codec', () => {
+test('any bytes, nulls, headers and timestamps in any order read back as written, with every codec', () => {
   fc.assert(
     fc.property(
       fc.array(record, { minLength: 1, maxLength: 60 }),
@@ -64,12 +64,12 @@ test('compressed and uncompressed batches keep their order', () => {
   expect(valuesOf(read(response))).toEqual(['a', 'b', 'c', 'd'])
 })
 
-test('returns no records before the requested offset, even if its batch begins earlier', () => {
+test('the reader returns no records before the requested offset, even if its batch begins earlier', () => {
   const response = batchOf([textRecord('a'), textRecord('b'), textRecord('c')], { baseOffset: 10 })
   expect(valuesOf(read(response, { from: 11 }))).toEqual(['b', 'c'])
 })
 
-test('returns all complete batches of a response, wherever the response is truncated', () => {
+test('the reader returns all complete batches of a response, wherever the response is truncated', () => {
   const whole = batchOf([textRecord('a')])
   const cut = batchOf([textRecord('b')], { baseOffset: 1 })
   for (let length = 0; length < cut.length; length++) {
@@ -79,7 +79,7 @@ test('returns all complete batches of a response, wherever the response is trunc
   }
 })
 
-test("computes the next offset from the batch's last offset delta, because compaction may have removed the last records", () => {
+test("the next offset comes from the batch's last offset delta, because compaction may have removed the last records", () => {
   const response = batchOf([textRecord('a'), textRecord('b')], { baseOffset: 5, removedAtEnd: 7 })
   expect(offsetAfter(response, 5)).toBe(14)
   expect(recordsOf(read(response, { from: 5 })).map(({ offset }) => offset)).toEqual([5, 6])
@@ -128,7 +128,7 @@ test('bytes that cannot be decompressed are an error that names the codec', () =
   expect(() => read(resigned(batch))).toThrow(/does not decompress as gzip/)
 })
 
-test("reads snappy in the Java client's framing", () => {
+test("the reader accepts snappy in the Java client's framing", () => {
   const plain = batchOf([textRecord('framed')], { codec: 'snappy' })
   const raw = plain.subarray(RECORDS_AT)
   const frame = Buffer.concat([Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1]), Buffer.alloc(4), raw])
@@ -157,7 +157,7 @@ function interleaved(): Buffer {
   ])
 }
 
-test('skips several aborted transactions of one producer in one response', () => {
+test('the reader skips several aborted transactions of one producer in one response', () => {
   const aborted = [
     { producerId: 1, firstOffset: 8 },
     { producerId: 1, firstOffset: 0 },
@@ -171,7 +171,7 @@ test('read_uncommitted sees all records but no control records', () => {
   )
 })
 
-test('reads a response that begins in the middle of an aborted transaction', () => {
+test('a response may begin in the middle of an aborted transaction', () => {
   const response = interleaved().subarray(offsetPosition(interleaved(), 2))
   const aborted = [
     { producerId: 1, firstOffset: 0 },
@@ -180,7 +180,7 @@ test('reads a response that begins in the middle of an aborted transaction', () 
   expect(valuesOf(read(response, { from: 2, aborted }))).toEqual(['1 committed', 'plain'])
 })
 
-test('reads a response that ends inside an aborted transaction, before its marker', () => {
+test('a response may end inside an aborted transaction, before its marker', () => {
   const response = interleaved().subarray(0, offsetPosition(interleaved(), 3))
   expect(valuesOf(read(response, { aborted: [{ producerId: 1, firstOffset: 0 }] }))).toEqual(['2 committed'])
 })

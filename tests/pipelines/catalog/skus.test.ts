@@ -16,7 +16,7 @@ function opened() {
   return { claim: send('claim'), release: send('release'), use, driver }
 }
 
-test('claims all skus of a request or none', () => {
+test('a request claims all of its skus or none', () => {
   const { claim, driver } = opened()
   expect(claim(1, ['b', 'c'])).toEqual({ outcome: 'claimed', claimed_at: driver.now })
   expect(claim(2, ['a', 'b'])).toEqual({ outcome: 'taken', sku: 'b' })

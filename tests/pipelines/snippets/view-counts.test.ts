@@ -3,7 +3,7 @@ import { testDriver } from '../../../pipelines/engine/testing.ts'
 import { snippetViews } from '../../../pipelines/snippets/view-counts.ts'
 import { snippetReads, snippetViewCounts } from '../../../schemas/snippets/topics.ts'
 
-test('aggregates reads into one record per snippet and commit with the total so far, even after a restart', () => {
+test('reads are aggregated into one record per snippet and commit, with the total so far, even after a restart', () => {
   const driver = testDriver(snippetViews, { commit: 'manual' })
   const read = (id: string) => driver.pipe(snippetReads, id, { read_at: driver.now })
   for (let count = 0; count < 1_000; count++) read('hot')

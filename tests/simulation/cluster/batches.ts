@@ -78,7 +78,7 @@ export function recordsOf({ bytes }: Batch): BatchRecord[] {
   })
 }
 
-/** Returns true if the batch is compressed. The simulated brokers do not compact such batches. */
+/** Returns true if the batch is compressed. The simulated brokers do not compact logs with such batches. */
 export function isCompressed({ bytes }: Batch): boolean {
   return (bytes.readInt16BE(ATTRIBUTES_AT) & COMPRESSION_MASK) !== 0
 }

@@ -213,7 +213,7 @@ export class PartitionLog implements ReadableLog {
 
   /**
    * Below an offset, keeps only the last committed record of each key, and removes aborted records. Removes empty
-   * batches, except markers and the last batch of a producer.
+   * batches, except markers and the last batch of a producer. Does nothing if a batch below the offset is compressed.
    * @param upTo at most the last stable offset, and below the last batch
    */
   compact(upTo: number): void {
@@ -272,7 +272,7 @@ export class PartitionLog implements ReadableLog {
       highWatermark,
       lastStable,
       endOf: (epoch) => endIn(epochs, leaderEpoch, end, epoch),
-      // The former leader has not compacted its copy, and no election removes records below the high watermark.
+      // The former leader has not compacted its copy, and no clean election removes records below the high watermark.
       read: (offset, below, limit) => this.#read(this.#history, offset, below, limit),
     }
   }

@@ -7,7 +7,8 @@ const MARKER_MS = [0.5, 12] as const
 const TIMEOUT_CHECK_MS = 1_000
 const NONE = -1
 /**
- * The highest epoch, because epochs are 16-bit integers. A producer that has used this epoch gets a new producer id.
+ * The last epoch in which a producer may begin a transaction. The end of that transaction raises the epoch once more,
+ * to the highest signed 16-bit integer, and the producer gets a new producer id.
  */
 export const LAST_EPOCH = 2 ** 15 - 2
 

@@ -11,8 +11,8 @@ import { RETRY_STEPS } from './retry-schedule.ts'
 import { deliverySlots } from './slots.ts'
 
 /**
- * Maximum delay of a commit. After a crash, the deliveries since the last commit are repeated. Receivers tolerate
- * repetitions, so a commit may wait for a moment to include more offsets.
+ * Shortest time between two commits. After a crash, the deliveries since the last commit are repeated. Receivers
+ * tolerate repetitions, so a commit may wait for a moment to include more offsets.
  */
 const COMMIT_EVERY_MS = 20
 /**

@@ -112,7 +112,7 @@ function accounts(options: { readonly commands?: typeof flow.commands; readonly 
 const START = Date.UTC(2026, 0, 1)
 const opened = () => decisionDriver(accounts(), flow, { startAt: START })
 
-test('reads rows in key order, including changes by commands in the same commit', () => {
+test('a decision reads rows in key order, including changes by commands in the same commit', () => {
   const { ask, view, driver } = opened()
   ask('a', { amount: 5 }, { id: 'one', appendedAt: START + 1 })
   ask('a', { amount: 5 }, { id: 'two', appendedAt: START + 2 })
@@ -185,12 +185,12 @@ test('the judged time outlives the remembered commands', () => {
   expect(ask('a', { amount: 1 }, { appendedAt: first - 1 }).at).toBe(first)
 })
 
-test('refuses a command topic in which producers set the timestamps', () => {
+test('a command topic in which producers set the timestamps is refused', () => {
   const commands = { ...flow.commands, config: {} }
   expect(() => accounts({ commands }).declare()).toThrow('needs message.timestamp.type=LogAppendTime')
 })
 
-test('refuses an emission to a topic that was not declared', () => {
+test('an emission to a topic that was not declared is refused', () => {
   const { result, driver } = decisionDriver(accounts({ emits: [] }), flow, { startAt: START })
   expect(result('a', { amount: 5 }, { appendedAt: START + 1 })).toBeUndefined()
   expect(driver.readDeadLetters()).toHaveLength(1)

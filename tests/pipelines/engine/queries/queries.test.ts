@@ -128,7 +128,7 @@ test('a worker that gets no more data reports the time up to which it had data',
   await until(async () => ((await state())?.asOf ?? 0) > stoodAt, 'data arrives again')
 })
 
-test('gives typed answers for timers, windowed counters and numeric keys, and accepts a partition', async () => {
+test('answers for timers, windowed counters and numeric keys are typed, and a query may name a partition', async () => {
   const { worker, send } = bench()
   const orders = numberTopic('orders', 3)
   const hour = 3_600_000

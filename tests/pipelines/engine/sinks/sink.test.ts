@@ -254,7 +254,7 @@ test('without a dead-letter topic, records that cannot be decoded are only count
   expect(broker.topics()).toEqual(['notes'])
 })
 
-test('loads the schema of another writer, and if the registry is unavailable, the partition waits without losing records', async () => {
+test('a sink loads the schema of another writer, and if the registry is unavailable, the partition waits without losing records', async () => {
   const { registry, memory, append, appendBytes, run } = world()
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)

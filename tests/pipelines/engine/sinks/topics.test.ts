@@ -10,7 +10,7 @@ function world() {
   return { broker, transport: memoryTransport(broker), target: memoryTarget().target }
 }
 
-test('creates missing topics, and leaves the partitions of existing topics unchanged', async () => {
+test('missing topics are created, and the partitions of existing topics stay unchanged', async () => {
   const { broker, transport, target } = world()
   broker.createTopic({ name: 'one', partitions: 32 })
   const topics = [jsonTopic('one', 4), jsonTopic('two', 4, { 'cleanup.policy': 'compact' })]

@@ -189,7 +189,7 @@ test('the work up to a skipped record is committed before the next record, so it
 test.each([
   ['decode', 'undecodable_value', (driver: TestDriver) => driver.pipeBytes(orders, Buffer.from('a'), Buffer.from('#!'))],
   ['reject', 'unwanted', (driver: TestDriver) => driver.pipe(orders, 'a', REJECTED)],
-] as const)('policies for the stage %s', (stage, code, pipe) => {
+] as const)('records that fail in the stage %s are handled by the policy for this stage', (stage, code, pipe) => {
   const byDefault = testDriver(adding())
   pipe(byDefault)
   expect(headersOf(byDefault)).toMatchObject([{ code }])

@@ -7,7 +7,7 @@ function lastCounts(records: { key: string | undefined; value: number | null }[]
   return Object.fromEntries(records.map(({ key, value }) => [key, value ?? -1]))
 }
 
-test('runs a word count of two stages across partitions', () => {
+test('the driver runs a word count of two stages across partitions', () => {
   const driver = testDriver(wordCount())
   driver.pipe(lines, 'ann', 'to be or not to be')
   driver.pipe(lines, 'bob', 'be')

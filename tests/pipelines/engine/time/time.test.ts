@@ -334,7 +334,7 @@ test('if all clocks were ahead, no time is closed twice, and the next closed tim
   expect(due()).toBe(minute(62))
 })
 
-test('waits for the new partitions of an upstream stage that has gained partitions', () => {
+test('the gate waits for the new partitions of an upstream stage that has gained partitions', () => {
   const { accept, due, close } = gate(['votes'])
   accept('votes', 0, 1, 100)
   close(100)

@@ -149,7 +149,7 @@ test('an older process that restarts its tasks for another reason does not repla
   expect(newer.status()).toMatchObject({ state: 'running', fences: 0 })
 })
 
-test('commits early when so many keys have changed that encoding them would delay heartbeats', async () => {
+test('a worker commits early when so many keys have changed that encoding them would delay heartbeats', async () => {
   const { worker, broker } = bench()
   const keys = 70_000
   const remembering = topology(
@@ -192,7 +192,7 @@ function rememberingSlowly(rowBytes: number): Topology {
   )
 }
 
-test('commits early when the changed rows are large, so that memory stays bounded', async () => {
+test('a worker commits early when the changed rows are large, so that memory stays bounded', async () => {
   const { worker, broker } = bench()
   const [records, megabytes] = [2_400, 96]
   broker.createTopic({ name: lines.name, partitions: lines.partitions })
@@ -205,7 +205,7 @@ test('commits early when the changed rows are large, so that memory stays bounde
   expect(words.status().commits - 1).toBeGreaterThanOrEqual(Math.floor(megabytes / 34))
 })
 
-test('commits when the changed rows fill a database batch, even before it has measured a row', async () => {
+test('a worker commits when the changed rows fill a database batch, even before it has measured a row', async () => {
   const { worker, broker } = bench()
   const [records, batchBytes] = [2_000, 1_000_000]
   const backend = memoryBackend()
@@ -217,7 +217,7 @@ test('commits when the changed rows fill a database batch, even before it has me
   expect(words.status().commits).toBeGreaterThanOrEqual(4)
 })
 
-test('prefetches few rows at a time if they are large', async () => {
+test('a worker prefetches few rows at a time if they are large', async () => {
   const { worker, broker } = bench()
   const keys = Array.from({ length: 2_000 }, (_, i) => `key-${i}`)
   const value = 'x'.repeat(20_000)

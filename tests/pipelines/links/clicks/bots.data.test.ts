@@ -63,7 +63,7 @@ function generatedUserAgents() {
   return { browsers, crawlers }
 }
 
-test('recognizes generated crawlers as bots, and the family and device of generated browsers', () => {
+test('the parser recognizes generated crawlers as bots, and the family and device of generated browsers', () => {
   const userAgents = generatedUserAgents()
   expect(confusionMatrix(userAgents)).toMatchObject({ caught: userAgents.crawlers.length, missed: [], wronglyCaught: 0 })
   const read = userAgentReader()

@@ -25,7 +25,7 @@ describe('user agents', () => {
       { bot: false, browser: 'Firefox', device: 'desktop' },
     ],
     ['', { bot: false, browser: 'unknown', device: 'unknown' }],
-  ])('recognizes %s', (userAgent, facts) => {
+  ])('%s is recognized', (userAgent, facts) => {
     expect(read(userAgent)).toEqual(facts)
     expect(read(userAgent)).toEqual(facts)
   })
@@ -48,7 +48,7 @@ describe('user agents', () => {
     expect(read(userAgent)).toMatchObject({ bot: true, device: 'bot' })
   })
 
-  test('accepts any length and any characters, and bounds the result', () => {
+  test('any length and any characters are accepted, and the result is bounded', () => {
     expect(read(`${CHROME} ${'a'.repeat(1_000_000)}`)).toMatchObject({ browser: 'Chrome' })
     expect(read('\u0000\ud800 💥').browser).toBe('unknown')
     expect(read(`${'x'.repeat(200)}/1.0`).browser.length).toBeLessThanOrEqual(40)
@@ -72,7 +72,7 @@ describe('referrers', () => {
     ['about:blank', 'unknown'],
     ['https://', 'unknown'],
     [`https://${'a'.repeat(5_000)}.com`, 'unknown'],
-  ])('counts the referrer %s as %s', (referrer, site) => {
+  ])('the referrer %s counts as %s', (referrer, site) => {
     expect(read(referrer)).toBe(site)
   })
 })
@@ -119,7 +119,7 @@ describe('visitors', () => {
     expect(visitorHasher('another secret')(NOON, '::1', '')).not.toBe(hashOf(NOON, '::1', ''))
   })
 
-  test('accepts days in any order, and more days than it keeps in memory', () => {
+  test('days may come in any order, and may be more than the hasher keeps in memory', () => {
     const days = Array.from({ length: 20 }, (_, day) => hashOf(NOON + day * 24 * HOUR, '::1', ''))
     expect(new Set(days).size).toBe(20)
     expect(hashOf(NOON, '::1', '')).toBe(days[0])

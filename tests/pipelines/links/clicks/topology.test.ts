@@ -49,7 +49,7 @@ function deadLetterCodes(driver: TestDriver): string[] {
   return driver.readDeadLetters().map(({ headers }) => String(headers.find(({ key }) => key === 'dead-letter.code')?.value))
 }
 
-test('counts clicks by hour, referrer, country, browser and device, and bots separately', () => {
+test('clicks are counted by hour, referrer, country, browser and device, and bots are counted separately', () => {
   const driver = drive()
   send(driver)
   send(driver, { ip: '193.0.6.139', referrer: '', time: START - HOUR })
@@ -73,7 +73,7 @@ test('counts clicks by hour, referrer, country, browser and device, and bots sep
   })
 })
 
-test('counts a visitor once a day', () => {
+test('a visitor is counted once a day', () => {
   const driver = drive()
   for (const hours of [0, 0, 1, 2, 3]) {
     driver.advanceWallClock(hours * HOUR)
@@ -82,7 +82,7 @@ test('counts a visitor once a day', () => {
   expect(newestStats(driver).get('abc1234')).toMatchObject({ total_clicks: 5, unique_clicks: 2 })
 })
 
-test('drops the counts of hours that are more than 48 hours old, and adds later clicks from such hours only to the total', () => {
+test('the counts of hours that are more than 48 hours old are dropped, and later clicks from such hours count only in the total', () => {
   const driver = drive()
   send(driver, { time: START - 60 * HOUR })
   send(driver)
@@ -94,7 +94,7 @@ test('drops the counts of hours that are more than 48 hours old, and adds later 
 })
 
 describe('details', () => {
-  test('has one record per click, without the address', () => {
+  test('contain one record per click, without the address', () => {
     const driver = drive()
     send(driver)
     send(driver, { user_agent: CRAWLER })
@@ -115,7 +115,7 @@ describe('details', () => {
     expect(JSON.stringify(details)).not.toContain('8.8.8.8')
   })
 
-  test('includes the address if the operator configures it', () => {
+  test('include the address if the operator configures it', () => {
     const withAddresses = clickReader({ ...SETTINGS, keepAddresses: true })
     const driver = testDriver(
       clicksTopology(() => withAddresses),
@@ -207,7 +207,7 @@ describe('a deleted link', () => {
   })
 })
 
-test('writes each link once per commit, for any number of clicks', () => {
+test('a commit writes each link once, for any number of clicks', () => {
   const driver = drive('manual')
   for (let i = 0; i < 5_000; i++) send(driver, { ip: `10.0.${i >> 8}.${i & 255}` })
   driver.settle()
@@ -217,7 +217,7 @@ test('writes each link once per commit, for any number of clicks', () => {
   expect(Math.abs(stats[0].value!.unique_clicks - 5_000)).toBeLessThan(250)
 })
 
-test('handles more links in one commit than fit into one batch', () => {
+test('a commit may contain more links than fit into one batch', () => {
   const driver = drive('manual')
   for (let i = 0; i < 6_000; i++) send(driver, { short_code: `c${i % 3_000}` })
   driver.settle()

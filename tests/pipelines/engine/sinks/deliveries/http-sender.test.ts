@@ -41,7 +41,7 @@ function senderTo(port: number, timeoutMs?: number, runtime = systemRuntime()) {
   return sender
 }
 
-test('sends the message with POST, and any 2xx is success', async () => {
+test('a message is sent with POST, and any 2xx is success', async () => {
   const seen: unknown[] = []
   const { sender, connections } = await receiver(({ method, url, headers }, response, body) => {
     seen.push([method, url, headers['idempotency-key'], headers['content-length'], body])
