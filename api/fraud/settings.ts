@@ -18,7 +18,7 @@ export const fraudSettings = settingsFragment({
     FRAUD_HASH_KEY: documented(
       z.string().min(MIN_HASH_KEY_CHARACTERS, `is too short; use at least ${MIN_HASH_KEY_CHARACTERS} random characters`).optional(),
       'key for hashing e-mail addresses and phone numbers of payers; production requires one, the same for all APIs',
-      'made',
+      'generated at the first start',
     ),
     SCORE_GATEWAYS: documented(
       addressList.optional(),

@@ -31,7 +31,7 @@ export const linksSettings = settingsFragment({
     LINKS_SECRET: documented(
       z.string().min(MIN_SECRET_CHARACTERS, 'is too short; use at least 22 random characters').optional(),
       'secret from which short codes are derived; production requires one, the same for all APIs',
-      'made',
+      'generated at the first start',
     ),
     CLICKS_COUNTRY_HEADER: documented(
       z

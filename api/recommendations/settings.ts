@@ -12,7 +12,7 @@ export const recommendationsSettings = settingsFragment({
     RECOMMENDATIONS_SECRET: documented(
       z.string().min(MIN_SECRET_CHARACTERS, 'is too short; use at least 22 random characters').optional(),
       'secret that signs page tokens; production requires one, the same for all APIs',
-      'made',
+      'generated at the first start',
     ),
     RECOMMENDATIONS_READ_MS: documented(
       wholeNumber(1, MAX_READ_MS).prefault('250'),
