@@ -80,7 +80,10 @@ export async function measureSteady(
 }
 
 interface SteadyStream extends TweetStream {
-  /** Returns the tweets that `next` has returned, except for the last, one group for each repetition of the recording. */
+  /**
+   * Returns the tweets that `next` has returned, except for the last one. Each repetition of the recording is a separate
+   * group.
+   */
   repetitions(): Iterable<Tweet>[]
 }
 
