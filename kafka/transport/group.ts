@@ -80,7 +80,7 @@ export interface GroupMember extends GroupOffsets {
   readonly memberId: string
   /** The member epoch from the last heartbeat response. */
   readonly epoch: number
-  /** Number of stalls of the event loop that the membership survived because another thread sent the heartbeats. */
+  /** Number of stalls of the event loop in which another thread sent the heartbeats. */
   readonly stalls: number
   /** Joins the group. Has no effect after `leave`. A member that is stopped while it starts therefore does not join. */
   join(): Promise<void>

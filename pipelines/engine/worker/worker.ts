@@ -67,10 +67,7 @@ export interface WorkerStatus {
   readonly commits: number
   /** Number of times that the worker was fenced. */
   readonly fences: number
-  /**
-   * Number of stalls of the event loop in which the worker would have lost its membership if another thread had not
-   * sent the heartbeats.
-   */
+  /** Number of stalls of the event loop in which another thread sent the heartbeats. */
   readonly stalls: number
   /** Number of times that the worker restarted from the last commit, for any reason. */
   readonly restarts: number

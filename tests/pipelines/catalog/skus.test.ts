@@ -45,7 +45,7 @@ test('a use that was recorded before the claim ended counts, even if the topolog
   expect(claim(2, ['a'])).toMatchObject({ outcome: 'taken' })
 })
 
-test('after a refused request, its skus can be claimed again', () => {
+test('after their release, the skus of a refused request can be claimed again', () => {
   const { claim, release } = opened()
   claim(1, ['a', 'b'])
   expect(release(1, ['a', 'b'])).toEqual({ outcome: 'released' })
