@@ -19,23 +19,29 @@ export function groupView(group: Pick<GroupMember, 'members'>, runtime: Pick<Run
 
   async function ask(): Promise<readonly GroupPeer[]> {
     const askedAt = runtime.monotonic()
+    const request = group.members()
+    asking = request
     try {
-      known = await group.members()
-      knownAt = askedAt
-      return known
+      const members = await request
+      if (asking === request) {
+        known = members
+        knownAt = askedAt
+      }
+      return members
     } finally {
-      asking = undefined
+      if (asking === request) asking = undefined
     }
   }
 
   return {
     async members(maxAgeMs) {
       if (runtime.monotonic() - knownAt <= maxAgeMs) return known
-      asking ??= ask()
-      return asking
+      return asking ?? ask()
     },
     forget() {
       knownAt = -Infinity
+      // The answer to an earlier request may not contain the change.
+      asking = undefined
     },
   }
 }

@@ -13,7 +13,7 @@ export default command({
     from: integer('Seed of the first schedule or round. Each further one uses the next seed. Default: random.', { max: MAX_SEED }),
     seed: integer('Repeats this one schedule or round.', { max: MAX_SEED }),
     faults: choices('Kinds of faults, one of each per run. By default they are drawn from the seed.', FAULT_KINDS),
-    minutes: number('Starts no run after this time. Default: no limit.', { min: 0 }),
+    minutes: number('Starts no run after this many minutes. Default: no limit.', { min: 0 }),
     'longest-pause': number('Longest pause of the broker in seconds. By default 9, and occasionally 20 to 30.', { min: 0 }),
     brokers: choice('Number of brokers. With 2, partitions and coordinators move between the brokers.', ['1', '2'], { default: '1' }),
     volume: flag(

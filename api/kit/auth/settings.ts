@@ -31,7 +31,7 @@ export const authSettings = settingsFragment({
     AUTH_JWKS_URL: documented(
       z.url('is not a URL').refine(isProtected, 'must begin with https://; http:// is accepted for this machine only').optional(),
       "URL of the identity provider's keys (JWKS); production requires it or `AUTH_JWKS_FILE`",
-      'made on first start',
+      'generated at the first start',
     ),
     AUTH_JWKS_FILE: documented(z.string().optional(), 'file with the keys, instead of a URL'),
     AUTH_ISSUER: documented(z.string().optional(), 'required issuer of tokens; must be set together with the keys', DEVELOPMENT_ISSUER),
