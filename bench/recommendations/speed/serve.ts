@@ -1,7 +1,7 @@
 import { integer, seededRandom } from '../../../tools/random/random.ts'
 import { startNode } from '../../harness/node-process.ts'
 import { row } from '../../harness/table.ts'
-import { atRate, CONNECTIONS, type Contender, inTurn, loadRemark, middleOf } from '../../matches/rounds.ts'
+import { atRate, CONNECTIONS, type Contender, inTurn, loadRemark, middleOf, type Round } from '../../matches/rounds.ts'
 import { httpClient } from '../../snippets/client.ts'
 import { type Paced, paced } from '../../snippets/pace.ts'
 import { itemIdOf } from './bundle.ts'
@@ -14,6 +14,8 @@ const SEED = 61
 const FIRST_WINDOWS = 6
 const WINDOW_SECONDS = 10
 const STORED_LISTS = 200
+/** Part of a list that was computed with all data. */
+const WHOLE = '"degraded":[]'
 
 /**
  * Measures lists at a fixed rate, without and with concurrent events. Compares them with serving a list that is stored
@@ -24,7 +26,16 @@ export async function measureServing({ world, values, say }: PartInput, system: 
   const client = httpClient(system.url, CONNECTIONS)
   const random = seededRandom(SEED)
   const anyUser = () => world.anyUser(random) + 1
-  const ask = async () => void (await client.get(`/api/v1/recommendations?user_id=${anyUser()}`, system.headers))
+  let degraded = 0
+  async function ask(): Promise<void> {
+    const { head } = await client.get(`/api/v1/recommendations?user_id=${anyUser()}`, system.headers)
+    if (!head.includes(WHOLE)) degraded++
+  }
+  async function askedLists(): Promise<Round> {
+    degraded = 0
+    const round = await atRate(lists, seconds, ask, system.cpu)
+    return { ...round, more: { ...round.more, 'degraded lists': degraded } }
+  }
 
   async function postEvents(): Promise<void> {
     const body = Array.from({ length: batch }, () => {
@@ -51,11 +62,7 @@ export async function measureServing({ world, values, say }: PartInput, system: 
   const posted: Paced[] = []
   async function besideEvents() {
     const probe = freshnessProbe({ world, system, client, seconds, random })
-    const [round, post, found] = await Promise.all([
-      atRate(lists, seconds, ask, system.cpu),
-      paced(Math.ceil(events / batch), seconds, postEvents),
-      probe,
-    ])
+    const [round, post, found] = await Promise.all([askedLists(), paced(Math.ceil(events / batch), seconds, postEvents), probe])
     posted.push(post)
     fresh.push(found)
     return round
@@ -64,7 +71,7 @@ export async function measureServing({ world, values, say }: PartInput, system: 
   say(`\nThe API process was ready ${system.readySeconds.toFixed(0)} s after its start, with ${world.items} items.`)
   // This must be the first load on the process. Otherwise, V8 would already have compiled some of the code.
   await sayFirstMinute()
-  const contenders: Contender[] = [{ name: 'lists alone', once: () => atRate(lists, seconds, ask, system.cpu) }]
+  const contenders: Contender[] = [{ name: 'lists alone', once: askedLists }]
   if (events > 0) contenders.push({ name: `lists alongside ${events} events/s`, once: besideEvents })
   const peer = values['no-peers']
     ? undefined
