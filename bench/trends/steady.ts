@@ -126,6 +126,8 @@ function watchAges(api: string): { stop(): Promise<number> } {
     }
   }
   const watching = watch()
+  // If the measurement fails, nothing calls `stop`, and reads of the stopped API must not hide the error.
+  watching.catch(() => undefined)
   return {
     async stop() {
       running = false
