@@ -1,10 +1,9 @@
-import type { SampleTweet, TermForm, Tweet } from '../../schemas/trends/types.ts'
+import type { TermForm } from '../../schemas/trends/types.ts'
 import type { ByteSpan } from '../engine/index.ts'
-import { addAllDrawn, addDrawn, type DrawnTweets, NONE_DRAWN } from './drawn-tweets.ts'
+import { addAllDrawn, addDrawnSample, type DrawnTweets, NONE_DRAWN } from './drawn-tweets.ts'
 import { addForm } from './forms.ts'
-import { type LanguageCode, languageCode } from './languages.ts'
 import { addRepeats, type Repeat } from './repeats.ts'
-import { addSample } from './samples.ts'
+import { addSample, SAMPLE_BYTES, type SampledTweet, type Samples, samplesOf } from './samples.ts'
 
 /**
  * The contributions to a term from tweets of one place. They are counted in the place itself and in all larger regions
@@ -18,15 +17,11 @@ export interface TermCell {
   /** For each element of `minutes`, the number of contributions in that minute. */
   readonly counts: number[]
   readonly forms: TermForm[]
-  /** The newest tweets of distinct users, newest first. */
-  readonly samples: SampleTweet[]
+  samples: Samples
   repeats: readonly Repeat[]
   /** Tweets drawn from those that are not among the samples. */
   drawn: DrawnTweets
 }
-
-/** The fields of a tweet that a cell needs. */
-export type TweetOfCell = SampleTweet | Pick<Tweet, 'tweet_id' | 'user_id' | 'created_at' | 'lang'>
 
 /** One contribution of a tweet to a term. */
 export interface Contribution {
@@ -35,7 +30,7 @@ export interface Contribution {
   /** The spelling in the tweet. */
   readonly original: string
   readonly minute: number
-  readonly tweet: TweetOfCell
+  readonly tweet: SampledTweet
   readonly repeats: readonly Repeat[]
 }
 
@@ -43,43 +38,38 @@ export interface Contribution {
 export interface ByteContribution {
   readonly place: number
   readonly minute: number
-  readonly tweet: TweetOfCell
+  readonly tweet: SampledTweet
   readonly original: Readonly<ByteSpan>
   readonly repeats: readonly Repeat[]
 }
 
 export function newCell({ place, original, minute, tweet, repeats }: Contribution): TermCell {
   const forms = [{ form: original, count: 1 }]
-  return { place, minutes: [minute], counts: [1], forms, samples: [sampleOf(tweet)], repeats, drawn: NONE_DRAWN }
+  return { place, minutes: [minute], counts: [1], forms, samples: samplesOf(tweet), repeats, drawn: NONE_DRAWN }
 }
 
 export function addTweet(cell: TermCell, { original, minute, tweet, repeats }: Contribution): void {
   addMinute(cell, minute, 1)
   addForm(cell.forms, original, 1)
-  addNewest(cell, sampleOf(tweet))
+  addNewest(cell, samplesOf(tweet), 0)
   cell.repeats = addRepeats(cell.repeats, repeats)
 }
 
-/** Adds a tweet to the samples. A tweet that is not kept as a sample may be drawn instead. */
-export function addNewest(to: Pick<TermCell, 'samples' | 'drawn'>, sample: SampleTweet): void {
-  const leftOut = addSample(to.samples, sample)
-  if (leftOut !== undefined) to.drawn = addDrawn(to.drawn, leftOut)
+/** Adds the sample at this position to the samples. A tweet that is not kept as a sample may be drawn instead. */
+export function addNewest(to: Pick<TermCell, 'samples' | 'drawn'>, from: Buffer, at: number): void {
+  const leftOut = addSample(to, from, at)
+  if (leftOut !== undefined) to.drawn = addDrawnSample(to.drawn, leftOut)
 }
 
-function sampleOf({ tweet_id, user_id, created_at, lang }: TweetOfCell): SampleTweet {
-  return { tweet_id, user_id, created_at, lang: codeOf(lang) }
-}
-
-/** Returns the code of a tweet's language. Samples already contain the code instead of the tag. */
-export function codeOf(lang: TweetOfCell['lang']): LanguageCode {
-  return typeof lang === 'number' ? lang : languageCode(lang)
+export function addAllNewest(to: Pick<TermCell, 'samples' | 'drawn'>, samples: Samples): void {
+  for (let at = 0; at < samples.length; at += SAMPLE_BYTES) addNewest(to, samples, at)
 }
 
 /** Adds the contributions of another cell of the same place. */
 export function addCell(cell: TermCell, other: TermCell): void {
   for (let i = 0; i < other.minutes.length; i++) addMinute(cell, other.minutes[i], other.counts[i])
   for (const { form, count } of other.forms) addForm(cell.forms, form, count)
-  for (const sample of other.samples) addNewest(cell, sample)
+  addAllNewest(cell, other.samples)
   cell.drawn = addAllDrawn(cell.drawn, other.drawn)
   cell.repeats = addRepeats(cell.repeats, other.repeats)
 }

@@ -1,6 +1,6 @@
-import type { SampleTweet } from '../../schemas/trends/types.ts'
 import { MAX_PER_USER } from './max-per-user.ts'
 import { mixed } from './mixed.ts'
+import { type SampleTweet, sampleTime } from './samples.ts'
 import { minuteOf } from './time.ts'
 
 /**
@@ -59,6 +59,11 @@ export function hashOf(low: number, high: number): number {
 export function addDrawn(drawn: DrawnTweets, { tweet_id, created_at }: Pick<SampleTweet, 'tweet_id' | 'created_at'>): DrawnTweets {
   id[0] = tweet_id
   return addWords(drawn, idWords[0], idWords[1], minuteOf(created_at))
+}
+
+/** Like `addDrawn`, but for a tweet that is given as the bytes of a sample. */
+export function addDrawnSample(drawn: DrawnTweets, sample: Buffer): DrawnTweets {
+  return addWords(drawn, sample.readUInt32LE(0), sample.readUInt32LE(4), minuteOf(sampleTime(sample, 0)))
 }
 
 export function addAllDrawn(drawn: DrawnTweets, added: DrawnTweets): DrawnTweets {

@@ -1,7 +1,7 @@
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type { TermState, TrendVolume } from '../../schemas/trends/types.ts'
 import type { Context, Topic } from '../engine/index.ts'
-import type { TermCell } from './cells.ts'
+import { addCell, type TermCell } from './cells.ts'
 import type { LearnedBaselines } from './learned-baselines.ts'
 import { unpackCells } from './packed-cells.ts'
 import { emptyStateIn, frequentNote, type RareTerm } from './rare-terms.ts'
@@ -23,6 +23,12 @@ export interface FrequentTermsOptions extends AllTermStores {
   readonly filter: TermFilter
   readonly leadersOf: (ctx: Context) => ReturnType<typeof standings>
 }
+
+/**
+ * Number of terms whose states are read at once. A worldwide term has up to 551 states, but most have a few, and the
+ * states must stay in the cache until they are used.
+ */
+const TERMS_READ = 256
 
 /** The states of a term, with their keys, by region. */
 type RegionStates = Map<number, { readonly key: string; readonly state: TermState }>
@@ -67,18 +73,31 @@ export function frequentTerms({ rare, frequent, baselines, volumes, learned, rou
     filter.add(textBytes.of(term).hash)
   }
 
-  /**
-   * Adds contributions to frequent terms. Reads all states in one batch, and then the baselines of terms without a
-   * state, because single reads cost ten times as much.
-   */
+  /** Adds contributions to frequent terms. A term may occur several times. */
   function countFrequent(terms: readonly CellsOfTerm[], ctx: Context, added: AddedVolumes): void {
-    const counted = terms.map(({ term, record, start, end }) => ({ term, cells: unpackCells(record, start, end) }))
-    const keys = new Set<string>()
-    for (const { term, cells } of counted)
-      for (const { place } of cells) for (const woeid of regionsOf(place)) keys.add(termKey(woeid, term))
+    const byTerm = new Map<string, CellsOfTerm[]>()
+    for (const counted of terms) {
+      const { term } = counted
+      const known = byTerm.get(term)
+      if (known === undefined) byTerm.set(term, [counted])
+      else known.push(counted)
+    }
+    const all = [...byTerm]
+    for (let from = 0; from < all.length; from += TERMS_READ) countSome(all.slice(from, from + TERMS_READ), ctx, added)
+  }
+
+  /**
+   * Reads all states in one batch, and then the baselines of terms without a state, because single reads cost ten times
+   * as much.
+   */
+  function countSome(terms: readonly [term: string, parts: readonly CellsOfTerm[]][], ctx: Context, added: AddedVolumes): void {
+    const counted = terms.map(([term, parts]) => ({ term, cells: combinedCells(parts) }))
+    const keys: string[] = []
+    for (const { term, cells } of counted) for (const woeid of regionsOfCells(cells)) keys.push(termKey(woeid, term))
     for (const key of keys) frequent.prefetch(key)
     frequent.loadPrefetched()
-    for (const key of keys) if (frequent.get(key) === undefined) baselines.prefetch(key)
+    // `findKey` does not decode the states, which are large.
+    for (const key of keys) if (frequent.findKey(key) === undefined) baselines.prefetch(key)
     baselines.loadPrefetched()
     for (const { term, cells } of counted) {
       noteFrequent(term, newestHourOf(cells))
@@ -155,6 +174,29 @@ export function frequentTerms({ rare, frequent, baselines, volumes, learned, rou
   }
 
   return { becomeFrequent, count: countFrequent, track, noteFrequent, keepBaselines, publishTo }
+}
+
+/** Returns the cells of a term from several records, combined by place. */
+function combinedCells(parts: readonly CellsOfTerm[]): TermCell[] {
+  const [first, ...others] = parts
+  const cells = unpackCells(first.record, first.start, first.end)
+  if (others.length === 0) return cells
+  const byPlace = new Map(cells.map((cell) => [cell.place, cell]))
+  for (const { record, start, end } of others) {
+    for (const cell of unpackCells(record, start, end)) {
+      const same = byPlace.get(cell.place)
+      if (same === undefined) byPlace.set(cell.place, cell)
+      else addCell(same, cell)
+    }
+  }
+  return [...byPlace.values()]
+}
+
+function regionsOfCells(cells: readonly TermCell[]): Iterable<number> {
+  if (cells.length === 1) return regionsOf(cells[0].place)
+  const regions = new Set<number>()
+  for (const { place } of cells) for (const woeid of regionsOf(place)) regions.add(woeid)
+  return regions
 }
 
 function newestHourOf(cells: readonly TermCell[]): number {

@@ -1,5 +1,3 @@
-import type { SampleTweet } from '../../schemas/trends/types.ts'
-
 /**
  * A language as a number, to save space in the samples of terms. Tweets have ISO 639-1 tags, or longer tags that begin
  * with a language.
@@ -59,7 +57,7 @@ export function languageOf(code: LanguageCode): string {
  * Returns the most common language. Of equally common languages, it returns the first in the alphabet. Returns an empty
  * text if no sample has a language.
  */
-export function commonestLanguage(samples: readonly Pick<SampleTweet, 'lang'>[]): string {
+export function commonestLanguage(samples: readonly { readonly lang: LanguageCode }[]): string {
   let best = NO_LANGUAGE
   let most = 0
   for (const { lang } of samples) {

@@ -1,10 +1,10 @@
-import type { SampleTweet } from '../../schemas/trends/types.ts'
 import type { ByteSpan } from '../engine/index.ts'
 import type { TrendCandidate } from './candidate.ts'
 import { languageOf } from './languages.ts'
 import { CellReader } from './packed-cells.ts'
 import type { RareRow } from './rare-terms.ts'
 import { regionsOf } from './regions-of.ts'
+import type { SampleTweet } from './samples.ts'
 import { DAY_HOURS, NO_BASELINE } from './term-state.ts'
 import { hourOfMinute, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'
 

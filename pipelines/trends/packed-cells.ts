@@ -1,10 +1,11 @@
 import { type ByteWriter, CodecError } from '../../schemas/codec.ts'
-import type { SampleTweet, TermForm } from '../../schemas/trends/types.ts'
+import type { TermForm } from '../../schemas/trends/types.ts'
 import type { ByteSpan } from '../engine/index.ts'
-import { addCell, type ByteContribution, codeOf, type TermCell, type TweetOfCell } from './cells.ts'
+import { addCell, type ByteContribution, type TermCell } from './cells.ts'
 import { type DrawnTweets, NONE_DRAWN } from './drawn-tweets.ts'
 import { regionsOf } from './regions-of.ts'
 import { NO_REPEATS, type Repeat } from './repeats.ts'
+import { readSample, SAMPLE_BYTES, type Samples, type SampleTweet, writeSample } from './samples.ts'
 
 /**
  * The cells of a term as bytes, one after another. Most terms occur once, so nearly all cells are written once, copied
@@ -13,8 +14,7 @@ import { NO_REPEATS, type Repeat } from './repeats.ts'
  *
  * A cell begins with its place. Then come five lists, each preceded by its length: the minutes with their counts, the
  * forms with their UTF-8 texts and counts, the samples, the repeats, and the bytes of the drawn tweets. Numbers are
- * unsigned LEB128. Ids have 8 bytes in the machine's order, which is little-endian on x64 and ARM. Times have 6 bytes,
- * and languages 2 bytes.
+ * unsigned LEB128.
  */
 export type PackedCells = string
 
@@ -46,11 +46,6 @@ export function unpackRow(cells: PackedCells): TermCell[] {
   return unpackCells(bytesOf(cells), 0, cells.length)
 }
 
-const ID_BYTES = 8
-const TIME_BYTES = 6
-/** Size of a language code. Codes are less than 27³. */
-const LANGUAGE_BYTES = 2
-const SAMPLE_BYTES = 2 * ID_BYTES + TIME_BYTES + LANGUAGE_BYTES
 /** Number of values in a packed repeat. */
 const REPEAT_NUMBERS = 4
 /** Maximum size of an encoded number. Numbers have at most 32 bits. */
@@ -63,7 +58,7 @@ const BITS = 7
 
 export function packCell(cell: TermCell, out: ByteWriter): void {
   const { place, minutes, counts, forms, samples, repeats, drawn } = cell
-  out.reserve(MAX_NUMBER_BYTES * (4 + 2 * minutes.length) + SAMPLE_BYTES * samples.length)
+  out.reserve(MAX_NUMBER_BYTES * (4 + 2 * minutes.length))
   writeNumber(place, out)
   writeNumber(minutes.length, out)
   for (let i = 0; i < minutes.length; i++) {
@@ -76,9 +71,10 @@ export function packCell(cell: TermCell, out: ByteWriter): void {
     out.reserve(MAX_NUMBER_BYTES)
     writeNumber(count, out)
   }
-  out.reserve(MAX_NUMBER_BYTES + SAMPLE_BYTES * samples.length)
-  writeNumber(samples.length, out)
-  for (const sample of samples) writeSample(sample, out)
+  out.reserve(MAX_NUMBER_BYTES + samples.length)
+  writeNumber(samples.length / SAMPLE_BYTES, out)
+  samples.copy(out.buffer, out.length)
+  out.length += samples.length
   writeRepeats(repeats, out)
   out.reserve(MAX_NUMBER_BYTES + drawn.length)
   writeNumber(drawn.length, out)
@@ -148,19 +144,6 @@ export function writeNumber(number: number, out: ByteWriter): void {
   buffer[out.length++] = rest
 }
 
-/** Scratch buffer for reading and writing ids. Node's own 64-bit functions would allocate several BigInts per call. */
-const ids = new BigInt64Array(2)
-const idBytes = new Uint8Array(ids.buffer)
-
-function writeSample({ tweet_id, user_id, created_at, lang }: TweetOfCell, out: ByteWriter): void {
-  ids[0] = tweet_id
-  ids[1] = user_id
-  out.buffer.set(idBytes, out.length)
-  out.buffer.writeUIntLE(created_at, out.length + 2 * ID_BYTES, TIME_BYTES)
-  out.buffer.writeUInt16LE(codeOf(lang), out.length + 2 * ID_BYTES + TIME_BYTES)
-  out.length += SAMPLE_BYTES
-}
-
 /** Reads packed cells. */
 export class CellReader {
   readonly #bytes: Buffer
@@ -206,11 +189,12 @@ export class CellReader {
   }
 
   sample(): SampleTweet {
-    const start = this.skip(SAMPLE_BYTES)
-    for (let i = 0; i < idBytes.length; i++) idBytes[i] = this.#bytes[start + i]
-    const times = start + 2 * ID_BYTES
-    const created_at = this.#bytes.readUIntLE(times, TIME_BYTES)
-    return { tweet_id: ids[0], user_id: ids[1], created_at, lang: this.#bytes.readUInt16LE(times + TIME_BYTES) }
+    return readSample(this.#bytes, this.skip(SAMPLE_BYTES))
+  }
+
+  /** Returns a copy of the samples. */
+  samples(): Samples {
+    return this.#copy(this.number() * SAMPLE_BYTES)
   }
 
   skipSamples(): void {
@@ -231,8 +215,14 @@ export class CellReader {
 
   drawn(): DrawnTweets {
     const length = this.number()
+    return length === 0 ? NONE_DRAWN : this.#copy(length)
+  }
+
+  #copy(length: number): Buffer {
     const start = this.skip(length)
-    return length === 0 ? NONE_DRAWN : Buffer.from(this.#bytes.subarray(start, start + length))
+    const copy = Buffer.allocUnsafe(length)
+    this.#bytes.copy(copy, 0, start, start + length)
+    return copy
   }
 
   skipRepeats(): void {
@@ -265,14 +255,14 @@ function unpackCell(reader: CellReader): TermCell {
   }
   const forms = new Array<TermForm>(reader.number())
   for (let i = 0; i < forms.length; i++) forms[i] = { form: reader.text(), count: reader.number() }
-  const samples = new Array<SampleTweet>(reader.number())
-  for (let i = 0; i < samples.length; i++) samples[i] = reader.sample()
-  return { place, minutes, counts, forms, samples, repeats: reader.repeats(), drawn: reader.drawn() }
+  return { place, minutes, counts, forms, samples: reader.samples(), repeats: reader.repeats(), drawn: reader.drawn() }
 }
 
 /** Reads the counts of packed cells without their texts and samples. One object is reused for many reads. */
 export class CellCounts {
   length = 0
+  /** Number of cells. A cell has a count for each of its minutes. */
+  cells = 0
   readonly places: number[] = []
   readonly minutes: number[] = []
   readonly counts: number[] = []
@@ -283,6 +273,7 @@ export class CellCounts {
 
   read(bytes: Buffer, start: number, end: number): this {
     this.length = 0
+    this.cells = 0
     return this.readMore(bytes, start, end)
   }
 
@@ -291,6 +282,7 @@ export class CellCounts {
     const reader = new CellReader(bytes, start, end)
     let { length } = this
     while (!reader.atEnd) {
+      this.cells++
       const place = reader.number()
       for (let left = reader.number(); left > 0; left--) {
         this.places[length] = place
@@ -314,6 +306,13 @@ export class CellCounts {
     let newest = 0
     for (let i = 0; i < this.length; i++) if (this.minutes[i] > newest) newest = this.minutes[i]
     return newest
+  }
+
+  /** Returns the number of different places. It is the number of cells when the cells of each place are combined. */
+  get distinctPlaces(): number {
+    let distinct = 0
+    for (let i = 0; i < this.length; i++) if (this.places.indexOf(this.places[i]) === i) distinct++
+    return distinct
   }
 
   /** Returns true if there are contributions in a region. */

@@ -53,16 +53,17 @@ export function pendingCells() {
     return known
   }
 
-  function addTo(term: TogetherCells, { original, ...rest }: ByteContribution): void {
-    const contribution = { ...rest, original: original.buffer.toString('utf8', original.start, original.end) }
-    const cell = cellOf(term, contribution.place)
+  function addTo(term: TogetherCells, { place, original, minute, tweet, repeats }: ByteContribution): void {
+    const spelling = original.buffer.toString('utf8', original.start, original.end)
+    const contribution = { place, original: spelling, minute, tweet, repeats }
+    const cell = cellOf(term, place)
     if (cell !== undefined) {
       addTweet(cell, contribution)
       return
     }
     const added = newCell(contribution)
     term.cells.push(added)
-    if (term.byPlace !== undefined) term.byPlace.set(contribution.place, added)
+    if (term.byPlace !== undefined) term.byPlace.set(place, added)
     else if (term.cells.length > MAX_SEARCHED) term.byPlace = new Map(term.cells.map((each) => [each.place, each]))
   }
 

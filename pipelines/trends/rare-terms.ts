@@ -13,6 +13,7 @@ import {
   writePacked,
 } from './packed-cells.ts'
 import { regionsOf } from './regions-of.ts'
+import { sampledTweets } from './samples.ts'
 import { applyCounts, DAY_HOURS, NOBODY, newTermState, trackFrom } from './term-state.ts'
 import { MINUTES_PER_HOUR } from './time.ts'
 
@@ -67,7 +68,8 @@ export class RareTerm {
 
   /** Returns what the state endpoint shows. */
   toJSON() {
-    return { frequent_hour: this.frequentHour, tracked: this.tracked, cells: this.cells }
+    const cells = this.cells.map((cell) => ({ ...cell, samples: sampledTweets(cell.samples) }))
+    return { frequent_hour: this.frequentHour, tracked: this.tracked, cells }
   }
 }
 
@@ -107,17 +109,36 @@ export const UNTRACKED = Buffer.from([0, 0])
 /** The parts of an encoded row. The cells are not decoded. One object is reused for many reads. */
 export class RareRow {
   frequentHour = 0
-  tracked = NOWHERE
+  /** The hour in which the first region began to track the term; 0 if no region tracks it. */
+  trackedHour = 0
   /** The position of the first cell. */
   cellsAt = 0
+  #buffer: Buffer = UNTRACKED
+  #regions = 0
+  #regionsAt = 0
 
+  /** @param row its bytes must not change while `tracked` is used */
   read({ buffer, start, end }: Readonly<ByteSpan>): this {
     const reader = new CellReader(buffer, start, end)
     this.frequentHour = reader.number()
-    const regions = reader.number()
-    this.tracked = regions === 0 ? NOWHERE : Array.from({ length: regions }, () => ({ woeid: reader.number(), hour: reader.number() }))
+    this.trackedHour = 0
+    this.#buffer = buffer
+    this.#regions = reader.number()
+    this.#regionsAt = reader.at
+    for (let i = 0; i < this.#regions; i++) {
+      reader.number()
+      const hour = reader.number()
+      if (i === 0 || hour < this.trackedHour) this.trackedHour = hour
+    }
     this.cellsAt = reader.at
     return this
+  }
+
+  /** The regions that track a rare term. */
+  get tracked(): readonly TrackedRegion[] {
+    if (this.#regions === 0) return NOWHERE
+    const reader = new CellReader(this.#buffer, this.#regionsAt, this.cellsAt)
+    return Array.from({ length: this.#regions }, () => ({ woeid: reader.number(), hour: reader.number() }))
   }
 }
 

@@ -12,7 +12,7 @@ import { candidateOfOnly, type OnlyTweet, onlyCountFrom, onlyUnchangedThrough } 
 import { CellCounts } from './packed-cells.ts'
 import type { RegionContenders } from './region-contenders.ts'
 import { type RegionReport, type ReportHead, reportWriter } from './region-report.ts'
-import { KEPT_SAMPLES } from './samples.ts'
+import { KEPT_SAMPLES, SAMPLE_BYTES, sampledTweets } from './samples.ts'
 import type { Kind } from './saved-standings.ts'
 import { trendScore } from './score.ts'
 import { type StoredTerms, TERMS_PER_PAUSE } from './stored-terms.ts'
@@ -158,14 +158,14 @@ export function regionRankings(options: RegionRankingsOptions) {
     const candidate = candidateOf(name, state, windowCount(state, lastMinute), baseline, lastMinute)
     // If a candidate has few tweets, as most candidates have, they are drawn now. Reading the state again later would
     // cost more.
-    const hasDrawn = state.samples.length < KEPT_SAMPLES
+    const hasDrawn = state.samples.length < KEPT_SAMPLES * SAMPLE_BYTES
     if (hasDrawn) candidate.drawn = drawnOf(state)
     const { count, tracked } = candidate
     return { candidate, count, greatest, tracked, usual, hasDrawn, through: unchangedThrough(state, lastMinute) }
   }
 
   function drawnOf({ samples, drawn }: TermState): readonly bigint[] {
-    return drawFrom(samples, drawn, leading.lastMinute - WINDOW_MINUTES + 1)
+    return drawFrom(sampledTweets(samples), drawn, leading.lastMinute - WINDOW_MINUTES + 1)
   }
 
   /** Adds drawn tweets to the candidates that may be among the best of the region. */

@@ -1,4 +1,6 @@
-import type { SampleTweet } from '../../schemas/trends/types.ts'
+import type { ByteWriter } from '../../schemas/codec.ts'
+import type { Tweet } from '../../schemas/trends/types.ts'
+import { type LanguageCode, languageCode } from './languages.ts'
 import { USERS_FOR_LABEL } from './score.ts'
 
 /** Number of sample tweets per trend: docs/services/trends.md#sample-tweets */
@@ -9,30 +11,139 @@ export const SAMPLES = 3
  */
 export const KEPT_SAMPLES = USERS_FOR_LABEL
 
+/** A tweet in which a term was used. */
+export interface SampleTweet {
+  readonly tweet_id: bigint
+  readonly user_id: bigint
+  /** Epoch ms. */
+  readonly created_at: number
+  readonly lang: LanguageCode
+}
+
 /**
- * Adds a tweet to samples, which are the newest tweets of distinct users, newest first. The result does not depend on
- * the order or repetition of samples, because a user who was removed can only return with a newer tweet.
- *   @returns the tweet that is left out, if any
+ * The newest tweets of distinct users, newest first, as bytes. A sample has the ids of the tweet and of its user (8
+ * bytes each, in the machine's order, which is little-endian on x64 and ARM), its time (6 bytes) and its language (2
+ * bytes). Samples are changed with every contribution, but their values are needed only for lists. Objects with two
+ * BigInts per sample would cost more than all other work on a term.
  */
-export function addSample(samples: SampleTweet[], sample: SampleTweet): SampleTweet | undefined {
-  const own = samples.findIndex((known) => known.user_id === sample.user_id)
-  let leftOut: SampleTweet | undefined
-  if (own >= 0) {
-    if (!isNewer(sample, samples[own])) return sample
-    leftOut = samples[own]
-    samples.splice(own, 1)
+export type Samples = Buffer
+
+export const NO_SAMPLES: Samples = Buffer.alloc(0)
+
+const ID_BYTES = 8
+const TIME_AT = 2 * ID_BYTES
+const TIME_BYTES = 6
+const LANGUAGE_AT = TIME_AT + TIME_BYTES
+/** Size of a language code. Codes are less than 27³. */
+const LANGUAGE_BYTES = 2
+export const SAMPLE_BYTES = LANGUAGE_AT + LANGUAGE_BYTES
+const FULL_BYTES = KEPT_SAMPLES * SAMPLE_BYTES
+
+/** The fields of a tweet that a sample needs. A sample has the code of its language instead of the tag. */
+export type SampledTweet = SampleTweet | Pick<Tweet, 'tweet_id' | 'user_id' | 'created_at' | 'lang'>
+
+/** Scratch buffer for reading and writing ids. Node's own 64-bit functions would allocate several BigInts per call. */
+const ids = new BigInt64Array(2)
+const idBytes = new Uint8Array(ids.buffer)
+/** The sample that the last call of `addSample` left out. */
+const leftOut = Buffer.alloc(SAMPLE_BYTES)
+
+/** Appends a sample. The caller must have reserved enough bytes. */
+export function writeSample(tweet: SampledTweet, out: ByteWriter): void {
+  writeAt(tweet, out.buffer, out.length)
+  out.length += SAMPLE_BYTES
+}
+
+export function samplesOf(tweet: SampledTweet): Samples {
+  const samples = Buffer.allocUnsafe(SAMPLE_BYTES)
+  writeAt(tweet, samples, 0)
+  return samples
+}
+
+function writeAt({ tweet_id, user_id, created_at, lang }: SampledTweet, buffer: Buffer, at: number): void {
+  ids[0] = tweet_id
+  ids[1] = user_id
+  for (let i = 0; i < TIME_AT; i++) buffer[at + i] = idBytes[i]
+  buffer.writeUIntLE(created_at, at + TIME_AT, TIME_BYTES)
+  buffer.writeUInt16LE(codeOf(lang), at + LANGUAGE_AT)
+}
+
+function codeOf(lang: SampledTweet['lang']): LanguageCode {
+  return typeof lang === 'number' ? lang : languageCode(lang)
+}
+
+export function readSample(buffer: Buffer, at: number): SampleTweet {
+  for (let i = 0; i < TIME_AT; i++) idBytes[i] = buffer[at + i]
+  return { tweet_id: ids[0], user_id: ids[1], created_at: sampleTime(buffer, at), lang: buffer.readUInt16LE(at + LANGUAGE_AT) }
+}
+
+/** Returns the time of a sample, epoch ms. */
+export function sampleTime(buffer: Buffer, at: number): number {
+  return buffer.readUIntLE(at + TIME_AT, TIME_BYTES)
+}
+
+export function sampledTweets(samples: Samples): SampleTweet[] {
+  return Array.from({ length: samples.length / SAMPLE_BYTES }, (_, i) => readSample(samples, i * SAMPLE_BYTES))
+}
+
+/**
+ * Adds a sample. The result does not depend on the order or repetition of samples, because a user who was removed can
+ * only return with a newer tweet. The bytes of `to.samples` are changed, so nothing else may use them.
+ * @returns the sample that is left out, valid until the next call; undefined if all samples are kept
+ */
+export function addSample(to: { samples: Samples }, from: Buffer, at: number): Buffer | undefined {
+  const { samples } = to
+  const isFull = samples.length === FULL_BYTES
+  if (isFull && !isNewer(from, at, samples, FULL_BYTES - SAMPLE_BYTES)) return leaveOut(from, at)
+  let own = 0
+  while (own < samples.length && !isSameUser(samples, own, from, at)) own += SAMPLE_BYTES
+  // Most samples are among the newest, so the search begins with the newest.
+  let place = 0
+  while (place < own && !isNewer(from, at, samples, place)) place += SAMPLE_BYTES
+  if (own === samples.length && !isFull) {
+    to.samples = grown(samples, place, from, at)
+    return undefined
   }
-  let place = samples.length
-  while (place > 0 && isNewer(sample, samples[place - 1])) place--
-  if (place >= KEPT_SAMPLES) return sample
-  samples.splice(place, 0, sample)
-  return samples.length > KEPT_SAMPLES ? samples.pop() : leftOut
+  if (place === own && !isNewer(from, at, samples, own)) return leaveOut(from, at)
+  const removed = Math.min(own, FULL_BYTES - SAMPLE_BYTES)
+  leaveOut(samples, removed)
+  samples.copyWithin(place + SAMPLE_BYTES, place, removed)
+  copySample(from, at, samples, place)
+  return leftOut
+}
+
+function leaveOut(from: Buffer, at: number): Buffer {
+  copySample(from, at, leftOut, 0)
+  return leftOut
+}
+
+function grown(samples: Samples, place: number, from: Buffer, at: number): Samples {
+  const more = Buffer.allocUnsafe(samples.length + SAMPLE_BYTES)
+  if (place > 0) samples.copy(more, 0, 0, place)
+  copySample(from, at, more, place)
+  if (place < samples.length) samples.copy(more, place + SAMPLE_BYTES, place)
+  return more
+}
+
+/** Copies byte by byte, which is faster than a native call for so few bytes. */
+function copySample(from: Buffer, at: number, to: Buffer, place: number): void {
+  for (let i = 0; i < SAMPLE_BYTES; i++) to[place + i] = from[at + i]
+}
+
+function isSameUser(a: Buffer, atA: number, b: Buffer, atB: number): boolean {
+  for (let i = ID_BYTES; i < TIME_AT; i++) if (a[atA + i] !== b[atB + i]) return false
+  return true
 }
 
 /**
  * Returns whether `a` is newer than `b`. Of two tweets of the same millisecond, the tweet with the greater id counts as
  * newer.
  */
-function isNewer(a: SampleTweet, b: SampleTweet): boolean {
-  return a.created_at > b.created_at || (a.created_at === b.created_at && a.tweet_id > b.tweet_id)
+function isNewer(a: Buffer, atA: number, b: Buffer, atB: number): boolean {
+  for (let i = LANGUAGE_AT - 1; i >= TIME_AT; i--) if (a[atA + i] !== b[atB + i]) return a[atA + i] > b[atB + i]
+  // The highest byte of an id has its sign.
+  const sign = ID_BYTES - 1
+  if (a[atA + sign] !== b[atB + sign]) return a.readInt8(atA + sign) > b.readInt8(atB + sign)
+  for (let i = sign - 1; i >= 0; i--) if (a[atA + i] !== b[atB + i]) return a[atA + i] > b[atB + i]
+  return false
 }

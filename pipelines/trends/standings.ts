@@ -147,10 +147,8 @@ export function standings(options: StandingsOptions) {
   }
 
   /** Offers a rare term as a contender. Must be called after contributions were added to the term. */
-  function changedRare(term: TermBytes, all: CellCounts, changed: CellCounts, tracked: readonly TrackedRegion[]): void {
-    if (!built) return
-    leading.offerRare(term, all, changed)
-    if (tracked.length > 0) leading.noteTracked(term.record.toString('utf8', term.termStart, term.termEnd), tracked)
+  function changedRare(term: TermBytes, all: CellCounts, changed: CellCounts): void {
+    if (built) leading.offerRare(term, all, changed)
   }
 
   /** Must be called when a region has begun to track a rare term. */
@@ -171,8 +169,10 @@ export function standings(options: StandingsOptions) {
 
   return {
     prepare,
-    /** Returns true if at least one region that tracks a rare term already has a baseline for it. */
-    isKnownSomewhere: (tracked: readonly TrackedRegion[]) => tracked.some((region) => isKnownAt(region.hour, leading.hour)),
+    /**
+     * Returns true if a region that has tracked a rare term since this hour (0: never) already has a baseline for it.
+     */
+    isKnownSince: (trackedHour: number) => isKnownAt(trackedHour, leading.hour),
     offerAgain,
     changed,
     changedRare,

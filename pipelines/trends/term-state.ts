@@ -1,12 +1,12 @@
 import type { TermState } from '../../schemas/trends/types.ts'
 import { addTo, emptyBuckets, newestOf, sumOf } from '../../state/stores/buckets.ts'
 import type { TrendCandidate } from './candidate.ts'
-import { addNewest, type TermCell } from './cells.ts'
+import { addAllNewest, type TermCell } from './cells.ts'
 import { addAllDrawn, NONE_DRAWN } from './drawn-tweets.ts'
 import { addForm, mostFrequentForm } from './forms.ts'
 import { commonestLanguage } from './languages.ts'
 import { repeatsIn, storeRepeat } from './repeats.ts'
-import { KEPT_SAMPLES, SAMPLES } from './samples.ts'
+import { KEPT_SAMPLES, NO_SAMPLES, SAMPLES, sampledTweets } from './samples.ts'
 import { hourOfMinute, MAX_AHEAD_MINUTES, MINUTE_MS, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'
 
 /**
@@ -29,7 +29,7 @@ export function newTermState(): TermState {
     minutes: emptyBuckets(),
     hours: emptyBuckets(),
     forms: [],
-    samples: [],
+    samples: NO_SAMPLES,
     repeats: [],
     drawn: NONE_DRAWN,
     tracked_hour: 0,
@@ -74,7 +74,7 @@ export function applyCounts(state: TermState, counts: CountedMinutes, level: num
     else listener.added(minute, volume)
   }
   for (const { form, count } of counts.forms) addForm(state.forms, form, count)
-  for (const sample of counts.samples) addNewest(state, sample)
+  addAllNewest(state, counts.samples)
   state.drawn = addAllDrawn(state.drawn, counts.drawn)
   if (counts.repeats.length === 0) return
   const oldest = newestOf(state.minutes) - KEPT_MINUTES + 1
@@ -119,7 +119,7 @@ function dayCount(state: TermState, lastMinute: number): number {
 /** Returns all data about a term that the ranked list needs. */
 export function candidateOf(term: string, state: TermState, count: number, usual: number | undefined, lastMinute: number): TrendCandidate {
   const windowStart = (lastMinute - WINDOW_MINUTES + 1) * MINUTE_MS
-  const samples = state.samples.filter((sample) => sample.created_at >= windowStart)
+  const samples = sampledTweets(state.samples).filter((sample) => sample.created_at >= windowStart)
   return {
     term,
     name: mostFrequentForm(state.forms),

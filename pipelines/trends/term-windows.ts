@@ -30,6 +30,17 @@ export interface TermWindowsOptions extends AllTermStores {
 /** The row of a new term, to which cells are appended. */
 const NEW_ROW: ByteSpan = { buffer: UNTRACKED, start: 0, end: UNTRACKED.length }
 const NOWHERE: readonly TrackedRegion[] = []
+/**
+ * Number of waiting cells above which they are counted before the next commit. With a few states of under a kilobyte
+ * for each cell, a commit then stays below the size of a RocksDB memtable. A partition of real tweets gets a few
+ * hundred of these cells per second.
+ */
+const MAX_WAITING = 4_000
+/**
+ * Cells are combined only if at most this share of them is left. The terms of the demo have most of their cells in
+ * different places, and decoding and encoding these cells would make their rows hardly smaller.
+ */
+const COMBINED_SHARE = 3 / 4
 
 /** Creates the second stage: one partition of all terms, with their windows, baselines and volumes in all regions. */
 export function termWindows(options: TermWindowsOptions) {
@@ -45,6 +56,12 @@ export function termWindows(options: TermWindowsOptions) {
   const rareRow = new RareRow()
   const rowBytes = byteWriter()
   const emptyReports = reportWriter()
+  /**
+   * Cells of frequent terms that were received since the last commit. They are counted together, because each change of
+   * a state decodes and encodes it, and a popular term receives cells from every partition of the first stage.
+   */
+  let waiting: CellsOfTerm[] = []
+  let lastOffset = -1
   let standing: ReturnType<typeof standings> | undefined
   const saved = savedStandings(options.standings)
   const learned = learnedBaselines(options)
@@ -81,18 +98,27 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function count({ terms }: TermCells, ctx: RecordContext<number>): void {
-    const ofFrequent: CellsOfTerm[] = []
     const added = addedVolumes()
     for (const counted of terms) {
       const { record, termStart, termEnd, hash } = counted
       const row = filter.mayHave(hash) ? rare.find(record, termStart, termEnd, hash) : undefined
       if (row === undefined) countFirst(counted, ctx, added)
       else if (rareRow.read(row).frequentHour === 0) countAgain(counted, row, ctx, added)
-      else ofFrequent.push(counted)
+      else waiting.push(counted)
     }
-    frequentCounts.count(ofFrequent, ctx, added)
     rareRows.send(ctx)
     rareRows.sendAdded(added, `${ctx.partition}-${ctx.offset}`, ctx)
+    lastOffset = ctx.offset
+    if (waiting.length > MAX_WAITING) countWaiting(ctx)
+  }
+
+  function countWaiting(ctx: Context): void {
+    if (waiting.length === 0) return
+    const terms = waiting
+    waiting = []
+    const added = addedVolumes()
+    frequentCounts.count(terms, ctx, added)
+    rareRows.sendAdded(added, `${ctx.partition}-through-${lastOffset}`, ctx)
   }
 
   function countFirst(counted: CellsOfTerm, ctx: Context, added: AddedVolumes): void {
@@ -101,7 +127,7 @@ export function termWindows(options: TermWindowsOptions) {
       frequentCounts.becomeFrequent(counted.term, undefined, unpackCells(record, start, end), ctx, added)
       return
     }
-    putCells(counted, NEW_ROW, UNTRACKED.length, NOWHERE)
+    putCells(counted, NEW_ROW, UNTRACKED.length)
     filter.add(hash)
     rareRows.add(counted, allCounts, allCounts, ctx)
     leadersOf(ctx).addedRare(counted, allCounts)
@@ -113,29 +139,30 @@ export function termWindows(options: TermWindowsOptions) {
    */
   function countAgain(counted: CellsOfTerm, row: Readonly<ByteSpan>, ctx: Context, added: AddedVolumes): void {
     const { record, start, end } = counted
-    const { tracked, cellsAt } = rareRow
+    const { trackedHour, cellsAt } = rareRow
     const leaders = leadersOf(ctx)
     allCounts.read(row.buffer, cellsAt, row.end).readMore(record, start, end)
-    if (!isRare(allCounts) || leaders.isKnownSomewhere(tracked)) {
+    if (!isRare(allCounts) || leaders.isKnownSince(trackedHour)) {
       const { term } = counted
       frequentCounts.becomeFrequent(term, rare.get(term), unpackCells(record, start, end), ctx, added)
       return
     }
-    putCells(counted, row, cellsAt, tracked)
+    putCells(counted, row, cellsAt)
     changedCounts.read(record, start, end)
     rareRows.add(counted, allCounts, changedCounts, ctx)
-    leaders.changedRare(counted, allCounts, changedCounts, tracked)
+    leaders.changedRare(counted, allCounts, changedCounts)
   }
 
   /**
    * Adds cells to the cells of a row by appending them.
+   * @param row the row of a new term, or the row that `rareRow` has read
    * @param cellsAt the position at which the row's cells begin, after its data about regions
    */
-  function putCells(counted: CellsOfTerm, row: Readonly<ByteSpan>, cellsAt: number, tracked: readonly TrackedRegion[]): void {
+  function putCells(counted: CellsOfTerm, row: Readonly<ByteSpan>, cellsAt: number): void {
     const { record, termStart, termEnd, hash, start, end } = counted
-    if (mustCompact(row.end - cellsAt, end - start)) {
+    if (mustCompact(row.end - cellsAt, end - start) && allCounts.distinctPlaces <= allCounts.cells * COMBINED_SHARE) {
       const all = packedCells(row.buffer, cellsAt, row.end) + packedCells(record, start, end)
-      rare.put(counted.term, new RareTerm(0, compacted(all), tracked))
+      rare.put(counted.term, new RareTerm(0, compacted(all), row === NEW_ROW ? NOWHERE : rareRow.tracked))
       return
     }
     rowBytes.length = 0
@@ -148,6 +175,7 @@ export function termWindows(options: TermWindowsOptions) {
 
   /** Starts the baseline of a term in the region whose list it has entered. */
   function track({ woeid, window_end }: TermTracked, ctx: RecordContext<string>): void {
+    countWaiting(ctx)
     const term = ctx.key
     const row = rare.findKey(term)
     if (row === undefined) return
@@ -169,7 +197,7 @@ export function termWindows(options: TermWindowsOptions) {
     if (!allCounts.read(row.buffer, cellsAt, row.end).countsIn(region.woeid)) return
     const leaders = leadersOf(ctx)
     const all = [...tracked, region]
-    if (leaders.isKnownSomewhere(all)) {
+    if (all.some(({ hour }) => leaders.isKnownSince(hour))) {
       frequentCounts.becomeFrequent(term, new RareTerm(0, packedCells(row.buffer, cellsAt, row.end), all), [], ctx)
       return
     }
@@ -183,6 +211,7 @@ export function termWindows(options: TermWindowsOptions) {
 
   /** Reports the window that ends at `windowEnd`. */
   function* report(windowEnd: number, ctx: TimeContext): Generator<void, void, void> {
+    countWaiting(ctx)
     const lastMinute = lastMinuteOf(windowEnd)
     const leaders = leadersOf(ctx)
     // Late records of the missing partitions may still change hours that would otherwise be final.
@@ -213,6 +242,7 @@ export function termWindows(options: TermWindowsOptions) {
     count,
     track,
     beforeCommit(ctx: Context): void {
+      countWaiting(ctx)
       rounds.publish(frequentCounts.publishTo(ctx), true)
       saved.saveChanges()
       filter.commitBegins()

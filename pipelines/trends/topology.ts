@@ -57,7 +57,7 @@ export const trends = topology(
       .markTime({ everyMs: RENEWAL_MS, delayMs: ARRIVAL_DELAY_MS, to: cells })
 
     const rare = packedStore('rare-tweets', { key: utf8, value: rareTerm })
-    const frequent = packedStore('frequent-terms', { key: utf8, value: avro('trends/TermState') })
+    const frequent = packedStore('frequent-states', { key: utf8, value: avro('trends/TermState') })
     const baselines = packedStore('usual', { key: utf8, value: avro('trends/TermBaseline'), cacheBytes: SELDOM_CACHE_BYTES })
     const volumesRound = keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') })
     // Rows are not cached, because they are large and are read only after a start.
@@ -67,7 +67,7 @@ export const trends = topology(
     const stores = [rare, frequent, baselines, volumesRound, standings]
     t.source(cells, INTERNAL)
       .process('count-terms', { stores, reads: term.prefetchCells, emits: [trendVolumes, encodedRareVolumes] }, term.count)
-      .beforeCommit('publish-volumes', { stores: [volumesRound, standings], emits: [trendVolumes] }, term.beforeCommit)
+      .beforeCommit('count-frequent', { stores, emits: [trendVolumes, encodedRareVolumes] }, term.beforeCommit)
       .onTime(
         'report-candidates',
         { stores, emits: [reports, trendVolumes], forwardTo: reports, thinBehindMs: RENEWAL_MS, closeWithout: CLOSE_WITHOUT },

@@ -61,14 +61,15 @@ export interface TermBaseline {
   weeks: number[]
 }
 
-/** All that is known of a frequent term in a region. Store trends-frequent-terms, key: <woeid>:<term>. */
+/** All that is known of a frequent term in a region. Store trends-frequent-states, key: <woeid>:<term>. */
 export interface TermState {
   /** contributions by minute since 1970, of the last two hours and those dated ahead */
   minutes: Buckets
   /** contributions by hour since 1970, of the last 24 whole hours and the current one */
   hours: Buckets
   forms: TermForm[]
-  samples: SampleTweet[]
+  /** the newest tweets of distinct users, newest first (pipelines/trends/samples.ts) */
+  samples: Buffer
   /** neighbouring contributions of one user (pipelines/trends/repeats.ts): earlier minute, later minute, count, earlier minute and so on */
   repeats: number[]
   /** tweets that are not among the samples, drawn by hash (pipelines/trends/drawn-tweets.ts) */
@@ -93,14 +94,6 @@ export interface Buckets {
 export interface TermForm {
   form: string
   count: number
-}
-
-export interface SampleTweet {
-  tweet_id: bigint
-  user_id: bigint
-  created_at: number
-  /** the language as a number (pipelines/trends/languages.ts); 0: none */
-  lang: number
 }
 
 /** A term has entered a region's top 500. Topic trends-listed-repartition, key: the term. */

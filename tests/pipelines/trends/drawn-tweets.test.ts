@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { addNewest } from '../../../pipelines/trends/cells.ts'
+import { addAllNewest, addNewest } from '../../../pipelines/trends/cells.ts'
 import { addAllDrawn, addDrawn, DRAWN_TWEETS, drawFrom, drawHash, NONE_DRAWN } from '../../../pipelines/trends/drawn-tweets.ts'
-import type { SampleTweet } from '../../../schemas/trends/types.ts'
+import { NO_SAMPLES, type SampleTweet, sampledTweets, samplesOf } from '../../../pipelines/trends/samples.ts'
 
 const MINUTE_MS = 60_000
 /** Minutes since 1970; the first minute of a period. */
@@ -40,14 +40,14 @@ test('combining the samples and drawn tweets of several parts gives the same dra
   const parts = fc.array(fc.array(tweet, { maxLength: 120 }), { minLength: 1, maxLength: 4 })
   fc.assert(
     fc.property(parts, fc.nat(WINDOW + 5), (all, first) => {
-      const whole = { samples: [] as SampleTweet[], drawn: NONE_DRAWN }
+      const whole = { samples: NO_SAMPLES, drawn: NONE_DRAWN }
       for (const part of all) {
-        const cell = { samples: [] as SampleTweet[], drawn: NONE_DRAWN }
-        for (const each of part) addNewest(cell, each)
-        for (const each of cell.samples) addNewest(whole, each)
+        const cell = { samples: NO_SAMPLES, drawn: NONE_DRAWN }
+        for (const each of part) addNewest(cell, samplesOf(each), 0)
+        addAllNewest(whole, cell.samples)
         whole.drawn = addAllDrawn(whole.drawn, cell.drawn)
       }
-      expect(drawFrom(whole.samples, whole.drawn, START + first)).toEqual(naive(all.flat(), START + first))
+      expect(drawFrom(sampledTweets(whole.samples), whole.drawn, START + first)).toEqual(naive(all.flat(), START + first))
     }),
     { numRuns: 200 },
   )

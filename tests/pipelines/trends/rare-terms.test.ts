@@ -2,8 +2,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { newCell, type TermCell } from '../../../pipelines/trends/cells.ts'
 import { LANGUAGE_CODES } from '../../../pipelines/trends/languages.ts'
-import { CellCounts, packCell, packContribution, packedCells, unpackRow } from '../../../pipelines/trends/packed-cells.ts'
-import { compacted, isRare, RareTerm, stateIn } from '../../../pipelines/trends/rare-terms.ts'
+import { CellCounts, packCell, packContribution, packedCells, unpackRow, writePacked } from '../../../pipelines/trends/packed-cells.ts'
+import { compacted, isRare, RareRow, RareTerm, stateIn, type TrackedRegion, writeTracked } from '../../../pipelines/trends/rare-terms.ts'
+import { samplesOf } from '../../../pipelines/trends/samples.ts'
 import { applyCounts, candidateOf, NOBODY, newTermState, windowCount } from '../../../pipelines/trends/term-state.ts'
 import { MINUTE_MS } from '../../../pipelines/trends/time.ts'
 import { byteWriter, CodecError } from '../../../schemas/codec.ts'
@@ -78,7 +79,7 @@ test('packed cells are read back unchanged, and their counts can be read without
       place: number,
       buckets: fc.array(fc.tuple(number, number), { minLength: 1, maxLength: 3 }),
       forms: fc.array(fc.record({ form: text, count: number }), { maxLength: 3 }),
-      samples: fc.array(sample, { maxLength: 3 }),
+      samples: fc.array(sample, { maxLength: 3 }).map((samples) => Buffer.concat(samples.map(samplesOf))),
       repeats: fc.array(repeat, { maxLength: 3 }),
       drawn: fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
     })
@@ -90,6 +91,9 @@ test('packed cells are read back unchanged, and their counts can be read without
       const read = new CellCounts().readRow(bytes)
       const counts = Array.from({ length: read.length }, (_, i) => [read.places[i], read.minutes[i], read.counts[i]])
       expect(counts).toEqual(cells.flatMap(({ place, minutes, counts }) => minutes.map((minute, i) => [place, minute, counts[i]])))
+      expect(read).toMatchObject({ cells: cells.length, distinctPlaces: cells.length })
+      const twice = read.readRow(bytes + bytes)
+      expect(twice).toMatchObject({ cells: 2 * cells.length, distinctPlaces: cells.length })
     }),
     { numRuns: 300 },
   )
@@ -108,6 +112,31 @@ test('a single contribution is packed like its cell, and truncated cells are ref
   const bytes = packedCells(out.buffer, 0, out.length)
   expect(bytes).toEqual(packed(newCell({ ...contribution, original: '#Sandy' })))
   for (let length = 1; length < bytes.length; length++) expect(() => unpackRow(bytes.slice(0, length))).toThrow(CodecError)
+})
+
+test('a row names the regions that track its term, and the hour in which the first of them began', () => {
+  const cells = packed(
+    newCell({ place: 1, original: 'x', minute: NOW, tweet: { tweet_id: 1n, user_id: 1n, created_at: 0, lang: 0 }, repeats: [] }),
+  )
+  const out = byteWriter()
+  const read = (tracked: readonly TrackedRegion[]) => {
+    out.length = 0
+    writeTracked(tracked, out)
+    const cellsAt = out.length
+    writePacked(cells, out)
+    const row = new RareRow().read({ buffer: out.buffer, start: 0, end: out.length })
+    expect(row).toMatchObject({ frequentHour: 0, cellsAt, tracked })
+    return row.trackedHour
+  }
+  expect(read([])).toBe(0)
+  expect(read([{ woeid: 1, hour: 500_002 }])).toBe(500_002)
+  expect(
+    read([
+      { woeid: 1, hour: 500_002 },
+      { woeid: 44418, hour: 500_001 },
+      { woeid: 23424977, hour: 500_003 },
+    ]),
+  ).toBe(500_001)
 })
 
 test('a term is rare up to 32 contributions within a day', () => {

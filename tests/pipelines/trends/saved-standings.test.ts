@@ -112,7 +112,7 @@ test('a worker that starts continues with the saved standings, without visiting 
           const added = contribution(each.place, minute - each.delay)
           const all = (terms.get(`t${each.term}`) ?? '') + added
           terms.set(`t${each.term}`, all)
-          first.leaders.changedRare(new TextBytes().of(`t${each.term}`), countsOf(all), countsOf(added), [])
+          first.leaders.changedRare(new TextBytes().of(`t${each.term}`), countsOf(all), countsOf(added))
         }
       }
       first.saved.saveChanges()
@@ -139,7 +139,7 @@ test('changes that all regions have saved are deleted', () => {
   for (let i = 0; i < 100; i++) {
     const cells = contribution(PLACES[0], NOW)
     terms.set(`t${i}`, cells)
-    leaders.changedRare(new TextBytes().of(`t${i}`), countsOf(cells), countsOf(cells), [])
+    leaders.changedRare(new TextBytes().of(`t${i}`), countsOf(cells), countsOf(cells))
     saved.saveChanges()
     rank(NOW)
   }

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { TermCell } from '../../../pipelines/trends/cells.ts'
 import { NONE_DRAWN } from '../../../pipelines/trends/drawn-tweets.ts'
+import { samplesOf } from '../../../pipelines/trends/samples.ts'
 import { applyCounts, candidateOf, newTermState, unchangedThrough, windowCount } from '../../../pipelines/trends/term-state.ts'
 import { MINUTE_MS } from '../../../pipelines/trends/time.ts'
 import type { TermState } from '../../../schemas/trends/types.ts'
@@ -10,7 +11,7 @@ const NOW = 30_000_000
 const silent = { added() {}, tooOld() {}, dropping() {}, droppingHour() {} }
 
 function countsAt(minute: number, count: number): TermCell {
-  const samples = [{ tweet_id: BigInt(minute), user_id: BigInt(minute), created_at: minute * MINUTE_MS, lang: minute % 2 }]
+  const samples = samplesOf({ tweet_id: BigInt(minute), user_id: BigInt(minute), created_at: minute * MINUTE_MS, lang: minute % 2 })
   return { place: 1, minutes: [minute], counts: [count], forms: [{ form: 'x', count }], samples, repeats: [], drawn: NONE_DRAWN }
 }
 

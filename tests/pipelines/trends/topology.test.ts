@@ -436,6 +436,20 @@ test('when a partition of the terms is stuck, all lists are published without it
   expect(Object.keys(volumesOf(lists.get(WORLD)!.entries)).sort()).toEqual(expected.sort())
 })
 
+test('contributions to a frequent term that arrive together with a time marker are in the list of that time', () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  const contribute = (tweets: number) => {
+    for (let i = 0; i < tweets; i++) send(driver, { hashtags: ['#sandy'] })
+  }
+  contribute(40)
+  driver.settle()
+  contribute(40)
+  // Only one time marker is due in this period. With a second one, the newest list would be right in any case.
+  driver.advanceWallClock(25 * SECOND)
+  driver.settle()
+  expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ sandy: 80 })
+})
+
 test('contributions to minutes that have left the state of a frequent term are in the history', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   const userOf = (partition: number, from: number) => {
@@ -463,7 +477,7 @@ test('users and terms without recent contributions are forgotten', () => {
     const stores = [0, 1, 2, 3].map((partition) => driver.store<KeyedStore<string, unknown>>(name, partition))
     return stores.reduce((sum, store) => sum + [...store.scan()].length, 0)
   }
-  const counts = () => [stored('user-terms'), stored('rare-tweets'), stored('frequent-terms'), stored('usual')]
+  const counts = () => [stored('user-terms'), stored('rare-tweets'), stored('frequent-states'), stored('usual')]
   send(driver, { user_id: 5n, hashtags: ['gone'] })
   for (let i = 0; i < 33; i++) send(driver, { user_id: BigInt(100 + i), hashtags: ['outage'] })
   leap(driver, MINUTE)
