@@ -13,6 +13,9 @@ export interface Tables {
 const REQUEST_TIMEOUT_MS = 6_000
 const MAX_CONNECTIONS = 20
 const UNKNOWN_TABLE = '60'
+const MEMORY_LIMIT_EXCEEDED = '241'
+/** Part of the message if the server has too little memory. Otherwise, the query exceeded its own limit. */
+const OF_SERVER = '(total)'
 
 /** Opens a connection for reading the tables in ClickHouse. Turns each failure into an ApiError. */
 export function connectTables(config: ClickhouseSettings): Tables {
@@ -30,6 +33,8 @@ export function connectTables(config: ClickhouseSettings): Tables {
       return await work()
     } catch (cause) {
       if (cause instanceof ClickHouseError && cause.code === UNKNOWN_TABLE) throw new ApiError(errors.not_ready, { cause })
+      if (cause instanceof ClickHouseError && cause.code === MEMORY_LIMIT_EXCEEDED && !cause.message.includes(OF_SERVER))
+        throw new ApiError(errors.query_too_large, { cause })
       throw new ApiError(errors.unavailable, { message: 'The history store does not respond. Try again shortly.', cause })
     }
   }

@@ -95,6 +95,11 @@ export const errors = defineErrors({
     when: 'the data for this request is still being loaded; `Retry-After` says when to try again',
     message: 'The data is still being loaded. Try again shortly.',
   },
+  query_too_large: {
+    status: 503,
+    when: 'the query for this request needs more memory in the history store than one query may use',
+    message: 'This request needs too much memory in the history store. Narrow it, for example to a shorter period.',
+  },
   unavailable: {
     status: 503,
     when: 'a required backend does not respond, or this server is shutting down; `Retry-After` says when to try again',

@@ -5,7 +5,7 @@ import { readHashes } from '../../state/redis/read-hashes.ts'
 import { connectRedis, type RedisPlace } from '../../state/views/connect.ts'
 import { viewReader } from '../../state/views/reader.ts'
 import type { BinaryReader, ListReader, ScoreReader, ViewReader, ViewScripts } from '../../state/views/view.ts'
-import type { SetIfAbsent } from './commands/idempotency.ts'
+import type { BindingsRedis } from './commands/idempotency.ts'
 import { ApiError, errors } from './errors.ts'
 import type { PartitionMemory } from './facts.ts'
 import type { Logger } from './logging.ts'
@@ -20,7 +20,7 @@ export interface ViewRedis {
    */
   readonly shared: SharedReader
   /** Data that the API itself stores in Redis: bindings of idempotency keys, and partition counts. */
-  readonly bindings: SetIfAbsent
+  readonly bindings: BindingsRedis
   readonly partitions: PartitionMemory
   /**
    * Runs scripts on the data of the views, on a separate connection. While Redis does not respond, scripts fail
@@ -74,7 +74,10 @@ export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOpti
     shared: sharedReader(redis),
     reader: viewReader(redis, ask),
     scripts: { run: (...call) => runOrUnavailable(scripts, call) },
-    bindings: { setIfAbsent: (key, value, seconds) => ask(redis.set(key, value, 'EX', seconds, 'NX', 'GET')) },
+    bindings: {
+      get: (key) => ask(redis.get(key)),
+      setIfAbsent: (key, value, seconds) => ask(redis.set(key, value, 'EX', seconds, 'NX', 'GET')),
+    },
     partitions: {
       load: () => ask(redis.get(PARTITIONS_KEY)),
       save: async (text) => void (await ask(redis.set(PARTITIONS_KEY, text))),

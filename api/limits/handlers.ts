@@ -214,7 +214,7 @@ export function limitsHandlers({
         return jsonAnswer(200, { changes: shown }, PRIVATE)
       }),
       bind(violationsRoute, async ({ query }) => {
-        const violations = await readViolations(tables, query.rule_id, query.client_id, offsetOf(query))
+        const violations = await readViolations(tables, { rule: query.rule_id, client: query.client_id, ...offsetOf(query), now: now() })
         return jsonAnswer(200, { violations: violations.map((one) => ({ ...one, at: isoTime(one.at) })) }, PRIVATE)
       }),
     ],

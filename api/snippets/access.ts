@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache'
 import { type ReadSnippet, snippetFlow } from '../../schemas/snippets/flow.ts'
-import type { SnippetCommand } from '../../schemas/snippets/types.ts'
 import { readBurntSnippet, readSnippet, type SnippetRecord } from '../../state/views/snippets/snippets.ts'
 import type { ViewReader } from '../../state/views/view.ts'
 import type { Caller } from '../kit/auth/verify.ts'
@@ -12,12 +11,12 @@ import { snippetErrors } from './errors.ts'
 import { isSnippetId } from './ids.ts'
 
 /**
- * Maximum number of commands that this process sends about one burnt snippet. Readers repeat a read only if its answer
- * was lost, and only in the 55 minutes after the last read, so this is far more than they need. Without a limit, anyone
- * who knows the id of a burnt snippet could cause any number of commands.
+ * Maximum number of keys that Redis does not know and that this process tries for one burnt snippet. Redis remembers
+ * the key of every read, so it does not know a reader's own key only if it was emptied. Without a limit, anyone who
+ * knows the id of a burnt snippet could cause any number of commands.
  */
-export const MOST_REPETITIONS = 200
-/** Number of burnt snippets whose repetitions are counted. The counters take about 2 MB. */
+export const MOST_UNKNOWN_KEYS = 200
+/** Number of burnt snippets whose unknown keys are counted. The counters take about 2 MB. */
 const REMEMBERED_SNIPPETS = 10_000
 
 export interface AccessDeps {
@@ -32,10 +31,15 @@ export function isOwner(snippet: SnippetRecord, caller: Caller | undefined): boo
   return snippet.userId !== undefined && snippet.userId === caller?.subject
 }
 
+/** Returns what identifies a read, so that its repetitions are recognised. */
+function readRequest(id: string): readonly unknown[] {
+  return ['readSnippet', id]
+}
+
 /** Decides who may read which snippet. */
 export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
-  /** Number of commands that repetitions of reads have caused, by the id of the burnt snippet. */
-  const repetitions = new LRUCache<string, number>({ max: REMEMBERED_SNIPPETS })
+  /** Number of unknown keys that were tried, by the id of the burnt snippet. */
+  const unknownKeys = new LRUCache<string, number>({ max: REMEMBERED_SNIPPETS })
   const partitionOf = (id: string) => facts.partitionOf(snippetFlow.commands, id)
 
   function isAlive(snippet: SnippetRecord): boolean {
@@ -70,27 +74,24 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
     // does not make requests for unknown ids costly.
     const burnt = await readBurntSnippet(views, partitionOf(id), id)
     if (burnt === undefined || !isAlive(burnt)) throw new ApiError(snippetErrors.paste_not_found)
-    await takeOnce(from, id, () => {
-      const count = (repetitions.get(id) ?? 0) + 1
-      if (count > MOST_REPETITIONS) throw new ApiError(snippetErrors.paste_not_found)
-      repetitions.set(id, count)
-    })
+    // The check comes before `takeOnce`, which binds the key: a key that is refused must not become a known one.
+    if (!(await commands.isRepeated(from, readRequest(id)))) {
+      const count = (unknownKeys.get(id) ?? 0) + 1
+      if (count > MOST_UNKNOWN_KEYS) throw new ApiError(snippetErrors.paste_not_found)
+      unknownKeys.set(id, count)
+    }
+    await takeOnce(from, id)
     return { ...burnt, readsLeft: 0 }
   }
 
   /**
    * Uses one read, or none if the request is repeated. Throws ApiError: `paste_not_found`, `private_paste`.
-   * @param beforeCommand called before a command is sent; may throw. A repeated request needs no command if Redis still
-   * has its answer
    * @returns the counts after this read
    */
-  async function takeOnce(from: CommandRequest, id: string, beforeCommand = () => {}): Promise<ReadSnippet> {
-    const open = await commands.open(from, ['readSnippet', id])
+  async function takeOnce(from: CommandRequest, id: string): Promise<ReadSnippet> {
+    const open = await commands.open(from, readRequest(id))
     const user_id = from.caller === undefined ? null : BigInt(from.caller.subject)
-    const answer = await open.run(snippetFlow, id, async (): Promise<SnippetCommand> => {
-      beforeCommand()
-      return { action: 'read', user_id, snippet: null }
-    })
+    const answer = await open.run(snippetFlow, id, { action: 'read', user_id, snippet: null })
     if (answer.outcome === 'read') return answer.snippet
     throw new ApiError(answer.outcome === 'forbidden' ? snippetErrors.private_paste : snippetErrors.paste_not_found)
   }

@@ -3,7 +3,7 @@ import { snippetFlow } from '../../schemas/snippets/flow.ts'
 import { snippetTexts } from '../../schemas/snippets/topics.ts'
 import { caughtUpPartitions } from '../../state/tables/catch-ups.ts'
 import type { TableReader } from '../../state/tables/reader.ts'
-import { searchSnippets, snippetsTable } from '../../state/tables/snippets/snippets.ts'
+import { MOST_FOUND, searchSnippets, snippetsTable } from '../../state/tables/snippets/snippets.ts'
 import {
   readNewest,
   readSnippets,
@@ -30,8 +30,11 @@ export const SORTS = {
 } as const satisfies Record<string, { readonly order: SnippetOrder; readonly descending: boolean }>
 export type Sort = keyof typeof SORTS
 
-/** Maximum number of snippets that can be listed without a search. The limit applies to all partitions together. */
-export const MAX_NEWEST = 2_000
+/**
+ * Maximum number of snippets that can be listed, with or without a search. Without a search, the limit applies to all
+ * partitions together.
+ */
+export const MAX_LISTED = MOST_FOUND
 /** Maximum number of different words in a search. ClickHouse matches each word separately. */
 export const MAX_WORDS = 8
 /** Retry-After while the search table is being filled. */
@@ -66,12 +69,14 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
     return answer(found, paging)
   }
 
+  /** Returns the number of snippets before a page. Throws `invalid_request` if the page exceeds the limit. */
+  function firstOf({ page, limit }: Paging): number {
+    if (page * limit <= MAX_LISTED) return (page - 1) * limit
+    throw invalidRequest('query.page', `only the newest ${MAX_LISTED} can be listed; search with other words or request an earlier page`)
+  }
+
   async function newest(paging: Paging): Promise<Answer> {
-    const from = (paging.page - 1) * paging.limit
-    if (from + paging.limit > MAX_NEWEST) {
-      const message = `only the newest ${MAX_NEWEST} can be listed; search with q or request an earlier page`
-      throw invalidRequest('query.page', message)
-    }
+    const from = firstOf(paging)
     const found = caughtUp(await readNewest(views, facts.partitionsOf(snippetFlow.decisions), from, paging.limit))
     return answer(found, paging)
   }
@@ -84,7 +89,7 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   async function search(text: string, paging: Paging): Promise<Answer> {
     const words = wordsOf(text)
     if (words.length === 0) return await newest(paging)
-    const found = await searchSnippets(tables, { words, from: (paging.page - 1) * paging.limit, count: paging.limit, now: now() })
+    const found = await searchSnippets(tables, { words, from: firstOf(paging), count: paging.limit, now: now() })
     await mustBeWhole()
     const snippets = await readSnippets(
       views,

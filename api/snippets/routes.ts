@@ -4,7 +4,7 @@ import { pageLimitParameter, pageParameter } from '../kit/parameters.ts'
 import { defineRoute, type StreamedBody } from '../kit/route.ts'
 import { snippetErrors } from './errors.ts'
 import { MAX_CONTENT_BYTES } from './intake/content.ts'
-import { MAX_NEWEST, MAX_WORDS, SORTS, type Sort } from './list.ts'
+import { MAX_LISTED, MAX_WORDS, SORTS, type Sort } from './list.ts'
 import { CreatedSnippetSchema, DiffSchema, SnippetListSchema, SnippetSchema } from './model.ts'
 import { SnippetOptions } from './options.ts'
 import { FORM_TYPE, KEY_FIELD, MAX_FORM_BYTES } from './page/reveal-form.ts'
@@ -14,10 +14,6 @@ import { FORM_TYPE, KEY_FIELD, MAX_FORM_BYTES } from './page/reveal-form.ts'
  * integer.
  */
 const MAX_PAGE = 90_000_000_000_000
-/**
- * Highest page number of a search. The cost of a page grows with its number, and readers do not need later pages.
- */
-const MAX_SEARCH_PAGE = 1_000
 const MAX_QUERY_CHARACTERS = 100
 /**
  * Time limit for receiving a body. It is enough for ten megabytes over a slow line, and is below the 30 s after which
@@ -195,11 +191,11 @@ export const searchRoute = defineRoute({
   path: '/api/v1/pastes',
   operationId: 'searchSnippets',
   summary: 'List or search public snippets, newest first',
-  description: `With \`q\`, finds snippets that contain all words of \`q\`, at most ${MAX_WORDS}, in title, language or the first 2,048 characters. New snippets are found within seconds. Without \`q\`, lists the newest ${MAX_NEWEST} snippets. Snippets with limited reads are never included.`,
+  description: `With \`q\`, finds snippets that contain all words of \`q\`, at most ${MAX_WORDS}, in title, language or the first 2,048 characters. New snippets are found within seconds. Without \`q\`, lists all snippets. In both cases, only the newest ${MAX_LISTED} can be listed. Snippets with limited reads are never included.`,
   auth: { kind: 'optional' },
   query: z.object({
     q: z.string().max(MAX_QUERY_CHARACTERS, `must have at most ${MAX_QUERY_CHARACTERS} characters`).default(''),
-    page: pageParameter(MAX_SEARCH_PAGE),
+    page: pageParameter(MAX_LISTED),
     limit,
   }),
   answers: { 200: { description: 'A page of snippets.', schema: SnippetListSchema } },

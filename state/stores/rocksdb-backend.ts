@@ -40,8 +40,6 @@ const ONE_MEMTABLE = 1 / 4
  * keep the brokers busy.
  */
 const LEAST_BATCH_BYTES = 8 * 1024 * 1024
-/** Pause between two checks whether the iterators of a replaced database are closed. */
-const ITERATORS_LOOK_MS = 10
 const MISSING_FILE = /IO error: No such file or directory/
 const SYNC_WRITE = { sync: true }
 /**
@@ -78,6 +76,7 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
   /** True at first, because an earlier process may have ended before it completed a requested scrub. */
   let mustScrub = true
   let isClosing = false
+  const closing = Promise.withResolvers<void>()
   let scrubbing: Promise<boolean> | undefined
   const shared: SharedDatabase = {
     // Usually the size of one memtable, because RocksDB puts a whole batch into a single memtable, even if it does not
@@ -111,7 +110,7 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
       },
       deleteRange: live.deleteRange,
       iterate: live.iterate,
-      isIterated: live.isIterated,
+      iteratorsClosed: live.iteratorsClosed,
       follow: live.follow,
     },
   }
@@ -151,7 +150,7 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
     }
     // The native code aborts the process if an iterator is used after its database was closed. A time handler that
     // visits all rows in small steps may keep an iterator open for seconds.
-    while (live.isIterated(old) && !isClosing) await new Promise((resolve) => setTimeout(resolve, ITERATORS_LOOK_MS))
+    await Promise.race([live.iteratorsClosed(old), closing.promise])
     await closeDatabase(binding, old)
     removeOtherGenerations(folder, generation)
     return true
@@ -181,6 +180,7 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
 
     async close() {
       isClosing = true
+      closing.resolve()
       await scrubbing?.catch(() => undefined)
       await closeDatabase(binding, live.current)
     },

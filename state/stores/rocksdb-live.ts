@@ -17,8 +17,8 @@ export interface LiveDatabase {
   deleteRange(range: Range): void
   /** Opens an iterator on the current database. The database must not be closed before the iterator. */
   iterate(options: IteratorOptions): OpenIterator
-  /** Returns true if an iterator on this database is open. */
-  isIterated(database: Database): boolean
+  /** Resolves once no iterator on a replaced database is open. */
+  iteratorsClosed(database: Database): Promise<void>
   /** Starts to record changes for a copy. */
   follow(): Follower
 }
@@ -48,6 +48,7 @@ export function liveDatabase(binding: RocksdbBinding, first: Database, writeOpti
   let current = first
   /** The databases of the open iterators, one element per iterator. */
   const iterated: Database[] = []
+  const closedListeners = new Map<Database, () => void>()
   let kept: (Batch | Range)[] | undefined
   let rows = 0
 
@@ -86,10 +87,14 @@ export function liveDatabase(binding: RocksdbBinding, first: Database, writeOpti
         close() {
           iterated.splice(iterated.indexOf(database), 1)
           binding.iterator_close(iterator)
+          if (!iterated.includes(database)) closedListeners.get(database)?.()
         },
       }
     },
-    isIterated: (database) => iterated.includes(database),
+    async iteratorsClosed(database) {
+      if (iterated.includes(database)) await new Promise<void>((resolve) => closedListeners.set(database, resolve))
+      closedListeners.delete(database)
+    },
     follow() {
       const own: (Batch | Range)[] = []
       kept = own

@@ -1,5 +1,13 @@
-/** ClickHouse aborts queries that take longer than this. By then, the API has already responded with 503. */
+/** ClickHouse aborts queries that take longer than this, so that it does not work on answers that nobody awaits. */
 const MAX_EXECUTION_SECONDS = 5
+/**
+ * ClickHouse aborts queries that need more memory than this. The replay of an hour of traffic, which needs much memory,
+ * takes less than 200 MB (bench/results.md). The queries on the 20 connections of an API process together get at most
+ * 11 GB, a third of a node in the capacity plan (docs/operations.md).
+ */
+const MAX_MEMORY_BYTES = 512 * 1024 * 1024
+/** Number of threads per query. It is small, so that a few slow queries do not take all cores of a node. */
+const MAX_THREADS = 2
 
 /** The part of a ClickHouse client that readers use. */
 export interface TableReader {
@@ -26,7 +34,13 @@ export async function readRows<Row>(
     query,
     query_params: { ...params },
     format: 'JSONCompactEachRow',
-    clickhouse_settings: { output_format_json_quote_64bit_integers: 0, max_execution_time: MAX_EXECUTION_SECONDS, ...settings },
+    clickhouse_settings: {
+      output_format_json_quote_64bit_integers: 0,
+      max_execution_time: MAX_EXECUTION_SECONDS,
+      max_memory_usage: String(MAX_MEMORY_BYTES),
+      max_threads: MAX_THREADS,
+      ...settings,
+    },
   })
   return await result.json<Row>()
 }

@@ -27,6 +27,8 @@ export interface TableDefinition<K, V> {
   readonly ttl?: string
   /** Further clauses of the table definition, such as indexes and projections. */
   readonly parts?: readonly string[]
+  /** Number of rows per granule, the smallest unit that ClickHouse reads. Default 8,192. */
+  readonly granuleRows?: number
   /**
    * Statements that create roll-ups and views of the table. They run at every start, after the table has been created,
    * so each must be idempotent (IF NOT EXISTS). To change a roll-up or view, give it a new name and drop the old one in
@@ -97,6 +99,9 @@ export interface ClusterOptions {
  */
 const DEDUPLICATION_WINDOW = 1_000
 
+/** ClickHouse's own default. */
+const DEFAULT_GRANULE_ROWS = 8_192
+
 const POSITION_PARTS = [
   'kafka_topic LowCardinality(String)',
   'kafka_partition UInt32',
@@ -129,7 +134,7 @@ export function engineOf(
  * @param identity stored as the table's comment; a table that was dropped and created again has a different identity
  */
 export function createStatement(table: TableDefinition<never, never>, identity: string, cluster: ClusterOptions): string {
-  const { name, columns, parts = [], orderBy, partitionBy, ttl, version = 'kafka_offset' } = table
+  const { name, columns, parts = [], granuleRows = DEFAULT_GRANULE_ROWS, orderBy, partitionBy, ttl, version = 'kafka_offset' } = table
   const engine = engineOf('ReplacingMergeTree', cluster, version)
   const window = cluster.cluster !== undefined ? 'replicated_deduplication_window' : 'non_replicated_deduplication_window'
   return `
@@ -139,6 +144,6 @@ CREATE TABLE IF NOT EXISTS ${name}${ddlParts(cluster).onCluster} (
 ENGINE = ${engine}
 PARTITION BY ${partitionBy}
 ORDER BY ${orderBy}
-${ttl === undefined ? '' : `TTL ${ttl}\n`}SETTINGS ${window} = ${DEDUPLICATION_WINDOW}, deduplicate_merge_projection_mode = 'rebuild'
+${ttl === undefined ? '' : `TTL ${ttl}\n`}SETTINGS index_granularity = ${granuleRows}, ${window} = ${DEDUPLICATION_WINDOW}, deduplicate_merge_projection_mode = 'rebuild'
 COMMENT '${identity}'`
 }

@@ -35,6 +35,12 @@ export interface Commands {
    * bound
    */
   open(from: CommandRequest, request: readonly unknown[]): Promise<OpenCommand>
+  /**
+   * Returns whether the caller's Idempotency-Key is bound to this request, because an earlier request used it. Does not
+   * bind the key. Redis may have lost the binding.
+   * @throws ApiError: `unavailable`.
+   */
+  isRepeated(from: CommandRequest, request: readonly unknown[]): Promise<boolean>
   readonly probe: ReadinessProbe
   close(): void
 }
@@ -106,6 +112,13 @@ export function createCommands(deps: CommandsDeps): Commands {
   const acknowledged = seconds('command_acknowledged_seconds', 'Time from sending a command until every in-sync replica has it')
   const answered = seconds('command_answered_seconds', 'Time from sending a command until its result arrives')
   const room = waitingRoom({ channel, reader: deps.reader, monotonic })
+
+  async function isRepeated(from: CommandRequest, request: readonly unknown[]): Promise<boolean> {
+    const { idempotencyKey: key } = from
+    if (key === undefined) return false
+    const id = commandIdOf(from.caller, from.keyScope ?? from.address, key)
+    return (await answering(key, () => bindings.boundTo(id))) === hashOf(request)
+  }
 
   async function open(from: CommandRequest, request: readonly unknown[]): Promise<OpenCommand> {
     if (deps.started !== undefined) await deps.started()
@@ -196,6 +209,7 @@ export function createCommands(deps: CommandsDeps): Commands {
 
   return {
     open,
+    isRepeated,
     probe: {
       name: 'results',
       optional: true,

@@ -13,10 +13,14 @@ export interface Bindings {
    * @returns the value that the id was already bound to; undefined if it was not bound
    */
   bind(commandId: string, value: string): Promise<string | undefined>
+  /** Returns the value that an id is bound to; undefined if it is not bound. Throws ApiError `unavailable`. */
+  boundTo(commandId: string): Promise<string | undefined>
 }
 
-/** The Redis command SET with the options NX and GET. */
-export interface SetIfAbsent {
+/** The commands that bindings need from Redis. */
+export interface BindingsRedis {
+  /** Returns null if the key has no value. */
+  get(key: string): Promise<string | null>
   /**
    * Sets a value if the key has no value yet.
    * @returns the previous value; null if this call has set the value
@@ -29,10 +33,14 @@ const BOUND_SECONDS = 24 * 3_600
 /** Length of a hash in base64url. Its 132 bits rule out accidental collisions. */
 const HASH_CHARACTERS = 22
 
-export function redisBindings(redis: SetIfAbsent): Bindings {
+export function redisBindings(redis: BindingsRedis): Bindings {
+  const keyOf = (commandId: string) => `idempotency:${commandId}`
   return {
     async bind(commandId, requestHash) {
-      return (await redis.setIfAbsent(`idempotency:${commandId}`, requestHash, BOUND_SECONDS)) ?? undefined
+      return (await redis.setIfAbsent(keyOf(commandId), requestHash, BOUND_SECONDS)) ?? undefined
+    },
+    async boundTo(commandId) {
+      return (await redis.get(keyOf(commandId))) ?? undefined
     },
   }
 }

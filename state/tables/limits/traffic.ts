@@ -69,19 +69,33 @@ export interface TrafficRow {
   }
 }
 
+/**
+ * A replay stops after `MAX_TRAFFIC_ROWS` rows. With these settings, ClickHouse reads and groups the traffic second by
+ * second, and stops there as well. With several threads or in another order, it would group the whole hour first, which
+ * takes six times as much CPU time and memory.
+ */
+const IN_ORDER = { optimize_aggregation_in_order: 1, max_threads: 1 }
+
+/** All conditions are on columns of the sorting key, so PREWHERE may drop rows before FINAL compares them. */
 const TRAFFIC_QUERY = `
-SELECT toUnixTimestamp(second) AS at, client_id, tier, api_key_id, user_id, ip, sum(requests)
+SELECT toUnixTimestamp(second), client_id, tier, api_key_id, user_id, ip, sum(requests)
 FROM limit_traffic FINAL
-WHERE second >= toDateTime({from:UInt32}) AND second < toDateTime({to:UInt32})
+PREWHERE second >= toDateTime({from:UInt32}) AND second < toDateTime({to:UInt32})
   AND ({tier:String} = '*' OR tier = {tier:String})
   AND ({method:String} = '' OR method = {method:String})
   AND (({kind:String} = 'global') OR ({kind:String} = 'exact' AND path = {path:String}) OR ({kind:String} = 'prefix' AND startsWith(path, {path:String})))
-GROUP BY at, client_id, tier, api_key_id, user_id, ip
-ORDER BY at
+GROUP BY second, client_id, tier, api_key_id, user_id, ip
+ORDER BY second
 LIMIT {rows:UInt32}`
 
+/** One row of each second and node has the number. A repeated insert may have stored this row twice. */
 const LEFT_OUT_QUERY = `
-SELECT sum(left_out) FROM limit_traffic FINAL WHERE second >= toDateTime({from:UInt32}) AND second < toDateTime({to:UInt32})`
+SELECT sum(number)
+FROM (
+  SELECT max(left_out) AS number FROM limit_traffic
+  WHERE second >= toDateTime({from:UInt32}) AND second < toDateTime({to:UInt32}) AND left_out > 0
+  GROUP BY second, node
+)`
 
 /** Returns the requests to which a rule with this pattern and tier would apply, oldest first. */
 export async function readTraffic(
@@ -91,7 +105,7 @@ export async function readTraffic(
   const range = { from: Math.floor(from / MS_PER_SECOND), to: Math.floor(to / MS_PER_SECOND) }
   const { method = '', kind, path } = pattern
   const [found, [[leftOut]]] = await Promise.all([
-    readRows<AnsweredRow>(reader, TRAFFIC_QUERY, { ...range, tier, method, kind, path, rows: MAX_TRAFFIC_ROWS }),
+    readRows<AnsweredRow>(reader, TRAFFIC_QUERY, { ...range, tier, method, kind, path, rows: MAX_TRAFFIC_ROWS }, IN_ORDER),
     readRows<[number]>(reader, LEFT_OUT_QUERY, range),
   ])
   return { rows: trafficRows(found), leftOut, truncated: found.length === MAX_TRAFFIC_ROWS }

@@ -25,6 +25,7 @@ const statuses: Record<string, number> = {
   internal_error: 500,
   not_ready: 503,
   trends_stale: 503,
+  query_too_large: 503,
   too_many_readers: 503,
   unavailable: 503,
 }

@@ -65,7 +65,7 @@ async function keepOldPartsShortly(): Promise<void> {
  * only in its next clean-up, possibly minutes later.
  */
 async function mergedParts(): Promise<Set<string>> {
-  const names = await query(`SELECT name FROM system.parts WHERE table = 'snippets' AND NOT active`)
+  const names = await query(`SELECT name FROM system.parts WHERE table = 'snippet_texts' AND NOT active`)
   return new Set(names.split('\n').filter((name) => name !== ''))
 }
 

@@ -52,7 +52,8 @@ export async function snippetsApi(
     async query({ query_params }) {
       if ('tables' in query_params)
         return { json: async <Row>() => (query_params.tables as string[]).map((name) => [name, found.caughtUp]) as Row[] }
-      found.words = query_params.words as string[]
+      const patterns = Object.entries(query_params).filter(([name]) => name.startsWith('word'))
+      found.words = patterns.map(([, pattern]) => (pattern as string).slice(1, -1))
       return { json: async <Row>() => found.rows as Row[] }
     },
   }

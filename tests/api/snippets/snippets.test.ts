@@ -285,7 +285,7 @@ describe('lists', () => {
 
   test('lists at most the newest 2,000 snippets, and finds only snippets that still exist', async () => {
     const { create, send, found } = await snippetsApi()
-    expect((await send('GET', '/api/v1/pastes?page=21&limit=100')).status).toBe(400)
+    for (const query of ['', '&q=word']) expect((await send('GET', `/api/v1/pastes?page=21&limit=100${query}`)).status).toBe(400)
     const { body } = await create({ content: 'x', visibility: 'public' })
     const burning = await create({ content: 'y', visibility: 'public', burn_after_reads: 1 })
     found.rows = [

@@ -140,6 +140,7 @@ export function memoryWorld(random: Random, { crashes, losses }: { readonly cras
           once: async (_name, compute) => compute(),
         }
       },
+      isRepeated: async () => false,
       probe: { name: 'results', check: async () => undefined },
       close: () => undefined,
     },

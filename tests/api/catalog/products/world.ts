@@ -104,6 +104,7 @@ export async function productsApi() {
       }
       return { id, run: (flow, key, command, step) => run(id, hash, flow, key, command, step), once }
     },
+    isRepeated: async () => false,
     probe: { name: 'results', check: async () => undefined },
     close() {},
   }

@@ -56,7 +56,7 @@ async function refusal(work: Promise<unknown>): Promise<{ code: string; commandI
 test('the work on a command starts only after `started` has resolved', async () => {
   const gate = Promise.withResolvers<void>()
   const bound: string[] = []
-  const bindings: Bindings = { bind: async (id) => void bound.push(id) }
+  const bindings: Bindings = { bind: async (id) => void bound.push(id), boundTo: async () => undefined }
   const { commands } = world({ bindings, started: () => gate.promise })
   const opening = commands.open(anonymous('key'), ['create'])
   await turn()
@@ -163,7 +163,7 @@ describe('a key', () => {
   })
 
   test('still responds with a conflict when the key is reused for another request after Redis was emptied', async () => {
-    const { commands } = world({ bindings: { bind: async () => undefined } })
+    const { commands } = world({ bindings: { bind: async () => undefined, boundTo: async () => undefined } })
     await (await commands.open(anonymous('key'), ['create', 1])).run(linkFlow, CODE, linkCommand())
     const other = await commands.open(anonymous('key'), ['create', 2])
     expect(await refusal(other.run(linkFlow, CODE, linkCommand()))).toMatchObject({ code: 'idempotency_conflict' })

@@ -134,6 +134,10 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
     partitionsOf,
   }
   const bindings = redisBindings({
+    async get(key) {
+      if (redis.state.down) throw new ApiError(errors.unavailable)
+      return stored.get(key) ?? null
+    },
     async setIfAbsent(key, value) {
       if (redis.state.down) throw new ApiError(errors.unavailable)
       const before = stored.get(key) ?? null

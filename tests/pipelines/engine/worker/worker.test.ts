@@ -328,3 +328,12 @@ test('a record that a caller is waiting for is committed sooner than others', as
   await process('bulk again', 5)
   expect(words.status().commits).toBe(commits + 1)
 })
+
+test('with at-least-once everything is processed without transactions', async () => {
+  const { broker, worker, send, latest } = bench()
+  await worker(wordCount(), { guarantee: 'at-least-once' })
+  for (let i = 0; i < 20; i++) send(lines, `author-${i}`, 'a b')
+  await until(() => latest(wordCounts).get('b') === 20 && latest(wordCounts).get('a') === 20, 'all words are counted')
+  const offsets = broker.records('word-counts').map(({ offset, partition }) => `${partition} ${offset}`)
+  expect(offsets).toContain('0 1')
+})

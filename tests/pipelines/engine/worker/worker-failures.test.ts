@@ -1,0 +1,177 @@
+import { expect, test } from 'vitest'
+import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import { type ProducerOptions, TransportError, type WorkerProducer } from '../../../../kafka/transport.ts'
+import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { utf8 } from '../../../../schemas/keys.ts'
+import { StateCorrupted } from '../../../../state/stores/errors.ts'
+import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+import type { StateBackend } from '../../../../state/stores/store.ts'
+import { bench, until } from '../harness.ts'
+import { lines, numberFormat, wordCount, wordCounts } from '../words.ts'
+
+test('a bug stops the worker, nothing of the failed transaction is committed, and the worker leaves the group', async () => {
+  const { broker, worker, send, all } = bench()
+  const fragile = topology('fragile', (t) => {
+    t.source(lines).process('parse', { emits: [wordCounts] }, (line, ctx) => {
+      ctx.emit(wordCounts, line, 1)
+      if (line === 'bad') throw new Error('cannot parse')
+    })
+  })
+  const failing = await worker(fragile)
+  send(lines, 'ann', 'bad')
+  await expect(failing.done).rejects.toThrow(/fragile\/parse failed at lines-\d offset 0: cannot parse/)
+  expect(all(wordCounts)).toEqual([])
+  expect(broker.groups.members('fragile')).toEqual([])
+  expect(failing.status().state).toBe('failed')
+})
+
+/**
+ * Creates a backend whose first commits fail.
+ * @param failures number of failing writes
+ */
+function failingBackend(failures: number): StateBackend {
+  const backend = memoryBackend()
+  return {
+    ...backend,
+    session(topology) {
+      const session = backend.session(topology)
+      return {
+        ...session,
+        takeBatch() {
+          const batch = session.takeBatch()
+          return {
+            ...batch,
+            write() {
+              if (failures-- > 0) throw new Error('the disk is full')
+              batch.write()
+            },
+          }
+        },
+      }
+    },
+  }
+}
+
+test('if the state cannot be written after a commit, the tasks restart and read the changelog', async () => {
+  const { worker, send, all } = bench()
+  const words = await worker(wordCount(), { backend: failingBackend(2) })
+  for (let i = 0; i < 10; i++) {
+    send(lines, 'ann', 'a')
+    await until(() => all(wordCounts).length === i + 1, `line ${i}`)
+  }
+  expect(all(wordCounts).map(({ value }) => value)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  expect(words.status().state).toBe('running')
+})
+
+test('damage that is found while a task opens its stores is reported as such, and the worker leaves the group', async () => {
+  const { broker, worker } = bench()
+  const guarded = topology('guarded', (t) => {
+    const [known, totals] = ['known', 'totals'].map((name) =>
+      keyedStore(name, { key: utf8, value: numberFormat, sparse: name === 'known' }),
+    )
+    t.source(lines).process('count', { stores: [known, totals] }, () => {})
+  })
+  const backend = memoryBackend()
+  const damaged: StateBackend = {
+    ...backend,
+    session(name) {
+      const session = backend.session(name)
+      const scan = () => {
+        throw new StateCorrupted('corruption found while reading store known')
+      }
+      return { ...session, column: (store, partition) => ({ ...session.column(store, partition), ...(store === 'known' && { scan }) }) }
+    },
+  }
+  const failing = await worker(guarded, { backend: damaged })
+  await expect(failing.done).rejects.toThrow(StateCorrupted)
+  expect(broker.groups.members('guarded')).toEqual([])
+})
+
+test('if the state repeatedly cannot be written, the worker stops', async () => {
+  const { worker, send } = bench()
+  const words = await worker(wordCount(), { backend: failingBackend(1_000) })
+  const input = setInterval(() => send(lines, 'ann', 'a'), 5)
+  await expect(words.done).rejects.toThrow('the disk is full')
+  clearInterval(input)
+})
+
+test('after a transient cluster failure at a commit, work is repeated from the last commit', async () => {
+  const { broker, worker, send, all } = bench()
+  const transport = memoryTransport(broker)
+  let failures = 2
+  const shaky = {
+    ...transport,
+    producer(options: Parameters<typeof transport.producer>[0]) {
+      const producer = transport.producer(options)
+      const { commit } = producer
+      producer.commit = async (offsets, member) => {
+        if (failures-- > 0) throw new TransportError('REQUEST_TIMED_OUT', 'the brokers are unreachable', { fatal: false })
+        return commit(offsets, member)
+      }
+      return producer
+    },
+  }
+  await worker(wordCount(), { transport: shaky })
+  for (let i = 0; i < 5; i++) send(lines, 'ann', 'a')
+  await until(() => all(wordCounts).length === 5, 'all words are counted')
+  expect(all(wordCounts).map(({ value }) => value)).toEqual([1, 2, 3, 4, 5])
+})
+
+test('a worker stops while the broker is unreachable, and abandons its pending requests', async () => {
+  const { broker, worker, send } = bench()
+  const transport = memoryTransport(broker)
+  const away = Promise.withResolvers<never>()
+  away.promise.catch(() => {})
+  let committing = false
+  /** Creates a producer that, like the real one, retries requests until they succeed or it is closed. */
+  function producer(options: ProducerOptions): WorkerProducer {
+    const inner = transport.producer(options)
+    const unanswered = async () => {
+      committing = true
+      return away.promise
+    }
+    const close = async () => away.reject(new TransportError('CLOSED', 'the transport was closed', { fatal: false }))
+    return { ...inner, commit: unanswered, abort: unanswered, close }
+  }
+  const running = await worker(wordCount(), { transport: { ...transport, producer }, stopGraceMs: 50 })
+  send(lines, 'ann', 'a')
+  await until(() => committing, 'the worker commits')
+  await running.stop()
+  // The worker stopped gracefully, so the process would exit with code 0.
+  await running.done
+  expect(running.status().state).toBe('stopped')
+})
+
+test('a worker fails when its transport was closed, instead of retrying forever', async () => {
+  const { broker, worker, send } = bench()
+  const transport = memoryTransport(broker)
+  const closed = async () => Promise.reject(new TransportError('CLOSED', 'the transport was closed', { fatal: false }))
+  const producer = (options: ProducerOptions): WorkerProducer => ({ ...transport.producer(options), commit: closed, abort: closed })
+  const running = await worker(wordCount(), { transport: { ...transport, producer } })
+  send(lines, 'ann', 'a')
+  await expect(running.done).rejects.toThrow('the transport was closed')
+  expect(running.status().state).not.toBe('running')
+})
+
+test('transient failures do not count as fencing, however many there are', async () => {
+  const { broker, worker, send, all } = bench()
+  const transport = memoryTransport(broker)
+  let failures = 8
+  const shaky = {
+    ...transport,
+    producer(options: ProducerOptions) {
+      const producer = transport.producer(options)
+      const { commit } = producer
+      producer.commit = async (offsets, member) => {
+        if (failures-- > 0) throw new TransportError('REQUEST_TIMED_OUT', 'the brokers are unreachable', { fatal: false })
+        return commit(offsets, member)
+      }
+      return producer
+    },
+  }
+  const words = await worker(wordCount(), { transport: shaky })
+  send(lines, 'ann', 'a')
+  await until(() => all(wordCounts).length === 1, 'the word is counted')
+  expect(words.status()).toMatchObject({ state: 'running', restarts: 8, fences: 0 })
+})
