@@ -1,18 +1,7 @@
 import { type Command, commandTopic, type Decision, decisionTopic } from '../commands/topics.ts'
 import { utf8 } from '../keys.ts'
 import { avro } from '../load.ts'
-import {
-  APPEND_TIME,
-  commandsKept,
-  compacted,
-  DAY_MS,
-  erasable,
-  erasableKept,
-  erasableKeys,
-  HOUR_MS,
-  idsErasable,
-  keptFor,
-} from '../retention.ts'
+import { commandsKept, compacted, DAY_MS, erasable, erasableKept, erasableKeys, HOUR_MS, idsErasable, keptFor } from '../retention.ts'
 import type { ServiceSchemas } from '../service.ts'
 import type { Topic } from '../topic.ts'
 import { MATCHES_LIMITS } from './limits.ts'
@@ -49,16 +38,13 @@ const BY_USER = { partitions: 1, productionPartitions: 200 }
 const BY_PAIR = { partitions: 1, productionPartitions: 64 }
 const BY_CELL = { partitions: 1, productionPartitions: 64 }
 
-/**
- * Swipes and rewinds; key: swiper_id, so that the swipes of a user stay in order. The broker's timestamp bounds the
- * time that the API gave the swipe.
- */
+/** Swipes and rewinds; key: swiper_id, so that the swipes of a user stay in order. */
 export const swipeEvents: Topic<string, SwipeEvent> = {
   name: 'swipe-events',
   key: utf8,
   value: avro('matches/SwipeEvent'),
   ...BY_USER,
-  config: { ...eventsKept, ...APPEND_TIME },
+  config: eventsKept,
 }
 
 /**
@@ -71,7 +57,7 @@ export const locationUpdates: Topic<string, LocationUpdate> = {
   value: avro('matches/LocationUpdate'),
   partitions: 1,
   productionPartitions: 50,
-  config: { ...erasableKept, ...APPEND_TIME },
+  config: erasableKept,
   erases: true,
 }
 
@@ -100,7 +86,7 @@ export const stackRefillRequests: Topic<string, StackRefillRequest> = {
 export const matchProfileCommands: Topic<string, Command<MatchProfileCommand>> = commandTopic('match-profile-commands', {
   value: avro('matches/MatchProfileCommand'),
   ...BY_USER,
-  config: { ...erasableKept, ...APPEND_TIME },
+  config: erasableKept,
   erases: true,
 })
 
@@ -174,7 +160,7 @@ export const pairSwipes: Topic<string, PairSwipe> = {
 export const matchPairCommands: Topic<string, Command<PairCommand>> = commandTopic('match-pair-commands', {
   value: avro('matches/PairCommand'),
   ...BY_PAIR,
-  config: { ...commandsKept, ...APPEND_TIME },
+  config: commandsKept,
 })
 
 /** Results of commands about pairs; key: the ordered pair. */

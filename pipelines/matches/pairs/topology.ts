@@ -169,8 +169,6 @@ export const matchPairs = topology(
         const { a, b } = pairOf(command.actor_id, command.other_id)
         return decidePair(known && withoutDeleted(known, a, b), command, facts)
       },
-      // Blocks are compared with swipes, whose times the broker's clock bounds.
-      judgedBy: 'append-time',
       view: () => null,
       changed({ key, before, after }, ctx) {
         if (after === undefined) return

@@ -35,8 +35,6 @@ export const matchProfiles = topology(
       flow: profileFlow,
       store: profiles,
       decide: decideProfile,
-      // Deletions are compared with swipes and locations, whose times the broker's clock bounds.
-      judgedBy: 'append-time',
       view: (profile) => profile,
       changed,
       emits: [matchDeletions],

@@ -122,7 +122,7 @@ export const matchUsers = topology(
       if (!isRecordId(update.user_id)) return BAD_ID
       if (!isPlaceOrNone(update)) return deadLetter('bad_place', 'the coordinates are out of range, or only one of them is given')
       if (!isPossibleTime(update.ts)) return BAD_TIME
-      ctx.emit(located, update.user_id, { ...update, ts: notAfterAppend(update.ts, ctx) })
+      ctx.emit(located, update.user_id, update)
     })
 
     const users = keyedStore('users', { key: utf8, value: avro('matches/MatchUser'), erasable: true })
@@ -207,32 +207,27 @@ export const matchUsers = topology(
     }
 
     function takeSwipe(event: SwipeEvent, ctx: RecordContext<string>) {
-      const { swiper_id, target_id } = event
+      const { swiper_id, target_id, ts } = event
       // A record whose key is not the swiper may be in a different partition, where no reader looks for the swiper's
       // state.
       if (ctx.key !== swiper_id || !isRecordId(swiper_id) || !isRecordId(target_id)) return BAD_ID
       if (!isRecordId(event.swipe_id) || (event.duration_ms ?? 0) < 0 || (event.position ?? 0) < 0) return BAD_SWIPE
-      if (!isPossibleTime(event.ts)) return BAD_TIME
-      if (swiper_id === target_id) return drop('swipe_at_oneself')
+      if (!isPossibleTime(ts)) return BAD_TIME
       const swiper = userOf(swiper_id)
-      const bounded = { ...event, ts: notAfterAppend(event.ts, ctx) }
-      if (isVoid(swiper, bounded.ts)) {
+      if (swiper_id === target_id) return drop('swipe_at_oneself')
+      if (isVoid(swiper, ts)) {
         // The API may have noted this swipe for a new profile. It keeps the note until a record includes the swipe.
         show(swiper_id, event)
         return drop('before_deletion')
       }
-      if (swiper.has_profile) return applyOf(bounded, ctx, event.ts)
-      waiting.put(relationKey(swiper_id, event.swipe_id), bounded)
+      if (swiper.has_profile) return applyOf(event, ctx)
+      waiting.put(relationKey(swiper_id, event.swipe_id), event)
       waitingUsers.schedule(swiper_id, ctx.now + WAIT_FOR_PROFILE_MS)
     }
 
-    /**
-     * Applies a swipe by a user with a profile.
-     * @param notedAt the time in the API's note of this swipe
-     */
-    function applyOf(event: SwipeEvent, ctx: RecordContext<string>, notedAt = event.ts) {
+    /** Applies a swipe by a user with a profile. */
+    function applyOf(event: SwipeEvent, ctx: RecordContext<string>) {
       const { swiper_id, target_id, direction, ts } = event
-      const noted = { ...event, ts: notedAt }
       const swiper = userOf(swiper_id)
       const key = relationKey(swiper_id, target_id)
       const known = swipes.get(key)
@@ -240,14 +235,14 @@ export const matchUsers = topology(
       const effect = applySwipe(known !== undefined && isVoid(swiper, known.ts) ? undefined : known, event)
       if (effect === undefined) {
         // The API keeps its note of this swipe until a record includes the swipe.
-        show(swiper_id, noted)
+        show(swiper_id, event)
         return drop('swipe_without_effect')
       }
       swipes.put(key, effect.row)
       const others = swiper.exceptions.filter((exception) => exception.target_id !== target_id && exception.rewound_at > ts - EXCEPTION_MS)
       const rewound = direction === 'REWIND' ? [...others, { target_id, rewound_at: ts }].slice(-MAX_EXCEPTIONS) : others
       if (direction !== 'REWIND') seen.add(swiper_id, target_id, ts)
-      show(swiper_id, noted)
+      show(swiper_id, event)
       if (effect.concernsPair) {
         ctx.emit(pairSwipes, pairKey(swiper_id, target_id), { swipe_id: event.swipe_id, swiper_id, target_id, direction, ts })
       }
@@ -377,11 +372,3 @@ export const matchUsers = topology(
   },
   { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false, erasesIds: true },
 )
-
-/**
- * Returns the time that an API gave an event, but at most the time at which the broker appended the event. With a later
- * time from an API whose clock is ahead, the event would count as later than a deletion that followed it.
- */
-function notAfterAppend(ts: number, { timestamp }: RecordContext<string>): number {
-  return Math.min(ts, timestamp)
-}

@@ -3,7 +3,6 @@ import { ROLL_KEY } from '../../../pipelines/engine/index.ts'
 import { decisionDriver } from '../../../pipelines/engine/testing.ts'
 import { matchProfiles } from '../../../pipelines/matches/profiles/topology.ts'
 import { profileFlow } from '../../../schemas/matches/flow.ts'
-import { matchDeletions } from '../../../schemas/matches/topics.ts'
 import type { MatchProfileCommand } from '../../../schemas/matches/types.ts'
 import { ANN } from './swipes.ts'
 
@@ -47,15 +46,4 @@ test('a deletion makes the broker close the segments that contain the profile, a
   ask(ANN, { ...COMMAND, action: 'delete', sets: [] })
   for (let passed = 0; passed < 30; passed += 5) driver.advanceWallClock(5 * MINUTE_MS)
   expect(rolls()).toEqual(before.map((count) => count + 6))
-})
-
-test('the broker, whose clock also bounds the times of swipes, decides when a profile was deleted', () => {
-  const { ask, view, driver } = decisionDriver(matchProfiles, profileFlow)
-  ask(ANN, COMMAND)
-  const appendedAt = driver.now + MINUTE_MS
-  const body: MatchProfileCommand = { ...COMMAND, action: 'delete', sets: [] }
-  const command = { command_id: 'delete', reply_to: 'api', request_hash: 'hash', deadline: appendedAt, body }
-  driver.pipe(profileFlow.commands, ANN, command, { appendedAt })
-  expect(view(ANN)?.deleted_at).toBe(appendedAt)
-  expect(driver.read(matchDeletions).map(({ value }) => value?.deleted_at)).toContain(appendedAt)
 })
