@@ -57,7 +57,7 @@ async function shortenTopics(brokers: string): Promise<void> {
 
 /** Makes ClickHouse delete merged parts after a second. By default, it keeps them for eight minutes. */
 async function keepOldPartsShortly(): Promise<void> {
-  await query('ALTER TABLE snippets MODIFY SETTING old_parts_lifetime = 1')
+  await query('ALTER TABLE snippet_texts MODIFY SETTING old_parts_lifetime = 1')
 }
 
 /**
