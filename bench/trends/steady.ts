@@ -81,8 +81,8 @@ export async function measureSteady(
 
 interface SteadyStream extends TweetStream {
   /**
-   * Returns the tweets that `next` has returned, except for the last one. Each repetition of the recording is a separate
-   * group.
+   * Returns the tweets that `next` has returned, except for the last one. Each repetition of the recording is a
+   * separate group.
    */
   repetitions(): Iterable<Tweet>[]
 }

@@ -192,7 +192,7 @@ test('refuses an export while the table is being filled, because it would be inc
 test('accepts a valid range and refuses a wrong one', async () => {
   const { get, table } = await clicksApi()
   await get('clicks.csv?from=2026-01-15T00:00:00Z&to=2026-01-15T06:00:00.000Z')
-  expect(table.queries.at(-1)).toMatchObject({ code: CODE, from: START - 12 * HOUR, to: START - 6 * HOUR })
+  expect(table.queries.at(-1)).toMatchObject({ code: CODE, afterTime: START - 12 * HOUR, to: START - 6 * HOUR })
   const wrong = await get('clicks.csv?from=yesterday')
   expect(wrong.status).toBe(400)
 })
