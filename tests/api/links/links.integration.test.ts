@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FUZZ_TIMEOUT_MS, fuzz } from '../../stack/fuzzer.ts'
 import { AT_FIRST_TRY } from '../../stack/index.ts'
+import { suspend } from '../../stack/suspend.ts'
 import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { aliasRace } from './alias-race.ts'
 import { clickOrdeal } from './click-ordeal.ts'
@@ -113,7 +114,7 @@ describe('without Kafka', () => {
     const made = await create({ long_url: 'https://example.com/clicked', custom_alias: 'clicked' })
     expect(made.status).toBe(201)
     // Suspends the broker instead of killing it, so that connections stay open but nothing responds.
-    process.kill(system.kafka.pid as number, 'SIGSTOP')
+    await suspend(system.kafka.pid as number)
     const sent = await metric('clicks_sent_total')
     for (let click = 0; click < 100; click++) expect((await visit(system.apis[0], 'clicked')).status).toBe(302)
     // The command id in the response shows that the command's time-out applied, and not the handler's.

@@ -13,6 +13,7 @@ import { parseStack } from '../../../state/views/matches/stack.ts'
 import { userKeys } from '../../../state/views/matches/users.ts'
 import { readToEnd } from '../../kafka/client/harness.ts'
 import { AT_FIRST_TRY } from '../../stack/index.ts'
+import { suspend } from '../../stack/suspend.ts'
 import { matchesSystem, SWIPE_WAIT_MS, type TestUser } from './system.ts'
 
 const UUID = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/
@@ -251,7 +252,7 @@ test(
       return performance.now() - startedAt
     }
     const pid = system.kafka.pid as number
-    process.kill(pid, 'SIGSTOP')
+    await suspend(pid)
     try {
       for (const bob of bobs.slice(0, 4)) await queued(bob)
       // Once Kafka has not answered in time, later swipes of the same user no longer wait for it.
@@ -295,7 +296,7 @@ test('swipes that are sent while Redis does not respond are accepted, and hide t
   const [bob, carl] = await Promise.all([1, 2].map((far) => person(town, far / 1_000, {}, { api: 1 })))
   await expect.poll(async () => (await foundBy(ann)).length, { ...SOON, interval: NEXT_FEED_MS }).toBe(2)
   const pid = system.redis.pid as number
-  process.kill(pid, 'SIGSTOP')
+  await suspend(pid)
   try {
     const { status, body } = await ann.ask('POST', 'swipe', like(bob))
     // On a busy machine, Kafka may also miss its time limit. The status is then 202.

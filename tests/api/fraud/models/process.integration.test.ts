@@ -14,6 +14,7 @@ import type { ModelInput } from '../../../../schemas/fraud/models/inputs.ts'
 import { isChallengersShare } from '../../../../schemas/fraud/models/share.ts'
 import { ruledTraffic } from '../../../../tools/fraud/patterns/judge.ts'
 import { generateTraffic } from '../../../../tools/fraud/patterns/traffic.ts'
+import { suspend } from '../../../stack/suspend.ts'
 import { inputOf } from './input.ts'
 
 const SHIPPED = 'schemas/fraud/models/shipped'
@@ -93,7 +94,7 @@ test('a killed process is replaced, and no call fails in the meantime', async ()
 
 test('after a few late batches, a suspended process no longer delays requests, and it is replaced', async () => {
   const [pid] = childPids()
-  process.kill(pid, 'SIGSTOP')
+  await suspend(pid)
   for (let batch = 0; batch < 3; batch++) expect(await models.score(inputOf())).toBeUndefined()
   const metric = await registry.getSingleMetricAsString('fraud_model_unscored_total')
   expect(metric).toContain('reason="late"')

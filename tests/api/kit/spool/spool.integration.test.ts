@@ -15,6 +15,7 @@ import { newTopic, readToEnd } from '../../../kafka/client/harness.ts'
 import { guardedFolder } from '../../../stack/folder.ts'
 import { AT_FIRST_TRY } from '../../../stack/index.ts'
 import { newKafka } from '../../../stack/servers.ts'
+import { suspend } from '../../../stack/suspend.ts'
 
 const PARTITIONS = 2
 const KEYS = ['a', 'b', 'c', 'd', 'e']
@@ -55,7 +56,7 @@ test(
 
     await publishFor(300)
     const pid = kafka.pid as number
-    process.kill(pid, 'SIGSTOP')
+    await suspend(pid)
     let during: Published[]
     try {
       // Suspends Kafka for longer than the time limit of a request, so that the publisher must reconnect and repeat the

@@ -14,6 +14,7 @@ import { connectLimiterRedis } from '../../../../api/limits/core/redis-connectio
 import { requestLimits } from '../../../../api/limits/core/request-limits.ts'
 import { ruleOf } from '../../../../schemas/limit-rule.ts'
 import { privateRedis, uniqueName } from '../../../stack/index.ts'
+import { suspend } from '../../../stack/suspend.ts'
 import { privateRedisCluster } from '../../../state/views/redis-cluster.ts'
 import { holdingProxy } from './delay-proxy.ts'
 
@@ -98,7 +99,7 @@ test('lets requests through while Redis is frozen (SIGSTOP), and limits again af
   const redis = await privateRedis()
   const { store, failures } = openStore(redis.address)
   await untilLimiting(store)
-  process.kill(redis.pid!, 'SIGSTOP')
+  await suspend(redis.pid!)
   try {
     await untilFailing(store, failures, 'timeout')
   } finally {
@@ -229,7 +230,7 @@ test('a Cluster that loses a node still enforces limits with the other nodes', a
   onTestFinished(() => other.disconnect())
   other.on('error', () => undefined)
   const pid = await pidOf(other)
-  process.kill(pid, 'SIGSTOP')
+  await suspend(pid)
   try {
     await untilSeen(store, failures, 'timeout')
     // The counters are spread over the nodes. The store still decides with the counters on responsive nodes, and skips
