@@ -6,8 +6,8 @@ const SUSPEND_TIMEOUT_MS = 10_000
 const LOOK_EVERY_MS = 1
 
 /**
- * Suspends a process with SIGSTOP, and waits until all its threads have stopped. When `process.kill` returns, threads on
- * other cores may still be running for many milliseconds, so a suspended server could still answer a request. Linux
+ * Suspends a process with SIGSTOP, and waits until all its threads have stopped. When `process.kill` returns, threads
+ * on other cores may still be running for many milliseconds, so a suspended server could still answer a request. Linux
  * only.
  */
 export async function suspend(pid: number): Promise<void> {
