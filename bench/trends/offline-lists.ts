@@ -3,6 +3,7 @@ import { pathOf, regions } from '../../schemas/trends/places/regions.ts'
 import { foldTerm } from '../../schemas/trends/term.ts'
 import type { Tweet } from '../../schemas/trends/types.ts'
 import type { Random } from '../../tools/random/random.ts'
+import { countedTerms } from './counted-terms.ts'
 
 /** A served list, reduced to the fields that are compared. */
 interface ListBody {
@@ -10,8 +11,6 @@ interface ListBody {
   readonly trends: readonly { readonly name: string; readonly tweet_volume: number; readonly variants: readonly string[] }[]
 }
 
-/** Maximum number of tweets of a user that count for a term in an hour: docs/services/trends.md#what-counts */
-const MAX_PER_USER = 3
 /** The world is the region with the most terms, so it is always compared. */
 const WORLD = 1
 const MINUTE_MS = 60_000
@@ -66,14 +65,11 @@ export function listFaults(lists: ReadonlyMap<number, ListBody>, groups: Iterabl
   const counts = new Map([...lists.keys()].map((woeid) => [woeid, termCounts()]))
   for (const group of groups) {
     const byUser = new Map<string, number>()
-    for (const { user_id, hashtags, phrases, created_at, woeid } of group) {
-      const minute = Math.floor(created_at / MINUTE_MS)
-      const path = pathOf(woeid) ?? []
-      for (const term of new Set([...hashtags, ...phrases].flatMap((name) => foldTerm(name) ?? []))) {
-        const key = `${user_id}:${term}`
-        const before = byUser.get(key) ?? 0
-        byUser.set(key, before + 1)
-        if (before >= MAX_PER_USER || minute <= last - WINDOW_MINUTES || minute > last) continue
+    for (const tweet of group) {
+      const minute = Math.floor(tweet.created_at / MINUTE_MS)
+      const path = pathOf(tweet.woeid) ?? []
+      for (const term of countedTerms(tweet, byUser)) {
+        if (minute <= last - WINDOW_MINUTES || minute > last) continue
         for (const each of path) counts.get(each)?.add(term)
       }
     }

@@ -10,6 +10,7 @@ import { readRecording, tweetMaker } from '../../tools/replay/recording.ts'
 import { cities, cityPick } from '../../tools/tweets/places.ts'
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 import type { Backlog, SentTweet } from './backlog.ts'
+import { countedTerms, termsOf } from './counted-terms.ts'
 
 const MINUTE_MS = 60_000
 /**
@@ -44,7 +45,7 @@ export async function recordedBacklog(count: number, minutes: number, now: numbe
     tweets.push({ tweet: tweetAt(number, at), sentAt: at })
   }
   const byUser = new Map<string, number>()
-  for (const { tweet } of tweets) contributions += countOf(tweet, byUser)
+  for (const { tweet } of tweets) contributions += countedTerms(tweet, byUser).length * (pathOf(tweet.woeid)?.length ?? 1)
   return { tweets, contributions }
 }
 
@@ -60,8 +61,7 @@ export async function repeatedTweets(): Promise<RepeatedTweets> {
   const path = join(expectedDataFolder(), DATA_SETS.tweets.path)
   const originals = existsSync(path) ? await recordedTweets(path) : standIn()
   const occurrences = new Map<string, number>()
-  for (const { hashtags, phrases } of originals)
-    for (const term of termsOf([...hashtags, ...phrases])) occurrences.set(term, (occurrences.get(term) ?? 0) + 1)
+  for (const original of originals) for (const term of termsOf(original)) occurrences.set(term, (occurrences.get(term) ?? 0) + 1)
   function tweetAt(number: number, at: number): Tweet {
     const repetition = Math.floor(number / originals.length)
     const original = originals[number % originals.length]
@@ -108,25 +108,4 @@ function standIn(): Tweet[] {
  */
 function standInTerm(random: Random, unique: string): string {
   return random() < STAND_IN_NEW ? `only here ${unique}` : `word ${Math.floor(random() ** 2 * STAND_IN_VOCABULARY)}`
-}
-
-function termsOf(names: readonly string[]): Set<string> {
-  return new Set(names.flatMap((name) => foldTerm(name) ?? []))
-}
-
-const MAX_PER_USER = 3
-
-/**
- * Returns the number of contributions of a tweet by the documented rules. All tweets are in one window, so a plain
- * count per user is enough to apply the limit per user.
- */
-function countOf({ user_id, hashtags, phrases, woeid }: Tweet, byUser: Map<string, number>): number {
-  let counted = 0
-  for (const term of termsOf([...hashtags, ...phrases])) {
-    const key = `${user_id}:${term}`
-    const before = byUser.get(key) ?? 0
-    byUser.set(key, before + 1)
-    if (before < MAX_PER_USER) counted++
-  }
-  return counted * (pathOf(woeid)?.length ?? 1)
 }

@@ -19,7 +19,7 @@ import { untilCaughtUp } from './progress.ts'
  * is an option.
  */
 const OTHER_TASKS = 8
-/** A worker without state restores it before its tasks run. This takes about a minute for 20 million baselines. */
+/** A worker without state restores it before its tasks run. With 20 million baselines, this took 94 s. */
 const START_TIMEOUT_MS = 300_000
 /**
  * Time limit of the verification. The last volumes are published at the next whole minute, and the sink writes them

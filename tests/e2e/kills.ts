@@ -8,6 +8,7 @@ import { waitUntil } from '../../deploy/local/wait.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
 import type { Random } from '../../tools/random/random.ts'
 import { flushTestRedis } from '../stack/flush-redis.ts'
+import { suspend } from '../stack/suspend.ts'
 import { expectedLists } from './expected.ts'
 import { type LiveEvent, liveTweets } from './live-tweets.ts'
 import { type LoggedTweet, logReader, type PublishedList } from './log.ts'
@@ -292,12 +293,12 @@ function watchAnswers({ apis }: System): AnswerWatch {
 }
 
 /**
- * Suspends the processes with SIGSTOP while `action` runs. `action` must take much less time than the group's session
+ * Suspends the processes while `action` runs. `action` must take much less time than the group's session
  * timeout.
  */
 async function whileFrozen(components: readonly Component[], action: () => Promise<void>): Promise<void> {
   const pids = components.map(({ pid }) => pid as number)
-  for (const pid of pids) process.kill(pid, 'SIGSTOP')
+  await Promise.all(pids.map(suspend))
   try {
     await action()
   } finally {

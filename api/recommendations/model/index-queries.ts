@@ -2,8 +2,8 @@ import type { SearchOutcome, SearchQuery } from './index-messages.ts'
 import type { VectorIndex } from './vector-index.ts'
 
 /**
- * Answers a query in the thread of the index. A query whose deadline has passed is dropped, so that a thread that has
- * fallen behind does not spend its time on answers that nobody waits for.
+ * Answers a query in the thread of the index. A query whose deadline has passed is dropped, because its caller no
+ * longer waits. A thread that has fallen behind can thus catch up.
  * @param nowMs the time on the clock that all threads share
  */
 export function answerQuery(

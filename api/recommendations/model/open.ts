@@ -8,7 +8,7 @@ import { foldIn } from './fold-in.ts'
 import { BundleError, type BundleManifest, readManifest } from './manifest.ts'
 import type { NearItem, RecommendationModel } from './model.ts'
 import { MOST_NEWER_ITEMS } from './newer-items.ts'
-import { indexHere, type OpenIndex, type TrainedIndex } from './trained-index.ts'
+import { indexHere, type OpenIndex, searchedHere, type TrainedIndex } from './trained-index.ts'
 import { parseTrees } from './trees.ts'
 import { type NearBy, newVectorIndex } from './vector-index.ts'
 import { MOST_WHOLE, wholeSearch } from './whole-search.ts'
@@ -108,12 +108,7 @@ export async function openVectors(
       throw new BundleError(`the index contains ${index.size} of ${items} items`)
     }
     if (!isWhole) return { trained: index, solver }
-    const whole = await wholeSearch({ factors, dimensions, lengths, greatest })
-    const trained: Pick<TrainedIndex, 'search' | 'close'> = {
-      search: async (vector, count, by) => whole.search(vector, count, by),
-      close: () => index.close(),
-    }
-    return { trained, solver }
+    return { trained: searchedHere(await wholeSearch({ factors, dimensions, lengths, greatest })), solver }
   }
 
   /** Writes the factors of an item to `out`. Returns false if the model has no factors for the item. */

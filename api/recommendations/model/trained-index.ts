@@ -1,4 +1,4 @@
-import { type NearBy, type NearRow, viewVectorIndex } from './vector-index.ts'
+import { type NearBy, type NearRow, type VectorIndex, viewVectorIndex } from './vector-index.ts'
 
 /** The index of the items that a model was trained on. */
 export interface TrainedIndex {
@@ -36,8 +36,12 @@ export class SearchError extends Error {
 /** Opens an index that is searched in the calling thread. */
 export const indexHere: OpenIndex = async (path, dimensions, roots) => {
   const index = viewVectorIndex(path, dimensions, roots)
+  return { size: index.size, ...searchedHere(index) }
+}
+
+/** Searches in the calling thread. */
+export function searchedHere(index: Pick<VectorIndex, 'search'>): Pick<TrainedIndex, 'search' | 'close'> {
   return {
-    size: index.size,
     search: async (vector, count, by) => index.search(vector, count, by),
     close: async () => undefined,
   }
