@@ -19,7 +19,7 @@ const STACK_WORKERS = 2
 const integration = 'tests/**/*.integration.test.ts'
 const endToEnd = 'tests/e2e/**/*.test.ts'
 const chaos = 'tests/chaos/{kills,alias,clicks,burns,limits,matches,fraud,inventory,search,recommendations,elections}.test.ts'
-/** One round of each chaos test. A round takes half a minute and has its own servers. */
+/** Short rounds of chaos tests. A round takes half a minute, and each file has its own servers. */
 const shortChaos = 'tests/chaos/*.integration.test.ts'
 /** Pages in Chromium, whose processes do most of the work. */
 const browser = 'tests/browser/*.test.ts'
