@@ -50,7 +50,7 @@ export const errors = defineErrors({
   },
   forbidden: {
     status: 403,
-    when: 'the token is valid, but its scope, owner or subject does not allow this',
+    when: 'the scope or subject of the valid token does not allow this, the resource belongs to somebody else, or a request with the session cookie is not from a page of this server',
     message: 'This token does not allow the request.',
   },
   not_found: { status: 404, when: 'nothing exists at this address', message: 'There is nothing at this address.' },
@@ -87,7 +87,7 @@ export const errors = defineErrors({
   },
   internal_error: {
     status: 500,
-    when: 'an unexpected failure in the server, logged with the request id',
+    when: 'the server failed unexpectedly; the cause is logged with the request id',
     message: 'The server failed unexpectedly. Report it with the request id.',
   },
   not_ready: {

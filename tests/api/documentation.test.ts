@@ -42,9 +42,9 @@ function errorTable(definitions: readonly ErrorDefinition[]): string {
   const rule = line(widths.map((width) => '-'.repeat(width)))
   return `# Error catalogue
 
-Every error has the body \`{"error", "message", "request_id"}\`. \`invalid_request\` adds \`details\`, a list of
-\`{"path", "message"}\`. \`error\` is for programs and never changes its meaning; \`message\` is for people. Where
-"retry" is "yes", the same request may succeed later. This file is written by
+Every error has the body \`{"error", "message", "request_id"}\`. Some errors add fields; \`invalid_request\`, for example,
+adds \`details\`, a list of \`{"path", "message"}\`. \`error\` is for programs and never changes its meaning; \`message\` is for
+people. Where "retry" is "yes", the same request may succeed later. This file is written by
 \`npx vitest run --project unit tests/api/documentation.test.ts --update\`.
 
 ${[line(header), rule, ...rows.map(line)].join('\n')}
