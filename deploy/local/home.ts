@@ -8,9 +8,9 @@ export interface Home {
   readonly path: string
   /** Downloaded programs, which a reset keeps. */
   readonly tools: string
-  /** One folder per server. */
+  /** One folder per server, and folders of the APIs and workers, such as the spool. */
   readonly data: string
-  /** One folder per worker slot. */
+  /** One folder per worker slot. Workers that decide commands have theirs in `deciding`. */
   readonly state: string
   readonly logs: string
   /** Folder of files about running processes: pid files, and the list that `npm run status` reads. */
