@@ -192,11 +192,11 @@ test('a modified object loses its change at a restart if it is not put again', (
  * | `joinBufferStore` | values of one stream by key and time, in which the other side of a join looks for matches | 16 |
  * | `seenSetStore` | sets that take a few bits per item, with rare false positives | 16 |
  *
- * Each kind of store has the option `logged: false`, for state that may be lost or can be computed again. Such a store
+ * Each of these stores has the option `logged: false`, for state that may be lost or can be computed again. Such a store
  * has no changelog.
  *
- * All stores of all tasks of a process share one RocksDB database with one memory budget, so the memory of the database
- * does not grow with the number of stores and partitions.
+ * All stores of all tasks of a process share one RocksDB database, except that stores whose values must be erased share
+ * a second one. The two have one memory budget, so their memory does not grow with the number of stores and partitions.
  *
  * Read next: chapter 3, two stages. Sources: `state/stores/keyed-store.ts`, `state/stores/store.ts` (the life cycle of
  * a change), `pipelines/engine/state/restore.ts`.

@@ -126,8 +126,8 @@ const summedUp = topology('summed-up', (t) => {
 /*
  * By default, the driver commits after every record. This would hide the effect of aggregating. With `commit:
  * 'manual'`, records accumulate until the test calls `settle()`, which processes and commits until nothing is left. A
- * worker also collects several records for each commit: it commits at intervals of at most 100 ms (the topology's
- * `commitIntervalMs`).
+ * worker also collects several records for each commit: by default, it commits every 100 ms (the topology's
+ * `commitIntervalMs`), or earlier if its input pauses.
  */
 test('the first stage sends one sum per station and commit', () => {
   const driver = testDriver(summedUp, { commit: 'manual', partitions: { rides: 1 } })

@@ -124,9 +124,9 @@ test('the worker that takes over restores nothing, because it already has the st
  *
  * The state takes twice the space on disk. In addition, the worker with the standby reads the changelog, at about three
  * microseconds of CPU time per changed key. In return, a standby saves the restore. According to `bench/results.md`, a
- * restore takes one second for each 500,000 to 700,000 keys on an idle machine, and several times as long while a
- * stream is running. With standbys, the other workers also notice sooner that a worker's process has ended, and do not
- * wait for its session timeout (ADR 79).
+ * restore reads 700,000 to 780,000 changelog records per second on an idle machine, and far fewer while a stream is
+ * running. With standbys, the other workers also notice sooner that a worker's process has ended, and do not wait for
+ * its session timeout (ADR 79).
  *
  * ## When partitions move
  *

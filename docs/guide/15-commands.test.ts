@@ -39,9 +39,9 @@ import { decisionDriver } from '../../pipelines/engine/testing.ts'
  *
  * You define three types: the command, the row of the view that clients read, and the answer, which may be any JSON
  * value. (In a service, the schemas of commands and rows are in files; see chapter 9.) `commandTopic` and
- * `decisionTopic` wrap these records in envelopes. The envelope of a command contains its id, its deadline and its
- * caller. The envelope of a decision contains either a row of the view or the result of a command. The command topic
- * and the decision topic have the same number of partitions.
+ * `decisionTopic` wrap these records in envelopes. The envelope of a command contains its id, a hash of the request,
+ * its deadline and the API instance that waits for the answer. The envelope of a decision contains either a row of the
+ * view or the result of a command. The command topic and the decision topic have the same number of partitions.
  */
 interface Ask {
   readonly rider: string
@@ -226,7 +226,7 @@ const station = avroValue<Station>(record('Station', [{ name: 'free', type: 'int
  * rental has already ended. If the worker used its own clock, the rider would lose the locker through no fault of their
  * own. With `judgedBy: 'append-time'`, `now` is the time at which the broker appended the command to the log. This time
  * never goes back within a partition. Since the outcome then depends only on the log, it can be checked later. The
- * topic needs the configuration `APPEND_TIME`, so that senders cannot choose the time themselves (ADR 19).
+ * topic needs the configuration `APPEND_TIME`, so that senders cannot choose the time themselves (ADR 30).
  *
  * A tick ends rentals. Its clock is `caught-up` (chapter 5), so it waits for commands that were sent before the end.
  */
