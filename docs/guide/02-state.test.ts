@@ -192,8 +192,8 @@ test('a modified object loses its change at a restart if it is not put again', (
  * | `joinBufferStore` | values of one stream by key and time, in which the other side of a join looks for matches | 16 |
  * | `seenSetStore` | sets that take a few bits per item, with rare false positives | 16 |
  *
- * Each of these stores has the option `logged: false`, for state that may be lost or can be computed again. Such a store
- * has no changelog.
+ * Each of these stores has the option `logged: false`, for state that may be lost or can be computed again. Such a
+ * store has no changelog.
  *
  * All stores of all tasks of a process share one RocksDB database, except that stores whose values must be erased share
  * a second one. The two have one memory budget, so their memory does not grow with the number of stores and partitions.
