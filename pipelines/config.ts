@@ -136,7 +136,10 @@ export interface PipelinesConfig extends KafkaSettings, StateSettings, ValueOf<t
 /** The variables that every worker reads, regardless of its services. */
 export const WORKER_VARIABLES: readonly Variables[] = [choiceSettings.variables, workerSettings.variables]
 
-/** Reads the configuration of a worker. @throws SettingsError that lists every wrong setting and how to correct it */
+/**
+ * Reads the configuration of a worker.
+ * @throws SettingsError that lists every wrong setting and how to correct it
+ */
 export function readPipelinesConfig(env: Environment = process.env): PipelinesConfig {
   return readSettings(env, ({ read }) => {
     const choice = read(choiceSettings)
