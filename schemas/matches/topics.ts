@@ -122,8 +122,9 @@ export const matchRelations: Topic<string, MatchRelation> = {
 }
 
 /**
- * Users who can be found; key: the user's member in the index, partitioned by geohash-4 cell. The key contains the
- * place and the attributes of the user, so tombstones must vanish as well.
+ * Users who can be found, partitioned by geohash-4 cell. The key is the whole entry of the candidate index as text:
+ * place and attributes of the user (state/views/matches/candidates/index-member.ts). Tombstones must therefore vanish
+ * as well.
  */
 export const matchIndex: Topic<string, MatchIndexEntry> = {
   name: 'match-index',
