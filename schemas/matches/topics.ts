@@ -31,8 +31,8 @@ const EVENTS_KEPT_DAYS = 7
 export const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 
 /**
- * Partition count of all topics that are keyed by a user. All these topics have the same count, so that one task owns
- * everything about a user.
+ * Partition count of topics that are keyed by a user, so that one task owns everything about a user. Only
+ * `location-updates` has a different count; its records are repartitioned first.
  */
 const BY_USER = { partitions: 1, productionPartitions: 200 }
 const BY_PAIR = { partitions: 1, productionPartitions: 64 }
