@@ -125,7 +125,7 @@ export interface TrendEntry {
   volume_24h: number
   /** volume now / volume of the window one hour ago */
   velocity: number
-  /** count / baseline for this hour of the week; without a baseline, count / mean count of such terms a minute ago */
+  /** count / baseline for this hour of the week */
   velocity_vs_usual: number
   score: number
   /** Trending or Viral */
