@@ -80,7 +80,7 @@ const workerSettings = settingsFragment({
     ),
     COMMIT_INTERVAL_MS: documented(
       wholeNumber(0, MAX_COMMIT_INTERVAL_MS).prefault('100'),
-      'milliseconds after which processed records are committed, unless the topology sets another time',
+      'milliseconds after which a topology that sets no interval itself commits processed records; all topologies of Millrace set one',
     ),
     PROCESSING_GUARANTEE: documented(
       z.enum(['exactly-once', 'at-least-once'], 'is neither exactly-once nor at-least-once').prefault('exactly-once'),
@@ -88,7 +88,7 @@ const workerSettings = settingsFragment({
     ),
     COMPRESSION: documented(
       z.enum(COMPRESSIONS, `is none of ${COMPRESSIONS.join(', ')}`).prefault('none'),
-      `compression of records that workers write: ${COMPRESSIONS.join(', ')}`,
+      `compression of records that topologies write: ${COMPRESSIONS.join(', ')}`,
     ),
     HEALTH_HOST: documented(z.string().prefault('127.0.0.1'), 'address that a worker listens on'),
     HEALTH_PORT: documented(port().prefault('0'), 'port that a worker listens on, 0 for any free port; `npm start` sets it'),
@@ -136,7 +136,10 @@ export interface PipelinesConfig extends KafkaSettings, StateSettings, ValueOf<t
 /** The variables that every worker reads, regardless of its services. */
 export const WORKER_VARIABLES: readonly Variables[] = [choiceSettings.variables, workerSettings.variables]
 
-/** Reads the configuration of a worker. @throws SettingsError that lists every wrong setting and how to correct it */
+/**
+ * Reads the configuration of a worker.
+ * @throws SettingsError that lists every wrong setting and how to correct it
+ */
 export function readPipelinesConfig(env: Environment = process.env): PipelinesConfig {
   return readSettings(env, ({ read }) => {
     const choice = read(choiceSettings)

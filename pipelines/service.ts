@@ -4,8 +4,8 @@ import type { Runner, Topology } from './engine/index.ts'
 import type { SinkContext, SinkDeclaration } from './sinks.ts'
 
 /**
- * The role of a worker. `deciding` workers run the topologies whose commits callers wait for; `bulk` workers run all
- * other topologies.
+ * The role of a worker. `deciding` workers run the topologies and sinks that callers wait for; `bulk` workers run
+ * everything else.
  */
 export type WorkerRole = 'bulk' | 'deciding'
 
@@ -15,7 +15,7 @@ export interface WorkerPlace {
   readonly stateDir: string
 }
 
-/** Describes the parts of one service that run in workers of one role. A service has one description per role. */
+/** A part of a service that runs in workers of one role. A service may have several parts with the same role. */
 export interface PipelineService<Settings = unknown, Resources = unknown> {
   /** The name in `PIPELINES`. */
   readonly name: string
@@ -29,7 +29,7 @@ export interface PipelineService<Settings = unknown, Resources = unknown> {
   /**
    * Declares the service's topologies. Provisioning calls this function as well, without resources, so only processors
    * may call `resources`.
-   *   @param resources returns the result of `prepare`
+   * @param resources returns the result of `prepare`
    */
   topologies(resources: () => Resources): readonly Topology[]
   /** Sinks that copy the service's topics into stores, or deliver their records. */

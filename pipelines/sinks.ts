@@ -166,7 +166,7 @@ export interface OpenReceiver {
 
 /**
  * Delivers each record of a topic, at least once. Failed records wait in the topic `<name>-retries`.
- *   @param connect called again later if it throws TargetUnavailableError
+ * @param connect called again later if it throws TargetUnavailableError
  */
 export function deliverySink<Resources>(
   name: string,

@@ -13,8 +13,8 @@ const BUNDLED = '@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-countr
 const MAPPED_IPV4 = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i
 const COUNTRY_CODE = /^[A-Z]{2}$/
 /**
- * Codes that content delivery networks and databases use for "no country". They mean that the country is unknown, that
- * the address belongs to Tor, or that ISO 3166-1 leaves the meaning of the code to its users.
+ * Codes that content delivery networks and databases use instead of a country: for an unknown country (XX, ZZ), for
+ * Tor, anonymous proxies and satellite links (T1, A1, A2), and for a continent (AP, EU).
  */
 const NO_COUNTRY = new Set(['XX', 'T1', 'ZZ', 'A1', 'A2', 'AP', 'EU'])
 

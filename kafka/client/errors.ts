@@ -13,8 +13,8 @@ export function errorName(code: number): ErrorName {
 }
 
 /**
- * Thrown when a request was not answered because the broker is down, overloaded or unreachable. The effect of the
- * request is unknown.
+ * Thrown when a request was not answered because the broker is down, overloaded or unreachable, or when the broker
+ * answered that it cannot handle the request yet. Without an answer, the effect of the request is unknown.
  */
 export class Disconnected extends TransportError {
   constructor(message: string, cause?: unknown) {

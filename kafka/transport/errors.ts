@@ -1,6 +1,7 @@
 /**
- * Thrown when the broker has fenced this producer or member, because another producer or member has replaced it.
- * Uncommitted work of the fenced producer or member will never be committed.
+ * Thrown when brokers no longer accept this producer or member: another one has replaced it, its transaction or session
+ * has timed out, or a broker has lost its records or its state. Its uncommitted work will never be committed, with the
+ * exception that `WorkerProducer.commit` describes.
  */
 export class FencedError extends Error {
   override readonly name = 'FencedError'

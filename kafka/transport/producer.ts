@@ -72,7 +72,8 @@ export interface WorkerProducer {
   flushFull(): Promise<void>
   /**
    * Sends everything, adds `offsets` with the member's group metadata (KIP-447) and ends the transaction. Resolves when
-   * the transaction is committed, and retries all retriable errors. Only one commit can run at a time.
+   * the transaction is committed. Retriable errors are retried until the delivery timeout, and errors of EndTxn without
+   * a limit. Only one commit can run at a time.
    *
    * Records that are appended after the call belong to the next transaction. The producer holds them back until the
    * current transaction has ended, and `abort` drops them too.

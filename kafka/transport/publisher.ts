@@ -21,7 +21,10 @@ export interface PublisherOptions {
   readonly maxPendingBytes?: number
 }
 
-/** Reports the outcome of every appended record exactly once and, within one partition, in the order of the appends. */
+/**
+ * Reports the outcome of every appended record exactly once and, within one partition, in the order of the appends.
+ * Records that time out may be reported earlier.
+ */
 export interface Receipt {
   /**
    * Time limit of the record in milliseconds after the append, on the monotonic clock. A record that is not

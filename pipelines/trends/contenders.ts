@@ -73,9 +73,9 @@ export class Contenders {
   #unknown = 0
 
   /**
-   *   @param keep must be greater than the `count` that is passed to `best`. The surplus is the number of terms that
-   *   may fall below the floor before all terms must be offered again
-   *   @param table numbers the terms
+   * @param keep must be greater than the `count` that is passed to `best`. The surplus is the number of terms that
+   * may fall below the floor before all terms must be offered again
+   * @param table numbers the terms
    */
   constructor(keep: number, table: TermTable, listener?: ContendersListener) {
     this.#keep = keep
@@ -104,7 +104,7 @@ export class Contenders {
   /**
    * Records the greatest value that a term can have until it is offered again; 0 if it has no value. Offer every term
    * whenever its value may have grown.
-   *   @param known the number of the term; -1 if the table does not have it
+   * @param known the number of the term; -1 if the table does not have it
    */
   offer(bytes: TermBytes, bound: number, known = this.#table.find(bytes)): void {
     if (known >= 0 && this.remembers(known)) {
@@ -198,7 +198,7 @@ export class Contenders {
 
   /**
    * Returns the best `count` terms, sorted by value and then by text, without terms of value 0.
-   *   @returns undefined if forgotten terms might be among the best; then call `restart` and offer every term again
+   * @returns undefined if forgotten terms might be among the best; then call `restart` and offer every term again
    */
   best(count: number, evaluator: Evaluator): Best | undefined {
     this.#sortByBound()

@@ -54,7 +54,7 @@ export function hashOf(low: number, high: number): number {
 /**
  * Adds a tweet unless its period already has enough tweets with lower hashes. The result does not depend on the order
  * or repetition of tweets.
- *   @returns `drawn` itself if nothing has changed
+ * @returns `drawn` itself if nothing has changed
  */
 export function addDrawn(drawn: DrawnTweets, { tweet_id, created_at }: Pick<SampleTweet, 'tweet_id' | 'created_at'>): DrawnTweets {
   id[0] = tweet_id
@@ -148,8 +148,8 @@ function eachDrawn(drawn: DrawnTweets, visit: (low: number, high: number, minute
 /**
  * Draws the tweets of a window: of all tweets that were drawn in its periods, the ones with the lowest hashes. Draws
  * none if the window has fewer than `LEAST_DRAWN` tweets.
- *   @param samples further tweets of the term
- *   @param firstMinute the first minute of the window
+ * @param samples further tweets of the term
+ * @param firstMinute the first minute of the window
  */
 export function drawFrom(samples: readonly SampleTweet[], drawn: DrawnTweets, firstMinute: number): readonly bigint[] {
   if (drawn.length === 0 && samples.length < LEAST_DRAWN) return NO_TWEETS

@@ -14,7 +14,7 @@ type EarlierLists = TrendingSince['earlier']
 /**
  * Returns the lists that the region must remember after the list that ends at `windowEnd`. Returns the same array if
  * nothing has changed.
- *   @param served the leading terms of the served topics, best first
+ * @param served the leading terms of the served topics, best first
  */
 export function earlierAfter(earlier: EarlierLists, served: readonly string[], windowEnd: number): EarlierLists {
   const period = periodOf(windowEnd)

@@ -120,7 +120,7 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>
   /**
    * Publishes counts for minutes that are no longer in the state of their terms. The earlier volumes of these minutes
    * are unknown here, so readers add the counts to them.
-   *   @param id differs for each call, even after a restart
+   * @param id differs for each call, even after a restart
    */
   function sendAdded(added: AddedVolumes, id: string, ctx: Context): void {
     for (const rows of Map.groupBy(added.rows(), ({ minute }) => monthOf(minute)).values()) {

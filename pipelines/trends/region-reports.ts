@@ -13,7 +13,7 @@ export interface RegionReports {
   /**
    * Ranks the terms of a region by score, then by term. Terms without a baseline are compared with the mean of all
    * terms without a baseline in the region's list a minute ago.
-   *   @param reports the reports of one window
+   * @param reports the reports of one window
    */
   rank(reports: readonly RegionReport[], meanOfNewTerms: number): RankedTerm[]
   /**
@@ -34,7 +34,7 @@ function keyOf({ woeid, partition, windowEnd }: RegionReport): string {
 /**
  * Keeps each report as long as later reports refer to its details. The bytes of the reports stay in memory, because
  * most details are the same as in the previous list.
- *   @param unknown called for each candidate whose details are missing
+ * @param unknown called for each candidate whose details are missing
  */
 export function regionReports(store: KeyedStore<string, RegionReport>, unknown: () => void): RegionReports {
   const byRegion = new Map<number, Map<number, OfPartition>>()

@@ -32,8 +32,8 @@ export interface PlacedMinute {
 
 /**
  * Returns how a new contribution changes the repeats of its user.
- *   @param known the user's other contributions, sorted by minute
- *   @param at the position of the new contribution among them
+ * @param known the user's other contributions, sorted by minute
+ * @param at the position of the new contribution among them
  */
 export function repeatsWith(known: readonly PlacedMinute[], at: number, { minute, place }: PlacedMinute): readonly Repeat[] {
   let repeats = NO_REPEATS

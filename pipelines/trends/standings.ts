@@ -131,7 +131,7 @@ export function standings(options: StandingsOptions) {
 
   /**
    * Renews the bounds of terms with a baseline.
-   *   @param walkedHour the hour in which the last complete scan of all terms began; undefined if there was none
+   * @param walkedHour the hour in which the last complete scan of all terms began; undefined if there was none
    */
   function offerAgain(frequent: Iterable<[key: string, state: TermState]>, walkedHour: number | undefined): void {
     const { lastMinute } = leading

@@ -25,8 +25,8 @@ export type TopicTerms = readonly string[]
 /**
  * Records which topics are trending. A topic continues as long as one of its terms does. The topic therefore keeps its
  * start time when its leading term changes, and when two topics merge.
- *   @param served the served topics, best first
- *   @returns the trend of each term of a served topic, and whether there is a change to store
+ * @param served the served topics, best first
+ * @returns the trend of each term of a served topic, and whether there is a change to store
  */
 export function noteTrending(
   known: Pick<TrendingSince, 'terms'>,

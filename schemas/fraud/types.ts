@@ -266,7 +266,7 @@ export interface FraudRuleTally {
   missing_by: { [key: string]: number }
 }
 
-/** One of the settings of fraud scoring. Topic fraud-rulesets (compacted) and store settings of fraud-settings; key: rules, list:<name>, snooze:<snooze_id>, models or counts. The field that the key names is set, and the others are null. */
+/** One of the settings of fraud scoring. Topic fraud-rulesets (compacted) and store settings of fraud-settings; key: rules, list:<name>, snooze:<snooze_id>, models or counts; in the store and in fraud-settings-decisions also version:<n>, a version of the rule set. The field that the key names (rules for version:<n>) is set, and the others are null. */
 export interface FraudSetting {
   rules: null | FraudRuleSet
   list: null | FraudList

@@ -6,8 +6,9 @@ const DAY_SECONDS = 86_400
 const perUser = { window_seconds: MINUTE_SECONDS, key: ['user' as const] }
 
 /**
- * Limits that stop bots, and users who try to compute another user's location; see
- * docs/services/matches.md#rate-limits. The remaining limits are generous, and only protect the capacity of an API.
+ * Rate limits of the matching service: docs/services/matches.md#rate-limits. Those of swipes, the feed and locations
+ * stop bots, and users who try to compute another user's location. The others are generous, and protect the capacity of
+ * the service.
  */
 export const MATCHES_LIMITS: readonly LimitRule[] = [
   ruleOf({ rule_id: 'matches-swipe', endpoint_pattern: 'POST /v1/swipe', limit_count: 100, ...perUser }),

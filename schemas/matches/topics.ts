@@ -31,8 +31,8 @@ const EVENTS_KEPT_DAYS = 7
 export const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 
 /**
- * Partition count of all topics that are keyed by a user. All these topics have the same count, so that one task owns
- * everything about a user.
+ * Partition count of topics that are keyed by a user, so that one task owns everything about a user. Only
+ * `location-updates` has a different count; its records are repartitioned first.
  */
 const BY_USER = { partitions: 1, productionPartitions: 200 }
 const BY_PAIR = { partitions: 1, productionPartitions: 64 }
@@ -122,8 +122,9 @@ export const matchRelations: Topic<string, MatchRelation> = {
 }
 
 /**
- * Users who can be found; key: the user's member in the index, partitioned by geohash-4 cell. The key contains the
- * place and the attributes of the user, so tombstones must vanish as well.
+ * Users who can be found, partitioned by geohash-4 cell. The key is the whole entry of the candidate index as text:
+ * place and attributes of the user (state/views/matches/candidates/index-member.ts). Tombstones must therefore vanish
+ * as well.
  */
 export const matchIndex: Topic<string, MatchIndexEntry> = {
   name: 'match-index',

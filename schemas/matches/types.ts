@@ -51,7 +51,7 @@ export interface MatchEvent {
   matched_at: number
 }
 
-/** A user who can be found in a cell. Topic match-index, key: the member of the index, partitioned by geohash-4 cell. */
+/** A user who can be found in a cell. Topic match-index, partitioned by geohash-4 cell; key: the user's entry in the candidate index, as text with place and attributes. */
 export interface MatchIndexEntry {
   user_id: string
 }

@@ -26,7 +26,7 @@ export interface NewTermMoment {
 
 /** A part of the leading terms of all regions in one partition. A worker that starts continues from these records. Store trends-standings. */
 export interface SavedStandings {
-  /** number of the change; in a record about a region, the number of the first change that the record does not contain */
+  /** number of the change; in a record about a region, the number of the first change that the record does not contain; in the record head, the number of the oldest stored change */
   number: number
   /** newest bucket of the last ranking, minutes since 1970 */
   minute: number

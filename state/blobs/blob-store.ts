@@ -30,7 +30,7 @@ export interface BlobStore {
   keep(draft: BlobDraft): Promise<KeptBlob>
   open(hash: BlobHash): Promise<OpenBlob | undefined>
   /**
-   * Protects the blob from sweeps for `ErasureTimes.untouchedMs`, even if nothing refers to it.
+   * Protects the blob from sweeps for at least `ErasureTimes.repeatableMs`, even if nothing refers to it.
    * @returns false when the blob is not stored
    */
   touch(hash: BlobHash): Promise<boolean>

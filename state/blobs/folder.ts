@@ -20,8 +20,8 @@ const AT_ONCE_BYTES = 65_536
  */
 const MAX_SPACES = 16
 /**
- * Suffix of a blob that a sweep has moved aside to check its time again. A file with this suffix at start-up was left
- * by a killed sweep.
+ * Suffix of a blob that a sweep has moved aside to check its time again. If a later sweep finds a file with this
+ * suffix, the earlier sweep was killed.
  */
 const ASIDE = '.aside'
 const BLOB_NAME = /^[0-9a-f]{64}\.zst$/

@@ -15,7 +15,7 @@ export interface SmallerForm {
 /**
  * Creates and stores a WebP version of a stored image. The new image is never wider than the stored one.
  * @returns undefined if the image is not stored
- * @throws BlobsUnavailableError, BlobCorruptError
+ * @throws BlobsUnavailableError, BlobCorruptError, or the error of the image library
  */
 export async function makeSmaller(
   { originals, smaller }: ImageStore,

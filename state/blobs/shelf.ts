@@ -10,12 +10,14 @@ export type BlobHash = string
  */
 export interface BlobShelf {
   /**
-   * Sets the time of the blob's last touch to now.
-   * @returns false when the blob is not stored
+   * Sets the time of the blob's last touch to now. A shelf that cannot do this only checks whether the last touch was
+   * recent.
+   * @returns false when the blob is not stored, or must be stored again to renew its last touch
    */
   touch(hash: BlobHash): Promise<boolean>
   /**
-   * Stores a blob atomically. When the promise resolves, the blob is complete and durable; otherwise nothing is stored.
+   * Stores a blob atomically. When the promise resolves, the blob is complete and durable. If it rejects, the blob may
+   * be missing, but is never incomplete.
    */
   put(hash: BlobHash, blob: PackedBlob): Promise<void>
   /** Returns the packed bytes, in one buffer when they are short; undefined when the blob is not stored. */

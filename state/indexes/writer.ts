@@ -50,7 +50,7 @@ export interface IndexWriter {
   position(topic: string, partition: number): Promise<Position | undefined | typeof INDEX_GONE>
   /**
    * Stores the position unless it has changed since `stamp` was read (undefined: there was no position).
-   * @throws TargetUnavailableError when it is unknown whether the position was stored
+   * @throws TargetUnavailableError when a retry may help. The position may have been stored nevertheless.
    */
   putPosition(
     place: PartitionPosition,

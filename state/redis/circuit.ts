@@ -35,7 +35,7 @@ export interface Circuit {
  * this time.
  */
 const FIRST_PAUSE_MS = 10
-/** Longest pause between probes. After an outage, rate limits apply again within this time. */
+/** Longest pause between probes. After an outage, requests are sent again within about this time. */
 const LONGEST_PAUSE_MS = 200
 
 /**

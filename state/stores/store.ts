@@ -221,9 +221,9 @@ export interface StateSession {
   /** Returns the position as last written; undefined when there is none. */
   position(name: string): number | undefined
   /**
-   * Empties a key space and removes its positions immediately and atomically. Used when the state is too old to be
-   * repaired from its changelog, and when a wipe was requested. The open batch must not contain changes to this key
-   * space. Columns that are already open see the empty space.
+   * Empties a key space and removes its positions immediately and atomically. Used when the state cannot be completed
+   * from its changelog, and when it is no longer needed. The open batch must not contain changes to this key space.
+   * Columns that are already open see the empty space.
    */
   clear(store: string, partition: number, positions?: readonly string[]): void
 }

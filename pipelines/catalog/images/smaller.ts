@@ -20,8 +20,8 @@ const COLLECT_MS = 500
 
 /**
  * Makes the WebP files of each image that a product gains, so that the first reader does not have to wait for them.
- * Processes one image at a time. The sink's position is the committed offset of its group. If a record is read again,
- * the files of its image are already in the store.
+ * Processes one image of each partition at a time. The sink's position is the committed offset of its group. If a
+ * record is read again, the files of its image are already in the store.
  */
 export const smallerImages: SinkDeclaration = {
   name: NAME,

@@ -80,8 +80,8 @@ export const inventory = topology(
       move(outcome.product_id, ctx.timestamp, ctx, (ledger, read) => {
         isKnown = followCart(outcome, read, ledger)
       })
-      // If the part is missing, it expired before the end of its cart was decided. This happens only if the decision
-      // came more than a minute late, because parts outlive their carts by a minute.
+      // If the part is missing, it expired before this record arrived. Parts outlive their carts by at least 45 s, so
+      // this happens only if the record arrives that late.
       return isKnown ? undefined : drop('outcome_without_part')
     }
 

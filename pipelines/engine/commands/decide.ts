@@ -137,13 +137,13 @@ const REMEMBERED_MS = 24 * 3_600_000
  */
 const SWEPT_PER_TICK = 1_000
 const SWEEP_EVERY_MS = 1_000
-/** Minimum time between the starts of two passes over all remembered commands. */
+/** Length of a period. One pass over all remembered commands begins in each period; see `Sweep`. */
 const WALK_EVERY_MS = 3_600_000
 
 /**
  * Makes the topology the only writer of a kind of entity. The topology decides all commands for a key in order, and
- * writes state, view and result in one transaction. Commands whose deadline has passed are dropped, because their
- * senders have already received a timeout and may have repeated them.
+ * writes state, view and result in one transaction. A command whose deadline has passed is dropped unless it was
+ * already decided, because its sender has received a timeout and may have repeated it.
  */
 export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: DecidingOptions<C, S, V, A>): Deciding<C, S> {
   const { flow, store, decide, view, changed, rows } = options

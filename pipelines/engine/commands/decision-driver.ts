@@ -17,7 +17,7 @@ export interface AskOptions {
 /** Drives a deciding topology in tests: it sends commands and returns their answers. */
 export interface DecisionDriver<C, V, A> {
   readonly driver: TestDriver
-  /** Sends a command and returns its answer. Throws when there is no answer. */
+  /** Sends a command and returns its answer. @throws Error unless the command was decided, now or earlier */
   ask(key: string, body: C, options?: AskOptions): A
   /** Sends a command like `ask`, but returns the complete result, or undefined if there is none. */
   result(key: string, body: C, options?: AskOptions): CommandResult | undefined

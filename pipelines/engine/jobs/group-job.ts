@@ -20,7 +20,7 @@ export interface GroupJob<K, V> {
   readonly publishes: readonly AnyTopic[]
   /** Runs the job until `turn.signal` fires. An error ends the turn, and the next turn begins after a pause. */
   run(turn: JobTurn<K, V>): Promise<void>
-  /** Called when the job has stopped permanently. */
+  /** Called when this process has stopped taking part in the job. */
   close?(): Promise<void>
 }
 

@@ -46,7 +46,7 @@ export interface JobTurn<K, V> {
   readAll<PK, PV>(topic: Topic<PK, PV>): Promise<readonly (readonly [PK, PV])[]>
   /**
    * Marks the request and all earlier requests as done, so that later turns start with the next request.
-   * @throws FencedError like `publish`
+   * @throws FencedError like `confirm`
    */
   completed(request: JobRequest<K, V>): Promise<void>
   /**

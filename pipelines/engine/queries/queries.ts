@@ -56,7 +56,7 @@ export interface StateView {
 export type Answer<T> =
   | { readonly outcome: 'answered'; readonly value: T; readonly state: StateView }
   | OnOtherWorker
-  /** The partition is being moved or restored. Repeat the query later. */
+  /** No answer is possible now, usually because the partition is being moved or restored. Repeat the query later. */
   | { readonly outcome: 'not-ready'; readonly partition: number; readonly reason: string }
 
 /** The value is undefined if the state does not have the key. */
@@ -94,14 +94,17 @@ export interface ReadableStore<K, V> {
 export interface StateQueries {
   /** The stores that can be read. */
   readonly stores: readonly { readonly name: string; readonly partitions: number }[]
-  /** Reads the value of a key. @throws QueryError if the topology does not have this store or partition */
+  /**
+   * Reads the value of a key.
+   * @throws QueryError if the topology does not have this store or partition, or if the key is invalid
+   */
   get<K, V>(store: ReadableStore<K, V>, key: K, options?: QueryOptions): Promise<QueryAnswer<V>>
   /** Reads a value like `get`, but takes the key as bytes. The bytes must be a valid key of the store. */
   getBytes(store: string, key: Buffer, options?: QueryOptions): Promise<QueryAnswer<unknown>>
   /**
    * Reads a page of the keys of one partition, in the order of their encoded bytes. All entries of a page belong to one
    * commit; the next page may belong to a later commit.
-   * @throws QueryError if the topology does not have this store or partition, or if the limit is invalid
+   * @throws QueryError if the topology does not have this store or partition, or if a bound or the limit is invalid
    */
   scan<K, V>(store: ReadableStore<K, V>, range: QueryRange<K>, options?: RangeOptions): Promise<RangeAnswer<K, V>>
   /** Reads a page like `scan`, but takes the bounds as bytes. The bounds need not be valid keys. */

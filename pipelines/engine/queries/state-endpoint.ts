@@ -19,7 +19,7 @@ export interface Answer {
  */
 export type QueryAccess = 'open' | 'off' | { readonly token: string }
 
-/** Seconds in the Retry-After header for a partition that is being moved. Moves usually end within a second or two. */
+/** Seconds in the Retry-After header of a 503. The usual cause is a partition that moves, for a second or two. */
 const RETRY_AFTER_S = 1
 const PATH = '/state'
 

@@ -43,9 +43,9 @@ interface Run {
 }
 
 /**
- * Creates or migrates a table, and then fills it. Each row contains the offset of its record, and each insert creates
- * one part in one partition of the table. The sink continues after the highest offset in the table, or at its committed
- * offset if that is higher.
+ * Creates or migrates a table, and returns the target that fills it. Each row contains the offset of its record, and
+ * each insert creates one part in one partition of the table. The sink continues after the highest offset in the table,
+ * or at its committed offset if that is higher.
  */
 export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store: TableStore): Promise<SinkTarget> {
   const { table, maxInsertRows = MAX_INSERT_ROWS } = options

@@ -1,9 +1,9 @@
 import type { CommittedOffset, TopicPartition } from '../../../kafka/transport.ts'
 
 /**
- * A store into which a sink copies topics. In one atomic step, the store saves the data and the offset up to which it
- * has applied the partition. Reading continues from that offset. Committed offsets are only for lag monitors, for
- * tables whose rows have expired, and for targets that store no offset.
+ * A store into which a sink copies topics. Views and tables save the data and the offset up to which they have applied
+ * the partition in one atomic step; an index saves the offset after the data. Reading continues from that offset. The
+ * committed offsets are only for lag monitors, for tables whose rows have expired, and for targets without offsets.
  */
 export interface SinkTarget {
   /** Appears in logs and metrics. */
@@ -98,7 +98,10 @@ export interface SinkRecord {
 
 export type WriteResult =
   | { readonly outcome: 'applied' }
-  /** Nothing was changed, because the target is at a different offset. The sink reads again from that offset. */
+  /**
+   * The batch does not count as applied, because the target is at a different offset or was replaced. The sink opens
+   * the partition again and continues at the target's offset.
+   */
   | { readonly outcome: 'offset-mismatch' }
 
 /** Thrown when the target does not accept writes at the moment. The sink keeps the partition and retries. */

@@ -12,7 +12,8 @@ import { fingerprintOf } from './log-identity.ts'
 /**
  * The metadata of a committed offset consists of up to two words, separated by a space: the leader epochs of the task's
  * changelogs at the time of the commit, and the event time (epoch ms). The first word is absent if the task has no
- * changelogs. Earlier versions of the engine find the event time only if it is the first word.
+ * changelogs, if no leader epoch is known, or if the word would be too long. Earlier versions of the engine find the
+ * event time only if it is the first word.
  */
 const CHANGELOG_EPOCHS = 'changelog-epochs='
 const STREAM_TIME = 'stream-time='

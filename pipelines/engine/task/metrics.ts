@@ -10,8 +10,8 @@ export interface SkippedCount {
 }
 
 /**
- * The counters of one topology, keyed by name. They are plain numbers, which are cheap on the hot path. A request for
- * metrics reads them.
+ * The counters of one topology. They are plain numbers, which are cheap on the hot path. A request for metrics reads
+ * them.
  */
 export interface TaskMetrics {
   processed: number

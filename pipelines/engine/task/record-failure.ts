@@ -44,8 +44,8 @@ export function placeOf(chunk: RecordChunk, row: number): RecordPlace {
 export class OutputError extends ProcessorError {}
 
 /**
- * Thrown when a processor returns something that is not an outcome, or when a record is rejected and its policy is to
- * fail.
+ * Thrown when a processor returns something that is not an outcome, or when a record is rejected or cannot be decoded
+ * and the policy of its source is to fail.
  */
 export class RefusedOutcome extends ProcessorError {}
 

@@ -24,8 +24,8 @@ const SLICE_RECORDS = 4_096
  */
 const SLICE_BYTES = 512 * 1_024
 /**
- * Maximum number of bytes of state that a slice prefetches. Prefetched state stays in memory until the records of the
- * slice are processed, and reading it blocks the thread.
+ * Intended maximum of the bytes of state that a slice prefetches. Prefetched state stays in memory until the records of
+ * the slice are processed, and reading it blocks the thread.
  */
 const PREFETCH_BYTES = 4 * 1_048_576
 /** Maximum number of records in the first slice that prefetches state. The size of the state is still unknown then. */
@@ -66,7 +66,7 @@ export interface RecordLoop {
   /** Number of records processed since the last commit. */
   processed: number
   readonly atRest: boolean
-  /** True when a time can be closed. The next run closes it. */
+  /** True when a time can be closed. The next run starts or continues its handlers. */
   readonly closingDue: boolean
   /**
    * True after a failed record was skipped. The loop then processes nothing more before the next commit, so that a

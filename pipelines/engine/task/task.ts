@@ -83,7 +83,7 @@ export interface StreamTask extends TaskPlace {
   runWallTicks(now: number): void
   /** False while a time handler is in progress. Nothing may be committed during that time. */
   readonly atRest: boolean
-  /** True when a time can be closed; the next run starts its handlers. */
+  /** True when a time can be closed; the next run starts or continues its handlers. */
   readonly closingDue: boolean
   /** True when the task processes nothing more before the next commit, because it has skipped a failed record. */
   readonly commitDue: boolean
@@ -126,7 +126,7 @@ export interface StreamTask extends TaskPlace {
    */
   readonly fetchedAt: number | undefined
   readonly streamTime: number
-  /** The latest time that the time handlers of all streams have closed. */
+  /** The latest time that all streams have closed. Streams that have not closed any time do not count. */
   readonly timeClosed: number | undefined
   store(name: string): EngineStore
   /** Discards everything uncommitted. */

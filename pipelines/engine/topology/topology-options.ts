@@ -2,10 +2,9 @@ import { TopologyError } from './errors.ts'
 
 /**
  * What a topology requires of its worker.
- * - `commitIntervalMs`: longest time between a record and its commit; overrides the worker's value. 0 commits after
- *   every poll.
- * - `commitSoonMs`: longest time between a record and its commit if the processor has called `commitSoon`. Default: the
- *   same as `commitIntervalMs`.
+ * - `commitIntervalMs`: time between the starts of two commits; overrides the worker's value. It becomes longer while
+ *   brokers take long to commit. With 0, the worker commits as often as the brokers permit.
+ * - `commitSoonMs`: the same, when a processor has called `commitSoon`. Default: the same as `commitIntervalMs`.
  * - `commitWhenIdle`: true (default) commits at once when the input pauses. With false, short pauses do not cause a
  *   commit, so that aggregation before each commit remains effective.
  * - `collectMs`: how long records collect before the next fetch if the last fetch returned few records; see

@@ -21,8 +21,7 @@ export interface Topology {
  * Declares a topology. The build function runs at once, so that mistakes in it are found when the file is loaded. It
  * runs again for every task.
  * @param name the consumer group, and the prefix of every internal topic
- * @throws TopologyError for duplicate or missing names, impossible options, unread repartition topics and sources that
- * cannot be processed together
+ * @throws TopologyError if a name, an option or a combination of declarations is invalid
  */
 export function topology(name: string, build: (builder: TopologyBuilder) => void, options: TopologyOptions = {}): Topology {
   checkName('topology', name)

@@ -158,7 +158,7 @@ export function committer(deps: CommitterDeps): Committer {
 
   /**
    * Returns true when the input pauses, unless `commitWhenIdle` is off. At that point everything on the broker has been
-   * processed, so a later commit would not contain more.
+   * processed, so it would not help to wait for the end of the commit interval.
    */
   function commitsAtOnce(): boolean {
     return deps.commitWhenIdle && tasks.running().every((task) => task.caughtUp)

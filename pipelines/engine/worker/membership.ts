@@ -284,7 +284,7 @@ export function membership(deps: MembershipDeps): Membership {
 
   /**
    * Counts that the worker was fenced, and throws if this has happened too often recently. There is no limit for other
-   * failures, such as unavailable brokers and missing schemas, because they may last long but are temporary.
+   * failures, such as unavailable brokers, because they may last long but are temporary.
    */
   function countFence(reason: Error): void {
     fences++

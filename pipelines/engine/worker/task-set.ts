@@ -37,7 +37,7 @@ export interface TaskSet {
   tick(now: number): void
   /** False while any task is inside a time handler. */
   readonly atRest: boolean
-  /** True when any task is about to start time handlers. */
+  /** True when any task has time handlers to start or to continue. */
   readonly closingDue: boolean
   /** True when any task processes nothing more before the next commit. */
   readonly commitDue: boolean

@@ -15,7 +15,7 @@ export interface WorkerConfig {
   readonly topology: Topology
   /** Default exactly-once. */
   readonly guarantee?: Guarantee
-  /** Longest time between a record and its commit. Default 100 ms. The topology's own option takes precedence. */
+  /** See `TopologyOptions`. Default 100 ms. The topology's own option takes precedence. */
   readonly commitIntervalMs?: number
   /**
    * Cache size for the decoded objects of a store in a task, in bytes. The size of an object is estimated from its
@@ -70,8 +70,8 @@ export interface WorkerDeps {
   /** The address at which this process answers queries (http://host:port). The other workers can see it. */
   readonly address?: string
   /**
-   * Returns whether the process at an address has certainly ended. It lets workers with copies of state take over
-   * before the session of an ended process times out.
+   * Returns whether the process at an address has certainly ended. If the workers have copies of the state, or the
+   * topology has no state, they then take over before the session of the ended process times out.
    */
   readonly hasEnded?: (address: string) => Promise<boolean>
   /** Called after every commit that the brokers took part in, with the duration of all its steps in seconds. */

@@ -51,7 +51,8 @@ export type WorkerState = 'created' | 'running' | 'stopped' | 'failed'
 export interface WorkerStatus {
   readonly state: WorkerState
   /**
-   * True when partitions are assigned, each of them has a task, all tasks are running, and no warm-up is in progress.
+   * True when an assignment has arrived, each assigned partition has a task, all tasks are running, no topic of the
+   * topology is missing, and no warm-up is in progress.
    */
   readonly ready: boolean
   /** Explains which partitions have no task because their topics have gained partitions. */

@@ -55,7 +55,7 @@ export function decideSetting(
     return { answer: { outcome: 'list', list: summaryOf(list), revision }, state: { ...NO_SETTING, list } }
   }
 
-  /** Removes a list, unless enabled rules read it. Without the list, these rules would silently never match. */
+  /** Removes a list, unless enabled rules read it. Without the list, these rules could silently cease to match. */
   function removed({ name }: FraudList): SettingsDecision {
     const rule_ids = readersOf(name, others.rules.rules)
     if (rule_ids.length > 0) return { answer: { outcome: 'in_use', rule_ids } }

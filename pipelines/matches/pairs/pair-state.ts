@@ -44,8 +44,8 @@ export function canTakeEffect(row: PairRow, { swipe_id, swiper_id, target_id, di
 }
 
 /**
- * Applies a swipe that can take effect. The match begins as soon as both sides like each other, and only `ended` ends
- * it.
+ * Applies a swipe that can take effect. The match begins as soon as both sides like each other. Later swipes do not
+ * change it.
  */
 export function withSwipe(row: PairRow, { swipe_id, swiper_id, target_id, direction, ts }: PairSwipe): PairRow {
   const side = sideOf(swiper_id, target_id)

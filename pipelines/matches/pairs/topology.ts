@@ -279,7 +279,10 @@ export const matchPairs = topology(
     const isOutdated = (row: PairRow) => withoutOldSwipes(row, forgetBefore) !== row || isBlank(row, forgetBefore)
     const outdated = walk(pairs, { keysPerRun: CHECKED_PER_TICK, isWanted: (_key, row) => isOutdated(row) })
 
-    /** Removes old swipes from some pairs, and pairs that contain only the time at which an old block was lifted. */
+    /**
+     * Removes old swipes from some pairs, and deletes pairs of which only the time of an old deletion or of an old end
+     * of a block is left.
+     */
     function forgetSwipes(now: number, ctx: Context): void {
       forgetBefore = now - SWIPE_KEPT_MS
       for (const [key, row] of outdated.run(Math.floor(now / WALK_EVERY_MS)))

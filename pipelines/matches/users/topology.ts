@@ -157,8 +157,8 @@ export const matchUsers = topology(
     function keep(userId: string, user: MatchUser, ctx: Context): void {
       const index_key = indexEntry(userId, user, ctx.now, users.get(userId))
       if (index_key !== user.index_key) {
-        // The new entry is emitted first, so that the user is never missing from the index; readers keep the newer of
-        // the two entries.
+        // The new entry is emitted first. If both entries are in one partition, the user is therefore never missing
+        // from the index; readers keep the newer of the two entries.
         if (index_key !== null) ctx.emit(matchIndex, index_key, { user_id: userId }, { partitionBy: indexCellOf(index_key) })
         if (user.index_key !== null) ctx.emit(matchIndex, user.index_key, null, { partitionBy: indexCellOf(user.index_key) })
       }

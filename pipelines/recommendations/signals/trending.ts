@@ -35,8 +35,8 @@ const ranked = avroValue<Ranked[]>({
 })
 
 /**
- * Ranks the items of each group of users, and publishes the lists that have changed. One partition receives all items
- * of a group.
+ * Ranks the items of each group of users, and publishes the lists of groups with new events. One partition receives all
+ * items of a group.
  */
 export function declareTrending(t: TopologyBuilder, trends: Topic<string, TrendEvents>): void {
   const amounts = keyedStore('amounts', { key: compositeKey({ group: textPart, itemId: idPart }), value: avroValue<number>('double') })

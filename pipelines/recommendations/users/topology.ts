@@ -165,7 +165,7 @@ export const userFeaturesTopology = topology(
       }
     }
 
-    /** Emits one record per commit for each user, page and item that has changed. */
+    /** Emits one record per commit for each user, page and item that has changed, and several for a very hot item. */
     function show(ctx: Context): void {
       for (const { key: userId, page, bytes } of watched.takeChanges()) {
         const value = bytes === undefined ? null : { page: bytes, self: null }

@@ -12,7 +12,8 @@ import type {
 import { DAY_MS } from '../../../schemas/retention.ts'
 
 /**
- * Number of a user's last viewed items that are remembered and paired with each other. The API uses the newest five.
+ * Number of a user's last viewed items that are remembered and paired with each other. Lists are based on all of them;
+ * the API's answers about the user contain only the newest five.
  */
 const MAX_VIEWED = 10
 const MAX_SESSION_ITEMS = 200

@@ -15,8 +15,8 @@ export const catalogDocuments: Topic<string, CatalogDocument> = {
 }
 
 /**
- * Star ratings by users; key: product_id in decimal. Kept forever, because the state can be rebuilt only from this
- * topic.
+ * Star ratings by users; key: product_id in decimal. Kept forever, because nothing else contains the ratings except the
+ * state that is computed from them.
  */
 export const reviews: Topic<string, Review> = {
   name: 'reviews',

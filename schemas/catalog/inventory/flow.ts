@@ -18,7 +18,8 @@ export interface AnsweredReservation {
  * - `not_for_sale`: the variant or its product was not active, or there is no such variant
  * - `version_conflict`: the row does not have the version that the command names
  * - `reservation_ended`: the row has no such open reservation, or the reservation has fewer units left than requested.
- *   Without a reservation_id: all open reservations of the row together have fewer units than requested
+ *   Without a reservation_id: all open reservations of the row, apart from parts of carts, together have fewer units
+ *   than requested
  * - `reservation_in_cart`: the reservation is part of a cart
  * - `too_many_reservations`: the command would end more reservations than one decision may
  * - `too_many_warehouses`: the variant has reached its limit of warehouses

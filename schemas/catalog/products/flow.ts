@@ -6,7 +6,7 @@ import { productCommands, productDecisions } from './topics.ts'
 /** The answer to a command about a product. */
 export type ProductAnswer =
   | { readonly outcome: 'done'; readonly product: StoredProduct }
-  /** Only for `create`: another product already has this product_id. */
+  /** Only for `create`: this product_id already belongs to a product, which may be deleted. */
   | { readonly outcome: 'taken' }
   /** The product neither has these skus nor a usable claim for them. */
   | { readonly outcome: 'unclaimed'; readonly skus: readonly string[] }

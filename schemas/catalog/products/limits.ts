@@ -19,7 +19,7 @@ const MINUTE_MS = 60_000
 /** Lifetime of a claim for a sku that no product uses. */
 export const CLAIM_MS = 10 * MINUTE_MS
 /**
- * Maximum age of a claim with which a product may be created. The rest of the claim's lifetime allows for clock
- * differences and for the delay of the record that confirms the claim.
+ * Maximum age of a claim with which a product may be created or replaced. The rest of the claim's lifetime allows for
+ * clock differences and for the delay of the record that confirms the claim.
  */
 export const CLAIM_USABLE_MS = 5 * MINUTE_MS

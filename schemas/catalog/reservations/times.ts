@@ -1,6 +1,6 @@
 /**
- * Time from the end of a cart to the automatic end of its parts. A part should end by itself only if its cart was never
- * opened, so the time must be long enough for opening the cart and for the record that ends the cart.
+ * How much longer than its cart a part is reserved. Opening the cart uses up some of this time. A part should end by
+ * itself only if its cart was never opened, so the rest must be long enough for the record that ends the cart.
  */
 export const PART_OUTLIVES_CART_MS = 60_000
 /**

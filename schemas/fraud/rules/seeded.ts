@@ -74,7 +74,7 @@ const SEEDS: readonly Seed[] = [
   ],
   [
     'seed-country-mismatch',
-    "The card and the address belong to different countries, neither of which is the payer's",
+    "The address is in a country that is neither the card's nor the payer's",
     'STEP_UP',
     'payment.bin_country != ip.geo_country AND (payer.country IS MISSING OR payer.country != ip.geo_country) AND txn.amount_usd >= 200',
   ],

@@ -3,7 +3,7 @@ import { NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from
 
 /**
  * Carts. A cart is kept for a day after its end. Fed by `reservation-decisions` and partitioned like it. The partition
- * also contains results of commands; see results.ts.
+ * also contains results of commands; see ../results.ts.
  *
  * | key | value |
  * |---|---|

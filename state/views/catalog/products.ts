@@ -5,7 +5,7 @@ import { offerOperation } from './offers.ts'
 
 /**
  * Products that are not deleted, for sellers and detail pages. Fed by `product-decisions` and partitioned like it. The
- * partition also contains results of commands; see results.ts.
+ * partition also contains results of commands; see ../results.ts.
  *
  * | key | value |
  * |---|---|

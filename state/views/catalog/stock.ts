@@ -3,7 +3,7 @@ import { type ListReader, type NOT_CAUGHT_UP, type View, type ViewReader, viewTa
 
 /**
  * Stock of each variant. Fed by `inventory-decisions` and partitioned like it, by product. The partition also contains
- * results of commands; see results.ts.
+ * results of commands; see ../results.ts.
  *
  * | key | value |
  * |---|---|

@@ -14,7 +14,7 @@ import {
 
 /**
  * Cases for analysts. Fed by `fraud-cases` and partitioned like it. The partition also contains results of commands;
- * see results.ts. Cases that were closed long ago are in ClickHouse only.
+ * see ../results.ts. Cases that were closed long ago are in ClickHouse only.
  *
  * | key | value |
  * |---|---|

@@ -3,7 +3,7 @@ import { NOT_CAUGHT_UP, readString, type View, type ViewOperation, type ViewRead
 
 /**
  * Links, keyed by short code. Fed by `link-decisions` and partitioned like it. The partition also contains results of
- * commands; see results.ts.
+ * commands; see ../results.ts.
  *
  * | key | value |
  * |---|---|

@@ -19,7 +19,7 @@ import { likeScore, MAX_KEPT_LIKES, matchScore, storedRelation } from './relatio
 /**
  * All data about a user that the API reads. The data comes from `match-profiles`, `match-seen` and `match-relations`.
  * These topics have the same partitioning, so that all keys of a user share a hash tag and one script can use them. The
- * view also contains results of commands; see results.ts.
+ * view also contains results of commands; see ../results.ts.
  *
  * | key | value |
  * |---|---|

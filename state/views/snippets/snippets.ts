@@ -14,8 +14,8 @@ import {
 
 /**
  * Snippets, keyed by id, and the lists that contain them. Fed by `snippet-decisions` and partitioned like it. The
- * partition also contains results of commands; see results.ts. All snippets of a user are in one partition, so that the
- * user's lists change atomically with the snippets.
+ * partition also contains results of commands; see ../results.ts. All snippets of a user are in one partition, so that
+ * the user's lists change atomically with the snippets.
  *
  * | key | value |
  * |---|---|

@@ -62,7 +62,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   const closing = new AbortController()
   let state: LaneState = 'opening'
   let window: OffsetWindow | undefined
-  /** Offsets of records that an earlier process has finished. */
+  /** Offsets of records that were done before this lane was opened. */
   let doneBefore: ReadonlySet<number> = new Set()
   let waiting: Waiting[] = []
   /** Monotonic time at which the next waiting record is due. */

@@ -1,7 +1,7 @@
 /**
  * The offsets of one partition whose records are being delivered. Deliveries end in any order, so the committed offset
  * alone would not show which later records are done. The window therefore writes the done offsets into the metadata of
- * the commit. After a restart, only the records that were in flight are delivered again.
+ * the commit. After a restart, only the records that were not done at the last commit are delivered again.
  */
 export interface OffsetWindow {
   /** The first offset whose record is not done. */
