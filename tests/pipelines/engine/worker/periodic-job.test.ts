@@ -4,10 +4,10 @@ import { periodicJob } from '../../../../pipelines/engine/worker/periodic-job.ts
 import { manualRuntime } from '../../../../runtime/manual.ts'
 
 const EVERY_MS = 60_000
-/** Far longer than a stopping process waits for a run. */
+/** Far longer than a stop waits for a run. */
 const LONG_MS = 30_000
 
-test('a job runs once per interval, and its next run follows although a run has failed', async () => {
+test('a job runs once per interval, even after a run has failed', async () => {
   const runtime = manualRuntime()
   let runs = 0
   async function run(): Promise<void> {
@@ -42,7 +42,7 @@ test('a stop waits for a run that ends soon, and closes the job only then', asyn
   expect(events).toEqual(['run ends', 'closed'])
 })
 
-test('a run that does not end does not hold up the stop of the process', async () => {
+test('a stop waits for a run only for a limited time', async () => {
   const runtime = manualRuntime()
   const events: string[] = []
   const run = () => {
