@@ -257,7 +257,7 @@ describe('versions', () => {
 })
 
 describe('lists', () => {
-  test('sorts and pages lists, and leaves out expired and deleted snippets', async () => {
+  test('are sorted and paged, and leave out expired snippets', async () => {
     const { create, send, advance } = await snippetsApi()
     const titles = ['b', 'A', null, 'c']
     for (const [index, title] of titles.entries()) {
@@ -283,7 +283,7 @@ describe('lists', () => {
     expect((await send('GET', `/api/v1/users/42/pastes?${query}`)).status).toBe(400)
   })
 
-  test('lists at most the newest 2,000 snippets, and finds only snippets that still exist', async () => {
+  test('have no page beyond 2,000 snippets, and a search finds only snippets that still exist', async () => {
     const { create, send, found } = await snippetsApi()
     for (const query of ['', '&q=word']) expect((await send('GET', `/api/v1/pastes?page=21&limit=100${query}`)).status).toBe(400)
     const { body } = await create({ content: 'x', visibility: 'public' })
@@ -300,7 +300,7 @@ describe('lists', () => {
     expect((await send('GET', `/api/v1/pastes?q=${'x'.repeat(101)}`)).status).toBe(400)
   })
 
-  test('normalizes search words to NFC like titles and texts, and accepts at most 8', async () => {
+  test('are searched for words in NFC, like titles and texts, and for at most 8 words', async () => {
     const { create, send, found, driver } = await snippetsApi()
     await create({ content: 'Zoe\u0308', visibility: 'public' })
     expect(driver.read(snippetTexts).map(({ value }) => value?.text)).toEqual(['Zo\u00eb'])
@@ -311,7 +311,7 @@ describe('lists', () => {
     expect([refused.status, refused.body.details]).toEqual([400, [{ path: 'query.q', message: 'must have at most 8 words' }]])
   })
 
-  test('answers 503 to a search while the table is being filled, never an incomplete list', async () => {
+  test('are not searched while the table is being filled: the search gets 503, never an incomplete list', async () => {
     const { create, send, found } = await snippetsApi()
     const { body } = await create({ content: 'x', visibility: 'public' })
     found.rows = [[body.paste_id, 1]]
