@@ -76,7 +76,7 @@ describe.each([
   ['a bucket', () => bucketStore],
   ['a folder, uncompressed', () => blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root), compresses: false })],
   ['a bucket, uncompressed', () => plainBucketStore],
-])('blobs in %s', (_name, store) => {
+])('a store of blobs in %s', (_name, store) => {
   it('returns the content that was kept, however it was split into pieces', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 8 }), fc.constantFrom(1, 200), async (pieces, repeat) => {
@@ -147,7 +147,7 @@ describe.each([
   })
 })
 
-describe('blobs in a folder', () => {
+describe('a store of blobs in a folder', () => {
   const store = () => blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) })
   const pathOf = (hash: string, suffix = '.zst') => join(root, hash.slice(0, 2), hash + suffix)
 
@@ -256,7 +256,7 @@ describe('blobs in a folder', () => {
   })
 })
 
-describe('uncompressed blobs in a folder', () => {
+describe('a store of uncompressed blobs in a folder', () => {
   const plain = () => blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root), compresses: false })
   const pathOf = (hash: string) => join(root, hash.slice(0, 2), `${hash}.zst`)
 
@@ -282,7 +282,7 @@ describe('uncompressed blobs in a folder', () => {
   })
 })
 
-describe('blobs in a bucket', () => {
+describe('a store of blobs in a bucket', () => {
   it('rewrites a blob that was stored long ago, because S3 has no touch', async () => {
     const { hash } = await keep(bucketStore, Buffer.from('renewed'))
     bucketNow = Date.now()
