@@ -50,23 +50,26 @@ test('batches are split by number of documents and by bytes', async () => {
 test.each([
   [undefined, 2],
   [1, 1],
-])('bulksInFlight = %s: a write sends at most %d bulk requests at a time, and ends when none is in flight', async (bulksInFlight, expected) => {
-  let [inFlight, most, ended] = [0, 0, 0]
-  const client = {
-    async call(call: SearchCall) {
-      most = Math.max(most, ++inFlight)
-      const isFirst = (call.body as string).includes('"_id":"0"')
-      for (let turn = 0; turn < (isFirst ? 1 : 5); turn++) await Promise.resolve()
-      inFlight--
-      ended++
-      if (isFirst) throw new TargetUnavailableError('later')
-      return allWell(call) as { status: number; body: never }
-    },
-  }
-  const changes = Array.from({ length: 5_000 }, (_, id) => change(String(id)))
-  await expect(indexWriter('notes-1.sink', client, bulksInFlight).write(changes)).rejects.toThrow('later')
-  expect([most, inFlight, ended]).toEqual([expected, 0, expected])
-})
+])(
+  'bulksInFlight = %s: a write sends at most %d bulk requests at a time, and ends when none is in flight',
+  async (bulksInFlight, expected) => {
+    let [inFlight, most, ended] = [0, 0, 0]
+    const client = {
+      async call(call: SearchCall) {
+        most = Math.max(most, ++inFlight)
+        const isFirst = (call.body as string).includes('"_id":"0"')
+        for (let turn = 0; turn < (isFirst ? 1 : 5); turn++) await Promise.resolve()
+        inFlight--
+        ended++
+        if (isFirst) throw new TargetUnavailableError('later')
+        return allWell(call) as { status: number; body: never }
+      },
+    }
+    const changes = Array.from({ length: 5_000 }, (_, id) => change(String(id)))
+    await expect(indexWriter('notes-1.sink', client, bulksInFlight).write(changes)).rejects.toThrow('later')
+    expect([most, inFlight, ended]).toEqual([expected, 0, expected])
+  },
+)
 
 test('refused documents are named in their order', async () => {
   const mapping = { type: 'mapper_parsing_exception', reason: 'failed' }

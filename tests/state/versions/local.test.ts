@@ -117,7 +117,7 @@ it.each<[string, Partial<FileVersion>]>([
   ['an invalid hash', { files: [{ ...file, hash: 'abc' }] }],
   ['a negative length', { files: [{ ...file, bytes: -1 }] }],
   ['no sequence', { sequence: 0 }],
-])('refuses %s', (_, fault) => {
+])('a version with %s is refused', (_, fault) => {
   expect(() => checkVersion(fine)).not.toThrow()
   expect(() => checkVersion({ ...fine, ...fault })).toThrow(VersionRefusedError)
 })
