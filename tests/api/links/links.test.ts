@@ -257,7 +257,7 @@ describe('the owner of a link', () => {
     expect((await send('PATCH', '/api/v1/urls/one', { as: BOB, body: { is_active: false } })).status).toBe(403)
   })
 
-  test('does not let the owner switch on a link that an administrator switched off', async () => {
+  test('cannot switch on a link that an administrator switched off', async () => {
     const { create, send } = await linksApi()
     await create({ long_url: URL_1, custom_alias: 'one' }, { as: ALICE })
     const admin = { sub: '1', scope: 'admin' }

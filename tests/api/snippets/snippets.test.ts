@@ -183,7 +183,7 @@ describe('reads', () => {
     expect(counted).toEqual([])
   })
 
-  test('answers 503 to a read while the view is being built, never a wrong 404', async () => {
+  test('are answered with 503 while the view is being built, never with a wrong 404', async () => {
     const { send, redis } = await snippetsApi()
     redis.state.down = false
     redis.apply([0, 1, 2, 3].map((partition) => ({ op: 'del', key: `{snippets:${partition}}:caught-up` })))
@@ -194,7 +194,7 @@ describe('reads', () => {
 })
 
 describe('versions', () => {
-  test('lists the first and the newest versions when there are very many', async () => {
+  test('the first and the newest are listed when there are very many', async () => {
     const { create, send, advance } = await snippetsApi()
     const first = (await create({ content: 'version 0' }, ALICE)).body.paste_id
     const ids = [first]
@@ -207,7 +207,7 @@ describe('versions', () => {
     expect(body.versions.map(({ paste_id }: { paste_id: string }) => paste_id)).toEqual([first, ...ids.slice(-100)])
   })
 
-  test('lists versions with limited reads only for their owner and their own readers', async () => {
+  test('those with limited reads are listed only for their owner and their own readers', async () => {
     const { create, send } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
     const next = (fields: object) => create({ visibility: 'public', ...fields }, ALICE, `/api/v1/pastes/${first}/versions`)
@@ -221,7 +221,7 @@ describe('versions', () => {
     expect((await versionsOf(first, ALICE)).sort()).toEqual([first, burning, third].sort())
   })
 
-  test('does not list a first version with limited reads for readers of later versions', async () => {
+  test('a first version with limited reads is not listed for readers of later versions', async () => {
     const { create, send } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public', burn_after_reads: 9 }, ALICE)).body.paste_id
     const second = (await create({ content: 'two' }, ALICE, `/api/v1/pastes/${first}/versions`)).body.paste_id
@@ -246,7 +246,7 @@ describe('versions', () => {
     expect((await send('GET', `/api/v1/pastes/${second}`)).body.predecessor).toBeNull()
   })
 
-  test('shows the id of a public predecessor to everybody', async () => {
+  test('the id of a public predecessor is shown to everybody', async () => {
     const { create, send } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
     const second = (await create({ content: 'two' }, ALICE, `/api/v1/pastes/${first}/versions`)).body.paste_id

@@ -131,7 +131,7 @@ describe('an answer', () => {
     expect(headers.get('access-control-expose-headers')).toContain('X-RateLimit-Remaining')
   })
 
-  test('answers 429 with the documented body above the limit, without running the handler', async () => {
+  test('has status 429 and the documented body above the limit, and the handler does not run', async () => {
     const { get, metrics } = await limitedApp()
     await get('/api/v1/things')
     await get('/api/v1/things')
