@@ -247,8 +247,8 @@ interface AnswerWatch {
 }
 
 /**
- * Polls all APIs as readers do. An API may respond with 503, but with no other error, and never with an empty list after
- * the first trends.
+ * Polls all APIs as readers do. An API may respond with 503, but with no other error, and never with an empty list
+ * after the first trends.
  */
 function watchAnswers({ apis }: System): AnswerWatch {
   const wrong: string[] = []

@@ -60,7 +60,7 @@ test('members can join a group that has stored offsets but never had a member', 
   expect(await committed(member)).toEqual({ offset: 3, metadata: '' })
 })
 
-test('a group with a member refuses commits from processes outside the group and says why, but answers queries', async () => {
+test('a group with a member refuses commits from processes outside the group, but answers queries', async () => {
   const { transport, topic, groupId, committed } = await world()
   const group = transport.memberlessGroup(groupId)
   await group.commit(offsetOf(topic, 3))
@@ -68,9 +68,7 @@ test('a group with a member refuses commits from processes outside the group and
   await member.join()
   await ownPartitions(member, 1)
   await member.heartbeat()
-  const refused = group.commit(offsetOf(topic, 4))
-  await expect(refused).rejects.toThrow(FencedError)
-  await expect(refused).rejects.toThrow('has a member')
+  await expect(group.commit(offsetOf(topic, 4))).rejects.toThrow(FencedError)
   expect(await committed(group)).toEqual({ offset: 3, metadata: '' })
   expect(await group.members()).toMatchObject([{ memberId: member.memberId, partitions: [{ topic, partition: 0 }] }])
 })
