@@ -125,7 +125,7 @@ export interface ApiService<Settings = unknown, OwnGuard extends Guard = Guard> 
   /** The name in `API_SERVICES`. */
   readonly name: string
   readonly settings: SettingsFragment<Settings>
-  /** Topics that the service publishes to, or whose partitions its views and tables share. */
+  /** Topics that the service reads or publishes to, or whose number of partitions its views and tables have. */
   readonly topics: readonly AnyTopic[]
   /**
    * Path patterns of this service that rate limits cover. Paths without a route are covered as well if they match a

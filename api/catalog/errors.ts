@@ -49,7 +49,7 @@ export const catalogErrors = defineErrors({
   },
   reservation_ended: {
     status: 409,
-    when: 'the reservation has ended, or the request would deduct or release more units than are reserved',
+    when: 'the cart has ended; or the named reservation is not open for this variant and warehouse; or the open reservations, without those of carts, have fewer units than the request would deduct or release',
     message: 'The reservation has ended.',
   },
   reservation_in_cart: {

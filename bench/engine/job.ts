@@ -14,7 +14,7 @@ export interface Job {
   readonly title: string
   /** The public data set of the input; undefined when the input is generated. */
   readonly data?: DataSetName
-  /** Creates the input. Every call returns the same records. */
+  /** Creates the input. Calls with the same arguments return the same records. */
   input(dataDir: string, count: number, options?: InputOptions): JobInput
   topology(options: JobTopology): Topology
 }

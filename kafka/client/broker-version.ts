@@ -10,9 +10,9 @@ interface NeededRequest {
 }
 
 /**
- * The request types that the transport uses, with their API keys and the versions that the broker must support. A
- * broker closes the connection when it does not know a request, so without this check, the missing request would look
- * like a network failure.
+ * The request types that the transport uses, except ApiVersions, with their API keys and the versions that the broker
+ * must support. A broker closes the connection when it does not know a request, so without this check, the missing
+ * request would look like a network failure.
  */
 const NEEDED: readonly NeededRequest[] = [
   { name: 'ConsumerGroupHeartbeat', key: 68, version: 1 },
@@ -31,6 +31,7 @@ const NEEDED: readonly NeededRequest[] = [
   { name: 'EndTxn', key: 26, version: 4 },
   { name: 'TxnOffsetCommit', key: 28, version: 4 },
   { name: 'DescribeConfigs', key: 32, version: 4 },
+  { name: 'IncrementalAlterConfigs', key: 44, version: 1 },
   { name: 'DescribeTransactions', key: 65, version: 0 },
   { name: 'ListTransactions', key: 66, version: 1 },
   { name: 'ConsumerGroupDescribe', key: 69, version: 0 },

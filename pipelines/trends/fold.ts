@@ -6,7 +6,7 @@ import { byRank, FOLDED_TERMS, type RankedTerm } from './ranking.ts'
  * docs/services/trends.md#topics
  */
 const FOLD_ABOVE = 0.5
-/** Number of related trends that an entry names. */
+/** Maximum number of related topics per topic. */
 const MAX_RELATED = 3
 
 /** The terms of a region that form one trend. */

@@ -168,7 +168,10 @@ export function leadingTerms({ usualOf, perRegion, saved }: LeadingTermsOptions)
     for (const { woeid, hour: since } of tracked) noteSoonKnown(knownFrom(since), termKey(woeid, term))
   }
 
-  /** Returns the keys of the terms that have a baseline from this hour on. Each key is returned once. */
+  /**
+   * Returns the keys of the terms that have got a baseline since the last call: in this hour or, after a gap, in an
+   * earlier one.
+   */
   function* newlyKnown(): Generator<string, void, void> {
     for (const [from, keys] of soonKnown) {
       if (from > hour) continue

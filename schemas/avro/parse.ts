@@ -126,7 +126,7 @@ function parseAfresh(schema: AvroSchema): AvroType {
   function union(from: readonly unknown[], namespace: string, what: string): AvroType {
     const branches = from.map((branch, index) => parse(branch, namespace, `${what}<${index}>`))
     if (branches.length === 0) throw new SchemaError(`${what} is a union without branches`)
-    if (branches.some((branch) => branch.kind === 'union')) throw new SchemaError(`${what} is a union directly inside a union`)
+    if (branches.some((branch) => branch.kind === 'union')) throw new SchemaError(`${what} is a union that directly contains another union`)
     const twice = repeated(branches.map(branchName))
     if (twice) throw new SchemaError(`${what} is a union that contains "${twice}" twice`)
     return { kind: 'union', branches, wrapped: repeated(branches.map(javascriptShape)) !== undefined }

@@ -188,7 +188,7 @@ export interface MatchUser {
   lon: null | number
   location_updated_at: null | number
   last_active_at: number
-  /** the user's member of the candidate index; null: not in it */
+  /** the user's entry in the candidate index: the key in topic match-index and the member of the sorted set in Redis; null: the user is not in the index */
   index_key: null | string
   /** targets in the seen-set that were taken back, oldest first */
   exceptions: RewoundTarget[]

@@ -12,7 +12,7 @@ export interface ObjectCache<K, E> {
   /** The number of the young generation. An entry that was set in this generation need not be set again. */
   readonly generation: number
   /**
-   * Adds to the total weight. Must be called with the difference when the weight of an entry changes after it was set.
+   * Must be called with the difference, which may be negative, when the weight of an entry changes after it was set.
    */
   grew(weight: number): void
   clear(): void

@@ -56,8 +56,8 @@ export interface TableState {
   /** Whether the table may lack changes that are older than a few seconds, for example because Kafka is unavailable. */
   readonly isStale: boolean
   /**
-   * Two probes. The first reports that the table is not ready. The second is optional and reports that the table is
-   * stale.
+   * Two probes. The first fails until the table is ready. The second fails while the table is stale, which does not
+   * make the process unready.
    */
   readonly probes: readonly ReadinessProbe[]
   /** Writes a last snapshot if the table has changed, and stops following the topic. */

@@ -2,9 +2,9 @@
  * Decides requests on one shard, in one atomic step and by the shard's own clock.
  *
  * KEYS: the counter of each ask, in order. A counter may occur several times. ARGV: the number of kinds of asks, then
- * five values for each kind: mode, limit, window (s), extra, units. The rest describes the requests. For a request with
- * one ask, there is the kind of this ask. For a request with several asks, there is the negated number of asks,
- * followed by the kind of each ask. Equal asks share one kind.
+ * five values for each kind: mode, limit, window (s), extra, units. The rest describes the requests. A request with one
+ * ask is given as the number of the ask's kind. A request with several asks is given as the negated number of asks,
+ * followed by the number of each ask's kind. Equal asks share one kind.
  *
  * | mode | counter        | what it does                                                            |
  * |------|----------------|-------------------------------------------------------------------------|
@@ -23,10 +23,10 @@
  * saves a quarter of the cost of a decision.
  *
  * A window counter has 12 bytes: window index, current and previous count (u32 big-endian). A bucket has 16 bytes:
- * tokens and time in µs (doubles). A window counter expires twice the window's length after its first request. A bucket
- * expires twice its window's length after its last request, or when it is full if that is later, because an expired
- * bucket counts as full. A counter never goes back in time. After a failover to a server whose clock is behind, it
- * stays at the start of its last window.
+ * tokens and time in µs (doubles). A window counter expires twice the window's length after the first request that it
+ * counts in its current window. A bucket expires twice its window's length after its last change, or when it is full if
+ * that is later, because an expired bucket counts as full. A counter never goes back in time. After a failover to a
+ * server whose clock is behind, it stays at the start of its last window.
  */
 export const DECIDE_SCRIPT = `
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max

@@ -59,7 +59,7 @@ export function leaders({ items, now, otherWork, keptMs = () => KEPT_MS }: Leade
   let madeOf = 0
   let isMaking = false
   let made: MadeLeaders = { byGenre: new Map(), byTrait: new Map(), overall: [], explored: [] }
-  /** The traits that have a list. The trait that was requested last is at the end. */
+  /** The traits for which the next pass makes a list, with the most recently requested trait at the end. */
   const wanted = new Set<Trait>()
 
   function want(trait: Trait): void {

@@ -8,8 +8,8 @@ import type { Patch, PatchRequest } from './patch.ts'
 export type Comparer = WorkThread<PatchRequest, Patch | null>
 
 /**
- * Maximum number of waiting comparisons. Each comparison stops after a quarter of a second, so this many comparisons
- * take less than the maximum waiting time.
+ * Maximum number of comparisons that wait or run. Each comparison stops after a quarter of a second, so this many
+ * comparisons take less than the maximum waiting time.
  */
 const MAX_WAITING = 10
 const MAX_WAIT_MS = 5_000

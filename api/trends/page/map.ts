@@ -35,7 +35,7 @@ const cities: readonly City[] = regions.flatMap((region) => {
 
 /**
  * Draws the cities with trends as dots that link to their lists. The map shows the whole world, or a country and its
- * surroundings. The list of places next to the map has the same links for keyboards and screen readers.
+ * surroundings. For keyboards and screen readers, the page has links below the map and a search field.
  */
 export function placesMap(current: Region, safe: boolean): Html {
   const country = current.type === 'Town' ? current.parent : current.woeid

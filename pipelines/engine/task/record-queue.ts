@@ -121,9 +121,9 @@ export class RecordQueue {
   }
 
   /**
-   * Decodes the next slice: at most `limit` records, and no further record once the values take `bytes`. Must be called
-   * only when the last slice is processed. Decoding stops before a record whose schema is not loaded
-   * (`waitsForSchema`).
+   * Decodes the next slice. It ends after `limit` records, or after the record with which the values reach `bytes`. It
+   * also ends before a record whose schema is not loaded yet (`waitsForSchema`). Must be called only after every record
+   * of the previous slice has been processed.
    * @returns the number of decoded records
    */
   decode(limit: number, bytes = Infinity): number {

@@ -58,8 +58,8 @@ export interface RankedUser {
 /** The statistics of an item in the streams at the time of the request. */
 export interface RankedItem {
   /**
-   * Decayed number of events other than SKIP and NOT_INTERESTED, whose weight halves every 30 days. While an item is
-   * new, this includes up to 50 events for its given popularity.
+   * Decayed number of events other than SKIP and NOT_INTERESTED. An event's weight halves every 30 days. Until the item
+   * has 500 interactions, this includes up to 50 assumed events for its given popularity.
    */
   readonly popularity: number
   /** Decayed number of events other than SKIP and NOT_INTERESTED, whose weight halves every 6 hours. */

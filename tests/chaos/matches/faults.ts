@@ -17,7 +17,7 @@ export interface Inflicted {
   readonly redis: readonly RedisTrouble[]
   /** Number of API processes that were killed. */
   readonly apisKilled: number
-  /** Time at which an API was restarted, epoch ms. */
+  /** The restarts of killed APIs. `at` is the time just before the new process starts, epoch ms. */
   readonly apiStarts: readonly { readonly api: number; readonly at: number }[]
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { refuseOldBroker } from '../../../kafka/client/broker-version.ts'
+import * as protocol from '../../../kafka/client/protocol.ts'
 
 /** The part of Kafka 4.2's ApiVersions response that the transport checks. */
 const KAFKA_4_2 = new Map([
@@ -18,6 +19,7 @@ const KAFKA_4_2 = new Map([
   [26, [0, 5]],
   [28, [0, 5]],
   [32, [1, 4]],
+  [44, [0, 1]],
   [65, [0, 0]],
   [66, [0, 2]],
   [68, [0, 1]],
@@ -43,6 +45,19 @@ function broker(changes: Record<number, readonly [number, number] | undefined> =
 
 test('Kafka 4.2 is accepted', () => {
   expect(() => refuseOldBroker(broker(), 'b:1')).not.toThrow()
+})
+
+/** The requests of the protocol package that the transport sends, with their API keys. */
+const sent = Object.entries(protocol).flatMap(([name, value]) =>
+  typeof value === 'object' && value !== null && 'api' in value && value !== protocol.apiVersionsV3 ? [[name, value.api.key] as const] : [],
+)
+
+test('there are requests to check', () => {
+  expect(sent.length).toBeGreaterThan(15)
+})
+
+test.each(sent)('a broker that does not know %s is refused', (_, key) => {
+  expect(() => refuseOldBroker(broker({ [key]: undefined }), 'b:1')).toThrow(' is needed')
 })
 
 test('a broker without the requests of transaction version 2 is accepted if the cluster has not enabled this version', () => {

@@ -151,7 +151,7 @@ describe('a snippet', () => {
     expect(records().get(ID)).toMatchObject({ is_deleted: true, title: null, user_id: null, content_hash: '' })
   })
 
-  test('that was erased makes the broker close the segments that contain it, and an idle system adds no records', () => {
+  test('that was erased is followed by records that make the broker close segments, and an idle system adds no such records', () => {
     const { ask, driver } = snippetsDriver()
     const rolls = () => {
       const topics = [

@@ -19,7 +19,7 @@ test.each<[string, AvroSchema, string]>([
   ['an empty union', [], 'a union without branches'],
   ['a branch twice', ['int', 'int'], 'a union that contains "int" twice'],
   ['a long and an int64', ['long', { type: 'long', logicalType: 'int64' }], 'a union that contains "long" twice'],
-  ['a union in a union', ['null', { type: ['int', 'string'] as never }], 'a union directly inside a union'],
+  ['a union in a union', ['null', { type: ['int', 'string'] as never }], 'the schema is a union that directly contains another union'],
   ['an enum without symbols', { type: 'enum', name: 'E', symbols: [] }, 'enum "E" has no symbols'],
   ['a symbol twice', { type: 'enum', name: 'E', symbols: ['A', 'A'] }, 'enum "E" contains a symbol twice'],
   ['a bad symbol', { type: 'enum', name: 'E', symbols: ['1'] }, 'a symbol of enum "E": "1" is not a legal name'],

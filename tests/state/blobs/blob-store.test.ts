@@ -21,6 +21,8 @@ import { startS3 } from './s3-server.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-blobs-'))
 const root = join(folder, 'blobs')
+const folderDrafts = draftFolderOf(root)
+const bucketDrafts = join(folder, 'drafts')
 let s3: Server
 let bucketStore: BlobStore
 let plainBucketStore: BlobStore
@@ -43,8 +45,8 @@ beforeAll(async () => {
     timeoutMs: 10_000,
     now: () => bucketNow,
   })
-  bucketStore = blobStore({ shelf, draftFolder: join(folder, 'drafts') })
-  plainBucketStore = blobStore({ shelf, draftFolder: join(folder, 'drafts'), compresses: false })
+  bucketStore = blobStore({ shelf, draftFolder: bucketDrafts })
+  plainBucketStore = blobStore({ shelf, draftFolder: bucketDrafts, compresses: false })
 })
 
 afterAll(async () => {
@@ -72,11 +74,11 @@ async function contentOf(blobs: BlobStore, hash: string): Promise<Buffer | undef
 }
 
 describe.each([
-  ['a folder', () => blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) })],
-  ['a bucket', () => bucketStore],
-  ['a folder, uncompressed', () => blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root), compresses: false })],
-  ['a bucket, uncompressed', () => plainBucketStore],
-])('a store of blobs in %s', (_name, store) => {
+  ['a folder', folderDrafts, () => blobStore({ shelf: folderShelf(root), draftFolder: folderDrafts })],
+  ['a bucket', bucketDrafts, () => bucketStore],
+  ['a folder, uncompressed', folderDrafts, () => blobStore({ shelf: folderShelf(root), draftFolder: folderDrafts, compresses: false })],
+  ['a bucket, uncompressed', bucketDrafts, () => plainBucketStore],
+])('a store of blobs in %s', (_name, drafts, store) => {
   it('returns the content that was kept, however it was split into pieces', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 8 }), fc.constantFrom(1, 200), async (pieces, repeat) => {
@@ -96,7 +98,7 @@ describe.each([
     const { hash, bytes } = await keep(store(), ...pieces)
     expect(bytes).toBeGreaterThan(10_000_000)
     expect(sha256((await contentOf(store(), hash))!)).toBe(hash)
-    expect(readdirSync(draftFolderOf(root))).toEqual([])
+    expect(readdirSync(drafts)).toEqual([])
   })
 
   it('does not find a draft that was not kept', async () => {
@@ -105,7 +107,7 @@ describe.each([
     await draft.write(content)
     await draft.discard()
     expect(await store().open(sha256(content))).toBeUndefined()
-    expect(readdirSync(draftFolderOf(root))).toEqual([])
+    expect(readdirSync(drafts)).toEqual([])
   })
 
   it('accepts content that it already contains', async () => {
@@ -148,7 +150,7 @@ describe.each([
 })
 
 describe('a store of blobs in a folder', () => {
-  const store = () => blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) })
+  const store = () => blobStore({ shelf: folderShelf(root), draftFolder: folderDrafts })
   const pathOf = (hash: string, suffix = '.zst') => join(root, hash.slice(0, 2), hash + suffix)
 
   it('detects damage before the last chunk, so that a small damaged blob is never returned even in part', async () => {
@@ -213,7 +215,7 @@ describe('a store of blobs in a folder', () => {
   it('leaves no draft behind if the content cannot be written', async () => {
     const unwritable = { kind: 'memory', bytes: null as never } as const
     await expect(folderShelf(root).put(sha256(Buffer.from('unwritten')), unwritable)).rejects.toThrow()
-    expect(readdirSync(draftFolderOf(root))).toEqual([])
+    expect(readdirSync(folderDrafts)).toEqual([])
   })
 
   it('restores what a killed sweep had moved aside', async () => {
@@ -256,8 +258,8 @@ describe('a store of blobs in a folder', () => {
   })
 })
 
-describe('a store of uncompressed blobs in a folder', () => {
-  const plain = () => blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root), compresses: false })
+describe('uncompressed blobs in a folder', () => {
+  const plain = () => blobStore({ shelf: folderShelf(root), draftFolder: folderDrafts, compresses: false })
   const pathOf = (hash: string) => join(root, hash.slice(0, 2), `${hash}.zst`)
 
   it.each([1_000, 300_000])('stores %i bytes unchanged after a stamp, and every store on the folder can read them', async (length) => {
@@ -266,7 +268,7 @@ describe('a store of uncompressed blobs in a folder', () => {
     const stored = readFileSync(pathOf(hash))
     expect(stored.subarray(16).equals(content)).toBe(true)
     expect(stored.byteLength).toBe(16 + length)
-    const compressing = blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) })
+    const compressing = blobStore({ shelf: folderShelf(root), draftFolder: folderDrafts })
     expect(await contentOf(compressing, hash)).toEqual(content)
   })
 

@@ -132,7 +132,8 @@ export function correctionsOf(reports: ReadonlyMap<string, WordReport>): Readonl
 }
 
 /**
- * Additional cost of a correction with a different first letter. A wrong first letter is rarer than any other mistake.
+ * Additional cost, in edits, of a correction with a different first letter. People mistype the first letter less often
+ * than later letters.
  */
 const FIRST_LETTER_COST = 0.5
 

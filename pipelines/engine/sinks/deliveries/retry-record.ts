@@ -40,8 +40,8 @@ export interface RetryState {
 }
 
 /**
- * Returns the origin of a record that was read from its original topic. Ignores the headers of an earlier retry,
- * because they have no meaning in that topic.
+ * Returns where a record was read, with its timestamp and its headers, except retry headers. This is the record's
+ * origin unless it was read from a retry topic.
  */
 export function originOf(chunk: RecordChunk, row: number): RecordOrigin {
   const headers = headersOf(chunk, row).filter(({ key }) => !NAMES.has(key))

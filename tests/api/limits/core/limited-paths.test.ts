@@ -19,7 +19,7 @@ test('a rule can apply to a service if some path matches the patterns of both', 
   expect(limitedPaths([]).canApply('*')).toBe(false)
 })
 
-test('an invalid path pattern prevents the start', () => {
+test('an invalid path pattern is refused with an error that names it', () => {
   expect(() => limitedPaths(['stack'])).toThrow('stack is not a pattern of paths')
   expect(() => limitedPaths(['GET /stack'])).toThrow('GET /stack is not a pattern of paths')
 })

@@ -258,7 +258,7 @@ describe('bare text', () => {
     expect(await text('a\0b')).toMatchObject({ code: 'invalid_encoding' })
   })
 
-  it('is refused if it has another charset or type', async () => {
+  it('is refused if its charset is not UTF-8, or if its content type is missing or not text/plain', async () => {
     for (const type of ['text/plain; charset=latin1', 'text/html', 'application/octet-stream', undefined, ''])
       expect(await take(type, 'x'), type).toMatchObject({ code: 'unsupported_media_type' })
     for (const type of ['text/plain; charset=UTF-8', 'Text/Plain;charset="utf-8"'])

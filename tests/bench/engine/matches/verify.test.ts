@@ -10,7 +10,8 @@ const DAY_MS = 86_400_000
 const START = Date.UTC(2026, 0, 1)
 
 /**
- * Swipes among a few users, so that pairs match, repeat and expire. Steps of whole days hit the edge of the time span.
+ * Swipes among a few users, so that pairs match and match again, and swipes expire. Steps of whole and half days hit
+ * the edge of the time span.
  */
 const swipesArbitrary = fc
   .array(

@@ -80,7 +80,7 @@ test.each([
     '{"type":"record","name":"R","fields":[{"name":"n","type":"long","default":9223372036854775808}]}',
     /does not fit/,
   ],
-  ['a union in a union', ['null', ['string']], /union directly inside a union/],
+  ['a union in a union', ['null', ['string']], /union that directly contains another union/],
   ['a type twice in a union', ['string', 'null', 'string'], /"string" twice/],
   ['a name defined twice', [order, order], /"shop.Order" is defined twice/],
   ['a symbol twice', { type: 'enum', name: 'E', symbols: ['A', 'A'] }, /contains a symbol twice/],

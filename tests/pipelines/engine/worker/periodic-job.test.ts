@@ -42,7 +42,7 @@ test('a stop waits for a run that ends soon, and closes the job only then', asyn
   expect(events).toEqual(['run ends', 'closed'])
 })
 
-test('a stop waits for a run only for a limited time', async () => {
+test('a stop waits only a limited time for a run that does not end', async () => {
   const runtime = manualRuntime()
   const events: string[] = []
   const run = () => {

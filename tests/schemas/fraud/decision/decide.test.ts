@@ -127,7 +127,7 @@ const inputs = fc.record<DecisionInput>({
 })
 const SEVERITY = ['APPROVE', 'REVIEW', 'BLOCK']
 
-test('every verdict is complete, and no rule hides a certain fraud', () => {
+test('every risk score is an integer from 0 to 1,000, only an APPROVE rule weakens a decision, and no rule turns BLOCK into APPROVE', () => {
   fc.assert(
     fc.property(inputs, (input) => {
       const verdict = decide(DEFAULT_POLICY, input)
