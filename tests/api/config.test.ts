@@ -7,7 +7,7 @@ type Env = Parameters<typeof readApiConfig>[0]
 const namesOf = (env: Env) => readApiConfig(env).services.map(({ service }) => service.name)
 const linksSettings = (env: Env) => readApiConfig(env).services.find(({ service }) => service.name === 'links')?.settings as LinksSettings
 
-test('defaults to the local stack and the development key', () => {
+test('the default configuration is for the local stack, with the development key', () => {
   expect(readApiConfig({})).toMatchObject({
     host: '127.0.0.1',
     port: 8080,
@@ -19,13 +19,13 @@ test('defaults to the local stack and the development key', () => {
   expect(namesOf({})).toEqual(['trends', 'links', 'snippets', 'matches', 'fraud', 'catalog', 'recommendations', 'limits'])
 })
 
-test('splits lists and treats an empty variable as unset', () => {
+test('lists are split, and an empty variable counts as unset', () => {
   const config = readApiConfig({ KAFKA_BROKERS: 'a:1, b:2,', API_SERVICES: 'trends', API_PORT: '', REDIS_CLUSTER: '1' })
   expect([config.kafka.brokers, config.port, config.state.redisCluster]).toEqual([['a:1', 'b:2'], 8080, true])
   expect(namesOf({ API_SERVICES: 'trends' })).toEqual(['trends'])
 })
 
-test('production requires its own keys', () => {
+test('the keys of the configured URL are used in production', () => {
   const env = {
     NODE_ENV: 'production',
     AUTH_JWKS_URL: 'https://id.example/jwks',
@@ -42,7 +42,7 @@ test('production requires its own keys', () => {
   })
 })
 
-test('reads the TLS port with its files and the accepted names', () => {
+test('the TLS port is read with its files and the accepted names', () => {
   const env = { API_TLS_PORT: '8443', API_TLS_CERT: 'cert.pem', API_TLS_KEY: 'key.pem', API_TLS_CLIENT_CA: 'ca.pem' }
   const files = { certificate: 'cert.pem', key: 'key.pem', clientAuthorities: 'ca.pem' }
   expect(readApiConfig({}).tls).toBeUndefined()
@@ -50,7 +50,7 @@ test('reads the TLS port with its files and the accepted names', () => {
   expect(readApiConfig({ ...env, API_TLS_CLIENT_NAMES: 'a, b' }).tls?.clientNames).toEqual(['a', 'b'])
 })
 
-test.each(['API_TLS_PORT', 'API_TLS_CERT', 'API_TLS_KEY', 'API_TLS_CLIENT_CA'])('refuses TLS settings without %s', (missing) => {
+test.each(['API_TLS_PORT', 'API_TLS_CERT', 'API_TLS_KEY', 'API_TLS_CLIENT_CA'])('TLS settings without %s are refused', (missing) => {
   const env: Record<string, string> = { API_TLS_PORT: '8443', API_TLS_CERT: 'c', API_TLS_KEY: 'k', API_TLS_CLIENT_CA: 'a' }
   delete env[missing]
   expect(() => readApiConfig(env)).toThrow(`${missing}: is missing: set all of API_TLS_PORT, API_TLS_CERT, API_TLS_KEY`)
@@ -63,7 +63,7 @@ test('the name of the country header is case-insensitive', () => {
   expect(() => readApiConfig({ CLICKS_COUNTRY_HEADER: 'a b' })).toThrow('CLICKS_COUNTRY_HEADER: must be the name of a header')
 })
 
-test('accepts a host or a whole address as a short domain', () => {
+test('a short domain is a host or a whole address', () => {
   expect(linksSettings({ SHORT_DOMAINS: 'sho.rt, https://GO.example/,localhost:8090' }).domains).toEqual([
     'http://sho.rt',
     'https://go.example',
@@ -112,11 +112,11 @@ test('settings of a service that the process does not run are validated separate
   expect(() => readApiConfig({ ...production, API_SERVICES: 'trends', SHORT_PORT: 'x' })).toThrow('SHORT_PORT: is not a port')
 })
 
-test('reports all wrong settings at once', () => {
+test('all wrong settings are reported at once', () => {
   expect(() => readApiConfig({ API_PORT: 'x', REDIS_URL: 'y' })).toThrow(/API_PORT[\s\S]*REDIS_URL/)
 })
 
-test('stores contents below the home folder by default, or at the configured file: or s3: URL', () => {
+test('contents are stored below the home folder by default, or at the configured file: or s3: URL', () => {
   expect(readApiConfig({ MILLRACE_HOME: '/srv/millrace' }).state.blobs).toMatchObject({
     url: 'file:///srv/millrace/data/blobs',
     s3Endpoint: undefined,

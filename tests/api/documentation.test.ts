@@ -58,7 +58,7 @@ test('the error catalogue in api/ERRORS.md matches the code', async () => {
 })
 
 describe('/openapi.json', () => {
-  test('documents every operation with all of its statuses', async () => {
+  test('documents the operations of trends with all of their statuses', async () => {
     const { document } = await documented()
     const statuses = Object.fromEntries(
       Object.entries(document.paths).flatMap(([path, methods]) =>

@@ -67,6 +67,6 @@ test('a process whose files are not usable does not start', async () => {
   await expect(startApiProcess(folder.path, wrong)).rejects.toThrow(/API_TLS_CLIENT_CA: the file contains no certificate/)
 })
 
-test('stops with open connections', async () => {
+test('the process stops with the exit code 0', async () => {
   expect(await api.stop()).toBe(0)
 })

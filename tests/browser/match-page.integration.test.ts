@@ -71,7 +71,7 @@ describe('the page of the match feed in Chromium, with real servers', () => {
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('only an administrator may see the cells of a search', async () => {
+  test('a user who is not an administrator may not see the cells of a search', async () => {
     const user = await person({ display_name: 'Eve' })
     expect((await user.ask('GET', `feed/explain?user=${user.id}`)).status).toBe(403)
   })

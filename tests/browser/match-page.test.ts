@@ -66,7 +66,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
   const top = (page: Page) => page.locator('.card:not(.next, .left, .right, .up) h3')
   const swiped: Fake = { body: { swipe_id: SWIPE_ID, match: null } }
 
-  test('swipes by keyboard and button, shows hostile text as text, and contacts no other origin', async () => {
+  test('users swipe by keyboard and button, hostile text stays text, and no other origin is contacted', async () => {
     const photo_urls = ['https://example.com/x.jpg']
     const people = [
       candidate(1, { display_name: HOSTILE, bio: `${HOSTILE}\n`, photo_urls }),
@@ -121,7 +121,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     expect(asked.filter((name) => name.startsWith('POST'))).toEqual([])
   })
 
-  test('says in plain English what went wrong, and puts the card back', async () => {
+  test('the page says in plain English what went wrong, and puts the card back', async () => {
     const answers = [
       failure(429, 'rate_limit_exceeded', { 'Retry-After': '2' }),
       { status: 202, body: { ...(swiped.body as object), queued: true } },
@@ -149,14 +149,14 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await page.getByText('Your last swipe has led to a match').waitFor()
   })
 
-  test('if the server refuses a token, the page returns to the sign-in and deletes everything from the tab', async () => {
+  test('if the server refuses a token, the page returns to the sign-in and empties the storage of the tab', async () => {
     const { page } = await opened({ 'GET feed': () => failure(401, 'unauthorized') })
     await page.getByText('This token is not valid or has expired.').waitFor()
     expect(await page.isVisible('#token')).toBe(true)
     expect(await page.evaluate(() => sessionStorage.length + localStorage.length)).toBe(0)
   })
 
-  test('asks for a missing profile and a missing location', async () => {
+  test('the page asks for a missing profile and a missing location', async () => {
     let profile: unknown
     let place: unknown
     const { page, complaints } = await opened({
@@ -185,7 +185,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     expect(complaints.filter((text) => !text.startsWith('Failed to load resource')).join('\n')).toBe('')
   })
 
-  test('shows an administrator the map of a search, with the reasons for exclusions', async () => {
+  test('an administrator sees the map of a search, with the reasons for exclusions', async () => {
     const bounds = (index: number) => ({ south: 37 + index / 100, north: 37.01 + index / 100, west: 179.99, east: 180 })
     const cell = { geohash: 'xbpbpb', bounds: bounds(0), examined: 3, passed: 1, excluded: { age: 2 } }
     const people = [

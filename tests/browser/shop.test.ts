@@ -14,7 +14,7 @@ describe('the shop in Chromium', () => {
     return { ...world, ...(await open(server.url, options)) }
   }
 
-  test('searches, filters and sorts without scripts, and opens a product', async () => {
+  test('without scripts, products can be searched, filtered, sorted and opened', async () => {
     const { page, complaints, asked, put } = await opened({ javaScriptEnabled: false })
     put(stored())
     await page.goto('/shop')
@@ -48,7 +48,7 @@ describe('the shop in Chromium', () => {
     await page.context().close()
   })
 
-  test('shows hostile texts as texts, follows dark mode, and fits a narrow screen', async () => {
+  test('hostile texts stay texts, and the pages follow dark mode and fit a narrow screen', async () => {
     const { page, complaints, put } = await opened({ viewport: { width: 360, height: 640 } })
     put(stored({ title: HOSTILE.repeat(4), description: HOSTILE }))
     await page.goto(`/shop?q=${encodeURIComponent(HOSTILE)}`)

@@ -24,7 +24,7 @@ describe('the pages of trends in Chromium', () => {
     return { ...api, ...(await open(server.url, options)) }
   }
 
-  test('leads from the world to a city and to a term, without scripts', async () => {
+  test('without scripts, links lead from the world to a city and to a term', async () => {
     const { page, complaints, table } = await opened({ javaScriptEnabled: false })
     await page.goto('/trends')
     await page.getByLabel('Find a place').fill('new york')
@@ -48,7 +48,7 @@ describe('the pages of trends in Chromium', () => {
     await page.context().close()
   })
 
-  test('follows dark mode and fits a narrow screen', async () => {
+  test('the pages follow dark mode and fit a narrow screen', async () => {
     const { page, complaints } = await opened({ viewport: { width: 360, height: 640 } })
     for (const path of ['/trends', `/trends?woeid=${NEW_YORK}`, '/trends?q=a', `/trends/terms/${LONG}`]) {
       await page.goto(path)

@@ -53,7 +53,7 @@ test("the shop's output matches the offline computation", () => {
 
 const outputs = ['ledger', 'matched', 'reminders', 'windows', 'regions'] as const
 
-test.each(outputs)('detects a lost record of %s, and reports the output as incomplete', (name) => {
+test.each(outputs)('a lost record of %s is a fault, and the output is incomplete without it', (name) => {
   const { input, output, timing } = run()
   for (let at = 0; at < output[name][0].length; at++) {
     const less = { ...output, [name]: [output[name][0].toSpliced(at, 1)] }
@@ -62,7 +62,7 @@ test.each(outputs)('detects a lost record of %s, and reports the output as incom
   }
 })
 
-test.each(outputs)('detects a duplicate record of %s', (name) => {
+test.each(outputs)('a duplicate record of %s is a fault', (name) => {
   const { input, output, timing } = run()
   for (let at = 0; at < output[name][0].length; at++) {
     // biome-ignore lint/suspicious/noExplicitAny: records of any topic
@@ -71,14 +71,14 @@ test.each(outputs)('detects a duplicate record of %s', (name) => {
   }
 })
 
-test('detects state that was rolled back, or that contains an aborted change', () => {
+test('a balance that lacks an earlier payment is a fault', () => {
   const { input, output, timing } = run()
   const [ledger] = output.ledger
   const wrong = ledger.with(2, { ...ledger[2], value: { ...ledger[2].value, balance: 8 } })
   expect(faults(input, { ...output, ledger: [wrong] }, timing)).toEqual(['ledger of ann, entry 3: 3 8 3 instead of 3 13 3'])
 })
 
-test('detects times that were closed twice, out of order, with fewer payments than before or with more than exist', () => {
+test('times that were closed twice, out of order, with fewer payments than before or with more than exist are faults', () => {
   const { merchant, judged } = closings()
   expect(judged([100, 0], [200, 2], [300, 3])).toEqual([])
   expect(judged([100, 0], [200, 3], [200, 3])).toEqual([`partition ${merchant} closed 200 after 200`])
@@ -87,7 +87,7 @@ test('detects times that were closed twice, out of order, with fewer payments th
   expect(judged([100, 4], [200, 4])).toContain(`partition ${merchant} closed 100 with 4 payments of 3`)
 })
 
-test('detects a time that was closed before all payments in the log were counted', () => {
+test('a time that was closed before all payments in the log were counted is a fault', () => {
   const { merchant, judged } = closings({
     inLogBy: new Map([
       ['1', 50],
@@ -99,7 +99,7 @@ test('detects a time that was closed before all payments in the log were counted
   expect(judged([160, 1], [300, 3])).toEqual([`partition ${merchant} closed 160 with 1 payments, but 2 were there`])
 })
 
-test('detects a partition that has stopped closing times, and waits for it', () => {
+test('a partition that has stopped closing times is a fault, and the output is incomplete until it continues', () => {
   const { merchant, judged, done } = closings()
   expect(judged()).toEqual([`partition ${merchant} has closed no time of 3`])
   expect(judged([100, 0], [200, 2])).toEqual([`partition ${merchant} closed its last time with 2 payments of 3`])
@@ -107,7 +107,7 @@ test('detects a partition that has stopped closing times, and waits for it', () 
   expect(done([100, 0], [200, 3])).toBe(true)
 })
 
-test('only while a clock is wrong, accepts a closed time with too few payments, or a time in the future that delays later ones', () => {
+test('only while a clock is wrong may a time close with too few payments, or lie in the future and delay later ones', () => {
   const inLogBy = new Map([['1', 50]])
   const { merchant, judged, done } = closings({ inLogBy, doubtful: [[100, 200]] })
   expect(judged([100, 0], [200, 0], [300, 3])).toEqual([])

@@ -34,7 +34,7 @@ beforeAll(async () => {
 
 afterAll(() => system?.folder.finish(), SETUP_TIMEOUT_MS)
 
-test('with an outage, an emptied and a stopped Redis, and killed workers, models and APIs, every payment is scored and counts once', {
+test('while Kafka, Redis, workers, models and APIs are killed, stopped or emptied, every payment is scored and counts once', {
   ...AT_FIRST_TRY,
   timeout: ROUND_TIMEOUT_MS,
 }, async () => {

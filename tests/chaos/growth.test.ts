@@ -4,7 +4,7 @@ import { growth, growthFaults, type Sample } from './growth.ts'
 const MIB = 1_048_576
 const HOUR_MS = 3_600_000
 
-/** Returns one sample a minute for an hour. In the first ten minutes, which are the warm-up, everything grows. */
+/** Returns one sample a minute for an hour. In the first ten minutes, half of the warm-up, everything grows. */
 function samples(rssAt: (hours: number) => number, handlesAt: (hours: number) => number): Sample[] {
   return Array.from({ length: 61 }, (_, minute): Sample => {
     const hours = minute / 60
@@ -13,7 +13,7 @@ function samples(rssAt: (hours: number) => number, handlesAt: (hours: number) =>
   })
 }
 
-test('computes the slope only over the time after the warm-up', () => {
+test('the slope is computed only over the time after the warm-up', () => {
   const { rssBytesPerHour, rssRise, meanRssBytes } = growth(
     samples(
       (hours) => 200 + 30 * hours,
@@ -25,7 +25,7 @@ test('computes the slope only over the time after the warm-up', () => {
   expect(meanRssBytes / MIB).toBeCloseTo(220)
 })
 
-test('treats a heap that fluctuates as flat', () => {
+test('memory that fluctuates counts as flat', () => {
   const breathing = samples(
     (hours) => 200 + 15 * Math.sin(hours * 200),
     () => 40,
@@ -33,7 +33,7 @@ test('treats a heap that fluctuates as flat', () => {
   expect(growthFaults(growth(breathing))).toEqual([])
 })
 
-test('detects a leak of memory or file handles', () => {
+test('a leak of memory or file handles is a fault', () => {
   const memory = growth(
     samples(
       (hours) => 200 + 60 * hours,

@@ -8,7 +8,7 @@ test('a seed always gives the same schedule, and another seed gives a different 
   expect(drawSchedule(7).faults).not.toEqual(drawSchedule(8).faults)
 })
 
-test('schedules every kind of fault, in order, during the input, and only for existing workers', () => {
+test('schedules contain every kind of fault, in order, during the input, and only for existing workers', () => {
   const all = SEEDS.flatMap((seed) => ([1, 2, 3] as const).flatMap((brokers) => drawSchedule(seed, { brokers }).faults))
   expect(new Set(all.map(({ fault }) => fault.kind))).toEqual(new Set(FAULT_KINDS))
   for (const { atMs, fault } of all) {
@@ -21,7 +21,7 @@ test('schedules every kind of fault, in order, during the input, and only for ex
   }
 })
 
-test('some of a hundred seeds suspend the broker for longer than any session', () => {
+test('some of a hundred seeds suspend the broker for longer than any session, but most pauses are short', () => {
   const pauses = SEEDS.slice(0, 100).flatMap((seed) =>
     drawSchedule(seed).faults.flatMap(({ fault }) => (fault.kind === 'broker-pause' ? [fault.ms] : [])),
   )
@@ -29,7 +29,7 @@ test('some of a hundred seeds suspend the broker for longer than any session', (
   expect(pauses.filter((ms) => ms <= 9_000).length).toBeGreaterThan(pauses.length / 2)
 })
 
-test('schedules one fault of each chosen kind', () => {
+test('a schedule contains one fault of each chosen kind', () => {
   const kinds = drawSchedule(3, { kinds: ['broker-kill', 'cut'] }).faults.map(({ fault }) => fault.kind)
   expect(kinds.sort()).toEqual(['broker-kill', 'cut'])
 })

@@ -55,13 +55,13 @@ test.each([
   ['pipelines/engine/sinks/sink.ts', 'SinkOptions'],
   ['pipelines/engine/sinks/sink-group.ts', 'SinkGroupOptions'],
   ['pipelines/engine/sinks/deliveries/delivery.ts', 'DeliveryTarget'],
-])('%s documents every option of %s', (path, name) => {
+])('%s: the reference lists exactly the members of %s', (path, name) => {
   const [, ...listed] = firstCells(name)
   expect(members(path, name)).not.toEqual([])
   expect(listed.sort()).toEqual(members(path, name).sort())
 })
 
-test('documents every function, class and constant that the engine exports', () => {
+test('the reference lists every function, class and constant that the engine exports', () => {
   const lists = [...source('pipelines/engine/index.ts').matchAll(/^export \{([^}]*)\}/gm)].map(([, names]) => names)
   const names = lists.flatMap((list) => list.split(',').map((name) => name.trim()))
   const errors = new Set(firstCells('Errors'))
@@ -141,7 +141,7 @@ test('defaults and limits match the code', () => {
   ])
 })
 
-test('documents the environment and its defaults', () => {
+test('the reference documents the environment and its defaults', () => {
   const heading = 'Environment of a worker process'
   const rooms = [kafkaSettings, stateSettings, surroundingsSettings].map(({ variables }) => variables)
   const variables = [...rooms, ...WORKER_VARIABLES].flatMap((fragment) => Object.keys(fragment))
@@ -171,7 +171,7 @@ test('documents the environment and its defaults', () => {
   expect(documented).toEqual(defaults)
 })
 
-test('documents outcomes, codes and headers', () => {
+test('the reference documents outcomes, codes and headers', () => {
   const listed = firstCells('Outcomes and dead letters')
   const code = /export type FaultCode =((?:\s+\| '\w+')+)/.exec(source('pipelines/engine/task/record-failure.ts'))?.[1] ?? ''
   const codes = [...code.matchAll(/'(\w+)'/g)].map((match) => match[1])
@@ -189,7 +189,7 @@ test('documents outcomes, codes and headers', () => {
  */
 const ERROR_FOLDERS = ['pipelines/engine', 'state/stores', 'kafka', 'schemas']
 
-test('documents every error', () => {
+test('the reference documents every error', () => {
   const files = ERROR_FOLDERS.flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts') && !file.startsWith('client'))
@@ -200,7 +200,7 @@ test('documents every error', () => {
   expect(firstCells('Errors').slice(1).sort()).toEqual(errors.sort())
 })
 
-test('documents names and retention of internal topics', () => {
+test('the reference documents names and retention of internal topics', () => {
   const DAY_MS = 24 * 3_600_000
   const heading = 'Names in Kafka'
   const days = (spec: { config?: Readonly<Record<string, string>> }) => Number(spec.config?.['retention.ms']) / DAY_MS
@@ -212,13 +212,13 @@ test('documents names and retention of internal topics', () => {
   expect(cell(heading, 'changelog', 2)).toBe(`compacted; tombstones ${tombstones} hours`)
 })
 
-test('documents the endpoints', () => {
+test('the reference documents the endpoints', () => {
   const paths = [...source('pipelines/engine/worker/introspection.ts').matchAll(/case '(\/\w+)'/g)].map((match) => match[1])
   const state = /PATH = '(\/\w+)'/.exec(source('pipelines/engine/queries/state-endpoint.ts'))?.[1]
   expect(firstCells('HTTP endpoints of a worker process').slice(1)).toEqual([...paths, state])
 })
 
-test('documents the metrics', () => {
+test('the reference documents the metrics', () => {
   const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
   const named = ['worker/worker-runner', 'worker/introspection', 'sinks/sink-runner'].flatMap((file) =>
     [...source(`pipelines/engine/${file}.ts`).matchAll(/(?:sample\(|name: )(?:'|`\$\{METRIC_PREFIX\})([a-z]+_[a-z_]+)['`]/g)].map(

@@ -65,11 +65,11 @@ function anchorOf(heading: string): string {
 
 const SAMPLE = '# Titles, and `code`\n\n```\n# no heading\n```\n\n## Same\n## Same\n### [Linked](x.md) – text\n'
 
-test('derives anchors from headings as GitHub does', () => {
+test('anchors are derived from headings as on GitHub', () => {
   expect([...sectionsOf(SAMPLE)]).toEqual(['titles-and-code', 'same', 'same-1', 'linked--text'])
 })
 
-test('finds links in comments and in Markdown', () => {
+test('links are found in comments and in Markdown', () => {
   const page = join(ROOT, 'docs', 'a', 'b.md')
   expect(linksOf(join(ROOT, 'a.ts'), '/** docs/a/b.md#c (docs/d.md). See ../docs/e.md */')).toEqual([
     { from: 'a.ts', path: 'docs/a/b.md', section: 'c' },

@@ -70,7 +70,7 @@ test('comments and prose contain none of the unwanted words and keep to the maxi
   expect(paths.flatMap(faultsIn)).toEqual([])
 })
 
-test('finds comments next to strings and regular expressions', () => {
+test('comments are found next to strings and regular expressions', () => {
   const source = [
     "const url = 'http://a b' // one",
     "const slash = /[/]'/ // two",
@@ -88,7 +88,7 @@ test('finds comments next to strings and regular expressions', () => {
   ])
 })
 
-test('ignores the width of code, tables and link targets', () => {
+test('the width of code, tables and link targets is ignored', () => {
   const long = 'x'.repeat(MAX_COLUMNS)
   const source = ['```', long, '```', `| ${long} |`, `[a](${long})`, `    ${long}`, 'prose'].join('\n')
   const wide = textsOfMarkdown(source).filter(({ kind, columns = 0 }) => kind === 'prose' && columns > MAX_COLUMNS)

@@ -246,7 +246,10 @@ interface AnswerWatch {
   without(victim: Component, action: () => Promise<void>): Promise<void>
 }
 
-/** Polls all APIs as readers do. An API may respond with an error, but never with a wrong, empty or missing list. */
+/**
+ * Polls all APIs as readers do. An API may respond with 503, but with no other error, and never with an empty list
+ * after the first trends.
+ */
 function watchAnswers({ apis }: System): AnswerWatch {
   const wrong: string[] = []
   const excused = new Set<Component>()

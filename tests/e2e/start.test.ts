@@ -113,7 +113,7 @@ const clickhouse = ({ env, home }: Installation) =>
   createClient({ url: `http://${LOOPBACK}:${env.CLICKHOUSE_PORT}`, password: clickhousePassword({ path: home }) })
 
 test(
-  'starts, reports its status, stops, and continues with the same data after a second start',
+  'npm start reports its status, stops, continues with the same data when started again, and forgets them with --reset',
   async () => {
     const where = await installation()
     const first = run('start.ts', where)
@@ -187,7 +187,7 @@ test(
 )
 
 test(
-  'the demo stream becomes worldwide trends over HTTP when only the folder is configured',
+  'with the demo stream, worldwide trends and new short links are served, and the status shows no problem',
   async () => {
     const { home, env } = await installation()
     // Other tests keep both cores busy, and at its default priority the worker would hardly run.

@@ -13,7 +13,7 @@ function heldGroup() {
   }
 }
 
-test('answers callers from one request until the answer is too old', async () => {
+test('callers share the answer to one request until it is too old', async () => {
   const group = heldGroup()
   let now = 0
   const view = groupView(group, { monotonic: () => now })

@@ -70,14 +70,14 @@ test('the client requests a schema once per id, even for concurrent callers', as
   expect(seen).toHaveLength(1)
 })
 
-test('the client distinguishes a missing schema, which may appear later, from a missing registry', async () => {
+test('a missing schema is an error of its own, and a later call finds the schema if it has appeared', async () => {
   const { deps } = scripted(answer(404, { error_code: 40403, message: 'Schema not found' }), answer(200, { schema: '"long"' }))
   const client = registryClient({ url: 'http://registry' }, deps)
   await expect(client.schemaById(3)).rejects.toThrow(SchemaNotFoundError)
   expect(await client.schemaById(3)).toBe('"long"')
 })
 
-test('the client retries connection errors, 5xx, 408 and 429 with growing pauses on all addresses', async () => {
+test('the client retries connection errors, 503, 408 and 429 with growing pauses, on each address in turn', async () => {
   const { seen, sleeps, deps } = scripted(refusedConnection, answer(503, {}), answer(429, {}), answer(408, {}), answer(200, { id: 1 }))
   const client = registryClient({ url: 'http://one, http://two' }, deps)
   expect(await client.register('s', '"int"')).toBe(1)

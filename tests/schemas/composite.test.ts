@@ -29,7 +29,7 @@ const keys = fc.record({
   id: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
 })
 
-test('decodes a key from its bytes, even from the middle of a buffer', () => {
+test('a key is decoded from its bytes, even in the middle of a buffer', () => {
   fc.assert(
     fc.property(keys, (key) => {
       const bytes = Buffer.concat([Buffer.from([0, 0]), bytesOf(codec, key), Buffer.from([0, 0])])
@@ -65,7 +65,7 @@ test.each([
   ['a number above 32 bits', { term: '', at: 0, region: 2 ** 32, id: 0n }],
   ['a negative id', { term: '', at: 0, region: 0, id: -1n }],
   ['a lone surrogate', { term: '\ud800', at: 0, region: 0, id: 0n }],
-])('refuses %s and leaves the writer unchanged', (_, key) => {
+])('%s is refused, and the writer stays unchanged', (_, key) => {
   const out = byteWriter()
   out.length = 3
   expect(() => codec.encode(key, out)).toThrow(CodecError)

@@ -33,14 +33,14 @@ test('integers are decimal text, over all 32 bits', () => {
 })
 
 test.each(['', '-', '+1', '01', '-0', '00', '1.0', '1e3', ' 1', '1 ', '٣', '0x1', '99999999999999999999999'])(
-  'refuses %j, because it is not a decimal key',
+  '%j is refused, because it is not a decimal key',
   (text) => {
     expect(() => decodeText(decimalId, text)).toThrow(CodecError)
     expect(() => decodeText(decimalInt, text)).toThrow(CodecError)
   },
 )
 
-test.each(['9223372036854775808', '-9223372036854775809'])('refuses %s, because it is outside 64 bits', (text) => {
+test.each(['9223372036854775808', '-9223372036854775809'])('%s is refused, because it is outside 64 bits', (text) => {
   expect(() => decodeText(decimalId, text)).toThrow('outside 64 bits')
   expect(() => bytesOf(decimalId, BigInt(text))).toThrow('outside 64 bits')
 })

@@ -34,7 +34,7 @@ function machine(programs: Readonly<Record<string, string>> = {}) {
 /** A fake Java that answers the request for its version. */
 const JAVA = 'echo \'openjdk version "21.0.1" 2023-10-17\' >&2'
 
-test('suggests the nearest command for an unknown one, and lists all commands', () => {
+test('for an unknown command, the nearest one is suggested, and all are listed', () => {
   const { status, stderr } = machine().run('strat')
   expect(status).toBe(2)
   expect(stderr).toMatch(/^millrace: unknown command strat, did you mean start\? Commands: start, status, test, .*\n$/)
@@ -49,7 +49,7 @@ test('if programs cannot be installed, the missing ones are named with the comma
   )
 })
 
-test('reports the reason from apt-get in one line, and writes the rest to the log', ({ skip }) => {
+test('the reason from apt-get is reported in one line, and the rest is written to the log', ({ skip }) => {
   skip(process.getuid?.() !== 0, 'only root may install')
   const failing = machine({ java: JAVA, 'apt-get': 'echo "Reading package lists..."; echo "E: Unable to locate package $5"; exit 100' })
   const { status, stderr } = failing.run('start')

@@ -27,7 +27,7 @@ test('every variable has one row with its default', () => {
   ])
 })
 
-test('refuses a variable without a description and a page without a place for the table', () => {
+test('a variable without a description is refused, and so is a page without a place for the table', () => {
   expect(() => withSettingsTable(PAGE, [{ BARE: z.string() }])).toThrow('BARE has no description')
   expect(() => withSettingsTable('a page', [])).toThrow('the page has no <!-- settings')
 })

@@ -58,7 +58,7 @@ function totalsOf(modules: readonly FakeModule[], unhandled: readonly unknown[] 
   return JSON.parse(readFileSync(path, 'utf8')) as TestTotals
 }
 
-test('counts passed and failed tests and errors outside of tests, and names tests that needed a retry', () => {
+test('the reporter counts passed and failed tests and errors outside of tests, and names tests that needed a retry', () => {
   const totals = totalsOf(
     [
       {
@@ -85,7 +85,7 @@ test('counts passed and failed tests and errors outside of tests, and names test
   expect(totals).toMatchObject({ passed: 2, repeated: [{ name: 'a.test.ts: three', errors: [] }] })
 })
 
-test('reports why tests were skipped, but omits skipped tests of the run without public data', () => {
+test('the reporter says why tests were skipped, but omits skipped tests of the run without public data', () => {
   const tests: FakeTest[] = [
     { fullName: 'with a reason', state: 'skipped', note: 'needs tweets' },
     { fullName: 'without', state: 'skipped' },
@@ -101,7 +101,7 @@ test('reports why tests were skipped, but omits skipped tests of the run without
   ])
 })
 
-test('reports how long each test took, and how long a file spends outside of its tests', () => {
+test('the reporter says how long each test took, and how long a file spends outside of its tests', () => {
   const { durations } = totalsOf([
     {
       file: 'a.test.ts',
@@ -119,7 +119,7 @@ test('reports how long each test took, and how long a file spends outside of its
   ])
 })
 
-test('names the files that were running when a run was killed', () => {
+test('the reporter names the files that were running when a run was killed', () => {
   const path = totalsFile()
   const reporter = new VerifyReporter()
   const [a, b, c] = ['a', 'b', 'c'].map((file) => asModule({ file, duration: 0, tests: [] }))

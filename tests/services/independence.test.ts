@@ -33,7 +33,7 @@ test.each([
   ['kafka/client/topics.ts', '// As for trend-output.', 'trends', 'trend-output'],
   ['deploy/local/summary.ts', "const topic = 'tweets'", 'trends', 'tweets'],
   ['state/blobs/sweep.ts', '/** What no snippet refers to. */', 'snippets', 'snippets'],
-])('%s must not contain %s', (file, line, service, what) => {
+])('%s depends on a service if it contains %s', (file, line, service, what) => {
   const planted = new Map(files).set(file, `${files.get(file)}\n${line}\n`)
   expect(dependences(planted, services)).toContainEqual({ file, service, what })
 })

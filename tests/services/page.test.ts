@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { stepsOf, withLines } from './page.ts'
 
-test('reads code blocks that name a file, as whole files or as lines for a list, and ignores other blocks', () => {
+test('code blocks that name a file are read as whole files or as lines for a list, and other blocks are ignored', () => {
   const page = 'a\n```ts a/b.ts\nfirst\n\nsecond\n```\n```sh\nnpm test\n```\n```diff list.ts\n+import x\n+  x,\n```\n'
   expect(stepsOf(page)).toEqual([
     { kind: 'file', path: 'a/b.ts', text: 'first\n\nsecond\n' },
@@ -12,7 +12,7 @@ test('reads code blocks that name a file, as whole files or as lines for a list,
   expect(() => stepsOf('```diff list.ts\n-gone\n```\n')).toThrow('list.ts: -gone adds no line')
 })
 
-test('inserts lines in the right positions', () => {
+test('lines are inserted in the right positions', () => {
   expect(withLines("import a from 'a'\n\nexport const list = [\n  a,\n]\n", ["import b from 'b'", '  b,'])).toBe(
     "import b from 'b'\nimport a from 'a'\n\nexport const list = [\n  a,\n  b,\n]\n",
   )

@@ -43,8 +43,10 @@ test('a broker that hangs does not keep the client from finding the leaders and 
     const askedAt = now()
     await transport.partitionCounts([TOPIC])
     expect(now() - askedAt).toBeLessThan(POLL_MS)
+    append(producer, 'after')
+    await producer.commit(new Map(), undefined)
   })
-  expect(valuesIn(cluster)).toEqual(['before'])
+  expect(valuesIn(cluster)).toEqual(['before', 'after'])
 })
 
 /**

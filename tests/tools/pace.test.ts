@@ -33,17 +33,17 @@ async function play(
   return sent
 }
 
-test('sends nothing before its time, and everything shortly after it', async () => {
+test('nothing is sent before its time, and everything is sent shortly after it', async () => {
   const sent = await play([0, 30, 120, 500])
   expect(sent).toHaveLength(4)
   expect(sent.every(([at, sentAt]) => sentAt >= at && sentAt <= at + 100)).toBe(true)
 })
 
-test('limits the length of the queue when sending is slow', async () => {
+test('when sending is slow, the queue stays short', async () => {
   const sent = await play([0, 0, 0, 0, 0], { flushMs: 50, fullAfter: 2 })
   expect(sent.map(([, sentAt]) => sentAt)).toEqual([0, 0, 50, 50, 100])
 })
 
-test('ends after stop is called', async () => {
+test('sending ends after stop is called', async () => {
   expect(await play([0, 1_000, 5_000], { stopAt: 2_000 })).toHaveLength(2)
 })

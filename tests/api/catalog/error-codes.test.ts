@@ -31,7 +31,7 @@ const tests = globSync('**/*.test.ts', { cwd: import.meta.dirname })
   .filter((file) => file !== 'error-codes.test.ts')
   .map((file) => readFileSync(`${import.meta.dirname}/${file}`, 'utf8'))
 
-test.each(CONTRACT)('%s has the status %i, and a test of a route expects it', (code, status) => {
+test.each(CONTRACT)('%s has the status %i, and another test of the catalogue names it', (code, status) => {
   const known = { ...errors, ...catalogErrors }
   expect(Object.values(known).find((definition) => definition.code === code)?.status).toBe(status)
   const expected = `'${code}'`

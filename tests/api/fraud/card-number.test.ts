@@ -31,7 +31,7 @@ test.each([
   ['a number that has lost digits', Number('6304000000000000123')],
   ['a deep value', { a: [{ b: { c: [null, VISA] } }] }],
   ['a name', { [VISA]: true }],
-])('finds a card number: %s', (_what, value) => {
+])('a card number is found: %s', (_what, value) => {
   expect(hasCardNumber(value)).toBe(true)
 })
 
@@ -48,7 +48,7 @@ test.each([
   ['a fraction', 41111111111.11111],
   ['a greater number than cards have', 1e30],
   ['nothing', { type: null, expires: true, digits: [], amount: 20 }],
-])('does not mistake other values for a card number: %s', (_what, value) => {
+])('another value is not mistaken for a card number: %s', (_what, value) => {
   expect(hasCardNumber(value)).toBe(false)
 })
 
@@ -88,7 +88,7 @@ test.each<[string, (hash: Buffer) => string]>([
   ['UUIDs', (hash) => hash.toString('hex').replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*/, '$1-$2-4$3-8$4-$5')],
   ['SHA-256 in base64', (hash) => hash.toString('base64url')],
   ['64 bits in base 36', (hash) => `tok_${hash.readBigUInt64LE().toString(36)}`],
-])('random tokens are hardly ever mistaken for card numbers: %s', (_what, tokenOf) => {
+])('none of 20,000 random tokens is mistaken for a card number: %s', (_what, tokenOf) => {
   const hashes = Array.from({ length: 20_000 }, (_, index) => tokenOf(createHash('sha256').update(String(index)).digest()))
   expect(hashes.filter(hasCardNumber)).toEqual([])
 })

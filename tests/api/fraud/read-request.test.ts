@@ -115,20 +115,20 @@ test.each([
   ['no payer', { payer: undefined }, 'body.payer'],
   ['a letter that becomes two capital letters', { payer: { user_id: 'u1', country: '\ufb01' } }, 'body.payer.country'],
   ['a place without a longitude', { device: { geo_location: { lat: 1 } } }, 'body.device.geo_location.lng'],
-])('refuses %s', (_what, change, path) => {
+])('%s: the request is refused', (_what, change, path) => {
   expect(refusal({ ...LEAST, ...change })).toMatchObject({ code: 'invalid_request', paths: [path] })
 })
 
-test.each([NOW + 300_000, NOW - 604_800_000])('accepts the earliest and the latest allowed timestamp', (at) => {
+test.each([NOW + 300_000, NOW - 604_800_000])('the earliest and the latest allowed timestamp are accepted: %i', (at) => {
   expect(readRequest({ ...LEAST, timestamp: new Date(at).toISOString() }, hashes, NOW).timestamp).toBe(at)
 })
 
-test.each([[null], ['text'], [[]], [5]])('refuses a body that is not an object: %j', (body) => {
+test.each([[null], ['text'], [[]], [5]])('a body that is not an object is refused: %j', (body) => {
   expect(refusal(body)).toMatchObject({ code: 'invalid_request', paths: ['body'] })
 })
 
 test.each([{ payer: { user_id: 'u\u0000' } }, { unknown: ['a', '\u0000'] }, { session: { session_id: '\ud800' } }])(
-  'names a field with NUL or a lone surrogate: %j',
+  'the refusal names a field with NUL or a lone surrogate: %j',
   (change) => {
     const { code, paths } = refusal({ ...LEAST, ...change })
     expect(code).toBe('invalid_encoding')
@@ -148,7 +148,7 @@ test.each([
   { card: { number: ['4111-1111-1111-1111'] } },
   { number: 4111111111111111 },
   { '4111111111111111': 'x' },
-])('refuses a raw card number and does not repeat it: %j', (instrument) => {
+])('a raw card number is refused, and the answer does not repeat it: %j', (instrument) => {
   const { code, paths, text } = refusal({ ...LEAST, amount: -1, payment_instrument: instrument })
   expect(code).toBe('raw_card_number')
   expect(paths).toEqual(['body.payment_instrument'])

@@ -3,7 +3,7 @@ import { answerCache } from '../../../api/kit/answer-cache.ts'
 
 const answer = (reusableUntil?: number) => ({ status: 200, headers: {}, body: '{}', reusableUntil })
 
-test('keeps an answer until its reusableUntil, and never keeps one without it', () => {
+test('an answer is kept until its reusableUntil, and an answer without it is never kept', () => {
   const cache = answerCache()
   cache.keep('/a', '/a', answer(100))
   cache.keep('/b', '/b', answer())
@@ -12,13 +12,13 @@ test('keeps an answer until its reusableUntil, and never keeps one without it', 
   expect(cache.get('/b', 0)).toBeUndefined()
 })
 
-test('limits its size, because callers choose the addresses in its keys', () => {
+test('the size of the cache is limited, because callers choose the addresses in its keys', () => {
   const cache = answerCache(2)
   for (const target of ['/1', '/2', '/1', '/3']) cache.keep(target, '/n', answer(1))
   expect(['/1', '/2', '/3'].map((target) => cache.get(target, 0) !== undefined)).toEqual([true, false, true])
 })
 
-test('keeps no answer to a long target, because callers can add parameters', () => {
+test('no answer to a long target is kept, because callers can add parameters', () => {
   const cache = answerCache()
   const targets = [256, 257].map((length) => '/a?'.padEnd(length, 'x'))
   for (const target of targets) cache.keep(target, '/a', answer(1))

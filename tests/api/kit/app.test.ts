@@ -64,7 +64,7 @@ describe('every answer', () => {
 })
 
 describe('input', () => {
-  test('parses a query into types and applies its defaults', async () => {
+  test('a query is parsed into types, with its defaults', async () => {
     const { app } = await echoApp()
     expect(await (await app.request('/query')).json()).toEqual({ size: 7, flag: false })
     expect(await (await app.request('/query?size=30&flag=true&other=1')).json()).toEqual({ size: 30, flag: true })
@@ -88,7 +88,7 @@ describe('input', () => {
     expect(body).toMatchObject({ error: 'invalid_request', details: [{ path: 'query.size', message: 'must be an integer from 1 to 30' }] })
   })
 
-  test('reports all invalid parts', async () => {
+  test('all invalid parts are reported', async () => {
     const { app } = await echoApp()
     const { body } = await failureOf(app.request('/query?size=x&flag=yes'))
     expect((body.details as { path: string }[]).map((detail) => detail.path)).toEqual(['query.size', 'query.flag'])
@@ -107,7 +107,7 @@ describe('input', () => {
   })
 
   test.each(['/items/%FF/detail', '/items/a%00b/detail', '/query?size=%C3%28', '/query?size=%00', '/nothing/%E0%A4'])(
-    'rejects %s with invalid_encoding, because it is not well-formed UTF-8',
+    '%s is refused with invalid_encoding, because it has NUL or is not well-formed UTF-8',
     async (path) => {
       const { app } = await echoApp()
       expect(await failureOf(app.request(path))).toMatchObject({ status: 400, body: { error: 'invalid_encoding' } })
@@ -135,7 +135,7 @@ describe('input', () => {
     ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 'text=x', 415, 'unsupported_media_type'],
     ['another charset', { 'content-type': 'application/json; charset=latin1' }, '{"text":"x"}', 415, 'unsupported_media_type'],
     ['JSON with a suffix type', { 'content-type': 'application/merge-patch+json; charset="UTF-8"' }, '{"text":"x"}', 200, undefined],
-  ])('a body with %s', async (_what, headers, body, status, code) => {
+  ])('a body gets its status and error code: %s', async (_what, headers, body, status, code) => {
     const { app } = await echoApp()
     const answered = await app.request('/items/a', { method: 'PUT', headers: headers as Record<string, string>, body })
     expect(answered.status).toBe(status)
@@ -196,7 +196,7 @@ describe('addresses and methods', () => {
 })
 
 describe('failures', () => {
-  test('answers an unexpected error with 500 and without details, which it logs with the request id', async () => {
+  test('an unexpected error gets 500 without details, and is logged with the request id', async () => {
     const { app, lines } = await echoApp()
     const { status, body } = await failureOf(app.request('/broken', { headers: { 'x-request-id': 'r9' } }))
     expect([status, body]).toEqual([500, { error: 'internal_error', message: errors.internal_error.message, request_id: 'r9' }])
@@ -229,7 +229,7 @@ describe('caching', () => {
     expect(answered.headers.get('content-type')).toBeNull()
   })
 
-  test('answers 200 with the new body if the tag no longer matches', async () => {
+  test('a tag that no longer matches gets 200 with the new body', async () => {
     const { app } = await echoApp()
     const first = await app.request('/cached')
     const second = await app.request('/cached', { headers: { 'if-none-match': first.headers.get('etag')! } })
@@ -256,7 +256,7 @@ describe('operations', () => {
     expect(body.degraded).toEqual([{ name: 'history' }])
   })
 
-  test('is ready without an optional part until it starts draining', async () => {
+  test('a process is ready without an optional part until it starts draining', async () => {
     const { app, readiness } = await testApp({ probes: [{ name: 'history', optional: true, check: async () => 'gone' }] })
     const ready = await app.request('/readyz')
     expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready', degraded: [{ name: 'history' }] }])

@@ -19,7 +19,7 @@ test.each([
   ['an IPv6 proxy', '2001:db8:ffff:1::1', '2001:db8::1', '2001:db8::1'],
   ['a closed socket', undefined, '203.0.113.9', '0.0.0.0'],
   ['a very long chain', '127.0.0.1', `${'1.1.1.1,'.repeat(1_000)}203.0.113.9`, '203.0.113.9'],
-])('finds the address of the caller: %s', (_what, remote, header, expected) => {
+])('the address of the caller is found: %s', (_what, remote, header, expected) => {
   expect(clientAddress(remote, header, trusted)).toBe(expected)
 })
 
@@ -49,6 +49,6 @@ test.each([
   expect(limitedAddress(address, true)).toBe(expected)
 })
 
-test.each(['nonsense', '10.0.0.0/x', '10.0.0.0/'])('rejects the range %j with a message that names it', (range) => {
+test.each(['nonsense', '10.0.0.0/x', '10.0.0.0/'])('the range %j is refused with a message that names it', (range) => {
   expect(() => addressRanges([range])).toThrow(range)
 })

@@ -23,7 +23,7 @@ test.each([
   expect(acceptsGzip(header)).toBe(expected)
 })
 
-test('compresses a large body for clients that accept it, and gives it a separate tag', () => {
+test('a large body is compressed for clients that accept gzip, and then has a separate tag', () => {
   const plain = variantFor(large, { ifNoneMatch: undefined, acceptEncoding: undefined })
   const gzip = variantFor(large, { ifNoneMatch: undefined, acceptEncoding: 'gzip' })
   expect(gunzipSync(gzip.body as Uint8Array)).toEqual(plain.body)
@@ -33,7 +33,7 @@ test('compresses a large body for clients that accept it, and gives it a separat
   expect(variantFor(small, { ifNoneMatch: undefined, acceptEncoding: 'gzip' })).toBe(small)
 })
 
-test('compresses a large response in advance to the same bytes, without blocking other requests', async () => {
+test('a large response is compressed in advance, without loss and without blocking other requests', async () => {
   let turns = 0
   const count = () => {
     turns++
@@ -59,7 +59,7 @@ test('an unchanged page keeps its Content-Security-Policy', () => {
   expect([status, headers]).toEqual([304, { ETag: page.headers.ETag, 'Cache-Control': HEADERS['Cache-Control'], ...policy }])
 })
 
-test('revalidates the plain and the compressed body with either tag', () => {
+test('the plain and the compressed body are revalidated with either tag', () => {
   const tags = [large.headers.ETag, `W/${large.headers.ETag}`, large.headers.ETag.replace(/"$/, '-gzip"')]
   for (const ifNoneMatch of tags) {
     for (const acceptEncoding of [undefined, 'gzip']) {

@@ -24,7 +24,7 @@ function gated(total: number, perAddress: number) {
   return { connect, metrics: () => registry.metrics() }
 }
 
-test('limits the connections of one address, while other addresses can still connect', async () => {
+test('the connections of one address are limited, and other addresses can still connect', async () => {
   const { connect, metrics } = gated(100, 2)
   const first = connect('192.0.2.1')
   connect('::ffff:192.0.2.1')
@@ -36,7 +36,7 @@ test('limits the connections of one address, while other addresses can still con
   expect(await metrics()).toContain('http_connections_open 3')
 })
 
-test('counts all addresses of an IPv6 /64 network as one address', () => {
+test('all addresses of an IPv6 /64 network count as one address', () => {
   const { connect } = gated(100, 1)
   connect('2001:db8::1')
   expect(connect('2001:db8::ffff:2').isCut).toBe(true)

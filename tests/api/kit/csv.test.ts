@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { csvLine } from '../../../api/kit/csv.ts'
 
-test('quotes cells only where necessary', () => {
+test('cells are quoted only where necessary', () => {
   expect(csvLine(['a', 'b,c', 'say "x"', 'two\nlines', ''])).toBe('a,"b,c","say ""x""","two\nlines",\r\n')
 })
 

@@ -31,11 +31,11 @@ const statuses: Record<string, number> = {
 }
 const catalogue = Object.values({ ...errors, ...trendsErrors })
 
-test('the table in this file contains every code', () => {
+test('the table in this file contains every code of the kit and of trends', () => {
   expect(catalogue.map(({ code }) => code).sort()).toEqual(Object.keys(statuses).sort())
 })
 
-test.each(catalogue)('responds to $code with its status, message and body', async (definition) => {
+test.each(catalogue)('the error $code is answered with its status and message, and counted', async (definition) => {
   const route = defineRoute({
     method: 'get',
     path: '/fails',

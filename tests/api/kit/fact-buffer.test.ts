@@ -62,7 +62,7 @@ function buffered() {
 
 afterEach(() => void vi.useRealTimers())
 
-test('delivers facts in order and counts them', async () => {
+test('facts are delivered in order and counted', async () => {
   const { buffer, taken, metric } = buffered()
   for (const value of ['a', 'b', 'c']) expect(buffer.offer('k', value)).toBe(true)
   await expect.poll(() => taken).toEqual(['a', 'b', 'c'])
@@ -81,7 +81,7 @@ test('facts from before the first connection are delivered in order once Kafka i
   expect(await metric('facts_dropped_total')).toBe(2)
 })
 
-test('buffers facts while Kafka is unreachable, drops and counts those that do not fit, and then continues', async () => {
+test('facts are buffered until Kafka acknowledges them, and those that do not fit are dropped and counted', async () => {
   const { buffer, taken, kafka, metric, opened, answerAll } = buffered()
   await opened()
   kafka.isHolding = true
@@ -93,7 +93,7 @@ test('buffers facts while Kafka is unreachable, drops and counts those that do n
   expect(buffer.size).toBe(0)
 })
 
-test('hands facts over without waiting for acknowledgements, so that a slow Kafka delays no request', async () => {
+test('facts are handed over without waiting for acknowledgements, so that a slow Kafka delays no request', async () => {
   const { buffer, kafka, opened } = buffered()
   await opened()
   kafka.isHolding = true
@@ -123,7 +123,7 @@ test('a fact that Kafka rejects permanently is dropped, counted, reported and ne
   await expect.poll(() => taken).toEqual(['c'])
 })
 
-test('drops a fact for which the publisher has no room, as it does when the buffer is full', async () => {
+test('a fact for which the publisher has no room is dropped, as it is when the buffer is full', async () => {
   const { buffer, kafka, metric, opened, countsOf } = buffered()
   await opened()
   kafka.throws = new TransportError('BUFFER_FULL', 'full', { fatal: false })
@@ -131,7 +131,7 @@ test('drops a fact for which the publisher has no room, as it does when the buff
   expect([buffer.size, await metric('facts_dropped_total'), countsOf('facts_dropped')]).toEqual([0, 1, [1]])
 })
 
-test('waits for buffered facts for a limited time when it closes', async () => {
+test('closing waits for buffered facts for a limited time', async () => {
   const { buffer, taken, kafka, countsOf } = buffered()
   buffer.offer('k', 'a')
   await buffer.close(10_000)
@@ -143,7 +143,7 @@ test('waits for buffered facts for a limited time when it closes', async () => {
   expect([other.buffer.size, other.countsOf('facts_lost').length, kafka.opens]).toEqual([1, 1, 1])
 })
 
-test('reports dropped facts immediately, then periodically, with the total', async () => {
+test('dropped facts are reported immediately, then periodically, with their number since the report before', async () => {
   vi.useFakeTimers()
   const { buffer, kafka, countsOf } = buffered()
   const dropsTold = () => countsOf('facts_dropped')

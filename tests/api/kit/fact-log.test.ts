@@ -50,7 +50,7 @@ test('each fact goes to the partition of its key, in order, and is acknowledged'
   }
 })
 
-test('writes null as a tombstone', async () => {
+test('null is written as a tombstone', async () => {
   const { append, fates, records } = opened()
   append('k', null)
   await expect.poll(() => fates).toEqual(['null'])
@@ -64,7 +64,7 @@ test('a fact that Kafka rejects fails alone', async () => {
   expect(records().map(({ value }) => value)).toEqual(['a', 'b'])
 })
 
-test('throws for a fact that cannot be encoded, and writes nothing', async () => {
+test('appending a fact that cannot be encoded throws, and writes nothing', async () => {
   const { append, fates, records } = opened()
   expect(() => append('k', bad)).toThrow(CodecError)
   append('k', 'good')

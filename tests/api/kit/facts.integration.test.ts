@@ -55,7 +55,7 @@ async function opened(): Promise<Opened> {
   return { proxy, transport, facts, topic, values }
 }
 
-test('an API that starts while Kafka is unreachable gets its schemas immediately, and names what it is waiting for', async () => {
+test('an API that starts while Kafka is unreachable registers its schemas immediately, and names what it is waiting for', async () => {
   const transport = apiTransport({ brokers: ['127.0.0.1:1'], log })
   const registered: string[] = []
   const registry = { register: async (subject: string) => registered.push(subject) } as unknown as SchemaRegistry
@@ -131,7 +131,7 @@ const OFFERS = 50
  */
 const CAPACITY = 1_900
 
-test('drops nothing when Kafka is slow, because requests are pipelined', AT_FIRST_TRY, async () => {
+test('nothing is dropped when Kafka is slow, because requests are pipelined', AT_FIRST_TRY, async () => {
   const { proxy, facts, topic, values } = await opened()
   const registry = new Registry()
   const buffer = factBuffer({ open: () => facts.openLog(topic), capacity: CAPACITY, registry, name: 'facts', log })

@@ -43,7 +43,7 @@ async function world() {
   return { broker, registry, serdes, put, putRaw, open }
 }
 
-test('holds the last value of every key, and no deleted keys', async () => {
+test('the table holds the last value of every key, and no deleted keys', async () => {
   const change = fc.tuple(fc.bigInt({ min: 1n, max: 12n }), fc.option(fc.integer({ min: 0, max: 100 }), { nil: undefined }))
   await fc.assert(
     fc.asyncProperty(fc.array(change), fc.array(change), async (before, after) => {
@@ -65,7 +65,7 @@ test('holds the last value of every key, and no deleted keys', async () => {
   )
 })
 
-test('answers not_ready until it has read to the end, because until then a missing key proves nothing', async () => {
+test('the table answers not_ready until it has read to the end, because until then a missing key proves nothing', async () => {
   const { put, open, broker } = await world()
   put(1n, 5)
   const held = Promise.withResolvers<void>()
@@ -80,7 +80,7 @@ test('answers not_ready until it has read to the end, because until then a missi
   expect(table.get(1n)?.topic_weights.music).toBe(5)
 })
 
-test('skips and logs a record that it cannot read, and holds the others', async () => {
+test('the table skips and logs a record that it cannot read, and holds the others', async () => {
   const { put, putRaw, open, broker } = await world()
   const lines: string[] = []
   put(1n, 5)
@@ -95,7 +95,7 @@ test('skips and logs a record that it cannot read, and holds the others', async 
   expect(broker.records(topic.name)).toHaveLength(5)
 })
 
-test('after a transport error it continues reading from the same offset', async () => {
+test('after a transport error, the table continues reading from the same offset', async () => {
   const { put, open, broker } = await world()
   const transport = memoryTransport(broker)
   let failures = 1
@@ -213,7 +213,7 @@ describe('a table that keeps failing after it was ready', () => {
   })
 })
 
-test('announces readiness once, when the table is readable', async () => {
+test('the table announces once that it is ready, when it is readable', async () => {
   const { put, open } = await world()
   put(1n, 5)
   const seen: (number | undefined)[] = []
@@ -224,7 +224,7 @@ test('announces readiness once, when the table is readable', async () => {
   expect(seen).toEqual([5])
 })
 
-test('skips a batch that cannot be decompressed, and continues after it', async () => {
+test('the table skips a batch that cannot be decompressed, and continues after it', async () => {
   const { broker, put, open } = await world()
   const inner = memoryTransport(broker)
   const nothing = Int32Array.of(-1)
@@ -277,7 +277,7 @@ test('a table that has never been read is ready only if its readers have a fallb
   expect(fallback.get(1n)?.topic_weights.music).toBe(5)
 })
 
-test('also reads partitions that are added to its topic, and keeps its contents', async () => {
+test('the table also reads partitions that are added to its topic, and keeps its contents', async () => {
   const { broker, put, putRaw, open } = await world()
   put(1n, 5)
   putRaw('2', null)

@@ -10,7 +10,7 @@ function captured() {
   return { lines, log: createLogger('info', { write: (line: string) => void lines.push(JSON.parse(line)) }) }
 }
 
-test('writes one line with the event, its fields, the time and the level', () => {
+test('each event is one line with the name of the event, its fields, the time and the level', () => {
   const { lines, log } = captured()
   log.info({ request_id: 'r', count: 1 }, 'request_completed')
   log.debug({}, 'too_fine')
@@ -36,7 +36,7 @@ test('standard output can be opened', () => {
   expect(() => standardOutput()).not.toThrow()
 })
 
-test("redacts secrets without changing the caller's object", () => {
+test("secrets are redacted, and the caller's object is not changed", () => {
   const { lines, log } = captured()
   const fields = { token: 't0p', user: { password: 't0p', name: 'a', deeper: { api_key: 't0p' } }, list: [1], error: undefined }
   log.info(fields, 'e')

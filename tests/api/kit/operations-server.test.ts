@@ -58,7 +58,7 @@ test('a user may open the address of a loopback port in a browser', async () => 
   expect(await statusOf(`${await served()}/metrics`, { 'sec-fetch-site': 'none' })).toBe(200)
 })
 
-test('reports a port that is in use, and names its setting', async () => {
+test('a port that is in use is reported with the name of its setting', async () => {
   const port = Number(new URL(await served()).port)
   const metrics = httpMetrics({ process: false })
   const second = startOperationsServer({ readiness: readiness([]), metrics, host: '127.0.0.1', port })

@@ -17,7 +17,7 @@ function counted() {
   return { clock, state, ready: readiness([probe], { maxAgeMs: MAX_AGE_MS, monotonic: () => clock.now }) }
 }
 
-test('checks each part at most once a second, however often it is called', async () => {
+test('each part is checked at most once a second, however often the report is requested', async () => {
   const { clock, state, ready } = counted()
   await Promise.all(Array.from({ length: 50 }, () => ready.report()))
   clock.now += MAX_AGE_MS - 1

@@ -92,7 +92,7 @@ describe('a body with Content-Length', () => {
   const put = (bytes: number, body: string) =>
     `PUT /items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n${body}`
 
-  test('reads the body in chunks, and answers the next request on the connection', async () => {
+  test('may arrive in chunks, and the next request on the connection is answered', async () => {
     const { server } = await served()
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     let text = ''
@@ -106,17 +106,17 @@ describe('a body with Content-Length', () => {
     socket.destroy()
   })
 
-  test('answers request_timeout and closes the connection if the body arrives too slowly', async () => {
+  test('that arrives too slowly gets request_timeout, and its connection is closed', async () => {
     const { server } = await served({ runs: 0 }, {}, { bodyTimeoutMs: 20 })
     expect(await raw(server, put(12, '{"te'))).toMatch(/^HTTP\/1\.1 408 [\s\S]*"error":"request_timeout"/)
   })
 
-  test('refuses a body that is too large before the client sends it', async () => {
+  test('that is too large is refused before the client sends it', async () => {
     const { server } = await served()
     expect(await raw(server, put(65, ''))).toMatch(/^HTTP\/1\.1 413 [\s\S]*"error":"content_too_large"/)
   })
 
-  test('releases the connection if the client disconnects in the middle of the body', async () => {
+  test('whose client disconnects in the middle releases its connection', async () => {
     const { server } = await served()
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     socket.on('error', () => undefined)
@@ -157,13 +157,13 @@ test('closing aborts requests that do not finish in time', async () => {
   expect(await server.close(30)).toBe(1)
 })
 
-test('reports a port that is in use, and how to fix it', async () => {
+test('a port that is in use is reported, with what to do about it', async () => {
   const { server, ...api } = await served()
   const port = Number(new URL(server.url).port)
   await expect(startServer({ ...api, host: '127.0.0.1', port, now: Date.now })).rejects.toThrow(/in use: stop what uses it or set API_PORT/)
 })
 
-test('cuts off a client that sends half a header and keeps its side of the connection open', async () => {
+test('a client that sends no whole request and keeps its side of the connection open is cut off', async () => {
   const { server } = await served({ runs: 0 }, { headersTimeoutMs: 50, requestTimeoutMs: 100, checkIntervalMs: 20, lingerMs: 20 })
   const port = Number(new URL(server.url).port)
   const sockets = ['GET / HTTP/1.1\r\nHost', '', 'hello\r\n\r\n'].map((bytes) => {
@@ -180,7 +180,7 @@ test('cuts off a client that sends half a header and keeps its side of the conne
   await expect.poll(() => server.connections(), { timeout: 5_000 }).toBe(0)
 })
 
-test('closes connections above the limit, and accepts new ones once others have closed', async () => {
+test('connections above the limit are closed, and new ones are accepted once others have closed', async () => {
   const gate = connectionGate({ total: 2, perAddress: 10, trusted: addressRanges([]), registry: new Registry() })
   const { server } = await served({ runs: 0 }, {}, {}, gate)
   const held = [1, 2].map(() => connect(Number(new URL(server.url).port), '127.0.0.1'))

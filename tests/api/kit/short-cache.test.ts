@@ -40,7 +40,7 @@ test('a failure reaches all waiting callers and is not cached', async () => {
   expect(await cache.get('a')).toBe(2)
 })
 
-test('evicts the oldest entry when the cache is full', async () => {
+test('the oldest entry is evicted when the cache is full', async () => {
   const { state, cache } = counting(2)
   for (const key of ['a', 'b', 'c', 'b', 'a']) await cache.get(key)
   expect(state.loads).toEqual(['a', 'b', 'c', 'a'])
@@ -72,7 +72,7 @@ test('expired entries take no memory', async () => {
   expect(loaded.map((each) => each.deref())).toEqual([undefined, { key: 'b' }, { key: 'c' }])
 })
 
-test('loads again after the clock was set back', async () => {
+test('a value is loaded again after the clock was set back', async () => {
   const { state, cache } = counting()
   state.now = 3_600_000
   await cache.get('a')

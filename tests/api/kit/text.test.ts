@@ -4,7 +4,7 @@ import { assertCleanText, assertCleanUrl, decodeUtf8, textFaults } from '../../.
 
 const encodingError = expect.objectContaining({ definition: expect.objectContaining({ code: 'invalid_encoding' }) })
 
-test('accepts well-formed JSON of any shape without NUL', () => {
+test('well-formed JSON of any shape without NUL is accepted', () => {
   fc.assert(
     fc.property(fc.jsonValue({ stringUnit: 'grapheme-composite' }), (value) => {
       fc.pre(!JSON.stringify(value).includes('\\u0000'))
@@ -13,7 +13,7 @@ test('accepts well-formed JSON of any shape without NUL', () => {
   )
 })
 
-test('finds NUL and lone surrogates at any position', () => {
+test('NUL and lone surrogates are found at any position', () => {
   fc.assert(
     fc.property(fc.constantFrom('\0', '\ud800', 'a\udfffb'), fc.array(fc.boolean(), { maxLength: 20 }), (bad, path) => {
       const value = path.reduce<unknown>((inner, isList) => (isList ? [1, inner] : { a: null, inner }), bad)
@@ -34,13 +34,13 @@ test('in JSON that is nested a hundred thousand deep, faults are not located, ev
   expect(textFaults({ near: 'a\0b' }, 'body')).toEqual([{ path: 'body.near', message: 'must not contain NUL' }])
 })
 
-test('decodes strict UTF-8 and drops a byte order mark', () => {
+test('UTF-8 is decoded strictly, and a byte order mark is dropped', () => {
   expect(decodeUtf8(Buffer.from('\ufeff{"a":"é"}'))).toBe('{"a":"é"}')
   for (const bytes of [[0xff], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xe2, 0x82]])
     expect(() => decodeUtf8(Buffer.from(bytes))).toThrow(encodingError)
 })
 
-test('accepts percent-escapes in a URL only if they are UTF-8 without NUL', () => {
+test('percent-escapes in a URL are accepted only if they are UTF-8 without NUL', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       fc.pre(!text.includes('\0') && text.isWellFormed())

@@ -7,7 +7,7 @@ import { memoryTransport } from '../../../kafka/memory/transport.ts'
 
 const RECORDS = 5_000
 
-test('a large batch is applied in slices of a few milliseconds, so that requests are answered in between', async () => {
+test('a large batch is applied in slices of less than 20 ms, so that requests are answered in between', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 'items', partitions: 1 })
   for (let record = 0; record < RECORDS; record++) {

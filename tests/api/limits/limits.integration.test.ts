@@ -193,7 +193,7 @@ describe('a limit', () => {
     await expect.poll(async () => (await visit(`/${shared}`, user)).status, SOON).toBe(404)
   })
 
-  test('shows the usage of an address only to callers from that address', async () => {
+  test('of an address shows its usage only to anonymous callers from that address', async () => {
     const own = await send('GET', '/rate-limits/usage/ip:127.0.0.1', undefined, {})
     expect(own).toMatchObject({ status: 200, body: { client_id: 'ip:127.0.0.1' } })
     expect((await send('GET', '/rate-limits/usage/ip:192.0.2.1', undefined, {})).status).toBe(401)
@@ -221,7 +221,7 @@ describe('a limit', () => {
 })
 
 describe('analysis', () => {
-  test('reports violations of a log-only rule, and replays a draft', async () => {
+  test('violations of a log-only rule are reported, and a draft is replayed', async () => {
     const soft = named()
     const asked = { rule_id: soft, ...rule(`/${soft}`, 2, { action: 'log_only' }) }
     expect((await send('POST', '/rate-limits/rules', asked)).status).toBe(201)

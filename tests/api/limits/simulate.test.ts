@@ -57,7 +57,7 @@ test('a replay rejects the same requests as the exact limiter', async () => {
   )
 })
 
-test('names the callers with the most rejections, and skips callers to whom the rule does not apply', async () => {
+test('the callers with the most rejections are named, and callers to whom the rule does not apply are skipped', async () => {
   const rows: Row[] = [byUser(1, '1', 5), byUser(1, '2', 9), [FROM_SECOND + 1, 'ip:192.0.2.7', 'free', '', '', '192.0.2.7', 50]]
   const draft = ruleOf({ rule_id: 'draft', endpoint_pattern: '*', key: ['user'], limit_count: 2, window_seconds: 60 })
   expect(await simulate(draft, readerOf(rows, 3), NOW)).toEqual({

@@ -9,11 +9,11 @@ test.each([
   ['ip:nowhere', 'ip:nowhere'],
   ['user:42', 'user:42'],
   ['acme', 'acme'],
-])('counts %s as %s', (asked, counted) => {
+])('the usage of %s is that of %s', (asked, counted) => {
   expect(limitedClientId(asked, false)).toBe(counted)
 })
 
-test('counts an IPv6 address by its /48 network while memory is short, like requests', () => {
+test('while memory is short, an IPv6 address is counted by its /48 network, as its requests are', () => {
   expect(limitedClientId('ip:2001:db8:1:2::1', true)).toBe('ip:2001:db8:1::/48')
   expect(limitedClientId('ip:192.0.2.1', true)).toBe('ip:192.0.2.1')
 })

@@ -77,7 +77,7 @@ async function clicksApi() {
   return { ...api, redis, table, get, putStats: (stats: LinkStats) => redis.apply(linkStatsView.operationsFor(partition, CODE, stats)) }
 }
 
-test('returns the statistics of a link, and fills in empty hours', async () => {
+test('the statistics of a link contain the last 48 hours, including empty ones', async () => {
   const { get, putStats } = await clicksApi()
   const entry = (value: string, clicks: number) => ({ value, clicks, over: 0 })
   putStats({
@@ -123,12 +123,12 @@ test('returns the statistics of a link, and fills in empty hours', async () => {
   expect(hours.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(9)
 })
 
-test('returns zeros for a link without clicks', async () => {
+test('the statistics of a link without clicks are zeros', async () => {
   const { get } = await clicksApi()
   expect(await (await get('stats')).json()).toMatchObject({ total_clicks: 0, clicks_today: 0, unique_clicks: 0, top_referrers: [] })
 })
 
-test.each(['stats', 'clicks.csv'])('shows statistics only to the owner and administrators (%s)', async (what) => {
+test.each(['stats', 'clicks.csv'])('statistics are shown only to the owner and administrators (%s)', async (what) => {
   const { app, get } = await clicksApi()
   const statusOf = async (...args: Parameters<typeof get>) => (await get(...args)).status
   expect(await statusOf(what)).toBe(200)
@@ -140,7 +140,7 @@ test.each(['stats', 'clicks.csv'])('shows statistics only to the owner and admin
   expect([missing.status, ((await missing.json()) as { error: string }).error]).toEqual([404, 'url_not_found'])
 })
 
-test('responds with an error instead of zeros while the view is being built, and links still redirect', async () => {
+test('while the view is being built, statistics get an error instead of zeros, and the API stays ready', async () => {
   const { get, redis, app } = await clicksApi()
   redis.flush()
   const response = await get('stats')
@@ -161,7 +161,7 @@ const row = (number: number): Row => [
   false,
 ]
 
-test('exports clicks as CSV in pages, each click once', async () => {
+test('clicks are exported as CSV, read in pages, each click once', async () => {
   const { get, table } = await clicksApi()
   table.rows = Array.from({ length: 25_000 }, (_, number) => row(number))
   const response = await get('clicks.csv')
@@ -182,14 +182,14 @@ test('formulas are exported as text, so that a spreadsheet does not run them', a
   expect(line.endsWith(",'=cmd|calc,'@DE,'+1,'-1,true")).toBe(true)
 })
 
-test('refuses an export while the table is being filled, because it would be incomplete', async () => {
+test('an export is refused while the table is being filled, because it would be incomplete', async () => {
   const { get, table } = await clicksApi()
   table.caughtUp = PARTITIONS - 1
   const response = await get('clicks.csv')
   expect([response.status, ((await response.json()) as { error: string }).error]).toEqual([503, 'not_ready'])
 })
 
-test('accepts a valid range and refuses a wrong one', async () => {
+test('an export covers the given range, and a wrong range is refused', async () => {
   const { get, table } = await clicksApi()
   await get('clicks.csv?from=2026-01-15T00:00:00Z&to=2026-01-15T06:00:00.000Z')
   expect(table.queries.at(-1)).toMatchObject({ code: CODE, afterTime: START - 12 * HOUR, to: START - 6 * HOUR })
@@ -197,7 +197,7 @@ test('accepts a valid range and refuses a wrong one', async () => {
   expect(wrong.status).toBe(400)
 })
 
-test('responds with an error if the query fails before the first row, and truncates the file if it fails later', async () => {
+test('an export gets an error if its query fails before the first row, and is cut off if it fails later', async () => {
   const { get, table } = await clicksApi()
   table.error = new ApiError({ code: 'unavailable', status: 503, retryable: true, when: '', message: 'away' })
   expect((await get('clicks.csv')).status).toBe(503)

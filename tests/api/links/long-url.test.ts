@@ -54,12 +54,12 @@ test.each([
   'https://go.example:8443/',
   'http://127.0.0.1:8090/x',
   'http://0x7f.1:8090/x',
-])('recognizes that %s points to a short domain', (url) => {
+])('%s points to a short domain and is refused', (url) => {
   expect(check(url)).toBe('refused')
 })
 
 test.each(['https://go.example/', 'http://127.0.0.1:8091/x', 'http://notsho.rt/', 'http://[::1]/', 'http://192.0.2.1/'])(
-  'recognizes that %s does not point to a short domain',
+  '%s does not point to a short domain and is accepted',
   (url) => {
     expect(check(url)).toBe(url)
   },

@@ -54,7 +54,7 @@ async function shortApi({ countryHeader }: { countryHeader?: string } = {}) {
   return { ...api, clicks, visit, link }
 }
 
-test('answers 302 with the long URL, forbids caching, and records one click', async () => {
+test('a visit gets 302 with the long URL and without caching, and is recorded as one click', async () => {
   const { visit, link, clicks, clock, redis } = await shortApi()
   const code = await link()
   const reads = redis.state.reads
@@ -76,13 +76,13 @@ test.each([
   expect(clicks).toEqual([])
 })
 
-test('records the client address that the proxy reports, and truncates long headers', async () => {
+test('a click has the client address that the proxy reports, and long headers are truncated', async () => {
   const { visit, link, clicks } = await shortApi()
   await visit(`/${await link()}`, { 'x-forwarded-for': '203.0.113.9, 198.51.100.7', 'user-agent': 'x'.repeat(5_000) })
   expect(clicks[0]).toMatchObject({ ip: '198.51.100.7', user_agent: 'x'.repeat(512) })
 })
 
-test('records the country that a trusted proxy sends in the configured header', async () => {
+test('a click has the country that a trusted proxy sends in the configured header', async () => {
   const { visit, link, clicks } = await shortApi({ countryHeader: 'cf-ipcountry' })
   const code = await link()
   for (const given of ['de', 'T1', 'nonsense', 'DE, FR']) await visit(`/${code}`, { 'cf-ipcountry': given })
@@ -103,7 +103,7 @@ test('every response has a request id and is readable by pages of any origin', a
   }
 })
 
-test('redirects with a 301 if clicks are not counted, and lets caches keep the redirect until the link expires', async () => {
+test('a link whose clicks are not counted redirects with 301, which caches may keep until the link expires', async () => {
   const { visit, link, clicks, advance } = await shortApi()
   const code = await link({ analytics: false, expiration: '1h' })
   expect((await visit(`/${code}`)).headers['cache-control']).toBe('public, max-age=3600')
@@ -149,7 +149,7 @@ test.each([
   ['/', 'sho.rt.:80'],
   ['http://sho.rt/', 'another.example'],
   ['HTTP://SHO.RT:80/', 'sho.rt'],
-])('finds the short domain in the target %s with the host %s', async (base, host) => {
+])('a link of sho.rt is found in the target %s with the host %s', async (base, host) => {
   const { visit, link, clicks } = await shortApi()
   const code = await link()
   expect(await visit(`${base}${code}?a=b`, { host })).toMatchObject({ status: 302, headers: { location: URL_1 } })
@@ -165,14 +165,14 @@ test.each([
   ['http://evil.example/', 'sho.rt'],
   ['http://sho.rt@evil.example/', 'sho.rt'],
   ['ftp://sho.rt/', 'sho.rt'],
-])('does not find a link of sho.rt in the target %s with the host %s', async (base, host) => {
+])('no link of sho.rt is found in the target %s with the host %s', async (base, host) => {
   const { visit, link } = await shortApi()
   const code = await link()
   expect((await visit(`${base}${code}`, { host })).status).toBe(404)
   expect((await visit(`${base}${code}`, { host, 'x-listener': 'front' })).status).not.toBe(302)
 })
 
-test('responds to other methods with 405 and the allowed methods, which OPTIONS lists as well', async () => {
+test('other methods get 405 and the allowed methods, which OPTIONS lists as well', async () => {
   const { visit, link } = await shortApi()
   const code = await link()
   expect(await visit(`/${code}`, {}, 'POST')).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } })
@@ -184,7 +184,7 @@ test('responds to other methods with 405 and the allowed methods, which OPTIONS 
   })
 })
 
-test('answers 503, never a wrong 404, while Redis is unreachable or being filled', async () => {
+test('while Redis is unreachable or being filled, a visit gets 5xx, never a wrong 404', async () => {
   const { visit, link, redis, lines } = await shortApi()
   const code = await link()
   redis.flush()
@@ -198,7 +198,7 @@ test('answers 503, never a wrong 404, while Redis is unreachable or being filled
   expect(lines.some((line) => JSON.stringify(line).includes(URL_1))).toBe(false)
 })
 
-test('handles only codes on a short domain when it runs in front of the API', async () => {
+test('in front of the API, only codes on a short domain are handled', async () => {
   const { visit, link } = await shortApi()
   const code = await link()
   const front = { 'x-listener': 'front' }

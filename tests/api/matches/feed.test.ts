@@ -66,7 +66,7 @@ test('the place and activity of a feed request count even if the clock of the wo
   expect(active.published).toEqual([[locationUpdates, ANN, { ...update, lat: null, lon: null }]])
 })
 
-test('a feed needs no Kafka to report activity', async () => {
+test('without Kafka, a feed is answered, and its activity is noted', async () => {
   expect(await feed({}, 0, true)).toMatchObject({ status: 200, noted: [[ANN, activeField(NOW)]] })
 })
 

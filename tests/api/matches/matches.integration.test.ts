@@ -204,7 +204,7 @@ test('repeating a swipe with the same key adds no swipe, and a rewind brings the
   expect(await foundBy(ann)).toEqual([])
 })
 
-test('a deleted or deactivated user is hidden immediately, and a new profile starts without history', async () => {
+test('a deleted or deactivated user is hidden immediately, and a user who is active again is found again', async () => {
   const { ann, bob } = await couple()
   expect((await bob.ask('PATCH', 'me', { is_active: false })).body.is_active).toBe(false)
   expect(await foundBy(ann)).toEqual([])

@@ -45,7 +45,7 @@ export async function pushReceiver() {
     env: { MATCH_WEBHOOK_URL: `http://127.0.0.1:${port}/hooks/matches`, MATCH_WEBHOOK_SECRET: `whsec_${key.toString('base64')}` },
     received,
     control,
-    /** Returns the keys of the successful pushes about a match, in order. */
+    /** Returns the sorted keys of the successful pushes about a match. */
     keysOf: (matchId: string) =>
       received
         .filter(({ body, status }) => body.data.match_id === matchId && status === NO_CONTENT)

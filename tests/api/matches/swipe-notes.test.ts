@@ -95,7 +95,7 @@ test("while one shard of Redis is down, notes of users on other shards are store
   expect(notes.pendingOf(ANN)).toEqual([])
 })
 
-test('the number of notes that wait for Redis is bounded', async () => {
+test('at most 10,000 notes wait for Redis', async () => {
   const { state, notes } = world()
   state.isDown = true
   for (let index = 0; index < 10_001; index++) await notes.swiped(ANN, made(`${index}`), 'queued')

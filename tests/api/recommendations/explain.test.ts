@@ -35,7 +35,7 @@ async function open(path: string, options: { scope?: string | null; subject?: st
   return { status: response.status, headers: response.headers, html: await response.text() }
 }
 
-test('shows the user, the list, what was moved, and all candidates', async () => {
+test('the page shows the user, the list, what was moved, and all candidates', async () => {
   const { status, headers, html } = await open('explain?user_id=42')
   expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
   expect(headers.get('cache-control')).toBe('private, no-store')
@@ -61,7 +61,7 @@ test('every caller with the scope may see the page, even if the subject of the t
   expect([status, html.includes('Signed in as')]).toEqual([200, true])
 })
 
-test('explains the list that the API returns, and records nothing as served', async () => {
+test('the page explains the list that the API returns, and records nothing as served', async () => {
   const answer = await api.send('GET', '/api/v1/recommendations?user_id=42&limit=50', { user: '7', scope: 'internal' })
   const before = api.published.length
   const { html } = await open('explain?user_id=42')
@@ -110,7 +110,7 @@ test('a list without Redis names the missing parts', async () => {
   expect(html).toContain('<dt>Missing</dt><dd>features, titles</dd>')
 })
 
-test('compares trained versions, and groups of users in the newest training', async () => {
+test('the page compares trained versions, and groups of users in the newest training', async () => {
   const metrics = { ndcg_candidate: 0.3, ndcg_in_force: 0.2, ...groupMetrics({ from: 10, questions: 55, candidate: 0.4, inForce: 0.35 }) }
   api.state.runs = [
     ['r3', [], 'FAILED', 'no Python', null, null, START, START, null, {}],

@@ -26,7 +26,7 @@ function opened({ size = 5_000, listMs = 1, ...changed }: { size?: number; listM
   return { probe, state }
 }
 
-test('the process is ready after a few hundred lists, and does not repeat the rehearsal', async () => {
+test('the process is ready after more than a hundred lists, and does not repeat the rehearsal', async () => {
   const { probe, state } = opened()
   expect(await probe.check()).toBe('waiting for the data of lists')
   expect(state.lists).toBe(0)

@@ -8,7 +8,7 @@ const TEST_TIMEOUT_MS = 300_000
 const SNIPPETS = 12
 
 test(
-  'works on a Redis Cluster of three nodes, and degrades as documented while Kafka is unreachable',
+  'snippets work on a Redis Cluster of three nodes, and stay readable there while Kafka is unreachable',
   async () => {
     const stack = await snippetStack({ redisCluster: await privateRedisCluster(NODES) })
     onTestFinished(() => stack.finish())

@@ -89,7 +89,7 @@ describe('a snippet', () => {
     expect(error(tooLong)).toEqual([413, 'content_too_large'])
   })
 
-  test('refuses a malformed snippet with the reason, and stores nothing', async () => {
+  test('is refused with the reason if it is malformed, and nothing is stored', async () => {
     const before = storedBlobs()
     expect(error(await stack.create({ content: '' }))).toEqual([400, 'invalid_content'])
     expect(error(await stack.create({ content: 'never stored 1', language: 'klingon' }))).toEqual([400, 'invalid_language'])
@@ -130,7 +130,7 @@ describe('a snippet', () => {
     expect(storedBlobs()).toEqual(before)
   })
 
-  test('never serves content that is damaged on disk as if it were intact', async () => {
+  test('is never served as if it were intact when its content is damaged on disk', async () => {
     const made = await stack.create({ content: 'precious '.repeat(20) })
     const hash: string = made.body.content_hash
     const { writeFileSync } = await import('node:fs')
@@ -245,7 +245,7 @@ describe('versions', () => {
     expect(error(await stack.create({ content: 'x' }, {}, `/api/v1/pastes/${one}/versions`))).toEqual([401, 'unauthorized'])
   })
 
-  test('refuses to compare versions that differ too much', async () => {
+  test('are not compared if they differ too much', async () => {
     const lines = (word: string) => Array.from({ length: 20_000 }, (_, index) => `${word} ${(index * 7_919) % 20_011}`).join('\n')
     const [one, two] = [await stack.create({ content: lines('a') }), await stack.create({ content: lines('b') })]
     expect(error(await get(`/api/v1/pastes/${one.body.paste_id}/diff?with=${two.body.paste_id}`))).toEqual([422, 'not_comparable'])
@@ -299,7 +299,7 @@ describe('a burning snippet', () => {
 })
 
 describe('views', () => {
-  test('counts each read of the content within a minute, but not HEAD, 304 or lists', async () => {
+  test('each read of the content is counted within a minute, but not HEAD, 304 or lists', async () => {
     const owner = await stack.bearer('4020')
     const made = await stack.create({ content: 'viewed', title: 'viewed', visibility: 'public' }, owner)
     const other = await stack.create({ content: 'not viewed', title: 'a', visibility: 'public' }, owner)

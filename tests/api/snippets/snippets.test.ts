@@ -183,7 +183,7 @@ describe('reads', () => {
     expect(counted).toEqual([])
   })
 
-  test('answers 503 to a read while the view is being built, never a wrong 404', async () => {
+  test('are answered with 503 while the view is being built, never with a wrong 404', async () => {
     const { send, redis } = await snippetsApi()
     redis.state.down = false
     redis.apply([0, 1, 2, 3].map((partition) => ({ op: 'del', key: `{snippets:${partition}}:caught-up` })))
@@ -194,7 +194,7 @@ describe('reads', () => {
 })
 
 describe('versions', () => {
-  test('lists the first and the newest versions when there are very many', async () => {
+  test('the first and the newest are listed when there are very many', async () => {
     const { create, send, advance } = await snippetsApi()
     const first = (await create({ content: 'version 0' }, ALICE)).body.paste_id
     const ids = [first]
@@ -207,7 +207,7 @@ describe('versions', () => {
     expect(body.versions.map(({ paste_id }: { paste_id: string }) => paste_id)).toEqual([first, ...ids.slice(-100)])
   })
 
-  test('lists versions with limited reads only for their owner and their own readers', async () => {
+  test('those with limited reads are listed only for their owner and their own readers', async () => {
     const { create, send } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
     const next = (fields: object) => create({ visibility: 'public', ...fields }, ALICE, `/api/v1/pastes/${first}/versions`)
@@ -221,7 +221,7 @@ describe('versions', () => {
     expect((await versionsOf(first, ALICE)).sort()).toEqual([first, burning, third].sort())
   })
 
-  test('does not list a first version with limited reads for readers of later versions', async () => {
+  test('a first version with limited reads is not listed for readers of later versions', async () => {
     const { create, send } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public', burn_after_reads: 9 }, ALICE)).body.paste_id
     const second = (await create({ content: 'two' }, ALICE, `/api/v1/pastes/${first}/versions`)).body.paste_id
@@ -246,7 +246,7 @@ describe('versions', () => {
     expect((await send('GET', `/api/v1/pastes/${second}`)).body.predecessor).toBeNull()
   })
 
-  test('shows the id of a public predecessor to everybody', async () => {
+  test('the id of a public predecessor is shown to everybody', async () => {
     const { create, send } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
     const second = (await create({ content: 'two' }, ALICE, `/api/v1/pastes/${first}/versions`)).body.paste_id
@@ -257,7 +257,7 @@ describe('versions', () => {
 })
 
 describe('lists', () => {
-  test('sorts and pages lists, and leaves out expired and deleted snippets', async () => {
+  test('are sorted and paged, and leave out expired snippets', async () => {
     const { create, send, advance } = await snippetsApi()
     const titles = ['b', 'A', null, 'c']
     for (const [index, title] of titles.entries()) {
@@ -283,7 +283,7 @@ describe('lists', () => {
     expect((await send('GET', `/api/v1/users/42/pastes?${query}`)).status).toBe(400)
   })
 
-  test('lists at most the newest 2,000 snippets, and finds only snippets that still exist', async () => {
+  test('have no page beyond 2,000 snippets, and a search finds only snippets that still exist', async () => {
     const { create, send, found } = await snippetsApi()
     for (const query of ['', '&q=word']) expect((await send('GET', `/api/v1/pastes?page=21&limit=100${query}`)).status).toBe(400)
     const { body } = await create({ content: 'x', visibility: 'public' })
@@ -300,7 +300,7 @@ describe('lists', () => {
     expect((await send('GET', `/api/v1/pastes?q=${'x'.repeat(101)}`)).status).toBe(400)
   })
 
-  test('normalizes search words to NFC like titles and texts, and accepts at most 8', async () => {
+  test('are searched for words in NFC, like titles and texts, and for at most 8 words', async () => {
     const { create, send, found, driver } = await snippetsApi()
     await create({ content: 'Zoe\u0308', visibility: 'public' })
     expect(driver.read(snippetTexts).map(({ value }) => value?.text)).toEqual(['Zo\u00eb'])
@@ -311,7 +311,7 @@ describe('lists', () => {
     expect([refused.status, refused.body.details]).toEqual([400, [{ path: 'query.q', message: 'must have at most 8 words' }]])
   })
 
-  test('answers 503 to a search while the table is being filled, never an incomplete list', async () => {
+  test('are not searched while the table is being filled: the search gets 503, never an incomplete list', async () => {
     const { create, send, found } = await snippetsApi()
     const { body } = await create({ content: 'x', visibility: 'public' })
     found.rows = [[body.paste_id, 1]]

@@ -37,7 +37,7 @@ test('a series is zero-filled and ends with the current step', async () => {
   expect(table.requests).toHaveLength(1)
 })
 
-test('defaults to worldwide, 24 hours and steps of 5 minutes, and the series of an unknown term is all zeros', async () => {
+test('a history is by default worldwide, of 24 hours and in steps of 5 minutes, and that of an unknown term is all zeros', async () => {
   const { get } = await trendsApi()
   const { body } = await get('/v1/trends/never/history')
   expect([body.woeid, body.resolution, body.data_points.length]).toEqual([1, '5m', 288])
@@ -52,21 +52,21 @@ test.each([
   ['resolution=', 400, 'query.resolution'],
   ['hours=2160&resolution=1m', 400, 'query.resolution'],
   ['hours=167&resolution=1m', 400, 'query.resolution'],
-])('rejects %s with %i', async (query, status, path) => {
+])('a history with %s is refused with %i', async (query, status, path) => {
   const { get } = await trendsApi()
   const answered = await get(`/v1/trends/x/history?${query}`)
   expect(answered).toMatchObject({ status, body: { error: 'invalid_request', details: [{ path }] } })
 })
 
 test.each(['hours=166&resolution=1m', 'hours=2160&resolution=15m', 'hours=1&resolution=1d', 'hours=2160&resolution=1d', 'woeid=44418'])(
-  'accepts %s',
+  'a history with %s is accepted',
   async (query) => {
     const { get } = await trendsApi()
     expect((await get(`/v1/trends/x/history?${query}`)).status).toBe(200)
   },
 )
 
-test('answers 404 for an unknown location, and 503 for a store error, after which it queries the store again', async () => {
+test('a history gets 404 for an unknown location, and 503 for a store error, after which the store is queried again', async () => {
   const { get, table } = await trendsApi()
   expect(await get('/v1/trends/x/history?woeid=2')).toMatchObject({ status: 404, body: { error: 'unknown_location' } })
   table.error = new ApiError({ code: 'unavailable', status: 503, retryable: true, when: '', message: 'm' })
@@ -75,7 +75,7 @@ test('answers 404 for an unknown location, and 503 for a store error, after whic
   expect((await get('/v1/trends/x/history')).status).toBe(200)
 })
 
-test('answers not_ready while the table is being filled, because missing rows prove nothing', async () => {
+test('a history gets not_ready while the table is being filled, because missing rows prove nothing', async () => {
   const { get, table } = await trendsApi()
   table.caughtUp = 3
   const early = await get('/v1/trends/x/history')

@@ -7,7 +7,7 @@ import { trendsApi } from './harness.ts'
 const USER = '9223372036854775807'
 const PATH = '/v1/me/interests'
 
-test('reads back exactly what was written, with weights as 32-bit floats', async () => {
+test('interests are read back exactly as they were written, with weights as 32-bit floats', async () => {
   const { get, send, bearer, published } = await trendsApi()
   const headers = await bearer({ sub: USER })
   expect((await get(PATH, headers)).body).toEqual({ user_id: USER, topic_weights: {}, exclude_topics: [], updated_at: null })
@@ -34,7 +34,7 @@ test('reads back exactly what was written, with weights as 32-bit floats', async
   expect((await get(PATH, await bearer({ sub: '1' }))).body.topic_weights).toEqual({})
 })
 
-test('answers 202 for interests that are stored but not readable yet', async () => {
+test('interests that are stored but not readable yet get 202', async () => {
   const { send, bearer, kafka } = await trendsApi()
   kafka.sink = false
   expect((await send('PUT', PATH, { topic_weights: { a: 1 } }, await bearer({ sub: '1' }))).status).toBe(202)
@@ -67,7 +67,7 @@ test.each([
   [{ exclude_topics: ['x'.repeat(141)] }, 'body.exclude_topics[0]'],
   [{ exclude_topics: 'cats' }, 'body.exclude_topics'],
   [[], 'body'],
-])('rejects %j with invalid_request', async (body, path) => {
+])('%j is refused with invalid_request', async (body, path) => {
   const { send, bearer, published } = await trendsApi()
   const answered = await send('PUT', PATH, body, await bearer({ sub: '1' }))
   expect(answered).toMatchObject({ status: 400, body: { error: 'invalid_request', details: [{ path }] } })
@@ -95,7 +95,7 @@ test('a topic named like a property of every object is stored like any other', a
   })
 })
 
-test('requires a user, and answers unavailable without Kafka and not_ready before the view is ready', async () => {
+test('interests need a user, and get unavailable without Kafka and not_ready before the view is ready', async () => {
   const { get, send, bearer, kafka, redis } = await trendsApi()
   expect(await get(PATH)).toMatchObject({ status: 401, body: { error: 'unauthorized' } })
   expect(await send('PUT', PATH, {})).toMatchObject({ status: 401 })

@@ -128,7 +128,7 @@ describe('GET /v1/trends', () => {
     expect(redis.state.reads - first).toBe(3)
   })
 
-  test('a cached answer is reused as long as the position of its partition is unchanged, with one query for all lists', async () => {
+  test('a cached answer is reused while the position of its partition is unchanged, which is queried at most once a second', async () => {
     const { app, answers, putList, redis, clock } = await trendsApi()
     const ask = async (target: string) => (await app.request(target, {}, { incoming: { url: target } })).status
     const woeids = [1, LONDON, 2459115, 23424977]
@@ -206,7 +206,7 @@ describe('a personalized list', () => {
     expect(plain.text).toBe(anonymous.text)
   })
 
-  test('answers 401 to a bad token, and 403 if the subject is not a user', async () => {
+  test('is refused with 401 for a bad token, and with 403 if the subject is not a user', async () => {
     const { get, putList, bearer } = await trendsApi()
     putList()
     expect(await get('/v1/trends', { authorization: 'Bearer x.y.z' })).toMatchObject({ status: 401, body: { error: 'unauthorized' } })
@@ -254,7 +254,7 @@ test('/readyz names the views that are still being built', async () => {
   expect((await get('/v1/trends')).body.error).toBe('not_ready')
 })
 
-test('shows new lists after the clock was set back', async () => {
+test('new lists are shown after the clock was set back', async () => {
   const { get, putList, clock } = await trendsApi()
   clock.now = START + 2 * MINUTE_MS
   putList({ window_end: START, entries: terms(1) })

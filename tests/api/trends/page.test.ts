@@ -15,7 +15,7 @@ async function opened() {
   return { ...api, page }
 }
 
-test('shows a list with curves of the last day, escapes every text, and loads nothing from elsewhere', async () => {
+test('the page shows a list with curves of the last day, escapes every text, and loads nothing from elsewhere', async () => {
   const { page, putList, table } = await opened()
   putList({
     entries: [
@@ -88,7 +88,7 @@ test('the map of a city shows its country, and the links keep the choice of safe
   }
 })
 
-test('finds places by name', async () => {
+test('places are found by name', async () => {
   const { page } = await opened()
   expect((await page('/trends?q=york')).html).toContain('<a href="/trends?woeid=2459115">New York</a>')
   const none = (await page(`/trends?q=${encodeURIComponent(HOSTILE)}`)).html
@@ -96,7 +96,7 @@ test('finds places by name', async () => {
   expect(none).not.toContain('<img')
 })
 
-test('shows the history of a term in each range', async () => {
+test('the history of a term is shown in each range', async () => {
   const { page, table } = await opened()
   table.rows = [[START / 1_000 - 900, 40]]
   const { status, html } = await page('/trends/terms/%3Cb%3E?woeid=2459115')

@@ -8,7 +8,7 @@ const SINCE = START - 600_000
 const ROW = [START / 1000, 'café', '#Café', 12, 1.5, 'Viral', ['9007199254740993'], 40, 2.5, SINCE, 11, ['#Coffee', 'tea']]
 const OLD_ROW = [START / 1000, 'tea', 'tea', 3, 0.5, '', [], null, null, null, null, []]
 
-test('returns the snapshot as a list, with null for fields that its rows do not have', async () => {
+test('a snapshot is returned as a list, with null for fields that its rows do not have', async () => {
   const { get, table } = await trendsApi()
   table.rows = [ROW, OLD_ROW]
   const { status, headers, body } = await get(`/v1/trends/1/past?at=${AT}`)
@@ -45,7 +45,7 @@ test('returns the snapshot as a list, with null for fields that its rows do not 
   expect((await get(`/v1/trends/1/past?at=${AT}&limit=1`)).body.trends).toHaveLength(1)
 })
 
-test('finds only snapshots at most 3 minutes older than the requested time, with one query per location and second', async () => {
+test('only snapshots at most 3 minutes older than the requested time are queried, once for concurrent requests', async () => {
   const { get, table, clock } = await trendsApi()
   table.rows = [ROW]
   await Promise.all([get(`/v1/trends/1/past?at=${AT}`), get(`/v1/trends/1/past?at=${AT}&limit=3`)])
@@ -82,7 +82,7 @@ test.each([
   [`x/past?at=${AT}`, 400, 'invalid_request'],
   [`-1/past?at=${AT}`, 400, 'invalid_request'],
   [`2/past?at=${AT}`, 404, 'unknown_location'],
-])('rejects %s with %i', async (path, status, error) => {
+])('%s is refused with %i', async (path, status, error) => {
   const { get } = await trendsApi()
   expect(await get(`/v1/trends/${path}`)).toMatchObject({ status, body: { error } })
 })
@@ -94,7 +94,7 @@ test('time zones other than UTC are accepted', async () => {
   expect(table.requests[0].query_params).toMatchObject({ to: START / 1000 + 61 })
 })
 
-test('answers not_ready while the table is being refilled', async () => {
+test('past lists get not_ready while the table is being refilled', async () => {
   const { get, table } = await trendsApi()
   table.caughtUp = 3
   expect(await get(`/v1/trends/1/past?at=${AT}`)).toMatchObject({ status: 503, body: { error: 'not_ready' } })

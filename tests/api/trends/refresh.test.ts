@@ -22,7 +22,7 @@ async function refreshing() {
   return { ...api, post: (sent: unknown) => api.send('POST', PATH, sent, headers) }
 }
 
-test("writes a record like the pipeline's, in the given order, and serves it", async () => {
+test("a refresh writes a record like the pipeline's, in the given order, which is then served", async () => {
   const { post, get, published, putList } = await refreshing()
   putList()
   const answered = await post(body())
@@ -78,7 +78,7 @@ test('an older window is accepted and changes nothing, and an empty list is vali
   expect((await get('/v1/trends')).body.trends).toEqual([])
 })
 
-test('accepts 500 entries and a window_end with an offset', async () => {
+test('a refresh may have 500 entries and a window_end with an offset', async () => {
   const { post, published } = await refreshing()
   const top_k = Array.from({ length: 500 }, (_, index) => ({ term: `t${index}`, count: 1, velocity: 1, sample_ids: [] }))
   expect((await post(body({ top_k, window_end: '2026-01-15T13:00:00+01:00' }))).status).toBe(204)
@@ -108,7 +108,7 @@ test.each([
   [{ top_k: [{ ...entry, sample_ids: [1] }] }, 'body.top_k[0].sample_ids[0]'],
   [{ top_k: [{ ...entry, sample_ids: ['01'] }] }, 'body.top_k[0].sample_ids[0]'],
   [{ top_k: [{ ...entry, sample_ids: ['9223372036854775808'] }] }, 'body.top_k[0].sample_ids[0]'],
-])('rejects %j with invalid_request', async (more, path) => {
+])('a refresh with %j is refused with invalid_request', async (more, path) => {
   const { post, published } = await refreshing()
   const answered = await post(body(more))
   expect(answered).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
@@ -116,21 +116,21 @@ test.each([
   expect(published).toEqual([])
 })
 
-test('answers 503 while the view is being built, because the service cannot tell which list is newer', async () => {
+test('a refresh gets 503 while the view is being built, because the service cannot tell which list is newer', async () => {
   const api = await trendsApi({ caughtUp: false })
   const answered = await api.send('POST', PATH, body(), await api.bearer({ sub: 'other-pipeline', scope: 'internal' }))
   expect(answered).toMatchObject({ status: 503, body: { error: 'not_ready' } })
   expect(api.published).toEqual([])
 })
 
-test('answers 404 for an unknown location, and 503 without Kafka', async () => {
+test('a refresh gets 404 for an unknown location, and 503 without Kafka', async () => {
   const { post, kafka } = await refreshing()
   expect(await post(body({ woeid: 2 }))).toMatchObject({ status: 404, body: { error: 'unknown_location' } })
   kafka.down = true
   expect(await post(body())).toMatchObject({ status: 503, body: { error: 'unavailable' } })
 })
 
-test('requires the scope', async () => {
+test('a refresh needs the scope internal', async () => {
   const { send, bearer } = await refreshing()
   expect((await send('POST', PATH, body())).status).toBe(401)
   expect((await send('POST', PATH, body(), await bearer({ sub: '1', scope: 'admin' }))).status).toBe(403)

@@ -12,7 +12,7 @@ const profileOf = fc.record({
   updated_at: fc.constant(1),
 })
 
-test('skips muted topics, and orders by score × weight (default 0.5), best first, up to the limit', () => {
+test('muted topics are skipped, and the others ordered by score × weight (default 0.5), best first, up to the limit', () => {
   fc.assert(
     fc.property(candidatesOf, profileOf, fc.integer({ min: 1, max: 30 }), (candidates, profile, limit) => {
       const expected = candidates
@@ -25,7 +25,7 @@ test('skips muted topics, and orders by score × weight (default 0.5), best firs
   )
 })
 
-test('matches topics in the same way as terms, regardless of case, width and #', () => {
+test('topics are matched in the same way as terms, regardless of case, width and #', () => {
   const candidates = ['cafe', 'tea', 'water'].map((name) => ({ term: name, score: 10, variants: [] }))
   const profile = { topic_weights: { '＃ＴＥＡ': 2 }, exclude_topics: ['#Water'], updated_at: 1 }
   expect(rerank(candidates, profile, 30).map((candidate) => candidate.term)).toEqual(['tea', 'cafe'])

@@ -15,7 +15,7 @@ test.each([
   [['--job', 'J3', '--peer', 'goka', '--guarantee', 'at-least-once'], /goka does not implement job J3/],
   [['--peer', 'goka'], /goka only supports at-least-once/],
   [['--peer', 'kafka-streams'], /set PEERS_DIR/],
-])('with %j, reports what a peer cannot do, and a missing peer', (args, message) => {
+])('with %j, the error says what the peer cannot do, or how to set its folder', (args, message) => {
   const config = benchConfig(asked(...args), { PEERS_DIR: '/nowhere' })
   expect(() => peerContender(config.peer!, config)).toThrow(message)
 })

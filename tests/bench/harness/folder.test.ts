@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { inFolder, ownStack, withStarted } from '../../../bench/harness/folder.ts'
 
-test('stops everything and deletes the folder, even if the benchmark fails', async () => {
+test('if the benchmark fails, the stack is stopped and the folder is deleted', async () => {
   const stopped: string[] = []
   const start = async (folder: string) => ({ stop: async () => void stopped.push(folder) })
   let folder = ''
@@ -17,7 +17,7 @@ test('stops everything and deletes the folder, even if the benchmark fails', asy
   expect(existsSync(folder)).toBe(false)
 })
 
-test('deletes the folder even if the stack does not start', async () => {
+test('if the stack does not start, the folder is deleted', async () => {
   let folder = ''
   const start = async (own: string): Promise<{ stop(): Promise<void> }> => {
     folder = own
@@ -27,12 +27,13 @@ test('deletes the folder even if the stack does not start', async () => {
   expect(existsSync(folder)).toBe(false)
 })
 
-test('a private stack has a separate folder and ports, and shares the installed tools', async () => {
+test('a private stack has its own folder and ports, and uses the installed tools', async () => {
   await inFolder(async (folder) => {
     const [one, other] = [await ownStack(join(folder, 'one')), await ownStack(join(folder, 'other'))]
     expect(one.MILLRACE_HOME).toBe(join(folder, 'one'))
-    const ports = Object.entries(one).filter(([name]) => name.endsWith('_PORT'))
-    expect(ports.length).toBeGreaterThan(5)
+    const ports = [one, other].map((env) => Object.entries(env).flatMap(([name, port]) => (name.endsWith('_PORT') ? port : [])))
+    expect(ports[0].length).toBeGreaterThan(5)
+    expect(new Set(ports.flat()).size).toBe(2 * ports[0].length)
     expect(Object.keys(other)).toEqual(Object.keys(one))
     expect(statSync(readlinkSync(join(folder, 'one', 'tools'))).isDirectory()).toBe(true)
   })

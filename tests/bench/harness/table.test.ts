@@ -12,6 +12,6 @@ test('a quantile is one of the measured values, or NaN if there are none', () =>
   expect(quantile([], 0.5)).toBeNaN()
 })
 
-test('formats a row as Markdown', () => {
+test('a row is formatted as Markdown', () => {
   expect(row(['a', 1])).toBe('| a | 1 |')
 })

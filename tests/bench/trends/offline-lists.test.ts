@@ -32,25 +32,25 @@ function served(...trends: [name: string, tweet_volume: number, variants?: strin
 
 const TWEETS = [tweet(1, ['#a', 'b']), tweet(2, ['A']), tweet(3, ['b', 'c']), tweet(4, ['a'])]
 
-test('accepts a list whose counts, order and terms equal the count of the tweets', () => {
+test('a list whose counts, order and terms equal the count of the tweets has no fault', () => {
   expect(listFaults(served(['#a', 3], ['b', 2], ['c', 1]), [TWEETS])).toEqual([])
   expect(listFaults(served(['#a', 3, ['b']], ['c', 1]), [TWEETS])).toEqual([])
 })
 
-test('reports a wrong count, a wrong order and a missing term', () => {
+test('a wrong count, a wrong order and a missing term are faults', () => {
   expect(listFaults(served(['#a', 2], ['b', 2]), [TWEETS])).toEqual([`${CITY}: #a has 2 instead of 3 tweets`])
   expect(listFaults(served(['b', 2], ['#a', 3]), [TWEETS])).toEqual([`${CITY}: #a is below a term with fewer tweets`])
   expect(listFaults(served(['#a', 3], ['c', 1]), [TWEETS])).toEqual([`${CITY}: b with 2 tweets is missing`])
 })
 
-test('counts a term of a user three times, and only tweets of the last hour', () => {
+test('a term of one user counts at most three times, and only tweets of the last hour count', () => {
   const often = Array.from({ length: 5 }, () => tweet(9, ['mine']))
   expect(listFaults(served(['mine', 3]), [often])).toEqual([])
   const old = [tweet(1, ['old'], 61), tweet(2, ['old'], 60)]
   expect(listFaults(served(['old', 1]), [old])).toEqual([])
 })
 
-test('draws the world and different other regions', () => {
+test('the drawn regions are the world and different other regions', () => {
   const drawn = drawnRegions(10, seededRandom(1))
   expect(drawn[0]).toBe(1)
   expect(new Set(drawn).size).toBe(10)

@@ -162,13 +162,13 @@ function changed(evidence: Evidence, id: string, change: (found: ScoreCall) => S
   return withCalls(evidence, { scores })
 }
 
-test('finds nothing in a round in which everything is right', () => {
+test('a correct round has no faults', () => {
   const evidence = goodEvidence()
   expect(faults(evidence)).toEqual([])
   expect(evidence.calls.scores.map(({ body }) => body?.decision)).toEqual(['APPROVE', 'APPROVE', undefined, 'REVIEW', 'BLOCK'])
 })
 
-test('detects a call without an answer, unless the API was killed in the meantime', () => {
+test('a call without an answer is a fault, unless its API was killed in the meantime', () => {
   const failed = call(FIRST, NOON, undefined, { status: 0, body: 'fetch failed' })
   const evidence = withScores(goodEvidence(), failed)
   expect(faults(evidence)).toHaveLength(1)
@@ -181,21 +181,21 @@ test('detects a call without an answer, unless the API was killed in the meantim
   expect(faults(hurt(1, true))).toHaveLength(1)
 })
 
-test.each([400, 401, 429, 500, 503])('detects an answer %i', (status) => {
+test.each([400, 401, 429, 500, 503])('an answer %i is a fault', (status) => {
   expect(faults(withScores(goodEvidence(), call(FIRST, NOON, undefined, { status })))).toHaveLength(1)
 })
 
-test('detects a 409 to a payment that has only one body', () => {
+test('a 409 to a payment that has only one body is a fault', () => {
   expect(faults(withScores(goodEvidence(), call(BLOCKED, NOON, undefined)))).toHaveLength(1)
 })
 
-test('detects a payment whose bodies all got a 409', () => {
+test('a payment whose bodies all got a 409 is a fault', () => {
   const lost: Payment = { id: 't9', user: 'u9' }
   const both = [call(lost, NOON, undefined), call({ ...lost, amount: 11 }, NOON, undefined)]
   expect(faults(withScores(goodEvidence(), ...both))).toHaveLength(1)
 })
 
-test('detects answers that take too long, unless their API was stopped', () => {
+test('answers that take too long are faults, unless their API was stopped', () => {
   const evidence = goodEvidence()
   const slow = changed(evidence, 't2', (found) => ({ ...found, to: found.from + 1_001 }))
   expect(faults(slow)).toHaveLength(2)
@@ -223,7 +223,7 @@ test('on a busy machine, the limits grow with the median, which a few late answe
   expect(beyond(late)).toEqual(['1 % of the answers took 301 ms or more, and the limit is 300 ms'])
 })
 
-test('detects a different answer to the same payment, unless Redis was down or the answer says so', () => {
+test('a different answer to the same payment is a fault, unless Redis was down or the answer says so', () => {
   const evidence = goodEvidence()
   const other = event(FIRST, { request_id: 'other' })
   const again = (answer: TxnScored) =>
@@ -233,13 +233,13 @@ test('detects a different answer to the same payment, unless Redis was down or t
   expect(faults(again({ ...other, degraded: ['answers', 'models'] }))).toEqual([])
 })
 
-test('detects that a second, different body of a payment was accepted', () => {
+test('a second, different body of a payment that is accepted is a fault', () => {
   const evidence = goodEvidence()
   const [first] = evidence.calls.scores
   expect(faults(withScores(evidence, { ...first, amount: 12 }))).not.toEqual([])
 })
 
-test('detects an answer that is not in the log, unless it says that it may be lost', () => {
+test('an answer that is not in the log is a fault, unless it says that it may be lost', () => {
   const evidence = goodEvidence()
   const changedAnswer = (degraded: string[]) =>
     changed(evidence, 't2', (found) => ({ ...found, body: { ...found.body, risk_score: 999, degraded } }))
@@ -247,7 +247,7 @@ test('detects an answer that is not in the log, unless it says that it may be lo
   expect(faults(changedAnswer(['log']))).toEqual([])
 })
 
-test('detects a payment that was approved a second after its user was blocked, unless the API could not read Kafka and says so', () => {
+test('a payment that is approved a second after its user was blocked is a fault, unless Kafka was down and the answer says so', () => {
   const evidence = goodEvidence()
   const approved = event(BLOCKED)
   const answered = (degraded: string[], from: number): Evidence => {
@@ -267,14 +267,14 @@ test('detects a payment that was approved a second after its user was blocked, u
   expect(faults(withoutKafka(answered(['blocklist'], NOON + 1_300)))).toEqual([])
 })
 
-test('detects a payment that was blocked although nobody requested a block', () => {
+test('a payment that is blocked although nobody requested a block is a fault', () => {
   const evidence = goodEvidence()
   const [block] = evidence.calls.blocks
   for (const blocks of [[], [{ ...block, value: 'other' }], [{ ...block, from: NOON + 5_000, to: NOON + 5_100 }]] as BlockCall[][])
     expect(faults(withCalls(evidence, { blocks }))).toHaveLength(1)
 })
 
-test('detects an answer to a change that no fault explains, and that all changes were refused', () => {
+test('an answer to a change that no outage explains is a fault, and so are many changes that were all refused', () => {
   const evidence = goodEvidence()
   const [block] = evidence.calls.blocks
   const [rule] = evidence.calls.rules
@@ -292,7 +292,7 @@ test('detects an answer to a change that no fault explains, and that all changes
   expect(faults(withCalls(evidence, { rules: refusedRules }))).toEqual(['none of 20 requests of the kind rule change succeeded'])
 })
 
-test.each(['blocklist', 'rules'])('detects that an answer names %s without a reason', (part) => {
+test.each(['blocklist', 'rules'])('an answer that names %s is a fault, unless Kafka was down', (part) => {
   const answer = event({ id: 't4', user: 'u4' }, { degraded: ['models', part] })
   const evidence = withScores(goodEvidence(), call({ id: 't4', user: 'u4' }, NOON, answer))
   const unreasonable = (given: Evidence) => faults(given).filter((fault) => fault.includes('neither Kafka nor the API was down'))
@@ -300,7 +300,7 @@ test.each(['blocklist', 'rules'])('detects that an answer names %s without a rea
   expect(unreasonable({ ...evidence, inflicted: { apis: [], redis: [], kafka: [PROBLEM] } })).toEqual([])
 })
 
-test('detects a rule change that is lost or takes effect too late, unless the answer says so', () => {
+test('a rule change that is lost or takes effect too late is a fault, unless the late answer says so', () => {
   const evidence = goodEvidence()
   expect(faults(withLogs(evidence, { settings: [] }))).toHaveLength(1)
   const late = (degraded: string[]) => {
@@ -313,7 +313,7 @@ test('detects a rule change that is lost or takes effect too late, unless the an
 })
 
 test.each(['decision', 'risk_score', 'risk_level', 'requires_3ds', 'reason', 'triggered_rules', 'shadow_rules'] as const)(
-  'detects a decision whose %s does not follow from what was logged',
+  'a decision whose %s does not follow from what was logged is a fault',
   (name) => {
     const wrong = {
       decision: 'REVIEW',
@@ -330,7 +330,7 @@ test.each(['decision', 'risk_score', 'risk_level', 'requires_3ds', 'reason', 'tr
   },
 )
 
-test.each(['models', 'profiles'])('detects a score without %s that does not say so', (part) => {
+test.each(['models', 'profiles'])('a score without %s that does not say so is a fault', (part) => {
   const evidence = goodEvidence()
   const silent = evidence.logs.scored.map((each) => ({
     ...each,
@@ -339,19 +339,22 @@ test.each(['models', 'profiles'])('detects a score without %s that does not say 
   expect(faults(withLogs(evidence, { scored: silent })).some((fault) => fault.includes(`without ${part}`))).toBe(true)
 })
 
-test.each(['ruleset_version', 'policy_version'] as const)('detects a decision by an unknown %s', (name) => {
+test.each(['ruleset_version', 'policy_version'] as const)('a decision by an unknown %s is a fault', (name) => {
   const evidence = goodEvidence()
   const scoredLog = [...evidence.logs.scored, logged('u1', { ...event(FIRST), scored_at: NOON + 1, [name]: 99 })]
   expect(faults(withLogs(evidence, { scored: scoredLog }))).toHaveLength(1)
 })
 
-test.each(['transactions', 'features', 'feedback', 'cases'] as const)('detects a lost and a repeated row of the table of %s', (name) => {
-  const evidence = goodEvidence()
-  const rows: readonly unknown[] = evidence.tables[name]
-  for (const wrong of [rows.slice(1), [...rows, rows[0]]]) expect(faults(withTables(evidence, { [name]: wrong }))).not.toEqual([])
-})
+test.each(['transactions', 'features', 'feedback', 'cases'] as const)(
+  'a lost row of the table of %s and a repeated one are faults',
+  (name) => {
+    const evidence = goodEvidence()
+    const rows: readonly unknown[] = evidence.tables[name]
+    for (const wrong of [rows.slice(1), [...rows, rows[0]]]) expect(faults(withTables(evidence, { [name]: wrong }))).not.toEqual([])
+  },
+)
 
-test('detects a row that does not contain the first answer', () => {
+test('a row that does not contain the first answer is a fault', () => {
   const evidence = goodEvidence()
   const later = event(FIRST, { request_id: 'later', scored_at: NOON + 1 })
   const both = withLogs(evidence, { scored: [...evidence.logs.scored, logged('u1', later)] })
@@ -360,13 +363,13 @@ test('detects a row that does not contain the first answer', () => {
   expect(faults(withTables(both, { transactions: rows }))).toHaveLength(1)
 })
 
-test('detects an event of a payment that nobody sent', () => {
+test('an event of a payment that nobody sent is a fault', () => {
   const evidence = goodEvidence()
   const scores = evidence.calls.scores.filter(({ payment }) => payment.id !== 't3')
   expect(faults(withCalls(evidence, { scores }))).toEqual(['the log has transaction t3, which nobody sent'])
 })
 
-test.each(['topic', 'Redis'] as const)('detects a missing and a wrong profile in %s', (place) => {
+test.each(['topic', 'Redis'] as const)('a missing profile in %s and a wrong one are faults', (place) => {
   const evidence = goodEvidence()
   const right = evidence.shown
   const user = right.get('user:u2')!
@@ -387,7 +390,7 @@ test.each(['topic', 'Redis'] as const)('detects a missing and a wrong profile in
   }
 })
 
-test('detects a verdict that was lost, one that nobody sent, and one with a wrong case', () => {
+test('a verdict that was lost, one that nobody sent, and one with a wrong case are faults', () => {
   const evidence = goodEvidence()
   const [{ value }] = evidence.logs.feedback
   expect(faults(withLogs(evidence, { feedback: [] }))).not.toEqual([])
@@ -397,7 +400,7 @@ test('detects a verdict that was lost, one that nobody sent, and one with a wron
   expect(faults(withCalls(evidence, { feedback: [{ ...sent, body: { case_id: '8' } }] }))).toHaveLength(1)
 })
 
-test('detects an answer to a verdict that no fault explains', () => {
+test('an answer to a verdict that no outage explains is a fault', () => {
   const evidence = goodEvidence()
   const answered = (status: number): FeedbackCall => ({ ...evidence.calls.feedback[0], id: 't1', reporter: 'x', status })
   const statuses = [0, 404, 503, 400, 500].map(
@@ -406,7 +409,7 @@ test('detects an answer to a verdict that no fault explains', () => {
   expect(statuses).toEqual([0, 0, 0, 1, 1])
 })
 
-test('detects a missing case, a second one, one without a review, and one that is not closed', () => {
+test('a missing case, a second one, one without a review, one that is not closed, and one that is not listed are faults', () => {
   const evidence = goodEvidence()
   const [opened, closed] = evidence.logs.cases
   const view = closed.value.view as FraudCase

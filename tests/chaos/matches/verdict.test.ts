@@ -97,13 +97,13 @@ function goodEvidence(): Evidence {
 const withLog = (evidence: Evidence, log: Partial<Logs>): Evidence => ({ ...evidence, logs: { ...evidence.logs, ...log } })
 const withAsked = (evidence: Evidence, ...more: Asked[]): Evidence => ({ ...evidence, asked: [...evidence.asked, ...more] })
 
-test('finds no faults in a correct round', () => {
+test('a correct round has no faults', () => {
   expect(faultsOf(goodEvidence())).toEqual([])
 })
 
 const OUTPUTS = ['matchSwipes', 'pairSwipes', 'matchEvents', 'matchNotifications', 'scored'] as const
 
-test.each(OUTPUTS)('detects a lost and a repeated record of %s', (name) => {
+test.each(OUTPUTS)('a lost record of %s and a repeated one are faults', (name) => {
   const evidence = goodEvidence()
   const log = evidence.logs[name] as readonly Logged<unknown>[]
   for (let at = 0; at < log.length; at++) {
@@ -112,14 +112,14 @@ test.each(OUTPUTS)('detects a lost and a repeated record of %s', (name) => {
   }
 })
 
-test.each(['swipes', 'matches'] as const)('detects a lost and a repeated row of the table of %s', (name) => {
+test.each(['swipes', 'matches'] as const)('a lost row of the table of %s and a repeated one are faults', (name) => {
   const evidence = goodEvidence()
   const rows: readonly object[] = evidence.tables[name]
   for (const changed of [rows.slice(1), [...rows, rows[0]]])
     expect(faultsOf({ ...evidence, tables: { ...evidence.tables, [name]: changed } })).not.toEqual([])
 })
 
-test('detects a push that did not reach the webhook, a push without a match, and a push that is not genuine', () => {
+test('a push that did not reach the webhook, a push without a match, and a push that is not genuine are faults', () => {
   const evidence = goodEvidence()
   const [first, second] = evidence.delivered
   const stray = { key: `${matchIdOf(ANN, CAT)}:${ANN}`, isGenuine: true }
@@ -127,7 +127,7 @@ test('detects a push that did not reach the webhook, a push without a match, and
     expect(faultsOf({ ...evidence, delivered })).toHaveLength(1)
 })
 
-test('detects an accepted swipe that is not in the log', () => {
+test('an accepted swipe that is not in the log is a fault', () => {
   const lost = swipe(CAT, ANN, 'LEFT', 5_000)
   for (const status of [200, 202]) {
     const body = { swipe_id: lost.swipe_id, match: null, queued: true }
@@ -135,13 +135,13 @@ test('detects an accepted swipe that is not in the log', () => {
   }
 })
 
-test('detects that all requests of one kind were refused, even if a fault could explain each refusal', () => {
+test('many requests of one kind that were all refused are a fault, even if an outage could explain each refusal', () => {
   const refused = Array.from({ length: 20 }, (_, index) => asked('rewind', ANN, 6_000 + index, { status: 503 }))
   expect(faultsOf(withAsked(goodEvidence(), ...refused))).toEqual(['none of 20 requests of the kind rewind succeeded'])
   expect(faultsOf(withAsked(goodEvidence(), ...refused.slice(0, 5)))).toEqual([])
 })
 
-test('detects a swipe that is in the log more often than it can have been written', () => {
+test('a swipe that is in the log more often than it can have been written is a fault', () => {
   const evidence = goodEvidence()
   const { swipeEvents } = evidence.logs
   const twice = withLog(evidence, { swipeEvents: [...swipeEvents, swipeEvents[0]] })
@@ -149,7 +149,7 @@ test('detects a swipe that is in the log more often than it can have been writte
   expect(faultsOf({ ...twice, inflicted: { redis: [], apisKilled: 1, apiStarts: [] } })).toEqual([])
 })
 
-test('detects a wrong entry in each list of a user', () => {
+test('a wrong entry in any list of a user is a fault', () => {
   const evidence = goodEvidence()
   for (const user of [ANN, BOB, CAT])
     for (const [list, entries] of Object.entries(evidence.lists.get(user)!) as [keyof Lists, readonly unknown[]][]) {
@@ -160,7 +160,7 @@ test('detects a wrong entry in each list of a user', () => {
     }
 })
 
-test('detects a score that does not follow from the swipes', () => {
+test('a score that does not follow from the swipes is a fault', () => {
   const evidence = goodEvidence()
   const [seen] = evidence.logs.matchSeen
   const last = seen.at(-1)!
@@ -168,7 +168,7 @@ test('detects a score that does not follow from the swipes', () => {
   expect(faultsOf(withLog(evidence, { matchSeen: [[...seen, wrong]] }))).not.toEqual([])
 })
 
-test('detects answers that no fault explains', () => {
+test('an answer that nothing in the round explains is a fault', () => {
   for (const answer of [
     asked('feed', ANN, 5_000, { status: 500 }),
     asked('feed', ANN, 5_000, { status: 404 }),
@@ -179,7 +179,7 @@ test('detects answers that no fault explains', () => {
   expect(faultsOf(withAsked(goodEvidence(), asked('swipe', BOB, 5_000, { other: CAT, status: 404 })))).toEqual([])
 })
 
-test('detects a profile that is shown again after a swipe, unless Redis was emptied before the view included the swipe', () => {
+test('a profile that is shown again after a swipe is a fault, unless Redis lost or missed the swipe before the view included it', () => {
   const again = withAsked(goodEvidence(), feed(ANN, 5_000, BOB))
   expect(faultsOf(again)).toHaveLength(1)
   expect(faultsOf({ ...again, inflicted: { redis: [{ from: 4_000, to: 4_001, isEmptied: true }], apisKilled: 0, apiStarts: [] } })).toEqual(
@@ -242,7 +242,7 @@ test('swipes of a user who left may be missing but not invented, and swipes of o
   expect(faultsOf(withLog(evidence, { matchSwipes: [...matchSwipes, invented] }))).not.toEqual([])
 })
 
-test('detects that a deleted user is shown', () => {
+test('a deleted user who is shown is a fault, unless the user may have returned', () => {
   const look = (at: number) => asked('likes', CAT, at, { body: { likes: [{ user_id: ANN }] } })
   const evidence = withAsked(goodEvidence(), asked('leave', ANN, 20_000, { status: 204 }))
   expect(shown(withAsked(evidence, look(20_001))).faults).toEqual([])
@@ -304,7 +304,7 @@ test('a swipe that need not score may have the same direction and time as one th
   expect(faults(again, again)).not.toEqual([])
 })
 
-test('excuses and counts refusals from when a user leaves until shortly after the return', () => {
+test('refusals are excused and counted from when a user leaves until shortly after the return', () => {
   const leave = asked('leave', BOB, 10_000, { status: 204 })
   const back = asked('return', BOB, 11_000, { status: 201 })
   const place = asked('location', BOB, 12_000, { status: 204 })
@@ -334,12 +334,15 @@ test('a rewound profile may be shown again', () => {
   expect(shown(withLog(evidence, { swipeEvents: [late, ...swipeEvents, logged(ANN, rewind)] })).faults).toEqual([])
 })
 
-test.each(['feed', 'likes', 'matches'] as const)('detects users who see each other in %s after a block was answered', (kind) => {
-  const list = { feed: 'candidates', likes: 'likes', matches: 'matches' }[kind]
-  const look = (user: string, other: string, at: number) => asked(kind, user, at, { body: { [list]: [{ user_id: other }] } })
-  expect(faultsOf(withAsked(goodEvidence(), look(CAT, BOB, 3_990)))).toEqual([])
-  expect(faultsOf(withAsked(goodEvidence(), look(CAT, BOB, 4_010)))).toHaveLength(1)
-  expect(faultsOf(withAsked(goodEvidence(), look(BOB, CAT, 4_010)))).toHaveLength(1)
-  const lifted = asked('unblock', CAT, 4_005, { other: BOB, status: 503 })
-  expect(faultsOf(withAsked(goodEvidence(), lifted, look(BOB, CAT, 4_010)))).toEqual([])
-})
+test.each(['feed', 'likes', 'matches'] as const)(
+  'users who see each other in %s after a block was answered are a fault, until the block may have been lifted',
+  (kind) => {
+    const list = { feed: 'candidates', likes: 'likes', matches: 'matches' }[kind]
+    const look = (user: string, other: string, at: number) => asked(kind, user, at, { body: { [list]: [{ user_id: other }] } })
+    expect(faultsOf(withAsked(goodEvidence(), look(CAT, BOB, 3_990)))).toEqual([])
+    expect(faultsOf(withAsked(goodEvidence(), look(CAT, BOB, 4_010)))).toHaveLength(1)
+    expect(faultsOf(withAsked(goodEvidence(), look(BOB, CAT, 4_010)))).toHaveLength(1)
+    const lifted = asked('unblock', CAT, 4_005, { other: BOB, status: 503 })
+    expect(faultsOf(withAsked(goodEvidence(), lifted, look(BOB, CAT, 4_010)))).toEqual([])
+  },
+)

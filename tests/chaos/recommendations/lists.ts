@@ -24,7 +24,7 @@ function seen(all: readonly Call[], { logs }: Evidence): string[] {
     const gone = new Set([...watched, ...hidden.map(({ item }) => item)])
     const wrong = (recommendations as Item[]).filter(({ item_id }) => gone.has(item_id))
     return wrong.map(
-      ({ item_id }) => `item ${item_id} is in a list although offset ${features_offset} includes its end: ${described(call)}`,
+      ({ item_id }) => `item ${item_id} is in a list although an event up to offset ${features_offset} excludes it: ${described(call)}`,
     )
   })
 }

@@ -69,7 +69,7 @@ export interface PlannedCall {
 export interface PlannedProduct {
   readonly atMs: number
   readonly product: number
-  /** Products with equal numbers have equal contents. */
+  /** Number of the contents: records of a product with equal numbers have the same title, brand and attributes. */
   readonly form: number
   readonly category: number
   readonly isPublic: boolean

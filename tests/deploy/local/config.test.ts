@@ -27,7 +27,7 @@ test('all servers are local and on their usual ports by default', () => {
   })
 })
 
-test('uses given servers instead of local ones', () => {
+test('given servers are used instead of local ones', () => {
   const config = localConfig({
     KAFKA_BROKERS: 'a:9092,b:9092',
     REDIS_URL: 'rediss://user:secret@cache:6380',
@@ -90,6 +90,6 @@ test('a local server may use the same port number as an external server', () => 
   expect(localConfig({ API_PORT: '6379', REDIS_URL: 'redis://elsewhere' }).apiPort).toBe(6379)
 })
 
-test('reports all errors together', () => {
+test('all errors are reported together', () => {
   expect(refusal({ API_PORT: 'x', WORKERS: 'y' })).toBe('wrong settings:\n  WORKERS: is not a number\n  API_PORT: is not a port')
 })

@@ -13,7 +13,7 @@ function folder(): string {
   return join(path, 'home')
 }
 
-test('creates a folder, marks it and recognizes it later', () => {
+test('a folder is created, marked, and recognized later', () => {
   const path = folder()
   expect(findHome(path)).toBeUndefined()
   const home = openHome(path)
@@ -35,7 +35,7 @@ test('a folder with files that do not belong to Millrace is refused, because ano
   expect(() => assertNotForeign(path)).toThrow(/is not a data folder of Millrace, because it contains thesis.txt: .* MILLRACE_HOME/)
 })
 
-test('accepts a missing folder, a data folder, and a folder with files from the setup or an API', () => {
+test('a missing folder, a data folder, and a folder with files from the setup or an API are accepted', () => {
   const path = folder()
   assertNotForeign(path)
   for (const part of ['tools', 'logs', 'auth', 'data']) mkdirSync(join(path, part), { recursive: true })
@@ -125,7 +125,7 @@ test.each([
   ['a process that has ended', { pid: 2 ** 22 + 1, startedAtTicks: '1' }],
   ['an unrelated process with the same pid', { ...processMark(process.pid), startedAtTicks: '1' }],
   ['unreadable content', 'x'],
-])('takes over the lock of %s', (_who, mark) => {
+])('the lock of %s is taken over', (_who, mark) => {
   const home = openHome(folder())
   writeFileSync(join(home.path, 'lock'), JSON.stringify(mark))
   const unlock = lockHome(home)

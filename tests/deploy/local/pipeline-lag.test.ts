@@ -11,7 +11,7 @@ async function worker(tasks: unknown): Promise<string> {
   return `http://${LOOPBACK}:${(server.address() as AddressInfo).port}`
 }
 
-test('sums the lags of topologies and sinks over all workers, and skips unreachable ones', async () => {
+test('the lags of topologies and sinks are summed over all workers, and unreachable workers are skipped', async () => {
   const first = await worker({
     trends: { kind: 'topology', tasks: [{ lag: 3 }, { lag: 4 }], restoring: [{ task: '1_0' }] },
     'trends-view': { kind: 'sink', lanes: [{ lag: 5 }] },
@@ -23,6 +23,6 @@ test('sums the lags of topologies and sinks over all workers, and skips unreacha
   ])
 })
 
-test('has no lags without workers', async () => {
+test('without workers there are no lags', async () => {
   expect(await pipelineLags([])).toEqual([])
 })

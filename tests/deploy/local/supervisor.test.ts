@@ -58,7 +58,7 @@ function watched() {
 
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
-test('restarts a crashed process and reports it', async () => {
+test('a crashed process is restarted, and both are reported', async () => {
   const { component, started, crash } = fakeComponent()
   const { said, watch } = watched()
   watch.keepRunning(component)
@@ -68,7 +68,7 @@ test('restarts a crashed process and reports it', async () => {
   expect(said).toEqual(['broker has ended (SIGKILL; log: broker.log); restarting it in 1 s', 'broker is running again'])
 })
 
-test('doubles the pause before each restart until the process recovers, and then starts again from the minimum', async () => {
+test('the pause before each restart doubles up to 30 s, and is short again after the process has recovered', async () => {
   const { component, crash, failNext } = fakeComponent()
   const { pauses, watch } = watched()
   watch.keepRunning(component)
@@ -82,7 +82,7 @@ test('doubles the pause before each restart until the process recovers, and then
   expect(pauses.at(-1)).toBe(1_000)
 })
 
-test('does not restart a process after releasing it', async () => {
+test('a released process is not restarted', async () => {
   const { component, started, crash } = fakeComponent()
   const { watch } = watched()
   watch.keepRunning(component)

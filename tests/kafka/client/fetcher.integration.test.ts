@@ -61,7 +61,7 @@ function waitOf(request: Buffer): number {
   return request.readInt32BE(CLIENT_ID_AT + 2 + clientIdBytes + 1)
 }
 
-test('the broker may wait as long as the reader allows after an empty response, but not after a response with data', async () => {
+test('after an empty response the broker may wait for the longer idle time, but after data only for the normal time', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const proxy = await brokerProxy(brokers)
@@ -244,7 +244,7 @@ test('a response that arrives after its partition was unassigned is dropped, inc
   expect(data.every(({ nextOffset }) => nextOffset === 0)).toBe(true)
 })
 
-test('a paused partition is not fetched, others are, and resume returns all of its records once', async () => {
+test('a paused partition returns no records, others do, and after resume all of its records arrive once', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const producer = await newProducer(transport)
@@ -262,7 +262,7 @@ test('a paused partition is not fetched, others are, and resume returns all of i
   expect(valuesOf(flatten(rest.filter(({ partition }) => partition === 0)))).toEqual(texts)
 })
 
-test('back-pressure bounds unpolled records, and a paused partition is not fetched', async () => {
+test('without polls the fetches stop, a small limit makes polls take turns between partitions, and no record is lost', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 2)
   const producer = await newProducer(direct)
@@ -386,7 +386,7 @@ test.each([
   expect(records[0].value).toBe(value)
 })
 
-test('with reset "fail" an offset that does not exist makes poll throw one fatal error, and other partitions continue', async () => {
+test('with reset "fail" an offset that does not exist makes poll throw a fatal error, and then other partitions can be read', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const producer = await newProducer(transport)

@@ -35,7 +35,7 @@ const SESSION_TIMEOUT_MS = 6_000
 /** Upper bound for "at once". It is far below the session timeout, and far above the time that a busy machine needs. */
 const AT_ONCE_MS = 2_500
 
-test('a member joins with epoch 1, gets all partitions, and keeps them by sending heartbeats', async () => {
+test('the only member of a group gets all partitions, and a heartbeat changes neither them nor its epoch', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 3)
   const member = newMember(transport, uniqueName('group'), [topic])

@@ -60,7 +60,7 @@ test('members can join a group that has stored offsets but never had a member', 
   expect(await committed(member)).toEqual({ offset: 3, metadata: '' })
 })
 
-test('a group with a member refuses commits from processes outside the group and says why, but answers queries', async () => {
+test('a group with a member refuses commits from processes outside the group, but answers queries', async () => {
   const { transport, topic, groupId, committed } = await world()
   const group = transport.memberlessGroup(groupId)
   await group.commit(offsetOf(topic, 3))

@@ -67,7 +67,7 @@ async function publishMany({ publish }: Published, partitions: number, count: nu
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => `${index}`)
 
-test('a publisher acknowledges records one by one, in the order of their appends', async () => {
+test('a publisher writes every record once, in the order of the appends, and then holds none', async () => {
   const one = await opened(brokers, { partitions: 3 })
   expect(new Set(await publishMany(one, 3, 500))).toEqual(new Set(['ok']))
   for (const partition of [0, 1, 2]) expect(await one.values(partition)).toEqual(numbers(500))

@@ -89,7 +89,7 @@ test('until an open transaction ends, readers get neither its records nor any la
   expect(values).toEqual([0, 1, 3])
 })
 
-test('an empty response proves that the reader had caught up at some time before the request', async () => {
+test('an empty response names the time at which it was requested, when the reader had caught up', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const fetcher = transport.fetcher({ maxWaitMs: 50 })
@@ -101,7 +101,7 @@ test('an empty response proves that the reader had caught up at some time before
   expect(empty.fetchedAt).toBeLessThanOrEqual(Date.now() - 40)
 })
 
-test('librdkafka reads the same records as this client, committed and aborted', AT_FIRST_TRY, async (context) => {
+test('librdkafka and this client read the same committed records, and no aborted ones', AT_FIRST_TRY, async (context) => {
   const other = await librdkafka(context, brokers)
   const transport = await connected(brokers)
   const topic = await newTopic(transport)

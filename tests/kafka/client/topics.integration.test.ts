@@ -15,7 +15,7 @@ beforeAll(async () => {
 test('ensureTopics creates missing topics with their configuration and leaves existing ones unchanged', async () => {
   const transport = await connected(brokers)
   const [first, second] = [uniqueName('first'), uniqueName('second')]
-  await transport.ensureTopics([{ name: first, partitions: 3, config: { 'cleanup.policy': 'compact' } }])
+  await transport.ensureTopics([{ name: first, partitions: 3, config: { 'max.message.bytes': '4194304' } }])
   await transport.ensureTopics([
     { name: first, partitions: 3 },
     { name: second, partitions: 1 },
@@ -26,6 +26,7 @@ test('ensureTopics creates missing topics with their configuration and leaves ex
       [second, 1],
     ]),
   )
+  expect(await transport.maxBatchBytes([first])).toEqual(new Map([[first, 4_194_304]]))
   // A new topic is ready when ensureTopics returns: its leaders can answer requests immediately.
   expect((await transport.offsets([{ topic: first, partition: 2 }], 'end')).get(`${first}-2`)).toBe(0)
 })

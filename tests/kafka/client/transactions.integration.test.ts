@@ -414,7 +414,7 @@ test('a raised member epoch does not fence: the commit gets the new epoch from a
   expect([...(await member.committed(kept)).values()]).toEqual([{ offset: 3, metadata: '' }])
 })
 
-test('sequence numbers continue across commits and aborts', async () => {
+test('after commits and aborts, the records of the next transaction are written once and in order', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)
@@ -434,7 +434,7 @@ test('sequence numbers continue across commits and aborts', async () => {
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(expected)
 })
 
-test('an abort with an unanswered batch starts a new epoch, with sequence numbers from 0', async () => {
+test('an abort with an unanswered batch requests a new epoch, and the batch never becomes visible', async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address, {
     requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS,
@@ -555,7 +555,7 @@ test.each(COORDINATOR_ERRORS)('a producer retries the steps that fail with %s of
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a'])
 })
 
-test('a commit takes three requests, and each transaction has its own producer epoch', async () => {
+test('a commit sends records, offsets and the end of the transaction, but no requests that add partitions or offsets to it', async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 1)
@@ -633,7 +633,7 @@ test('an unanswered EndTxn is repeated until the outcome is known, and commits o
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
 })
 
-test('a transaction that the broker has timed out is fenced and stays invisible, and init makes the producer usable again', async () => {
+test('a producer whose transaction has timed out is fenced, its records stay invisible, and init makes it usable again', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const producer = transport.producer({ transactionalId: uniqueName('slow'), transactionTimeoutMs: 4_000 })

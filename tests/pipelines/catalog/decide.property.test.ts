@@ -137,7 +137,7 @@ test('unless it was forced, every price is between half the lowest and one and a
   )
 })
 
-test("periods never overlap, the price during a period is the period's price, and the next timer is always in the future", () => {
+test("a variant's periods never overlap, its price during a period is the period's price, and the next timer is in the future", () => {
   fc.assert(
     fc.property(histories, (history) => {
       replay(history, ({ after, now }) => {
@@ -155,7 +155,7 @@ test("periods never overlap, the price during a period is the period's price, an
   )
 })
 
-test('once all periods are over, the price is the last one that was set permanently', () => {
+test('once all periods of a variant are over, it has its regular price again, however the periods were planned', () => {
   fc.assert(
     fc.property(
       offers,
@@ -178,7 +178,7 @@ test('once all periods are over, the price is the last one that was set permanen
   )
 })
 
-test('the emitted sku uses are exactly the skus that the product uses', () => {
+test('the emitted records about skus add up to the skus that the product uses', () => {
   fc.assert(
     fc.property(histories, fc.boolean(), (history, deletes) => {
       const used = new Set<string>()

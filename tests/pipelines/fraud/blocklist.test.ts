@@ -92,7 +92,7 @@ test('a change replaces the attributes, restarts the lifetime, and is audited', 
   expect(view(id)).toMatchObject({ expires_at: null })
 })
 
-test('an entry expires exactly at `expires_at`, and the timer then removes and audits it', () => {
+test('an entry stays until `expires_at`, and a timer then removes and audits it', () => {
   const { ask, view, driver, published, audited } = world()
   const { id, block } = entry('IP', '::ffff:192.0.2.1', { ttl_hours: 1 })
   const due = driver.now + HOUR_MS
@@ -131,7 +131,7 @@ test('a new entry outlives the timer of the previous one', () => {
   expect(view(id)).toBeUndefined()
 })
 
-test('a permanent entry that replaces an expired one has no timer', () => {
+test('a permanent entry outlives the timer of the removed entry that it replaces', () => {
   const { ask, view, driver } = world()
   const { id, block } = entry('USER', 'u2', { ttl_hours: 1 })
   ask(id, block)

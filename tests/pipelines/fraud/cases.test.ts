@@ -40,7 +40,7 @@ function casesDriver() {
   return { driver, open, change, feedback, daysPass, view: (id = 't1') => view(id) }
 }
 
-test('a transaction to review opens one case, however often it is logged', () => {
+test('a transaction to review opens one case, however often it is delivered', () => {
   const { open, view, feedback } = casesDriver()
   open()
   const first = view()!
@@ -67,7 +67,7 @@ test.each(
       return [before, after, allowed ? 'done' : 'no_transition'] as const
     }),
   ),
-)('from %s to %s: %s', (before, after, outcome) => {
+)('a change of status from %s to %s has the outcome %s', (before, after, outcome) => {
   const { open, change, view } = casesDriver()
   open()
   for (const status of WAYS[before]) change({ status })

@@ -193,7 +193,7 @@ test('a verdict in the same commit as transactions does not change their counts'
   expect(profile('user:u1')).toMatchObject({ txn_count: 2, fraud_count: 1, tier: 'HIGH' })
 })
 
-test('a damaged profile is reported as damaged state and restored', () => {
+test('a damaged profile is reported as damaged state', () => {
   const backend = memoryBackend()
   const { driver, send } = profilesDriver({ openState: () => backend })
   send(pay({}))
@@ -213,7 +213,7 @@ test('queries of the state show the decoded profile', () => {
   expect(store.lookup.view(store.get('user:u1'))).toEqual({ ...profile('user:u1'), included: expect.any(Buffer) })
 })
 
-test('verdicts change tiers and counts of all entities, and of a profile that has no transaction yet', () => {
+test('verdicts change the fraud counts of all entities and the tiers of user and device, even before their first transaction', () => {
   const { send, judge, profile, driver } = profilesDriver()
   send(pay(FULL))
   const entities = { device: 'd1', ip: '192.0.2.1', card: 'c1', merchant: 'm1' }
@@ -264,7 +264,7 @@ test('devices, IPs and cards that were idle for 90 days are forgotten, unless th
   for (const key of ['user:u1', 'merchant:m1', 'device:d2']) expect(profile(key)).toBeDefined()
 })
 
-/** Returns a day of payments among a few entities. Some payments occur twice and out of order. */
+/** Returns payments of two hours among a few entities, in random order. Every fifth payment occurs twice. */
 function traffic(count: number, seed: number): FraudRequest[] {
   const random = seededRandom(seed)
   const requests = Array.from({ length: count }, (_, index) =>

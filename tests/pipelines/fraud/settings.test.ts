@@ -214,7 +214,7 @@ describe('lists', () => {
     expect(list('delete_list', 'bad')).toMatchObject({ outcome: 'removed' })
   })
 
-  test('have limits', () => {
+  test('have at most 10,000 values and 1 MiB each, and there are at most 100', () => {
     const { list } = settingsDriver()
     const numbered = (count: number) => Array.from({ length: count }, (_, index) => String(index))
     expect(list('create_list', 'long', numbered(10_001))).toEqual({ outcome: 'limit', limit: 'A list may have at most 10000 values.' })

@@ -164,8 +164,9 @@ test('when the form of the documents changes, a new index is built, and the old 
 })
 
 /**
- * Creates a client that hangs at the first matching call and fails all later calls, as if the process had been killed
- * during that call.
+ * Creates a client whose first matching call and all later calls fail, as if the process had been killed during that
+ * call.
+ * @param isApplied whether the server carries out the matching call
  */
 function dyingClient(client: SearchClient, dies: (call: SearchCall) => boolean, isApplied: boolean) {
   let isDead = false
@@ -214,7 +215,7 @@ test.each(STEPS.map(([what, step, isApplied = true]) => ({ what, step, isApplied
   },
 )
 
-test('a replaced keeper can neither write to its index nor publish it', async () => {
+test('a replaced keeper cannot publish its index, and only one keeper can take an index over', async () => {
   const { index, client } = world()
   const family = indexFamily(index, client)
   const name = await family.create({ definition: 'd', topicId: 't' }, 'zombie', 1)

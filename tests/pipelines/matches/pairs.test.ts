@@ -287,7 +287,7 @@ test('a deleted user with many pairs is removed from all of them, in steps', () 
 })
 
 test.each([1, 2, 3, 4, 5])(
-  'with repeats and crashes, a match exists if and only if the newest swipes of both users are likes (seed %i)',
+  'with repeats and restarts, one match is made if the newest swipes of both users are likes at any time (seed %i)',
   (seed) => {
     const random = seededRandom(seed)
     const { pipe, events, driver } = pairsDriver()

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type KeyedStore, ROLL_KEY, type SeenSetStore } from '../../../pipelines/engine/index.ts'
-import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
+import { type CommitFaultPoint, type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
 import { decideProfile } from '../../../pipelines/matches/profiles/decide.ts'
 import { matchUsers } from '../../../pipelines/matches/users/topology.ts'
 import { pairKey } from '../../../schemas/matches/pair.ts'
@@ -364,16 +364,22 @@ test('a swipe that arrives late is forgotten according to its own timestamp, not
   expect(seen().has(CAT, BOB, driver.now)).toBe(true)
 })
 
-test('state and output survive crashes at every commit step', () => {
-  const { profile, locate, swiped, user, index, driver } = usersDriver()
-  profile(BOB)
-  locate(BOB, TOWN.lat, TOWN.lon)
+const STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
+
+test.each(STEPS)('a crash after the commit step %s neither loses nor repeats a swipe', (step) => {
   for (const wipeState of [false, true]) {
+    const { profile, locate, swipedBefore, user, index, driver } = usersDriver()
+    profile(ANN)
+    profile(BOB)
+    locate(BOB, TOWN.lat, TOWN.lon)
+    driver.crashAt(step)
+    expect(() => swipedBefore(swipe(ANN, BOB, 'RIGHT', driver.now))).toThrow('crash')
     driver.restart({ wipeState })
-    swiped(swipe(ANN, BOB, wipeState ? 'LEFT' : 'RIGHT', driver.now + Number(wipeState)))
+    driver.settle()
+    expect(user(BOB)?.elo_score).toBe(1_516)
+    expect(driver.read(pairSwipes)).toHaveLength(1)
+    expect(index()).toHaveLength(1)
   }
-  expect(user(BOB)?.elo_score).toBe(eloAfter(1_516, 1_500, 'LEFT'))
-  expect(index()).toHaveLength(1)
 })
 
 test('the swipes of a deleted user are removed, and those of a new profile stay', () => {

@@ -208,7 +208,7 @@ test('a roll-back names the version to leave: if a training run has just replace
   await eventually(() => models()?.champion).toBe('v1')
 })
 
-test('a request for a version that is no longer kept changes nothing', async () => {
+test('a request for an unknown version, and a roll-back without an earlier version, change nothing', async () => {
   const { start, ask, models, begun } = await world()
   start('a')
   ask('one', 'PROMOTE', { version: 'unknown' })

@@ -114,14 +114,14 @@ test('published weights are at most a twentieth behind the current ones', () => 
     const total = [...model.values()].reduce((sum, weight) => sum + weight, 0)
     const [[best]] = [...model].sort(([, a], [, b]) => b - a)
     expect(neighbours.get(item)!.some(({ itemId }) => itemId === best)).toBe(true)
-    expect(neighbours.get(item)!.reduce((sum, { weight }) => sum + weight, 0)).toBeGreaterThan(0.9 * total)
+    expect(neighbours.get(item)!.reduce((sum, { weight }) => sum + weight, 0)).toBeGreaterThan(0.95 * total)
   }
   for (const [item, found] of stats) {
     expect((found as { interactions: number }).interactions).toBeGreaterThanOrEqual(modelStats(events, item, end).interactions * 0.97)
   }
 })
 
-test('trending items are ranked by recent events, and published every 30 seconds', () => {
+test('trending items are ranked by recent events, and published again only if they have changed', () => {
   const events = randomEvents(5, 120)
   const { signals } = run(events, 10)
   signals.advanceWallClock(40_000)

@@ -189,7 +189,7 @@ describe('a snippet', () => {
 })
 
 describe('expiry', () => {
-  test('removes a snippet from all views within seconds, and affects commands immediately', () => {
+  test('marks a snippet as expired within seconds, and affects commands immediately', () => {
     const { ask, view, driver } = snippetsDriver()
     ask(ID, createCommand({ lifetime_ms: 10 * MINUTE_MS, reads_left: 2 }))
     driver.advanceWallClock(10 * MINUTE_MS - 1)

@@ -31,7 +31,7 @@ test('a late contribution is checked against later ones as well', () => {
   expect(counted([50, 51, 52, 0])).toEqual([50, 51, 52])
 })
 
-test('accepts a contribution if and only if no period of sixty minutes would contain more than three', () => {
+test('a contribution is accepted if and only if no period of sixty minutes would contain more than three', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 200 }), { maxLength: 60 }), (minutes) => {
       const user = new UserContributions()

@@ -55,7 +55,7 @@ function ask(subject: Named, values: ReadonlyMap<string, number>): ReturnType<Na
   return subject.best(ASKED, (terms) => terms.map((term) => ({ value: values.get(term) ?? 0, bound: values.get(term) ?? 0 })))
 }
 
-test('returns the same best terms as a full sort, or undefined until all terms are offered again', () => {
+test('the best terms are those of a full sort, or undefined until all terms are offered again', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const subject = contenders(KEEP)
@@ -85,7 +85,7 @@ test('returns the same best terms as a full sort, or undefined until all terms a
   )
 })
 
-test('returns undefined when the remembered terms fall below the floor, because terms that were left out may rank higher', () => {
+test('the best terms are undefined when remembered terms fall below the floor, because omitted terms may rank higher', () => {
   const subject = contenders(2)
   const values = new Map<string, number>()
   function offer(term: string, value: number): void {

@@ -25,7 +25,7 @@ test('longer tags count for their language, and other text counts for no languag
   expect(languageOf(NO_LANGUAGE)).toBe('')
 })
 
-test('tags of any length take no memory', () => {
+test('tags are not kept in memory, however long they are', () => {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as () => void
   const heapUsed = () => {

@@ -30,7 +30,7 @@ const SERVED = 30
 const LEADERS = 15
 const STRIDE_MS = 14 * MINUTE
 const ARRIVAL_DELAY_MS = 2_000
-/** Step of the test clock. The pipeline accepts tweets that are dated up to this far ahead of the clock. */
+/** Step of the test clock. It is shorter than the five minutes by which tweets may be dated ahead of the clock. */
 const STEP_MS = 4 * MINUTE
 const EVENTS = ['hurricane sandy', 'flood crisis', 'boston marathon', 'fertilizer plant', 'oklahoma', 'yycflood']
 const TIMEOUT_MS = 300_000
@@ -49,8 +49,8 @@ async function recordedTweets(path: string, taken: number): Promise<SentTweet[]>
 }
 
 /**
- * Compares the lists of all windows of the recording with the offline computation. Returns the number of non-empty
- * lists, the number of lists with folded terms, and the terms that led the worldwide list.
+ * Compares lists at intervals of 14 minutes with the offline computation. Returns the number of non-empty lists, the
+ * number of lists with folded terms, and the terms that were among the first 15 of a worldwide list.
  */
 function compareWithOffline(sent: readonly SentTweet[]): { compared: number; folded: number; leaders: Set<string> } {
   const offline = offlineTrends(sent)
@@ -90,7 +90,7 @@ function compareWithOffline(sent: readonly SentTweet[]): { compared: number; fol
 
 dataTest(
   'tweets',
-  'publishes the true top 30 of every region with exact counts for real tweets, and the known events lead',
+  'the lists of real tweets have the true top 30 of every region and exact counts, and the known events near the top',
   async (path) => {
     const { compared, folded, leaders } = compareWithOffline(await recordedTweets(path, TAKEN))
     expect(compared).toBeGreaterThan(500)
@@ -101,7 +101,7 @@ dataTest(
 )
 
 test(
-  'publishes the true top 30 of every region with exact counts for generated tweets, and the events lead',
+  'the lists of generated tweets have the true top 30 of every region and exact counts, and the events near the top',
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))

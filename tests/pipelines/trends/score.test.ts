@@ -14,7 +14,7 @@ test('the score is the count times the logarithm of the velocity', () => {
   expect(trendScore(0, 8)).toBe(0)
 })
 
-test('the label changes at velocities above 3 and above 10', () => {
+test('the label changes above the velocities 3 and 10, and needs 20 users', () => {
   const labels = [0, 3, 3.01, 10, 10.01].map((velocity) => labelOf(velocity, 20))
   expect(labels).toEqual([null, null, 'Trending', 'Trending', 'Viral'])
   expect(labelOf(100, 19)).toBeNull()

@@ -97,7 +97,7 @@ test('spellings of one term are one trend, which counts once per tweet and shows
   expect(entriesOf(driver, WORLD)).toMatchObject([{ term: 'sandy', name: '#Sandy', tweet_volume: 4 }])
 })
 
-test('drops tweets whose bot score is above 0.7', () => {
+test('tweets whose bot score is above 0.7 are dropped', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['spam'], bot_score: 0.71 })
   send(driver, { hashtags: ['fine'], bot_score: 0.7 })
@@ -135,7 +135,7 @@ test('a tweet counts at its creation time: late tweets within the window count, 
   expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ ahead: 1 })
 })
 
-test('the same rule decides whether a tweet is late, even if its producer sets the record timestamps', () => {
+test('the creation time decides whether a tweet is late, even if its producer sets the timestamp of the record', () => {
   const driver = testDriver(trends, { startAt: START })
   const created_at = START - 3 * HOUR
   const tweet: Tweet = {
@@ -245,7 +245,7 @@ test('terms without a baseline are measured against the mean of such terms in th
 })
 
 test(
-  'after a week the usual count of this hour determines score and label',
+  'after a week the usual count of this hour determines velocity and label',
   () => {
     const driver = testDriver(trends, { startAt: START, commit: 'manual' })
     for (let i = 0; i < 4; i++) send(driver, { hashtags: ['monday'] })
@@ -305,7 +305,7 @@ test('a term counts as trending since it entered the top 30, despite gaps of up 
   expect(entriesOf(driver, WORLD)[0].trending_since).toBeGreaterThan(first.trending_since + 20 * MINUTE)
 })
 
-test('keeps the best 500 terms in a common order, regardless of their partitions', () => {
+test('a list has the best 500 terms in a common order, regardless of their partitions', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   for (let term = 0; term < 800; term++) {
     const times = 1 + (term % 7)
@@ -324,7 +324,7 @@ test('keeps the best 500 terms in a common order, regardless of their partitions
 test.each([
   { terms: 1, places: 2 },
   { terms: 7, places: 3 },
-])('with $terms partitions of terms and $places of regions, publishes the same as with four and four', ({ terms, places }) => {
+])('with $terms partitions of terms and $places of regions, lists are the same as with four and four', ({ terms, places }) => {
   const other = testDriver(trends, {
     startAt: START,
     partitions: {
@@ -368,7 +368,7 @@ test('a term that becomes frequent keeps all counts, in its lists and in the his
   expect([WORLD, UNITED_STATES, NEW_YORK, 44418].map((woeid) => greatest.get(woeid))).toEqual([59, 32, 32, 27])
 })
 
-test('when a partition of the tweets is stuck, lists are incomplete but not stale, and change neither trends nor means', () => {
+test('when a partition of the tweets is stuck, lists are incomplete but not stale, and begin no trends', () => {
   const driver = testDriver(trends, { startAt: START })
   const users = Array.from({ length: 40 }, (_, i) => BigInt(i))
   const stuckUsers = users.filter((user) => partitionFor(Buffer.from(String(user)), 4) === 1)
@@ -392,8 +392,7 @@ test('when a partition of the tweets is stuck, lists are incomplete but not stal
   driver.advanceWallClock(MINUTE)
   const after = newestLists(driver).get(WORLD)!
   expect(after.missing_partitions).toBe(0)
-  // The new term has been trending since the first complete list. The means in this list are the same as before the
-  // stop.
+  // The new term has been trending since the first complete list.
   expect(after.entries.find(({ term }) => term === 'new')?.trending_since).toBeGreaterThan(list.window_end)
 })
 
@@ -471,7 +470,7 @@ test('contributions to minutes that have left the state of a frequent term are i
   ])
 })
 
-test('users and terms without recent contributions are forgotten', () => {
+test('users and counts without recent contributions are forgotten, but the baselines of listed terms remain', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   const stored = (name: string): number => {
     const stores = [0, 1, 2, 3].map((partition) => driver.store<KeyedStore<string, unknown>>(name, partition))

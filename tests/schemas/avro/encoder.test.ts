@@ -70,7 +70,7 @@ test('errors contain the path to the invalid value, and leave the writer unchang
   expect(out.length).toBe(5)
 })
 
-test('absent fields take their defaults, for every type of field', () => {
+test('absent fields take their defaults, such as maps, 64-bit integers, unions, bytes and arrays', () => {
   const bytes = encode(nested, { lines: [] })
   const value = compileDecoder(nested)(bytes, 0, bytes.length)
   expect(value).toEqual({ lines: [], notes: {}, id: 5n, amount: { int: 3 }, raw: Buffer.from([0, 255]), tags: ['B'] })

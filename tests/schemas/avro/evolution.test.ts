@@ -300,7 +300,7 @@ const evolutions = schemas.filter(hasDistinctBranches).chain((writer) =>
   }),
 )
 
-test('resolves to the same value as avsc', () => {
+test('a value that is read with another schema is the same as in avsc', () => {
   let resolved = 0
   fc.assert(
     fc.property(evolutions, ({ writer, reader, value }) => {

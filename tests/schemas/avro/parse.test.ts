@@ -63,7 +63,7 @@ test('names and aliases are resolved in their namespace', () => {
   expect(type.fields[3].type).toMatchObject({ name: 'c.E' })
 })
 
-test('wraps a union only if JavaScript cannot distinguish its branches', () => {
+test('a union is wrapped only if JavaScript cannot distinguish its branches', () => {
   const wrapped = (schema: AvroSchema) => (parseSchema(schema) as { wrapped: boolean }).wrapped
   expect(wrapped(['null', 'int', 'string', 'bytes', 'boolean', { type: 'array', items: 'int' }, { type: 'map', values: 'int' }])).toBe(
     false,

@@ -39,7 +39,7 @@ test('a value written with another schema id is resolved to this schema', () => 
   expect(codec.decode(bytes, 0, bytes.length)).toEqual({ x: 2, y: 7 })
 })
 
-test('an unknown schema id is requested, and its values decode once the schema is loaded', () => {
+test('an unknown schema id is an error with this id, and its values decode once the schema is loaded', () => {
   const loaded: Record<number, AvroSchema> = {}
   const codec = avroValue<Point>(schema).open(1, lookup(loaded))
   const bytes = Buffer.from([0, 0, 0, 0, 9, 4])

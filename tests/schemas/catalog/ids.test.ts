@@ -30,14 +30,14 @@ test.each([1, 7, 123_456_789, LARGEST_PRODUCT])('the variant ids of product %d l
   }
 })
 
-test('refuses numbers that no variant or product can have', () => {
+test('numbers that no variant or product can have are refused', () => {
   for (const number of [0, 256, 1.5, -1, Number.NaN]) expect(() => variantIdOf(7, number)).toThrow(RangeError)
   for (const product of [0, 2 ** 45, 1.5, -1, Number.NaN]) expect(() => variantIdOf(product, 1)).toThrow(RangeError)
   // These ids are invalid: their number is zero, they have no product, or they exceed 53 bits.
   for (const id of [256, 7 * 256, 255, 0, -1, 2 ** 53 + 2, 1.5]) expect(placeOfVariant(id)).toBeUndefined()
 })
 
-test('reads ids from their shortest decimal form only', () => {
+test('ids are read only from their shortest decimal form', () => {
   expect(parseProductId('42')).toBe(42)
   for (const text of ['', '0', '042', '+1', '1.0', '1e3', ' 1', String(2 ** 45), '99999999999999999']) {
     expect(parseProductId(text)).toBeUndefined()

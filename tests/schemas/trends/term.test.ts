@@ -19,11 +19,11 @@ test.each([
   ['Cafe\u0301', 'café'],
   ['ﾊﾘｹｰﾝ', 'ハリケーン'],
   ['🔥', '🔥'],
-])('folds %s to %s', (original, term) => {
+])('%s is folded to %s', (original, term) => {
   expect(foldTerm(original)).toBe(term)
 })
 
-test.each(['', '#', '  ', '＃', 'a\0b'])('refuses %j, because it is not a term', (original) => {
+test.each(['', '#', '  ', '＃', 'a\0b'])('%j is refused, because it is not a term', (original) => {
   expect(foldTerm(original)).toBeUndefined()
 })
 

@@ -36,7 +36,7 @@ const play = command({
   check: ({ mode, loud }) => (mode === 'fast' && loud ? 'fast is never loud: leave out --loud' : undefined),
 })
 
-test('applies defaults to omitted options', () => {
+test('omitted options have their defaults', () => {
   expect(play.parse(['a.csv'])).toEqual({
     FILE: 'a.csv',
     MORE: [],
@@ -53,7 +53,7 @@ test('applies defaults to omitted options', () => {
   })
 })
 
-test('parses every kind of value in both forms, and uses the last value if a single-valued option is repeated', () => {
+test('every kind of value is parsed in both forms, and the last value counts if a single-valued option is repeated', () => {
   const args = [
     '--rate=2.5',
     'a',
@@ -111,7 +111,7 @@ test.each([
   [['a', '--note='], '--note must not be empty; see'],
   [['a', '--workers='], '--workers must be an integer of at least 0; see'],
   [['a', '--mode', 'fast', '--loud'], 'fast is never loud: leave out --loud; see'],
-])('refuses %j, and says why and how to fix it in one line', (args, message) => {
+])('%j is refused with one line that says why, and that names the help', (args, message) => {
   let caught: unknown
   try {
     play.parse(args)
@@ -152,6 +152,6 @@ test.each([
   expect(nearestName(given, ['start', 'status', 'test', 'bench:links'])).toBe(nearest)
 })
 
-test.each(['--constructor', '--toString=1', '--__proto__'])('refuses %s, which every object has, as an unknown option', (option) => {
+test.each(['--constructor', '--toString=1', '--__proto__'])('%s, which every object has, is refused as an unknown option', (option) => {
   expect(() => play.parse(['a.csv', option])).toThrow(`unknown option ${option.split('=')[0]}`)
 })

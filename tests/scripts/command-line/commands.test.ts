@@ -40,7 +40,7 @@ function declarationOf(file: string): string {
   return file.replace(/\.ts$/, '.command.ts')
 }
 
-test('without a command, and with --help, it lists all commands with their descriptions', async () => {
+test('without a command, and with --help, all commands are listed with their descriptions', async () => {
   const [none, help] = await Promise.all([run(RUN), run(RUN, '--help')])
   expect(help).toMatchObject({ code: 0, stderr: '' })
   expect(none).toEqual({ code: 2, stdout: '', stderr: help.stdout })
@@ -67,7 +67,7 @@ describe.each(NAMES)('%s', (name) => {
 })
 
 describe.each(FILES)('%s', (file) => {
-  test('parses the command line only through its declaration', () => {
+  test('the command line is parsed only through its declaration', () => {
     const source = readFileSync(join(ROOT, file), 'utf8')
     expect(source).toMatch(/commandLine\(declaration\)/)
     expect(source).not.toMatch(/parseArgs\(/)

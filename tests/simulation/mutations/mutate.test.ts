@@ -15,6 +15,6 @@ beforeAll(() => {
 })
 afterAll(() => sources.delete())
 
-test.each(mutations())('the simulation sees %s', { timeout: TIMEOUT_MS }, (name) => {
+test.each(mutations())('the simulation detects the mutation %s', { timeout: TIMEOUT_MS }, (name) => {
   expect(sources.run(name, SEEDS)).toMatch(/^seed \d+/)
 })

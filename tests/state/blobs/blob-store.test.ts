@@ -78,7 +78,7 @@ describe.each([
   ['a bucket', bucketDrafts, () => bucketStore],
   ['a folder, uncompressed', folderDrafts, () => blobStore({ shelf: folderShelf(root), draftFolder: folderDrafts, compresses: false })],
   ['a bucket, uncompressed', bucketDrafts, () => plainBucketStore],
-])('blobs in %s', (_name, drafts, store) => {
+])('a store of blobs in %s', (_name, drafts, store) => {
   it('returns the content that was kept, however it was split into pieces', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 8 }), fc.constantFrom(1, 200), async (pieces, repeat) => {
@@ -149,7 +149,7 @@ describe.each([
   })
 })
 
-describe('blobs in a folder', () => {
+describe('a store of blobs in a folder', () => {
   const store = () => blobStore({ shelf: folderShelf(root), draftFolder: folderDrafts })
   const pathOf = (hash: string, suffix = '.zst') => join(root, hash.slice(0, 2), hash + suffix)
 
@@ -284,7 +284,7 @@ describe('uncompressed blobs in a folder', () => {
   })
 })
 
-describe('blobs in a bucket', () => {
+describe('a store of blobs in a bucket', () => {
   it('rewrites a blob that was stored long ago, because S3 has no touch', async () => {
     const { hash } = await keep(bucketStore, Buffer.from('renewed'))
     bucketNow = Date.now()

@@ -13,7 +13,7 @@ function answering(status: number, body: unknown) {
   return { calls, exchange }
 }
 
-test('sends the credentials of the address as a header, and never in the URL', async () => {
+test('the credentials of the address are sent as a header, and never in the URL', async () => {
   const { calls, exchange } = answering(200, { ok: true })
   const client = searchClient('https://user:p%40ss@search.example:9243/path/', exchange)
   expect(await client.call({ method: 'POST', path: '/x/_search', body: { size: 1 } })).toEqual({ status: 200, body: { ok: true } })

@@ -28,7 +28,7 @@ async function opened(listener: RequestListener) {
     })
 }
 
-test('sends bodies with any characters, and reuses its connection', async () => {
+test('a body may have any characters, and the connection is reused', async () => {
   const sockets = new Set<unknown>()
   const send = await opened(async (request, response) => {
     sockets.add(request.socket)
@@ -51,12 +51,12 @@ function breakOff(request: IncomingMessage, response: Parameters<RequestListener
   response.write('half', () => request.socket.destroy())
 }
 
-test.each(answers)('fails if the answer %s', async (_what, listener, message) => {
+test.each(answers)('an exchange fails if the answer %s', async (_what, listener, message) => {
   const send = await opened(listener)
   await expect(send('/')).rejects.toThrow(message)
 })
 
-test('gives up when its signal is aborted, even while an answer is arriving', async () => {
+test('an exchange ends when its signal is aborted, even while an answer is arriving', async () => {
   const giveUp = new AbortController()
   const send = await opened((_request, response) => {
     response.write('half', () => giveUp.abort(new Error('no longer wanted')))

@@ -25,7 +25,7 @@ const items = (...statuses: [number, object?][]) => ({
   body: { errors: true, items: statuses.map(([status, error]) => ({ index: { status, error } })) },
 })
 
-test('writes documents with their offsets as versions, and only through an alias', async () => {
+test('documents are written with their offsets as versions, and only through an alias', async () => {
   const { calls, writer } = world(allWell)
   expect(await writer.write([change('1', '{"a":1}'), change('2', null)])).toEqual([])
   expect(calls[0].path).toContain('/notes-1.sink/_bulk?')
@@ -37,7 +37,7 @@ test('writes documents with their offsets as versions, and only through an alias
   ])
 })
 
-test('splits batches by number of documents and by bytes', async () => {
+test('batches are split by number of documents and by bytes', async () => {
   const { calls, writer } = world(allWell)
   await writer.write(Array.from({ length: 2_001 }, (_, id) => change(String(id))))
   expect(calls.map((call) => linesOf(call).length / 2)).toEqual([1_000, 1_000, 1])
@@ -50,25 +50,28 @@ test('splits batches by number of documents and by bytes', async () => {
 test.each([
   [undefined, 2],
   [1, 1],
-])('bulksInFlight = %s: sends at most %d bulk requests at a time, and returns when none is in flight', async (bulksInFlight, expected) => {
-  let [inFlight, most, ended] = [0, 0, 0]
-  const client = {
-    async call(call: SearchCall) {
-      most = Math.max(most, ++inFlight)
-      const isFirst = (call.body as string).includes('"_id":"0"')
-      for (let turn = 0; turn < (isFirst ? 1 : 5); turn++) await Promise.resolve()
-      inFlight--
-      ended++
-      if (isFirst) throw new TargetUnavailableError('later')
-      return allWell(call) as { status: number; body: never }
-    },
-  }
-  const changes = Array.from({ length: 5_000 }, (_, id) => change(String(id)))
-  await expect(indexWriter('notes-1.sink', client, bulksInFlight).write(changes)).rejects.toThrow('later')
-  expect([most, inFlight, ended]).toEqual([expected, 0, expected])
-})
+])(
+  'bulksInFlight = %s: a write sends at most %d bulk requests at a time, and ends when none is in flight',
+  async (bulksInFlight, expected) => {
+    let [inFlight, most, ended] = [0, 0, 0]
+    const client = {
+      async call(call: SearchCall) {
+        most = Math.max(most, ++inFlight)
+        const isFirst = (call.body as string).includes('"_id":"0"')
+        for (let turn = 0; turn < (isFirst ? 1 : 5); turn++) await Promise.resolve()
+        inFlight--
+        ended++
+        if (isFirst) throw new TargetUnavailableError('later')
+        return allWell(call) as { status: number; body: never }
+      },
+    }
+    const changes = Array.from({ length: 5_000 }, (_, id) => change(String(id)))
+    await expect(indexWriter('notes-1.sink', client, bulksInFlight).write(changes)).rejects.toThrow('later')
+    expect([most, inFlight, ended]).toEqual([expected, 0, expected])
+  },
+)
 
-test('names refused documents in their order', async () => {
+test('refused documents are named in their order', async () => {
   const mapping = { type: 'mapper_parsing_exception', reason: 'failed' }
   const { writer } = world((call) =>
     items(

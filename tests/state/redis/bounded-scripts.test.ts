@@ -45,7 +45,7 @@ function replyError(message: string): Error {
   return Object.assign(new Error(message), { name: 'ReplyError' })
 }
 
-test('returns answers, including bytes, and sends the source to a server that does not know the script', async () => {
+test('a script returns its answer, including bytes, and its source is sent to a server that does not know it', async () => {
   const { state, scripts, run } = echoRedis()
   expect(await run()).toEqual(['x', 7])
   expect(await scripts.run(ECHO, ['{a}:1', '{a}:2'], [Buffer.from([0, 255])])).toEqual([Buffer.from([0, 255])])

@@ -6,14 +6,14 @@ function clocked() {
   return { clock, one: circuit(() => clock.now) }
 }
 
-test('stays closed while answers arrive', () => {
+test('a circuit stays closed while answers arrive', () => {
   const { one } = clocked()
   expect(one.admit()).toBe('send')
   one.answered()
   expect(one.admit()).toBe('send')
 })
 
-test('opens after a failure, sends one batch as a probe after the pause, and closes after an answer', () => {
+test('a circuit opens after a failure, sends one batch as a probe after the pause, and closes after an answer', () => {
   const { clock, one } = clocked()
   one.failed()
   expect([one.isOpen, one.admit()]).toEqual([true, 'skip'])

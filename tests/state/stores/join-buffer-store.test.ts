@@ -194,7 +194,7 @@ test('a commit writes one row per key, and one more row for all keys that are ne
   expect(storedRows(backend, STORE).size).toBe(0)
 })
 
-test('finds values with real timestamps that are a month apart', () => {
+test('values with real timestamps that are a month apart are found', () => {
   const DAY_MS = 86_400_000
   const now = Date.UTC(2026, 0, 31)
   const store = openStore(joinBufferStore<string, string>(STORE, { key: utf8, value: 'string', spanMs: 30 * DAY_MS }), memoryBackend())

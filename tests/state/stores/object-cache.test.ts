@@ -4,7 +4,7 @@ import { objectCache } from '../../../state/stores/object-cache.ts'
 
 const CAPACITY = 8
 
-test('contains the recently used entries up to its capacity, and all pinned entries', () => {
+test('the cache contains the most recently used entries, up to its capacity, and all pinned entries', () => {
   const step = fc.record({ key: fc.integer({ min: 0, max: 40 }), pin: fc.boolean(), read: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200, size: 'max' }), (steps) => {
@@ -28,7 +28,7 @@ test('contains the recently used entries up to its capacity, and all pinned entr
   )
 })
 
-test('is empty after clear', () => {
+test('the cache is empty after clear', () => {
   const cache = objectCache<string, number>(CAPACITY, () => {})
   cache.set('a', 1)
   cache.clear()

@@ -98,7 +98,7 @@ test('a timer that is set and cancelled between commits writes nothing', async (
   expect(changelog.appended).toBe(0)
 })
 
-test.each([-1, 0.5, Number.NaN, Infinity])('rejects %s as a time', async (time) => {
+test.each([-1, 0.5, Number.NaN, Infinity])('%s is refused as a time', async (time) => {
   const opened = await testBackends[0]()
   const store = openStore(timerStore(STORE, { key: utf8 }), opened.backend)
   expect(() => store.schedule('a', time)).toThrow(RangeError)

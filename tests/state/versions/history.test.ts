@@ -24,18 +24,18 @@ function historyOf(count: number, inForce: readonly number[]) {
   return history
 }
 
-it('keeps the newest five versions, and the champion no matter how old it is', () => {
+it('the newest five versions are kept, and the champion no matter how old it is', () => {
   expect(names(historyOf(7, [7]))).toEqual(['v7', 'v6', 'v5', 'v4', 'v3'])
   expect(names(historyOf(7, [1]))).toEqual(['v7', 'v6', 'v5', 'v4', 'v3', 'v1'])
   expect(KEPT_VERSIONS).toBe(5)
 })
 
-it('adds a version only once', () => {
+it('a version is added only once', () => {
   const history = historyOf(2, [2])
   expect(withVersion(history, made(2))).toBe(history)
 })
 
-it('rolls back to the previous champion, and then to no version at all', () => {
+it('a roll-back leads to the previous champion, and then to no version at all', () => {
   let history = historyOf(7, [1, 3, 5, 7])
   expect(history.earlier).toEqual(['v5', 'v3', NO_VERSION])
   history = rolledBack(history)!
@@ -49,7 +49,7 @@ it('rolls back to the previous champion, and then to no version at all', () => {
   expect(promoted(history, 'v1')).toBeUndefined()
 })
 
-it('ends a trial when its version becomes the champion, or when the trial is withdrawn', () => {
+it('a trial ends when its version becomes the champion, or when it is withdrawn', () => {
   const trial = withChallenger(historyOf(3, [2]), 'v3')!
   expect(trial.challenger).toBe('v3')
   expect(promoted(trial, 'v3')).toMatchObject({ champion: 'v3', challenger: undefined, earlier: ['v2', NO_VERSION] })

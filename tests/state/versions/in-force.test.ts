@@ -29,7 +29,7 @@ function inForce(local: Pick<LocalVersions, 'fetch'> = localVersions({ blobs, fo
   return { versions, told, timers }
 }
 
-it('switches once the new version is open, and back again', async () => {
+it('the version in force switches once the new version is open, and back again', async () => {
   const { versions, told } = inForce()
   const [one, two] = [await publish(1, { model: 'one' }), await publish(2, { model: 'two' })]
   expect(versions.current).toBeUndefined()
@@ -46,7 +46,7 @@ it('switches once the new version is open, and back again', async () => {
   expect(told).toEqual(['switched to v1', 'switched to v2', 'switched to v1', 'switched to undefined'])
 })
 
-it('keeps the old version when the new one is damaged or cannot be opened', async () => {
+it('the old version stays in force when the new one is damaged or cannot be opened', async () => {
   const { versions, told, timers } = inForce()
   versions.want(await publish(3, { model: 'three' }))
   await versions.settled()
@@ -64,7 +64,7 @@ it('keeps the old version when the new one is damaged or cannot be opened', asyn
   expect(timers).toEqual([])
 })
 
-it('retries the fetch if the store did not respond', async () => {
+it('the fetch is retried if the store did not respond', async () => {
   const here = localVersions({ blobs, folder, now: Date.now })
   let isAway = true
   const { versions, told, timers } = inForce({
@@ -79,7 +79,7 @@ it('retries the fetch if the store did not respond', async () => {
   expect(versions.current?.opened).toBe('six')
 })
 
-it('fetches a version again if its files vanished before they were opened', async () => {
+it('a version is fetched again if its files vanished before they were opened', async () => {
   const here = localVersions({ blobs, folder, now: Date.now })
   let isRemoved = true
   const { versions, told, timers } = inForce({
@@ -98,7 +98,7 @@ it('fetches a version again if its files vanished before they were opened', asyn
   expect(versions.current?.opened).toBe('ten')
 })
 
-it('puts only the version that was requested last into force, even if an earlier one is fetched later', async () => {
+it('only the version that was requested last is put into force, even if an earlier one is fetched later', async () => {
   const here = localVersions({ blobs, folder, now: Date.now })
   const gate = Promise.withResolvers<void>()
   const [slow, fast] = [await publish(7, { model: 'seven' }), await publish(8, { model: 'eight' })]
@@ -115,7 +115,7 @@ it('puts only the version that was requested last into force, even if an earlier
   expect(told).toEqual(['discarded seven', 'switched to v8'])
 })
 
-it('only releases what it has opened after it was closed', async () => {
+it('a version that is opened after closing is only released', async () => {
   const { versions, told } = inForce()
   versions.want(await publish(9, { model: 'nine' }))
   versions.close()

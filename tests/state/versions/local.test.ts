@@ -18,7 +18,7 @@ function partials() {
   return readdirSync(folder).filter((name) => name.startsWith('.partial-'))
 }
 
-it('fetches all files of a version, stored uncompressed, into one folder', async () => {
+it('all files of a version, stored uncompressed, are fetched into one folder', async () => {
   const version = await publish(1, { vectors: long, 'trees.txt': 'tree' })
   expect(statSync(pathOfBlob(version.files[0].hash)).size).toBeGreaterThanOrEqual(long.byteLength)
   const place = await local.fetch(version)
@@ -27,7 +27,7 @@ it('fetches all files of a version, stored uncompressed, into one folder', async
   expect(partials()).toEqual([])
 })
 
-it('does not fetch files again that are in the local folder, and repairs a local file that is damaged', async () => {
+it('files that are in the local folder are not fetched again, and a damaged local file is repaired', async () => {
   const version = await publish(2, { vectors: Buffer.alloc(100_000, 'two') })
   const place = await local.fetch(version)
   const inode = statSync(join(place, 'vectors')).ino
@@ -40,7 +40,7 @@ it('does not fetch files again that are in the local folder, and repairs a local
   expect(partials()).toEqual([])
 })
 
-it('refuses a blob that is damaged, truncated or missing, and leaves no files of the version', async () => {
+it('a blob that is damaged, truncated or missing is refused, and no files of the version are left', async () => {
   const version = await publish(3, { 'trees.txt': 'fine', vectors: Buffer.alloc(300_000, 'three') })
   const path = pathOfBlob(version.files[1].hash)
   const stored = readFileSync(path)
@@ -57,7 +57,7 @@ it('refuses a blob that is damaged, truncated or missing, and leaves no files of
   expect(partials()).toEqual([])
 })
 
-it('closes a blob when its local file cannot be created', async () => {
+it('a blob is closed when its local file cannot be created', async () => {
   const version = await publish(20, { vectors: 'twenty' })
   const close = vi.fn()
   /** Removes the folder that the file would be written to. */
@@ -71,21 +71,21 @@ it('closes a blob when its local file cannot be created', async () => {
   expect(close).toHaveBeenCalledOnce()
 })
 
-it('refuses a record whose length differs from that of the blob', async () => {
+it('a record whose length differs from that of the blob is refused', async () => {
   const version = await publish(4, { vectors: 'four' })
   for (const bytes of [3, 5]) {
     await expect(local.fetch({ ...version, files: [{ ...version.files[0], bytes }] })).rejects.toThrow(VersionRefusedError)
   }
 })
 
-it('lets several callers fetch the same version at once', async () => {
+it('several callers may fetch the same version at once', async () => {
   const version = await publish(5, { vectors: long.subarray(0, 400_000) })
   const places = await Promise.all([1, 2, 3].map(() => localVersions({ blobs, folder, now: Date.now }).fetch(version)))
   expect(new Set(places).size).toBe(1)
   expect(readFileSync(join(places[0], 'vectors')).equals(long.subarray(0, 400_000))).toBe(true)
 })
 
-it('after a fetch was killed, never shows the incomplete version, fetches it later, and removes the remains', async () => {
+it('after a fetch was killed, the incomplete version is never shown, it is fetched later, and the remains are removed', async () => {
   const version = await publish(6, { 'trees.txt': 'six', vectors: Buffer.alloc(900_000, 'six') })
   const child = spawn(process.execPath, [join(import.meta.dirname, 'children/fetcher.ts'), blobFolder, folder, JSON.stringify(version)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -117,7 +117,7 @@ it.each<[string, Partial<FileVersion>]>([
   ['an invalid hash', { files: [{ ...file, hash: 'abc' }] }],
   ['a negative length', { files: [{ ...file, bytes: -1 }] }],
   ['no sequence', { sequence: 0 }],
-])('refuses %s', (_, fault) => {
+])('a version with %s is refused', (_, fault) => {
   expect(() => checkVersion(fine)).not.toThrow()
   expect(() => checkVersion({ ...fine, ...fault })).toThrow(VersionRefusedError)
 })

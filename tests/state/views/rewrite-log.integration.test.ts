@@ -15,14 +15,14 @@ async function connected() {
   return { admin, connect, rewrites }
 }
 
-test('rewrites the append-only files', async () => {
+test('the append-only files are rewritten', async () => {
   const { admin, rewrites } = await connected()
   const before = await rewrites()
   await rewriteRedisLogs(admin)
   await expect.poll(rewrites).toBeGreaterThan(before)
 })
 
-test('does nothing if the server does not allow the command, but reports other errors', async () => {
+test('nothing happens if the server does not allow the command, but other errors are thrown', async () => {
   const { admin, connect, rewrites } = await connected()
   await admin.acl('SETUSER', 'restricted', 'on', '>secret', '~*', '+@all', '-bgrewriteaof')
   const before = await rewrites()

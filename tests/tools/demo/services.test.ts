@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { chosenServices, demoServices } from '../../../tools/demo/services.ts'
 
-test('plays all services, or only the named ones', () => {
+test('all services are played, or only the named ones', () => {
   expect(chosenServices(demoServices, undefined)).toBe(demoServices)
   expect(chosenServices(demoServices, 'matches').map(({ name }) => name)).toEqual(['matches'])
   expect(() => chosenServices(demoServices, 'trends,nobody')).toThrow('nobody has no demo; choose from trends, matches, fraud')

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { seededRandom } from '../../../tools/random/random.ts'
 import { weightedPick, zipfWeights } from '../../../tools/random/weighted.ts'
 
-test('draws each index in proportion to its weight', () => {
+test('each index is drawn in proportion to its weight', () => {
   const weights = [5, 0, 1, 3, 1]
   const draw = weightedPick(weights)
   const random = seededRandom(7)

@@ -78,12 +78,12 @@ describe('training with Python', () => {
   }, FIRST_TRAINING_MS)
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
-  it('writes a bundle that serving opens under the same version', async () => {
+  it('the bundle can be opened for serving under the same version', async () => {
     const model = await openModel(folder)
     expect(model).toMatchObject({ version, sequence: 3, trainedAt: Date.UTC(2026, 7, 1) })
   })
 
-  it('places items that the same users like near each other', async () => {
+  it('items that the same users like are near each other', async () => {
     const model = await openModel(folder)
     const vector = model.foldIn([{ itemId: 2n, weight: 1 }])!
     const near = await model.nearest(vector, 10)
@@ -113,7 +113,7 @@ describe('training with Python', () => {
     expect(await gainOfTop(shown)).toBeLessThan(0.5 * (await gainOfTop(unplaced)))
   })
 
-  it('places a newer item by its content', async () => {
+  it('a newer item is placed by its content', async () => {
     const model = await openModel(folder)
     model.addItem({ itemId: 1_000n, ...contentOf(2n) })
     const newer = model.vectorOf(1_000n)!
@@ -131,7 +131,7 @@ describe('training with Python', () => {
     }
   })
 
-  it('refuses a bundle whose file was damaged afterwards', async () => {
+  it('a bundle whose file was damaged afterwards is refused', async () => {
     await writeFile(join(folder, 'trees.txt'), 'damaged')
     await expect(openModel(folder)).rejects.toThrow('trees.txt does not match its checksum or length')
   })

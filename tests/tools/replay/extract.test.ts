@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { extractTerms } from '../../../tools/replay/extract.ts'
 
-test('keeps the spelling of hashtags, and does not treat digits alone as a hashtag', () => {
+test('hashtags keep their spelling, and digits alone are not a hashtag', () => {
   expect(extractTerms('#Sandy hits #NYC, #1 of #2012 #Sandy ＃台風 #a_b').hashtags).toEqual(['#Sandy', '#NYC', '#台風', '#a_b'])
 })
 

@@ -20,7 +20,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   return Array.fromAsync(items)
 }
 
-test('parses CSV with quotes, commas, quoted line breaks, CRLF and no final line end', async () => {
+test('CSV may contain quotes, commas, quoted line breaks and CRLF, and needs no final line end', async () => {
   const path = file('a.csv', 'a,b\r\n1,"x, ""y""\nz"\n\n2,é')
   expect(await all(readCsv(path))).toEqual([
     { a: '1', b: 'x, "y"\nz' },
@@ -28,7 +28,7 @@ test('parses CSV with quotes, commas, quoted line breaks, CRLF and no final line
   ])
 })
 
-test('reads a gzipped recording, and reports and skips rows that are not tweets', async () => {
+test('a gzipped recording is read, and rows that are not tweets are reported and skipped', async () => {
   const path = file(
     'b.csv.gz',
     'tweet_id,created_at,event,text\n262342930549850112,2012-10-28T00:00:03.396Z,Sandy,hi #there\nx,2012-10-28T00:00:03Z,Sandy,no\n',
@@ -39,11 +39,11 @@ test('reads a gzipped recording, and reports and skips rows that are not tweets'
   expect(bad).toEqual(['row 3: tweet_id x, created_at 2012-10-28T00:00:03Z'])
 })
 
-test('refuses a file that lacks required columns, and names them', async () => {
+test('a file that lacks required columns is refused, and the error names them', async () => {
   await expect(all(readRecording(file('c.csv', 'id,text\n1,x\n'), () => {}))).rejects.toThrow('lacks the columns tweet_id, created_at')
 })
 
-test('rejects with an error if the recording is missing', async () => {
+test('a missing recording is an error', async () => {
   await expect(all(readRecording(join(folder, 'none.csv.gz'), () => {}))).rejects.toThrow('ENOENT')
 })
 
@@ -57,7 +57,7 @@ test('timestamps keep their relative distances at a higher speed, and long silen
   expect([0, 100, 150, 100_000, 100_010].map((at) => times.next(at))).toEqual([0, 10, 15, 115, 116])
 })
 
-test('reports and skips a row whose id does not fit in 64 bits', async () => {
+test('a row whose id does not fit in 64 bits is reported and skipped', async () => {
   const path = file(
     'd.csv',
     'tweet_id,created_at,text\n9223372036854775807,2012-10-28T00:00:03Z,a\n9223372036854775808,2012-10-28T00:00:03Z,b\n',

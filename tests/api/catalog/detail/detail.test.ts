@@ -143,7 +143,7 @@ test.each(['DRAFT', 'INACTIVE'] as const)('a product that is %s is shown to its 
   }
 })
 
-test('a request for an unchanged product gets 304', async () => {
+test('a request with the ETag of an unchanged product gets 304', async () => {
   const { get, put } = await opened()
   put(stored())
   const etag = (await get(5)).headers.get('etag')!

@@ -128,7 +128,7 @@ test('a page that was read earlier is recent while the views have reported no ch
   expect(pages.recent(5, TREE)).toBeUndefined()
 })
 
-test('a page is read again if its own read reports a change, even if an earlier read does not', () => {
+test('whether a page is recent depends on its newest read, even if an earlier read reports no change', () => {
   const { pages, pass } = opened()
   const first = pages.page(5, texts(), TREE, { startedAt: NOON, unchangedAt: () => NOON + 5_000 })
   expect(pages.page(5, texts(), TREE, readAt(NOON + 1))).toBe(first)

@@ -36,7 +36,7 @@ test.each(['jpeg', 'png', 'webp', 'avif'] as const)('a %s is kept in its format,
   expect(blue).toBeLessThan(60)
 })
 
-test.each(['gif', 'tiff'] as const)('a %s is refused, whatever its name says', async (format) => {
+test.each(['gif', 'tiff'] as const)('a %s is refused', async (format) => {
   await expect(checkImage(await picture({ width: 8, height: 8, format }))).rejects.toMatchObject({ definition: { code: 'invalid_image' } })
 })
 
@@ -57,7 +57,7 @@ test.each(['jpeg', 'png', 'webp', 'avif'] as const)('a truncated %s is refused',
   })
 })
 
-test('a JPEG of more than 50 megapixels is refused, however small it is', async () => {
+test('a JPEG of more than 50 megapixels is refused, however small its file is', async () => {
   const bomb = await sharp({ create: { width: 8_000, height: 6_251, channels: 3, background: 'white' } })
     .jpeg({ quality: 1 })
     .toBuffer()
@@ -95,7 +95,7 @@ test('smaller versions have the four widths and are never enlarged', async () =>
   ])
 })
 
-test('a smaller image is made once, even for concurrent requests, and again if it is damaged', async () => {
+test('a smaller image is made once, even for concurrent requests, and not for an unknown original', async () => {
   let opened = 0
   function open(hash: string) {
     opened++
@@ -133,7 +133,7 @@ test('the sweep of another service, which does not know the images, leaves them 
   expect(await service.smaller(content_hash, 150)).toEqual(form)
 })
 
-test('an address serves its image forever, and an unknown address gets 404', async () => {
+test('the image at an address may be cached forever, and an unknown address gets 404', async () => {
   const service = images(store)
   const { app } = await testApp({
     services: [{ name: 'catalog', description: '', isUserId: () => true, errors: [], probes: [], routes: imagesPart(service).routes }],

@@ -331,7 +331,7 @@ test.each<[string, object]>([
   ['attribute names that differ in case only', { variants: [variant('a', { attributes: { Size: '1', size: '2' } })] }],
   ['an unknown field', { price: 1 }],
   ['the status INACTIVE', { status: 'INACTIVE' }],
-])('refuses %s', async (_what, more) => {
+])('a new product with %s is refused', async (_what, more) => {
   const { create } = await productsApi()
   expect(await create(more)).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
 })
@@ -399,14 +399,14 @@ test('a compressed body is not decompressed', async () => {
   expect(ran).toEqual([])
 })
 
-test('drops an attribute whose name would set the prototype of an object', async () => {
+test('an attribute whose name would set the prototype of an object is dropped', async () => {
   const { create } = await productsApi()
   const made = await create({ variants: [variant('a', { attributes: JSON.parse('{"__proto__":"x","n":"v"}') })] })
   expect(made.body.variants[0]).toMatchObject({ n: 'v', price: 10 })
   expect(Object.hasOwn(made.body.variants[0], '__proto__')).toBe(false)
 })
 
-test('accepts every field at its maximum length', async () => {
+test('a product may have every field at its maximum length', async () => {
   const { create } = await productsApi()
   const attributes = { ...attributesOf(19), ['n'.repeat(50)]: '字'.repeat(200) }
   const made = await create({
@@ -418,7 +418,7 @@ test('accepts every field at its maximum length', async () => {
   expect(made.status).toBe(201)
 })
 
-test('refuses 51 variants, an unknown category and a NUL', async () => {
+test('a product with 51 variants, an unknown category or a NUL is refused', async () => {
   const { create, replace } = await productsApi()
   expect(await create({ variants: many(51) })).toMatchObject({ status: 400, body: { error: 'too_many_variants' } })
   expect(await create({ category_id: CATEGORY + 1 })).toMatchObject({ status: 400, body: { error: 'unknown_category' } })

@@ -167,7 +167,7 @@ test.each(Array.from({ length: SEEDS }, (_, seed) => seed))(
   },
 )
 
-test('the simulation creates products, refuses some, and repeats requests', async () => {
+test('the simulation creates products, although responses are lost and skus are taken', async () => {
   let live = 0
   for (let seed = 0; seed < 5; seed++) {
     const random = seededRandom(seed)

@@ -256,11 +256,11 @@ describe.each([1, 3])('with %i shards', (shards) => {
   })
 
   it.each([
-    ['deck over', 'compounds written apart'],
-    ['deckover', 'compounds'],
+    ['deck over', 'a compound written apart'],
+    ['deckover', 'a compound'],
     ['dekcover', 'a typing mistake'],
     ['weathered', 'a word of the description'],
-  ])('%s finds %s', async (q) => {
+  ])('the query %s finds its product: %s', async (q) => {
     const { hits } = await search(request(q))
     expect(hits[0].source.title).toContain('DeckOver')
   })

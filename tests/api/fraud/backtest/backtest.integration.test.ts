@@ -125,7 +125,7 @@ test('the log returns each event of a period once, with its label', async () => 
   )
 })
 
-test('a sample is even over the days and hours, never above its limit, and repeatable', async () => {
+test('a sample is even over all half days, never above its limit, and repeatable', async () => {
   const { read } = await world()
   const { found } = await read({ ...PERIOD, limit: 1_200 })
   expect(found.length).toBeLessThanOrEqual(1_200)
@@ -174,7 +174,7 @@ test('the back-test process computes the same report as the test does, and any p
   await Promise.all([jobs.close(), other.close()])
 })
 
-test('a failed job names the reason: the history store, the time limit, or the end of its process or of the API', async () => {
+test('a failed job names the reason: the history store, the time limit, or the end of the API', async () => {
   const { orderOf } = await world()
   const order = orderOf(1_000)
   const nothing = { lists: new Map(), snoozes: NO_SNOOZES }

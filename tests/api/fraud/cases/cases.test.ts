@@ -115,7 +115,7 @@ test('text with NUL is refused', async () => {
   expect(reply).toMatchObject({ status: 400, body: { error: 'invalid_encoding' } })
 })
 
-test('a forbidden transition, a missing note and another version are refused, and the response contains the case', async () => {
+test('a forbidden transition and an outdated version are refused with the case as it is, and a missing note is refused', async () => {
   const { send, reviewed } = await casesApi()
   reviewed('t1')
   const { case_id } = (await send('GET', 'cases')).body.cases[0]

@@ -72,8 +72,14 @@ test('the challenger scores its share of the transactions, and each score belong
   const request = decodeScoreRequest(child.requests[0].body)
   expect([request.challenger, request.isChallengers]).toEqual([[0, 3, 2], ids.map(isChallengersShare)])
   expect(request.isChallengers).toContain(true)
-  child.requests[0].answer(answerOf(60, { challenger: scores }))
-  expect((await calls[0])?.challenger).toEqual(scores)
+  const rows = ids.map((_, index) => ({
+    champion: { ...scores, payment_fraud: index / 64 },
+    challenger: { ...scores, payment_fraud: index / 128 },
+    factors: [],
+  }))
+  child.requests[0].answer(encodeScores(rows))
+  const found = await Promise.all(calls)
+  expect(found.map((one) => [one?.scores, one?.challenger])).toEqual(rows.map(({ champion, challenger }) => [champion, challenger]))
 })
 
 test('a call gets no score after 30 ms, even if the answer arrives later', async () => {
@@ -114,7 +120,7 @@ test('three late batches open the circuit, and an answer in time closes it', asy
   expect((await call)?.scores).toEqual(scores)
 })
 
-test('if the process ends, the calls in its batch get no score immediately', async () => {
+test('if the process ends, the calls in its batch end at once without a score', async () => {
   const { child, counted, score, turn, goDown } = world()
   const call = score(inputOf())
   await turn()

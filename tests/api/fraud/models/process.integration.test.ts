@@ -79,7 +79,7 @@ test('the shipped models score a small payment as harmless and name the factors 
   expect(contributions).toEqual(contributions.toSorted((one, other) => other - one))
 })
 
-test('a killed process is replaced, and no call fails in the meantime', async () => {
+test('a killed process is replaced, and the call that it had not answered does not fail', async () => {
   const [pid] = childPids()
   const before = models.score(inputOf())
   process.kill(pid, 'SIGKILL')

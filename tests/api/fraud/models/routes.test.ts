@@ -67,7 +67,7 @@ test('a repeated request for a trial gets the first answer, even after the champ
   expect(api.settings.models).toEqual({ champion: NEXT, challenger: undefined })
 })
 
-test('only an administrator may force a promotion, and the audit names it', async () => {
+test('only an administrator may force a promotion, and the audit says that it was forced', async () => {
   await post('challenger', { versions: NEXT })
   expect(await post('promote', { force: true })).toMatchObject({ status: 403, body: { error: 'forbidden' } })
   expect(api.settings.models.challenger).toEqual(NEXT)

@@ -107,7 +107,7 @@ test('payments that are recorded after a change of the rules are counted once', 
   ])
 })
 
-test('many rules are sent in records of bounded size', () => {
+test('many rules are sent in records of at most 100 rules', () => {
   const counts = new HourCounts('node', NOON)
   scoring(
     counts,

@@ -32,7 +32,7 @@ test('models and their policy change together, and can be rolled back', async ()
   expect(await refusal(models.rollBack(OPERATOR))).toMatchObject({ code: 'no_previous_models' })
 })
 
-test('a challenger is promoted after seven days, and earlier only by an administrator', async () => {
+test('a challenger that is younger than seven days can be promoted only by an administrator', async () => {
   const { settings, models } = await settingsApi()
   expect(await refusal(models.promote(OPERATOR, { force: false }))).toMatchObject({ code: 'no_challenger' })
   await models.setChallenger(OPERATOR, { versions, policy }, versions)

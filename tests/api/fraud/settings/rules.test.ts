@@ -214,13 +214,13 @@ test.each([
   [{ mode: 'off' }, 'body.mode'],
   [{ enabled: 'yes' }, 'body.enabled'],
   [{ expires_at: 'tomorrow' }, 'body.expires_at'],
-])('%j is refused', async (wrong, path) => {
+])('a rule with %j is refused', async (wrong, path) => {
   const { send } = await settingsApi()
   const { status, body } = await send('POST', 'rules', { body: { ...RULE, ...wrong } })
   expect([status, body.error, body.details[0].path]).toEqual([400, 'invalid_request', path])
 })
 
-test('a rule cannot have the name of an address below /rules', async () => {
+test('the id of a rule cannot be a word of an address below /rules', async () => {
   const { app } = await fraudApi()
   const { paths } = (await (await app.request('/openapi.json')).json()) as { paths: Record<string, unknown> }
   const words = Object.keys(paths).flatMap((path) => /^\/api\/v1\/rules\/([^{/]+)/.exec(path)?.[1] ?? [])
@@ -270,7 +270,7 @@ test('fields and functions are listed with their types', async () => {
   expect(functions).toContainEqual({ name: 'inList', parameters: ['list', 'string'], result: 'boolean' })
 })
 
-test('the audit is read in pages, and long texts only one at a time', async () => {
+test('the audit is read in pages, and texts above 16 KiB only in pages of one change', async () => {
   const { send, audit } = await settingsApi()
   audit.rows = [['rule:v', 'create_rule', 'olga', Date.UTC(2026, 0, 15), 1, null, '{"rule_id":"v"}', 0]]
   expect(await send('GET', 'rules/audit?page=3&limit=10&subject=rule:v')).toEqual({

@@ -66,7 +66,7 @@ describe('authorization', () => {
     expect(either.body.message).toContain('one of the scopes internal, admin')
   })
 
-  test('treats the authorization scheme as case-insensitive', async () => {
+  test('the authorization scheme is case-insensitive', async () => {
     const api = await echoApp()
     expect((await call(api, '/user', `bearer ${await signToken(api.key, { sub: '1' })}`)).status).toBe(200)
   })
@@ -124,7 +124,7 @@ describe('refused tokens', () => {
   })
 })
 
-test.each(['RS256', 'ES256', 'EdDSA'] as const)('accepts a token that is signed with %s', async (alg) => {
+test.each(['RS256', 'ES256', 'EdDSA'] as const)('a token that is signed with %s is accepted', async (alg) => {
   const api = await echoApp()
   const key = await signingKey('other', alg)
   api.published.keys.push(key.publicJwk)

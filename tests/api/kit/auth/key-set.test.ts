@@ -39,7 +39,7 @@ function provider(...keys: SigningKey[]) {
   return { state, verify, failures }
 }
 
-test('accepts a new key when a token first names it, and refuses the old one once it is removed', async () => {
+test('a new key is accepted when a token first names it, and the old one is refused once it is removed', async () => {
   const [old, fresh] = [await signingKey('old'), await signingKey('fresh')]
   const { state, verify } = provider(old)
   expect(await verify(old)).toBe('1')
@@ -116,7 +116,7 @@ test('keys expire when the provider stays down, even for tokens that were verifi
   expect(await verify(key)).toBe('unauthorized')
 })
 
-test('does not follow a redirect from the address of the keys', async () => {
+test('a redirect from the address of the keys is not followed', async () => {
   const server = createServer((_request, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/jwks' }).end())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
@@ -140,7 +140,7 @@ test('a revoked key is dropped after the maximum age', async () => {
   expect(await verify(revoked)).toBe('unauthorized')
 })
 
-test('reads keys from an address or a file', async () => {
+test('keys are read from an address or a file', async () => {
   const key = await signingKey('k')
   const jwks = JSON.stringify({ keys: [key.publicJwk] })
   const server = createServer((request, response) => response.writeHead(request.url === '/jwks' ? 200 : 500).end(jwks))

@@ -99,7 +99,7 @@ describe('a route with gateways', () => {
     expect([answered.status, answered.body.subject]).toEqual([status, subject])
   })
 
-  test('accepts no address on a route without gateways', async () => {
+  test('the address of a gateway is not accepted on a route without gateways', async () => {
     const { call } = await proofApp()
     expect((await call('/certified', { remote: GATEWAY })).status).toBe(401)
   })
@@ -161,13 +161,13 @@ describe('rate limits', () => {
   })
 })
 
-test('equal keys of a user and of a certificate with the same name give different command ids', () => {
+test('equal keys of a user, a certificate and a gateway with the same name give different command ids', () => {
   const shared = { subject: '42', scopes: new Set<string>(), username: undefined }
   const ids = (['token', 'certificate', 'gateway'] as const).map((kind) => commandIdOf({ kind, ...shared }, ELSEWHERE, 'key'))
   expect(new Set(ids).size).toBe(3)
 })
 
-test('OpenAPI documents the alternatives', async () => {
+test('OpenAPI documents the alternatives to a token', async () => {
   const { app } = await proofApp()
   const document = (await (await app.request('/openapi.json')).json()) as {
     paths: Record<string, { get: { security: unknown; description: string } }>

@@ -24,17 +24,18 @@ function world(options: { timeoutMs?: number; bindings?: Bindings; started?: () 
   })
   const clock = { now: START }
   let keys = 0
-  const commands = createCommands({
-    facts: made.facts,
-    reader: made.redis.reader,
-    bindings: options.bindings ?? made.bindings,
-    channel: made.channel,
-    now: () => clock.now,
-    newKey: () => `made-${++keys}`,
-    started: options.started,
-    timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
-  })
-  return { ...made, commands, clock }
+  const start = () =>
+    createCommands({
+      facts: made.facts,
+      reader: made.redis.reader,
+      bindings: options.bindings ?? made.bindings,
+      channel: made.channel,
+      now: () => clock.now,
+      newKey: () => `made-${++keys}`,
+      started: options.started,
+      timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
+    })
+  return { ...made, commands: start(), start, clock }
 }
 
 const anonymous = (idempotencyKey?: string, address = '192.0.2.1'): CommandRequest => ({
@@ -93,10 +94,11 @@ describe('an answer', () => {
   })
 
   test('a repeated command gets the first answer, even from an instance that has just started', async () => {
-    const { commands, published } = world()
+    const { commands, start, published } = world()
     const first = await (await commands.open(anonymous('key'), ['create'])).run(linkFlow, CODE, linkCommand())
-    const again = await (await commands.open(anonymous('key'), ['create'])).run(linkFlow, CODE, linkCommand())
-    expect(again).toEqual(first)
+    for (const instance of [commands, start()]) {
+      expect(await (await instance.open(anonymous('key'), ['create'])).run(linkFlow, CODE, linkCommand())).toEqual(first)
+    }
     expect(published).toHaveLength(1)
   })
 
@@ -156,13 +158,13 @@ describe('a key', () => {
     await expect(compute(undefined)).rejects.toThrow('unknown image')
   })
 
-  test('responds with a conflict when the key is reused for another request', async () => {
+  test('is refused with a conflict when it is reused for another request', async () => {
     const { commands } = world()
     await commands.open(anonymous('key'), ['create', 1])
     expect(await refusal(commands.open(anonymous('key'), ['create', 2]))).toMatchObject({ code: 'idempotency_conflict' })
   })
 
-  test('still responds with a conflict when the key is reused for another request after Redis was emptied', async () => {
+  test('is refused with a conflict when it is reused for another request, even after Redis was emptied', async () => {
     const { commands } = world({ bindings: { bind: async () => undefined, boundTo: async () => undefined } })
     await (await commands.open(anonymous('key'), ['create', 1])).run(linkFlow, CODE, linkCommand())
     const other = await commands.open(anonymous('key'), ['create', 2])
@@ -177,8 +179,8 @@ describe('a key', () => {
   })
 })
 
-describe('503 names the command', () => {
-  test('answers 503 with the command id when no decision arrives in time, and a retry with that id gets the answer', async () => {
+describe('a command that is not decided', () => {
+  test('is refused with its id when no decision arrives in time, and a retry with that id gets the answer', async () => {
     const { commands, faults, decide } = world()
     faults.deciderDown = true
     const open = await commands.open(anonymous(), ['create'])
@@ -191,7 +193,7 @@ describe('503 names the command', () => {
     expect(await refusal(commands.open(anonymous('made-1'), ['another']))).toMatchObject({ code: 'idempotency_conflict' })
   })
 
-  test('answers 503 with the command id and writes nothing when Kafka refuses the command', async () => {
+  test('is refused with its id when Kafka refuses it, and Redis has no answer', async () => {
     const { commands, faults, redis } = world()
     faults.kafkaDown = true
     const open = await commands.open(anonymous('mine'), ['create'])
@@ -201,7 +203,7 @@ describe('503 names the command', () => {
     expect(await open.run(linkFlow, CODE, linkCommand())).toMatchObject({ outcome: 'created' })
   })
 
-  test('answers 503 with the command id and sends no command when results cannot be received', async () => {
+  test('is refused with its id, and not sent, when results cannot be received', async () => {
     const { commands, channel, published } = world()
     channel.isOpen = false
     const open = await commands.open(anonymous(), ['create'])
@@ -209,7 +211,7 @@ describe('503 names the command', () => {
     expect(published).toEqual([])
   })
 
-  test('answers 503 with the command id when the idempotency key cannot be bound to a command', async () => {
+  test('is refused with its id when the idempotency key cannot be bound to it', async () => {
     const { commands, redis } = world()
     redis.state.down = true
     expect(await refusal(commands.open(anonymous('mine'), ['create']))).toEqual({ code: 'unavailable', commandId: 'mine' })

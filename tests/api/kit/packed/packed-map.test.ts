@@ -22,7 +22,7 @@ const change = fc.oneof(
 )
 type Change = { do: string; hash?: Int32Array; value?: number; lifetime?: number; seconds?: number }
 
-test('has the same contents as a Map, in any order of changes, even after a copy', () => {
+test('a packed map has the same contents as a Map, in any order of changes, even after a copy', () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 400 }), (changes: readonly Change[]) => {
       const map = new PackedMap({ valueBytes: 4, canExpire: true })
@@ -57,7 +57,7 @@ test('has the same contents as a Map, in any order of changes, even after a copy
   )
 })
 
-test('returns its memory when entries are deleted or expire', () => {
+test('a packed map returns its memory when entries are deleted or expire', () => {
   const map = new PackedMap({ valueBytes: 4, canExpire: true })
   const keys = Array.from({ length: 20_000 }, (_, index) => Int32Array.of(index * 214_013 + 1, index, index, index << 22))
   for (const [index, key] of keys.entries()) map.set(key, bytesOf(index), 0, index % 2 === 0 ? NEVER : 10, 1)

@@ -46,7 +46,7 @@ test('drafts left by killed processes are removed, and those of running processe
   expect(readdirSync(folder).filter((name) => name.endsWith('.draft'))).toEqual(['entries.snapshot.two.1.draft'])
 })
 
-test('is read as it was written', async () => {
+test('a snapshot is read as it was written', async () => {
   const { folder } = await written()
   const found = (await loaded(folder))!
   expect([found.key, found.topicId, found.savedAt, [...found.positions]]).toEqual([KEY, 'id', NOW, [[0, 17], [1, 2 ** 40]]]) // biome-ignore format: short
@@ -55,7 +55,7 @@ test('is read as it was written', async () => {
   expect(await loaded(tableFolder())).toBeUndefined()
 })
 
-test('only the user of the process may read it, because it contains the key of the hashes', async () => {
+test('only the user of the process may read a snapshot, because it contains the key of the hashes', async () => {
   const { path } = await written()
   const { statSync } = await import('node:fs')
   expect(statSync(path).mode & 0o077).toBe(0)
@@ -98,7 +98,7 @@ test('segments whose entries have all expired do not cut off the segments after 
   expect((await loaded(folder))!.map.get(inSegment(1, 0), 1, read)).toBe(1)
 })
 
-test('any flipped bit is recognised', async () => {
+test('a flipped bit in any byte is recognised', async () => {
   const { folder, path, bytes } = await written()
   for (let at = 0; at < bytes.length; at++) {
     const damaged = Buffer.from(bytes)

@@ -78,7 +78,7 @@ async function saved() {
   return { folder, broker }
 }
 
-test('holds the last value of every key, and reports every change', async () => {
+test('the table holds the last value of every key, and reports changes', async () => {
   const { broker, open, changes, events } = world()
   put(broker, 'a', 'one')
   put(broker, 'b', 'two')
@@ -94,7 +94,7 @@ test('holds the last value of every key, and reports every change', async () => 
   expect([changes() > before, events('global_table_bad_record').length]).toEqual([true, 1])
 })
 
-test('without a snapshot, it is not ready before it has read to the end, not even after 5 s', async () => {
+test('without a snapshot, the table is not ready before it has read to the end, not even after 5 s', async () => {
   const { broker, open, state, events, changes } = world()
   put(broker, 'a', 'one')
   const { table, contents } = await open(true)
@@ -107,7 +107,7 @@ test('without a snapshot, it is not ready before it has read to the end, not eve
   expect(contents()).toEqual({ a: 'one' })
 })
 
-test('answers from its snapshot if Kafka is unreachable at the start, and says so, until Kafka is back', async () => {
+test('the table answers from its snapshot if Kafka is unreachable at the start, and says so, until Kafka is back', async () => {
   const { folder, broker } = await saved()
   put(broker, 'a', undefined)
   const { open, state, begun, changes } = world({ folder, broker })
@@ -124,7 +124,7 @@ test('answers from its snapshot if Kafka is unreachable at the start, and says s
   expect(begun[0].reduce((sum, offset) => sum + offset, 0)).toBe(2)
 })
 
-test('says that it is stale while Kafka is silent', async () => {
+test('the table says that it is stale while Kafka is silent', async () => {
   const { broker, open, state } = world()
   put(broker, 'a', 'one')
   const { table, contents } = await open()
@@ -141,7 +141,7 @@ test('says that it is stale while Kafka is silent', async () => {
   await expect.poll(() => table.isStale, SOON).toBe(false)
 })
 
-test('writes changes to disk soon, so that they survive the kill of the process', async () => {
+test('the table writes changes to disk soon, so that they survive the kill of the process', async () => {
   const { folder, broker, open } = world({ intervalMs: 20 })
   put(broker, 'a', 'one')
   const { table } = await open()
@@ -150,7 +150,7 @@ test('writes changes to disk soon, so that they survive the kill of the process'
   await expect.poll(() => readFileSync(snapshotPath(folder, topic.name), 'utf8'), SOON).toContain('changed')
 })
 
-test('writes a first snapshot when it is ready, even of an empty topic', async () => {
+test('the table writes a first snapshot when it is ready, even of an empty topic', async () => {
   const { folder, broker, open } = world()
   await open()
   await expect.poll(() => existsSync(snapshotPath(folder, topic.name)), SOON).toBe(true)
@@ -161,7 +161,7 @@ test('writes a first snapshot when it is ready, even of an empty topic', async (
   expect(table.size).toBe(0)
 })
 
-test('ignores a snapshot that is damaged or from another version', async () => {
+test('a snapshot that is damaged or from another version is ignored', async () => {
   const { folder, broker } = await saved()
   const path = snapshotPath(folder, topic.name)
   const bytes = readFileSync(path)

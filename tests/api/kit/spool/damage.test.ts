@@ -43,17 +43,20 @@ const damages = [
   { what: 'the version of its format', bytes: Buffer.concat([Buffer.from('MRSPOOL2'), whole.subarray(8)]), values: undefined },
 ]
 
-test.for(damages)('a file that is damaged in $what is kept aside, and its intact records are sent', async ({ bytes, values }) => {
-  const folder = await deadFolder({ [SEGMENT]: bytes })
-  const { spool, logged } = await spoolWorld({ folder })
-  await expect.poll(() => spool.state.records, SOON).toBe(0)
-  expect(logged().a).toEqual(values)
-  expect(spool.state.damagedFiles).toBe(1)
-  await expect.poll(() => readdir(folder), SOON).not.toContain(DEAD)
-  const kept = join(folder, KEPT, `${DEAD}-${SEGMENT}`)
-  expect(await readFile(kept)).toEqual(bytes)
-  expect((await stat(join(folder, KEPT))).mode & 0o077).toBe(0)
-})
+test.for(damages)(
+  'a file that is damaged in $what is kept aside, and the records that can still be read are sent',
+  async ({ bytes, values }) => {
+    const folder = await deadFolder({ [SEGMENT]: bytes })
+    const { spool, logged } = await spoolWorld({ folder })
+    await expect.poll(() => spool.state.records, SOON).toBe(0)
+    expect(logged().a).toEqual(values)
+    expect(spool.state.damagedFiles).toBe(1)
+    await expect.poll(() => readdir(folder), SOON).not.toContain(DEAD)
+    const kept = join(folder, KEPT, `${DEAD}-${SEGMENT}`)
+    expect(await readFile(kept)).toEqual(bytes)
+    expect((await stat(join(folder, KEPT))).mode & 0o077).toBe(0)
+  },
+)
 
 test('a write that was cut off by a crash, and a file without records, do not count as damaged', async () => {
   const cutOff = [whole.subarray(0, -1), whole.subarray(0, SECOND + 3), Buffer.concat([whole, Buffer.alloc(100)]), Buffer.from('MRS')]

@@ -44,7 +44,7 @@ test('nothing that a process had spooled before kill -9 is lost, and the records
     }
 })
 
-test('if two processes start at once, only one of them adopts the folder of a dead process', { timeout: SLOW }, async () => {
+test('if several processes start at once, only one of them adopts the folder of a dead process', { timeout: SLOW }, async () => {
   const folder = await spoolFolder()
   const dead = startProcess(folder, 'dead')
   await expect.poll(() => dead.lines.length, SOON).toBeGreaterThan(50)

@@ -14,7 +14,7 @@ async function filesIn(folder: string): Promise<string[]> {
   return (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.records'))
 }
 
-test('a record that Kafka accepts in time is acknowledged without touching any file', async () => {
+test('a record that Kafka accepts in time is acknowledged and not spooled', async () => {
   const { facts, spool, logged } = await spoolWorld()
   expect(await facts.publishOrSpool(plain, 'a', '1', { ...QUICK, withinMs: 5_000 })).toBe('acknowledged')
   expect([logged(), spool.state.spooled]).toEqual([{ a: ['1'] }, 0])

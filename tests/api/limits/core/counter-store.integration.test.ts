@@ -75,6 +75,9 @@ const gaps = fc.array(fc.oneof(fc.constantFrom(0, 1e-6, 0.5, 1, 2, 3), fc.double
   maxLength: 60,
 })
 
+/** After this many requests in one turn of the event loop, a further script call begins. */
+const ASKS_PER_SCRIPT = 16
+
 test('every decision equals that of the exact model, for random arrivals and at window edges', async () => {
   const { store, setTime } = await clocked()
   await fc.assert(
@@ -92,8 +95,14 @@ test('every decision equals that of the exact model, for random arrivals and at 
   )
 })
 
-test('requests in the same turn of the event loop share one script call, which decides them one after another', async () => {
-  const { store, setTime } = await clocked()
+test('requests in the same turn of the event loop share script calls, which decide them one after another', async () => {
+  const { scripts, setTime } = await clocked()
+  let calls = 0
+  function run(keys: readonly string[], args: readonly (string | number)[]): Promise<number[]> {
+    calls++
+    return scripts.run(keys, args)
+  }
+  const store = patientStore({ ...scripts, run })
   await fc.assert(
     fc.asyncProperty(limits, fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 6 }), async (limit, rushes) => {
       const counter = counterOf(limit)
@@ -102,8 +111,10 @@ test('requests in the same turn of the event loop share one script call, which d
       for (const requests of rushes) {
         now += Math.round(0.37 * limit.windowSeconds * US_PER_SECOND)
         await setTime(now)
+        const before = calls
         const answers = await Promise.all(Array.from({ length: requests }, () => take(store, counter)))
         expect(answers).toEqual(Array.from({ length: requests }, () => model.request(now)))
+        expect(calls - before).toBe(Math.ceil(requests / ASKS_PER_SCRIPT))
       }
     }),
     { numRuns: 40 },
@@ -204,7 +215,7 @@ test('a refused request takes nothing from the other counters, and a soft rule n
   expect((await decided(store, look)).map(({ held }) => held)).toEqual([1, 19e6, 1, 2])
 })
 
-test('takes as many units as are available, and returns them to the window that they came from', async () => {
+test('a slice takes as many units as are available, and its units return to the window that they came from', async () => {
   const { store, setTime } = await clocked()
   const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
   await setTime(120e6)
@@ -229,7 +240,7 @@ test('a clock that goes backwards neither frees units nor counts them twice', as
   }
 })
 
-test('a counter expires after twice the window, and a token bucket does not expire before it is full', async () => {
+test('a counter expires between one and two windows later, and a token bucket does not expire before it is full', async () => {
   const { redis, store, setTime } = await clocked()
   await setTime(START_US)
   const window = counterOf({ limit: 5, windowSeconds: 60, burst: 0 })
@@ -264,7 +275,7 @@ test('a Cluster of three nodes makes the same decisions, with counters on all no
   })
 })
 
-test('loads the script again after Redis was flushed', async () => {
+test('the script is loaded again after Redis has forgotten its scripts', async () => {
   const { store } = await connected(await testStack().redis(), false)
   const admin = new Redis(await testStack().redis())
   onTestFinished(() => admin.disconnect())

@@ -39,7 +39,7 @@ function kindsOf(args: readonly (string | number)[]) {
   })
 }
 
-test('returns a slice whose reply is late, even with an open circuit, and still counts the requests that were let through', async () => {
+test('a slice whose reply is late is returned, even with an open circuit, but not the units of requests that were let through', async () => {
   const { scripts, sent } = heldScripts()
   const clock = { ms: 0 }
   const store = counterStore({ scripts, monotonic: () => clock.ms, timeoutMs: 1 })

@@ -81,7 +81,7 @@ async function pidOf(redis: Redis): Promise<number> {
   return Number(/process_id:(\d+)/.exec(await redis.info('server'))![1])
 }
 
-test('enforces limits only while Redis runs, and resumes after Redis is killed and returns', async () => {
+test('limits are enforced only while Redis runs, and again after Redis is killed and returns', async () => {
   const redis = await privateRedis()
   await redis.kill()
   const { store, failures } = openStore(redis.address)
@@ -95,7 +95,7 @@ test('enforces limits only while Redis runs, and resumes after Redis is killed a
   await untilLimiting(store)
 })
 
-test('lets requests through while Redis is frozen (SIGSTOP), and limits again afterwards', async () => {
+test('requests pass while Redis is frozen (SIGSTOP), and limits are enforced again afterwards', async () => {
   const redis = await privateRedis()
   const { store, failures } = openStore(redis.address)
   await untilLimiting(store)
@@ -129,7 +129,7 @@ test('a reply that is waiting in the socket counts, even if this process is too 
   expect(await asked).toBe('allowed')
 })
 
-test('recovers when Redis becomes a read-only replica and then a master again', async () => {
+test('limits are enforced again when Redis has become a read-only replica and then a master again', async () => {
   const redis = await privateRedis()
   const admin = new Redis(redis.address)
   onTestFinished(() => admin.disconnect())
@@ -142,7 +142,7 @@ test('recovers when Redis becomes a read-only replica and then a master again', 
   await untilLimiting(store)
 })
 
-test('recovers after Redis has run out of memory (OOM)', async () => {
+test('limits are enforced again after Redis has run out of memory (OOM)', async () => {
   const redis = await privateRedis()
   const admin = new Redis(redis.address)
   onTestFinished(() => admin.disconnect())

@@ -134,7 +134,7 @@ test('with and without leases, the excess in the worst window after a pause foll
   expect(greatest(times.leased)).toBeLessThanOrEqual(greatest(times.exact) + ACCURACY)
 })
 
-test('decides a hot counter locally and a cold one in the store', async () => {
+test('a hot counter is decided locally, and a cold one in the store', async () => {
   const { stores, exact, advance } = instances(1)
   const hot = counterOf({ limit: 1_000_000, windowSeconds: 60, burst: 0 })
   for (let request = 0; request < 20_000; request++) {
@@ -152,7 +152,7 @@ test('decides a hot counter locally and a cold one in the store', async () => {
   expect(stores[0].local).toBe(local)
 })
 
-test('remembers a refusal as long as it is certain to hold, so that an attack causes at most forty store queries a second', async () => {
+test('a refusal is remembered as long as it is certain to hold, so that an attack causes fewer than sixty store queries in a second', async () => {
   const { stores, exact, advance } = instances(1)
   const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
   let admitted = 0
@@ -178,7 +178,7 @@ test('refused requests do not wait for the store, and one query serves all of th
   expect(exact.state.questions).toBe(questions + 1)
 })
 
-test.each(['hard', 'soft'] as const)('the next query notices units that another instance returns or resets (%s)', async (mode) => {
+test.each(['hard', 'soft'] as const)('the next query notices units that another instance returns (%s)', async (mode) => {
   const { stores, exact, advance } = instances(1)
   const take = async (store: CounterStore, counter: Counter) => {
     const [{ taken }] = (await store.decide([{ mode, counter, units: 1 }])) as readonly Reading[]
@@ -208,7 +208,7 @@ test('if the store fails while a caller is refused, the next query lets the call
   expect(await ask()).toEqual({ undecided: 'unreachable' })
 })
 
-test('unspent units return to the store in time for other callers', async () => {
+test('unspent units return to the store in time for other instances', async () => {
   const { stores, advance } = instances(2)
   const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 0 })
   let admitted = 0

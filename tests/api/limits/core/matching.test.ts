@@ -53,14 +53,14 @@ describe('the most specific rule wins', () => {
     expect(matched([...rules].reverse(), request)).toEqual([expected])
   })
 
-  test('applies no rule if none matches', () => {
+  test('no rule applies if none matches', () => {
     expect(matched([prefix], 'GET /b')).toEqual([])
     expect(matched([], 'GET /b')).toEqual([])
   })
 })
 
 describe('keys', () => {
-  test('applies one rule per key, the most specific', () => {
+  test('one rule applies per key, the most specific', () => {
     const rules = [
       rule('client', '*'),
       rule('client-a', '/a/*'),

@@ -27,7 +27,7 @@ test('memory counts as short from 90 % usage until usage falls below 80 %', asyn
   expect(changes).toEqual([true, false])
 })
 
-test('while it is in use, it queries at most every five seconds, and keeps the last state if there is no reply', async () => {
+test('memory is queried at most every five seconds, and the last state is kept if there is no reply', async () => {
   const { state, watch } = watched()
   state.ratio = 0.95
   expect(watch.isShort).toBe(false)

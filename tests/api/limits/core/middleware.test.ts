@@ -104,7 +104,7 @@ describe('an error in the limiter never fails the request', () => {
   })
 })
 
-test('without a callback for warnings, emits a process warning with the number of requests and the reason', async () => {
+test('without a callback for warnings, a process warning has the number of requests and the reason', async () => {
   const told: string[] = []
   const hear = (warning: Error) => void told.push(`${warning.name}: ${warning.message}`)
   process.on('warning', hear)
@@ -145,7 +145,7 @@ describe('a limit holds in each process while Redis does not decide', () => {
     expect(redis.scripts).toBe(2)
   })
 
-  test('continues from the last reply of Redis, and charges Redis for the difference when it is back', async () => {
+  test('a process continues from the last reply of Redis, and charges Redis for the difference when it is back', async () => {
     const { ask, redis, counts } = limitedApp(hundred)
     expect(admitted(await statuses(ask, 60))).toBe(60)
     redis.error = new Error('connection refused')

@@ -57,7 +57,7 @@ test('a violation is written once per rule, client and second', async () => {
   expect(written.violations[0]).toMatchObject({ rule_id: 'two', method: 'GET', action: 'reject', estimate: 2, limit_count: 2 })
 })
 
-test('counts requests of a second by kind, with their cost, and separates callers that a draft rule would separate', async () => {
+test('requests of a second are counted by kind, with their cost, and callers that a draft rule would separate are separate', async () => {
   const { clock, written, ask, tick, close } = recorded()
   ask('/a')
   ask('/a', REFUSED)
@@ -112,7 +112,7 @@ test('seconds that occur again after the clock is set back do not replace the ea
   expect(new Set(written.traffic.map(({ second, node }) => `${second} ${node}`)).size).toBe(4)
 })
 
-test('counts requests as left out once there are too many kinds, and truncates paths', async () => {
+test('requests are counted as left out once there are too many kinds, and paths are truncated', async () => {
   const { written, ask, close } = recorded()
   const long = `/${'a'.repeat(300)}`
   ask(long)

@@ -16,7 +16,7 @@ test('all keys of a single server belong to one group', () => {
   expect(nodeOf(groupOf('a'))).toBe('')
 })
 
-test('recognizes a Cluster client from another copy of ioredis, and groups keys by hash slot and master', () => {
+test('a Cluster client from another copy of ioredis is recognized, and keys are grouped by hash slot and master', () => {
   const slots: string[][] = []
   // 0x31C3 is the slot of "123456789" in the Redis Cluster specification.
   slots[0x31c3] = ['10.0.0.1:6379', '10.0.0.2:6379']
@@ -26,7 +26,7 @@ test('recognizes a Cluster client from another copy of ioredis, and groups keys 
   expect(nodeOf('7')).toBe('')
 })
 
-test("sends the script's text to a server that does not know it, and rejects on other errors", async () => {
+test("the script's text is sent to a server that does not know it, and other errors are passed on", async () => {
   const texts: string[] = []
   const failing = (message: string) =>
     redisScripts(

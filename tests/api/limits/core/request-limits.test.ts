@@ -131,7 +131,7 @@ describe('an answer', () => {
     expect(headers.get('access-control-expose-headers')).toContain('X-RateLimit-Remaining')
   })
 
-  test('answers 429 with the documented body above the limit, without running the handler', async () => {
+  test('has status 429 and the documented body above the limit, and the handler does not run', async () => {
     const { get, metrics } = await limitedApp()
     await get('/api/v1/things')
     await get('/api/v1/things')
@@ -152,7 +152,7 @@ describe('an answer', () => {
     expect((await get('/api/v1/nothing')).status).toBe(429)
   })
 
-  test('limits every path that a service declares, and the OpenAPI document says so', async () => {
+  test('is limited on every path that a service declares, and the OpenAPI document says so', async () => {
     const { get, app } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '*' }])
     await get('/stack/next')
     await get('/stack/next')
@@ -162,7 +162,7 @@ describe('an answer', () => {
     expect([documented('/stack/next'), documented('/api/v1/things'), documented('/v1/free')]).toEqual([true, true, false])
   })
 
-  test('does not limit a path that no service declares', async () => {
+  test('is not limited on a path that no service declares', async () => {
     const { get, counts } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '*' }])
     for (let request = 0; request < 4; request++) expect((await get('/v1/free')).status).toBe(200)
     expect(counts.size).toBe(0)
@@ -188,7 +188,7 @@ describe('an answer', () => {
     expect(answers.get('/api/v1/things', 0)).toBeUndefined()
   })
 
-  test('counts another spelling of a path as the same path', async () => {
+  test('to another spelling of a path counts for the same path', async () => {
     const { get, counts } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '/api/v1/things' }])
     await get('/api/v1/things')
     await get('/api/v1/thin%67s')
@@ -197,7 +197,7 @@ describe('an answer', () => {
 })
 
 describe('identification of callers', () => {
-  test('identifies a caller with a client certificate by its name instead of its address', async () => {
+  test('a caller with a client certificate is identified by its name instead of its address', async () => {
     const rules: GivenRule[] = [EVERYTHING, { ...EVERYTHING, rule_id: 'by-address', key: ['ip'] }]
     const { limits, counts } = await limitedApp(rules)
     const request = { method: 'GET', path: '/api/v1/things', apiKey: undefined, forwardedFor: undefined, remote: '203.0.113.9' }
@@ -208,7 +208,7 @@ describe('identification of callers', () => {
     expect((await limits.admit({ ...shown, apiKey: 'unknown' })).caller.clientId).toBe('ip:203.0.113.9')
   })
 
-  test('identifies callers by key, then token, then address, and lets only trusted proxies set the address', async () => {
+  test('callers are identified by key, then token, then address, and only trusted proxies set the address', async () => {
     const { get, counts, bearer } = await limitedApp()
     const user = await bearer({ sub: '42' })
     await get('/api/v1/things', { ...user, 'x-api-key': KEY })
@@ -274,7 +274,7 @@ describe('identification of callers', () => {
   })
 })
 
-test('enforces limits without Redis while Redis does not respond, and logs the number of such requests once a second', async () => {
+test('limits are enforced while Redis does not respond, and the number of such requests is logged once a second', async () => {
   const { get, state: counters, second, timers, warnings, registry, lines } = await limitedApp()
   counters.failing = 'timeout'
   const statuses = []

@@ -34,7 +34,7 @@ function settings() {
   return { inForce, state, waiting, put, later, limit }
 }
 
-test('has no rules until all of them are read', () => {
+test('no rules are in force until all of them are read', () => {
   const { inForce, state, waiting, put, limit } = settings()
   put(1)
   expect([inForce.table(), waiting.size, state.compiled]).toEqual([undefined, 0, 0])
@@ -57,7 +57,7 @@ test('changes that arrive together are compiled together, outside of requests', 
   expect([limit(), state.compiled]).toEqual([101, 3])
 })
 
-test('compiles nothing after it is closed', () => {
+test('nothing is compiled after closing', () => {
   const { inForce, waiting, put } = settings()
   inForce.ready()
   put(1)

@@ -53,7 +53,7 @@ test.each(['product', 'cosine'] as const)(
   },
 )
 
-test('a zero vector is found last, and all vectors are found if there are fewer than wanted', async () => {
+test('a zero vector is found with the value 0, and all vectors are found if there are fewer than wanted', async () => {
   const vectors = [new Float32Array(DIMENSIONS), ...vectorsOf(6).slice(0, 3)]
   const whole = await over(vectors)
   for (const by of ['product', 'cosine'] as const) {
@@ -64,7 +64,7 @@ test('a zero vector is found last, and all vectors are found if there are fewer 
   }
 })
 
-test('nothing is found if there are no vectors, or only zero vectors', async () => {
+test('without vectors nothing is found, and among zero vectors every vector is found with the value 0', async () => {
   expect((await over([])).search(new Float32Array(DIMENSIONS), WANTED, 'product')).toEqual([])
   const whole = await over([new Float32Array(DIMENSIONS)])
   expect(whole.search(vectorsOf(7)[0], WANTED, 'product')).toEqual([{ key: 0, value: 0 }])

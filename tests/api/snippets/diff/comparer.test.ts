@@ -4,7 +4,7 @@ import { threadComparer } from '../../../../api/snippets/diff/comparer.ts'
 const names = { from: 'a', to: 'b' }
 const linesOf = (word: string) => Array.from({ length: 20_000 }, (_, index) => `${word} ${(index * 7_919) % 20_011}`).join('\n')
 
-test('compares texts by lines in a thread, and returns changes with their context', async () => {
+test('texts are compared by lines in a thread, and changes are returned with their context', async () => {
   const comparer = threadComparer()
   onTestFinished(() => comparer.close())
   const patch = await comparer.ask({ ...names, before: 'one\ntwo\nthree\n', after: 'one\n2\nthree\n' })
@@ -13,7 +13,7 @@ test('compares texts by lines in a thread, and returns changes with their contex
   expect(await comparer.ask({ ...names, before: linesOf('red'), after: linesOf('blue') })).toBeNull()
 })
 
-test('refuses some of many concurrent comparisons and completes the others', async () => {
+test('of 30 concurrent comparisons, 20 are refused and the others are completed', async () => {
   const comparer = threadComparer()
   onTestFinished(() => comparer.close())
   const asked = Array.from({ length: 30 }, (_, index) => comparer.ask({ ...names, before: 'x\n', after: `${index}\n` }))

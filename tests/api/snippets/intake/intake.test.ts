@@ -55,7 +55,7 @@ function escapeSome(value: string, escaped: (index: number) => boolean): string 
 }
 
 describe('a JSON body', () => {
-  it('reads a long name only once, however many colons follow it', async () => {
+  it('has a long name parsed at most twice, however many colons follow it', async () => {
     const parse = vi.spyOn(JSON, 'parse')
     const refused = await json(`{"${'a'.repeat(30_000)}":${'"":'.repeat(5_000)}${',:""'.repeat(1_000)}}`)
     expect(refused).toMatchObject({ code: 'invalid_request' })
@@ -324,6 +324,6 @@ describe('a form', () => {
   })
 })
 
-it('leaves no draft behind when it is refused', () => {
+it('no draft of a refused body is left behind', () => {
   expect(readdirSync(draftFolderOf(root))).toEqual([])
 })

@@ -23,7 +23,7 @@ function score(texts: Iterable<readonly [language: string, text: string]>): { al
   return { all, ours, theirs }
 }
 
-dataTest('languages', 'names at least 85 % of real files that it was not developed on, and more than highlight.js', (archive) => {
+dataTest('languages', 'the languages of at least 85 % of unknown real files are detected, and more than by highlight.js', (archive) => {
   const texts: [string, string][] = []
   for (const { path, text } of filesOf(archive)) {
     const language = /^test\/detect\/([^/]+)\/default\.txt$/.exec(path)?.[1]
@@ -35,7 +35,7 @@ dataTest('languages', 'names at least 85 % of real files that it was not develop
   expect(ours).toBeGreaterThan(theirs)
 })
 
-test('names all samples in their usual form, and names more of them correctly than highlight.js', () => {
+test('the languages of all samples are detected, and more than by highlight.js', () => {
   const { all, ours, theirs } = score(samples)
   expect(ours).toBe(all)
   expect(ours).toBeGreaterThan(theirs)

@@ -70,7 +70,7 @@ describe('the table', () => {
     }
   })
 
-  it('is fast for a line of words with a colon after the first', () => {
+  it('does not take forever for a line of words with a colon after the first', () => {
     expect(
       detectLanguage(
         'NEWS: Hurricane Sandy WILL BE the worst case scenario for East coast DO NOT assume predictions will be wrong! #sally',
@@ -78,7 +78,7 @@ describe('the table', () => {
     ).toBe(PLAINTEXT)
   })
 
-  it('is fast for any text', () => {
+  it('does not take forever for a long text of one repeated piece', () => {
     const hostile = [
       'a',
       ' ',

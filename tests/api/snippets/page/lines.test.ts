@@ -88,7 +88,7 @@ describe('the page', () => {
 })
 
 describe('the highlighter', () => {
-  test('runs in a thread, gives up on a text that takes too long, and highlights the next one', async () => {
+  test('runs in a thread, refuses an unknown language, and gives up on a text that takes too long', async () => {
     const highlighter = threadHighlighter()
     expect(await highlighter.highlight('let a = 1', 'javascript')).toContain('hljs-keyword')
     expect(await highlighter.highlight('x', 'no language at all')).toBeUndefined()

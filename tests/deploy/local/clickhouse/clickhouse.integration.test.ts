@@ -35,13 +35,13 @@ async function rows<T>(query: string, parameters: Record<string, unknown> = {}):
 
 const request = (path: string, init: RequestInit = {}) => fetch(`${url}${path}`, init)
 
-test('answers both forms of ping', async () => {
+test('both forms of ping are answered', async () => {
   expect(await client().ping()).toEqual({ success: true })
   expect(await client().ping({ select: true })).toEqual({ success: true })
   expect(await (await request('/')).text()).toBe('Ok.\n')
 })
 
-test('inserts JSON rows and reads them back with typed parameters', async () => {
+test('JSON rows are inserted, and read back with typed parameters', async () => {
   const t = await table('id UInt64, name String, tags Array(String), at DateTime64(3), score Nullable(Float64)')
   await client().insert({
     table: t,
@@ -60,7 +60,7 @@ test('inserts JSON rows and reads them back with typed parameters', async () => 
   expect(found).toEqual([{ id: '9223372036854775807', name, tags: ["a'b", ''], score: null }])
 })
 
-test('returns any text in rows and parameters unchanged', async () => {
+test('any text in rows and parameters is returned unchanged', async () => {
   const t = await table('n UInt32, s String')
   let n = 0
   const text = fc.oneof(
@@ -88,7 +88,7 @@ test.each([
   ['TabSeparated', '1\ta\\n\n2\tb\n'],
   ['Values', "(1,'a\n\n'),(2,'b')"],
   ['JSONCompactEachRow', '[1,"a"]\n[2,"b"]'],
-])('accepts %s rows in the body, including blank lines', async (format, body) => {
+])('%s rows in the body are accepted, including blank lines', async (format, body) => {
   const t = await table('n UInt32, s String')
   const query = encodeURIComponent(`INSERT INTO ${t} SETTINGS async_insert = 0 FORMAT ${format}`)
   const response = await request(`/?query=${query}`, { method: 'POST', body })
@@ -97,7 +97,7 @@ test.each([
   expect(await rows(`SELECT sum(n) AS sum, count() AS count FROM ${t}`)).toEqual([{ sum: '3', count: '2' }])
 })
 
-test('accepts binary rows', async () => {
+test('binary rows are accepted', async () => {
   const t = await table('n UInt32, s String')
   const body = Buffer.from([1, 0, 0, 0, 2, 0x0a, 0x0a, 2, 0, 0, 0, 0])
   await request(`/?query=${encodeURIComponent(`INSERT INTO ${t} FORMAT RowBinary`)}`, { method: 'POST', body })
@@ -107,7 +107,7 @@ test('accepts binary rows', async () => {
   ])
 })
 
-test('accepts a statement together with its rows in the body', async () => {
+test('a statement may be in the body together with its rows', async () => {
   const t = await table('n UInt32, s String')
   for (const body of [`INSERT INTO ${t} VALUES (1, 'a\n\n;')`, `INSERT INTO ${t} FORMAT JSONEachRow {"n":2,"s":"b"}\n\n{"n":3,"s":"c"}`]) {
     expect((await request('/', { method: 'POST', body })).status).toBe(200)
@@ -116,7 +116,7 @@ test('accepts a statement together with its rows in the body', async () => {
   expect(await rows(`SELECT groupArray(n) AS n FROM (SELECT n FROM ${t} ORDER BY n)`)).toEqual([{ n: [1, 2, 3, 4] }])
 })
 
-test('compresses in both directions on request', async () => {
+test('compressed requests are accepted, and responses are compressed on request', async () => {
   const both = client({ compression: { request: true, response: true } })
   const t = await table('s String')
   await both.insert({ table: t, format: 'JSONEachRow', values: Array.from({ length: 1000 }, () => ({ s: 'x'.repeat(100) })) })
@@ -204,7 +204,7 @@ test('GET is read-only, and the format comes from the query, the parameter or th
   expect(chosen.headers.get('content-type')).toMatch(/^application\/json/)
 })
 
-test('refuses features that the local server lacks, instead of ignoring them', async () => {
+test('features that the local server lacks are refused instead of ignored', async () => {
   for (const parameter of ['session_id=x', 'role=admin', 'decompress=1']) {
     const response = await request(`/?query=SELECT+1&${parameter}`)
     expect(response.status).toBe(501)

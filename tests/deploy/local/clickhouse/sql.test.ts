@@ -31,23 +31,23 @@ test.each([
   ['SELECT format FROM t', { kind: 'query', format: 'FROM' }],
   [' -- nothing\n', { kind: 'empty' }],
   ['', { kind: 'empty' }],
-])('parses %j', (sql, expected) => {
+])('%j is parsed', (sql, expected) => {
   expect(readStatement(sql)).toEqual(expected)
 })
 
-test.each(['SELECT 1; SELECT 2', "SELECT 'a'; DROP TABLE t", 'SELECT 1 /* ; */ ; x'])('detects a second statement: %s', (sql) => {
+test.each(['SELECT 1; SELECT 2', "SELECT 'a'; DROP TABLE t", 'SELECT 1 /* ; */ ; x'])('a second statement is refused: %s', (sql) => {
   expect(() => readStatement(sql)).toThrow(MultiStatementError)
 })
 
-test('treats everything after FORMAT as data, never as a statement', () => {
+test('everything after FORMAT is data, never a statement', () => {
   expect(readStatement('INSERT INTO t FORMAT CSV\n1; DROP TABLE t')).toMatchObject({ kind: 'insert-data', format: 'CSV' })
 })
 
-test('parses a string of a megabyte', () => {
+test('a string of a megabyte is parsed', () => {
   expect(readStatement(`SELECT '${"x''".repeat(350_000)}'`)).toEqual({ kind: 'query', format: undefined })
 })
 
-test('quotes literals and identifiers', () => {
+test('literals and identifiers are quoted', () => {
   expect(literal("it's \\ \0")).toBe("'it\\'s \\\\ \\0'")
   expect(identifier('a`b\\')).toBe('`a\\`b\\\\`')
 })

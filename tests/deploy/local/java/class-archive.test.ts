@@ -33,14 +33,14 @@ function server(): TemporaryServer {
   }
 }
 
-test('creates the archive once', async () => {
+test('the archive is created once', async () => {
   const archive = await ensureClassArchive(folder, server())
   expect(archive).toMatch(/classes-[0-9a-f]{12}\.jsa$/)
   expect(await ensureClassArchive(folder, server())).toBe(archive)
   expect(readdirSync(folder).filter((file) => file.startsWith('classes-'))).toHaveLength(1)
 })
 
-test('respects a recent lock, but takes over an old one and ends the server of the killed process', async () => {
+test('a recent lock is respected, but an old one is taken over, and the server of the killed process is ended', async () => {
   const archive = (await ensureClassArchive(folder, server()))!
   rmSync(archive)
   const lock = `${archive}.lock`

@@ -88,7 +88,7 @@ test.each([
   ['a fixed without size', { type: 'fixed', name: 'F' }, /size of fixed "F"/],
   ['an array without items', { type: 'array' }, /an array without "items"/],
   ['a number', '3', /3 is not a schema/],
-])('refuses %s and gives the reason', (_what, schema, reason) => {
+])('%s is refused with the reason', (_what, schema, reason) => {
   expect(() => canonical(schema)).toThrow(SchemaError)
   expect(() => canonical(schema)).toThrow(reason)
 })

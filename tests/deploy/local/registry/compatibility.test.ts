@@ -45,7 +45,7 @@ const READABLE: [what: string, reader: Json, writer: Json][] = [
   ['a logical type added', { type: 'long', logicalType: 'timestamp-millis' }, 'long'],
 ]
 
-test.each(READABLE)('reports %s as readable', (_what, reader, writer) => {
+test.each(READABLE)('%s is readable', (_what, reader, writer) => {
   expect(found(reader, writer)).toEqual([])
 })
 
@@ -84,7 +84,7 @@ test.each([
     record({ name: 'n', type: ['null', 'R'] }),
     ['READER_FIELD_MISSING_DEFAULT_VALUE /fields/1'],
   ],
-])('reports %s as unreadable, with the reason', (_what, reader, writer, expected) => {
+])('%s is unreadable, with the reason', (_what, reader, writer, expected) => {
   expect(found(reader, writer)).toEqual(expected)
 })
 
@@ -106,7 +106,7 @@ function named(type: Json, index: number): Json {
   return typeof type === 'object' && type !== null && 'symbols' in type ? { ...type, name: `E${index}` } : type
 }
 
-test("avsc's resolver reads every random pair of schemas that is reported as readable", () => {
+test('a random pair of schemas is readable if and only if avsc can resolve it', () => {
   fc.assert(
     fc.property(fc.oneof(flat, recordOf), fc.oneof(flat, recordOf), (reader, writer) => {
       const readable = found(reader, writer).length === 0

@@ -96,7 +96,7 @@ test("records have Confluent's format", async () => {
   ])
 })
 
-test('reads a log from another registry, with non-canonical text, NOOP and unknown keys', async () => {
+test('the log of another registry is read, with non-canonical text, NOOP and unknown keys', async () => {
   topic.log.push(
     { key: '{"keytype":"NOOP","magic":0}', value: null },
     { key: '{"keytype":"CONTEXT","tenant":"default","magic":0}', value: '{}' },
@@ -200,7 +200,7 @@ test.each([
   expect((await register('s', next)).status).toBe(accepted ? 200 : 409)
 })
 
-test('checks compatibility with one version or as the level demands, and returns the reasons on request', async () => {
+test('compatibility is checked with one version or as the level demands, and the reasons are returned on request', async () => {
   await register('s', V1)
   await register('s', V2)
   expect(await call('POST', '/compatibility/subjects/s/versions/latest?verbose=true', V3)).toEqual(
@@ -279,7 +279,7 @@ test.each([
   },
 )
 
-test('deletes a single version permanently only after a soft deletion', async () => {
+test('a single version is deleted permanently only after a soft deletion', async () => {
   await register('s', V1)
   await register('s', V2)
   expect(await call('DELETE', '/subjects/s/versions/2?permanent=true')).toEqual(refused(40407))
@@ -324,7 +324,7 @@ test('a failed write changes nothing, and if its outcome is unknown, the next ch
   expect(await call('GET', '/subjects/s/versions')).toEqual(ok([1, 2]))
 })
 
-test('finds subjects with slashes and spaces', async () => {
+test('subjects may contain slashes and spaces', async () => {
   const subject = encodeURIComponent('team/topic value')
   await register(subject, V1)
   expect(await call('GET', '/subjects')).toEqual(ok(['team/topic value']))

@@ -42,7 +42,7 @@ async function opened() {
   return { store, keep, applying, widths, warnings }
 }
 
-test('the four smaller files of every product image are made before the first request, and no image is enlarged', async () => {
+test('the four smaller files of each image that a product uses are made, and no image is enlarged', async () => {
   const { keep, applying, widths } = await opened()
   const [large, small, dropped] = await Promise.all(
     [1_500, 400, 900].map(async (width) => await keep(await picture({ width, height: 300 }))),
@@ -104,7 +104,7 @@ test('while the image store is unavailable, the sink retries the current image, 
   expect(await widths(hashes[1])).toEqual([150, 210, 210, 210])
 })
 
-test("reading continues at the group's committed offset, unless the topic was recreated", async () => {
+test("reading continues at the group's committed offset, unless it is beyond the end of the topic", async () => {
   const { store } = await opened()
   const target = smallerImagesTarget(store, { log: {} } as unknown as Parameters<typeof smallerImagesTarget>[1])
   const committed = (offset: number) => ({ ...FACTS, committed: { offset, metadata: '' } })

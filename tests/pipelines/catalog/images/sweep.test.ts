@@ -36,7 +36,7 @@ async function opened() {
   return { folder, store, keep, sweep, formsOf }
 }
 
-test('images without a product are removed together with their smaller forms, and all other images stay', async () => {
+test('images that are old enough and that no product uses are removed with their smaller forms, and all others stay', async () => {
   const { folder, store, keep, sweep, formsOf } = await opened()
   const [wanted, orphan] = [await keep('wanted'), await keep('orphan')]
   const referenced = async (hashes: readonly string[]) => new Set(hashes.filter((hash) => hash === wanted))

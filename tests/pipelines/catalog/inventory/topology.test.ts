@@ -49,7 +49,7 @@ test('for each decision, the row that clients read, the answer and the stock mov
   ])
 })
 
-test('a reservation expires once, a second after its end, and a deduction that was sent in time counts even if it is decided later', () => {
+test('a reservation can be deducted until its end, and expires once, a second after its end', () => {
   const { ask, moved, driver } = world()
   ask('RECEIVE', 2)
   ask('RESERVE', 1, {}, 'first')
@@ -113,7 +113,7 @@ test.each([
   expect(moved()).toEqual([])
 })
 
-test('stock reserved for a cart that never opened is released a minute after the end of the cart, and an extension postpones this', () => {
+test("stock reserved for a cart is released a minute after the cart's extended end if no outcome of the cart arrives", () => {
   const { ask, moved, endCart, driver } = world()
   ask('RECEIVE', 10)
   ask('RESERVE_PART', 2, { reservation_id: CART })
@@ -125,7 +125,7 @@ test('stock reserved for a cart that never opened is released a minute after the
   expect(moved()).toEqual([['EXPIRE', 2, 10, 0]])
 })
 
-test('when many reservations end together, each tick expires a limited number of them', () => {
+test('when many reservations end together, each tick expires at most 1,000 of them', () => {
   const count = 1_500
   const driver = testDriver(inventory, { commit: 'manual' })
   const pipe = (command_id: string, body: InventoryCommand) => {

@@ -169,7 +169,7 @@ test('without any dead-letter topic, the list says so', async () => {
   expect(out).toBe('no topology or sink has a dead-letter topic yet\n')
 })
 
-test('a killed replay has replayed and noted a transaction as a whole, or not at all', async () => {
+test('a replay that is killed before its commit has neither replayed nor noted anything', async () => {
   const { driver, transport } = withDeadLetters()
   const before = driver.broker.records('numbers').length
   const dying = {

@@ -232,7 +232,7 @@ test('a turn reads the newest value of each key that earlier turns have publishe
   ])
 })
 
-test('records that are published together appear together, or not at all', async () => {
+test('a turn that has lost the job cannot publish several records together either', async () => {
   const { broker, start, reported } = world()
   let zombie: Turn | undefined
   let isOver = false

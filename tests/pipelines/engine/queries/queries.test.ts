@@ -200,7 +200,7 @@ test('invalid queries are refused with the reason', async () => {
   }
 })
 
-test('a partition without an owner is not ready', async () => {
+test('a partition whose owner has no address is not ready', async () => {
   const at = bench()
   const one = await hosted(at)
   await one.ready()

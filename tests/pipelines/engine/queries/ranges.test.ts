@@ -18,7 +18,7 @@ interface Page {
 
 const WORDS = ['apple', 'apricot', 'banana', 'blackberry', 'cherry', 'cranberry', 'damson', 'elderberry', 'fig', 'grape']
 
-test('a client that follows the pages gets each key of all partitions once, whichever worker it asks', async () => {
+test('a client that follows pages and redirects gets each key of all partitions once', async () => {
   const at = bench()
   const workers = [await hosted(at), await hosted(at)]
   at.send(lines, 'ann', WORDS.join(' '))

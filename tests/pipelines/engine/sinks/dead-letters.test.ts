@@ -27,8 +27,8 @@ function badRecord(text: string, key = ''): BadRecord {
 }
 
 /**
- * Wraps a transport so that its producers are fenced at their first commit. Like a real fenced producer, they then fail
- * all calls.
+ * Wraps a transport so that the first producer is fenced at its commit. Later producers work.
+ * @param failAbort whether the brokers are also unreachable when the fenced producer aborts
  */
 function fencing(inner: Transport, failAbort: boolean): Transport {
   let made = 0
@@ -69,7 +69,7 @@ test('a dead letter from a topic that erases records has no value, and its heade
   await deadLetters.close()
 })
 
-test('a dead letter from the candidate index has no key either, because the key contains the place of a user', async () => {
+test('a dead letter from the candidate index has neither key nor value, because the key contains the location of a user', async () => {
   const broker = memoryBroker()
   const deadLetters = kafkaDeadLetters(memoryTransport(broker), 'copier', [matchIndex], manualRuntime({ startAt: 0 }))
   const { chunk, ...bad } = badRecord('value', '9q8yy:member')

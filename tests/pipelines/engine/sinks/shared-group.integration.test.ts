@@ -139,7 +139,7 @@ async function runTable(kafka: RealBroker, topic: string, client: Client): Promi
   return sink
 }
 
-test('a ClickHouse that hangs delays neither a view nor the hand-over of its partitions', AT_FIRST_TRY, async () => {
+test('a ClickHouse that hangs delays neither views nor the hand-over of their partitions', AT_FIRST_TRY, async () => {
   const { kafka } = await world()
   const redis = await testStack().redis()
   const { url, database, client } = await testDatabase()

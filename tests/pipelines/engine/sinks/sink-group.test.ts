@@ -129,7 +129,7 @@ test('a store that never answers does not delay the hand-over of the partitions 
   expect(tableThere.lanes()).toEqual([])
 })
 
-test('partitions are revoked when every sink of the group has released them', async () => {
+test('a partition moves to another process only when every sink of its process has released it', async () => {
   const { broker, append } = world('a')
   const slow = memoryTarget()
   const open = Promise.withResolvers<void>()
@@ -216,7 +216,7 @@ test('the member joins once, when all its sinks are ready', async () => {
   expect(joins).toEqual([['a', 'b']])
 })
 
-test('a sink whose store is unavailable delays the others only briefly, and gets its partitions once the store is back', async () => {
+test('a sink that starts late delays the others only briefly, and then gets its own partitions', async () => {
   const { broker } = world('a', 'b')
   const group = groupIn(broker, 'one')
   const [first, late] = [sinkIn(group, broker, 'sink-a', ['a']), sinkIn(group, broker, 'sink-b', ['b'])]

@@ -101,7 +101,7 @@ test('a batch reports that the sink has caught up only if it reaches the end tha
   expect(flags).toEqual([false, false, true])
 })
 
-test('a target that was unavailable for long counts as complete only when it has reached the end of the log again', async () => {
+test('a target that was unavailable counts as complete only when it has reached the end of the log again', async () => {
   const { run, control, append } = world()
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
@@ -124,7 +124,7 @@ test('tombstones reach the target', async () => {
   await eventually(() => memory.values('notes-0')).toEqual([null])
 })
 
-test('a restarted sink continues at the position of the target, regardless of the group offset', async () => {
+test('a restarted sink continues at the position of the target, even if the group has no offset', async () => {
   const { memory, append, run, broker, control } = world()
   const first = append(0, 5)
   const sink = run()

@@ -129,7 +129,7 @@ test('a probe finds that a view has lost its data', async () => {
   expect(await target.prepare({ partition, records: [], expected: 6, next: 6, caughtUp: false })()).toEqual({ outcome: 'offset-mismatch' })
 })
 
-test('a write is retried while Redis is unavailable', async () => {
+test('while Redis is unavailable, opening and writing fail with the error that makes the sink retry', async () => {
   const { target, state } = world()
   state.down = true
   await expect(target.open(partition, facts)).rejects.toThrow(TargetUnavailableError)
@@ -172,7 +172,7 @@ test('a view of a topic that was deleted and filled again is rebuilt, even if th
   expect(cleared).toEqual(['things 3'])
 })
 
-test('a view of a compacted topic is rebuilt if it was confirmed at a time in the future', async () => {
+test('a view of a compacted topic is rebuilt if it was confirmed at a time more than an hour in the future', async () => {
   const { target, state, cleared } = world({ 'cleanup.policy': 'compact' })
   state.stored = { next: 5, at: NOW + HOUR_MS }
   expect(await target.open(partition, facts)).toBe(5)

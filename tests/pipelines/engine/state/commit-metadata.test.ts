@@ -65,7 +65,7 @@ test('metadata of an earlier version of the engine has an event time but no epoc
   expect(epochsFrom([PLACE], found, IDS).map(([, epoch]) => epoch)).toEqual([-1, -1])
 })
 
-test('the metadata is composed when it is sent', () => {
+test('the metadata has the epoch at the time when it is read', () => {
   const session = memoryBackend().session('test')
   putLogIdentity(session, FIRST, IDS.get(FIRST.topic))
   session.write()

@@ -210,7 +210,8 @@ test('a copy does not count as state with a known input position, so the worker 
   const at = bench()
   const first = newIdentity()
   const running = await at.worker(standing, { identity: first })
-  const second = await at.worker(standing)
+  const backend = memoryBackend()
+  const second = await at.worker(standing, { backend })
   await until(() => at.broker.groups.members('words').length === 2, 'both workers are members')
   await countedWords(at, 5)
   await until(
@@ -218,10 +219,10 @@ test('a copy does not count as state with a known input position, so the worker 
       second.status().standbys.some(({ task, behind, completeAt }) => COUNTING.includes(task) && behind === 0 && completeAt !== undefined),
     'a copy',
   )
-  await running.stop()
+  // The second worker stops first, so that it has only copies of the tasks of the first worker.
   await second.stop()
+  await running.stop()
   at.broker.groups.forgetOffsets('words')
-  const backend = memoryBackend()
   const third = await at.worker(standing, { backend })
   await expect(third.done).rejects.toThrow('the input position that belongs to it is unknown')
 })

@@ -344,6 +344,12 @@ test('another version of the topology retries a record that only failed, but not
   driver.restart({ topology: adding() })
   driver.pipe(orders, 'a', 1)
   expect(values(driver, totals)).toEqual([1])
+
+  const failed = testDriver(adding())
+  expect(() => failed.pipe(orders, 'a', BUG)).toThrow('a bug')
+  failed.restart({ topology: adding({ process: 'dead-letter' }) })
+  failed.settle()
+  expect(headersOf(failed)).toMatchObject([{ code: 'process_failed' }])
 })
 
 type Step = { readonly value: number; readonly key: string } | { readonly crash: CommitFaultPoint } | 'commit' | 'restart'

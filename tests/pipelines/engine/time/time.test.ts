@@ -321,7 +321,7 @@ test('later stages wait again for a partition whose clock was briefly an hour ah
   expect(due()).toBe(minute(4))
 })
 
-test('if all clocks were ahead, no time is closed twice, and the next closed time is the first one after that', () => {
+test('if all clocks were ahead, the next time to be closed is the first after the closed time from the future', () => {
   const { accept, due, close } = gate(['votes'])
   accept('votes', 0, 1, minute(61))
   expect(due()).toBe(minute(61))

@@ -12,7 +12,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** Interval between records. It is so short that the worker always has something to commit. */
+/** Interval between batches of lines. It is so short that the worker always has something to commit. */
 const SEND_EVERY_MS = 50
 const STEPS = ['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
-import { FencedError } from '../../../../kafka/transport.ts'
+import { FencedError, TransportError } from '../../../../kafka/transport.ts'
 import { readDeadLetters } from '../../../../pipelines/engine/dlq/read.ts'
 import { replayDeadLetters } from '../../../../pipelines/engine/dlq/replay.ts'
 import type { OnError } from '../../../../pipelines/engine/topology/api.ts'
@@ -100,7 +100,7 @@ test.each(['succeeds', 'fails', 'is fenced'])('a record may fail during a commit
   await until(() => worker.status().metrics.processed > processed, 'the record behind it is processed')
   b.broker.commitGate = undefined
   if (how === 'succeeds') gate.resolve()
-  else gate.reject(how === 'fails' ? new FencedError('aborted') : new FencedError('fenced'))
+  else gate.reject(how === 'fails' ? new TransportError('REQUEST_TIMED_OUT', 'timed out', { fatal: false }) : new FencedError('fenced'))
   await until(() => b.latest(totals).get('a') === 6, 'the rest')
   expect((await lettersOf(b)).map(({ code }) => code)).toEqual(['process_failed'])
   expect(b.all(totals).filter(({ key }) => key === 'a')).toMatchObject([{ value: 1 }, { value: 3 }, { value: 6 }])

@@ -104,7 +104,8 @@ test('state does not follow the keys of a source that has grown, so the worker i
   expect(workerRunner(again).notReady()).toMatch(/^words-by-word-repartition has 4 partitions/)
   await again.stop()
 
-  // Applies the documented remedy: deletes the group offsets and changelogs, so that the topology starts from scratch.
+  // Applies the documented remedy: deletes the group offsets and the internal topics, so that the topology starts from
+  // scratch.
   b.broker.groups.forgetOffsets('words')
   b.broker.deleteTopic('words-totals-changelog')
   b.broker.deleteTopic('words-by-word-repartition')

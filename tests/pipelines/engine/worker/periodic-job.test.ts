@@ -4,10 +4,10 @@ import { periodicJob } from '../../../../pipelines/engine/worker/periodic-job.ts
 import { manualRuntime } from '../../../../runtime/manual.ts'
 
 const EVERY_MS = 60_000
-/** Far longer than a stopping process waits for a run. */
+/** Far longer than a stop waits for a run. */
 const LONG_MS = 30_000
 
-test('a job runs once per interval, and its next run follows although a run has failed', async () => {
+test('a job runs once per interval, even after a run has failed', async () => {
   const runtime = manualRuntime()
   let runs = 0
   async function run(): Promise<void> {

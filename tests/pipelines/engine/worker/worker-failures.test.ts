@@ -26,10 +26,7 @@ test('a bug stops the worker, nothing of the failed transaction is committed, an
   expect(failing.status().state).toBe('failed')
 })
 
-/**
- * Creates a backend whose first commits fail.
- * @param failures number of failing writes
- */
+/** Creates a backend whose first writes fail. */
 function failingBackend(failures: number): StateBackend {
   const backend = memoryBackend()
   return {
@@ -154,7 +151,7 @@ test('a worker fails when its transport was closed, instead of retrying forever'
   expect(running.status().state).not.toBe('running')
 })
 
-test('transient failures do not count as fencing, however many there are', async () => {
+test('transient failures do not count as fencing, even many in a row', async () => {
   const { broker, worker, send, all } = bench()
   const transport = memoryTransport(broker)
   let failures = 8

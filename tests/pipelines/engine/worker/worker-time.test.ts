@@ -23,7 +23,7 @@ test('times are published while the input is silent', async () => {
     expect(Object.fromEntries(totals)).toEqual({ 'candidate-0': 10, 'candidate-1': 10, 'candidate-2': 10 })
 })
 
-test('while two workers come and go, every time is published complete and only once', async () => {
+test('while two workers come and go, no result is published twice or with too few votes', async () => {
   const { worker, send, all } = bench()
   const candidates = 5
   const sent: { time: number; count: number }[] = []

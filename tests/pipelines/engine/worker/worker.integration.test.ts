@@ -19,7 +19,7 @@ import { newIdentity } from '../harness.ts'
 import { lines, numberTopic, textTopic, wordCount, wordCounts } from '../words.ts'
 import { authorLines, DEADLINE_MS, exactCounts, topicReader, wordBench } from './broker-bench.ts'
 
-/** Interval between records. It is so short that the worker always has something to commit. */
+/** Interval between batches of lines. It is so short that the worker always has something to commit. */
 const SEND_EVERY_MS = 50
 
 /** Number of orders of 100 KB each. They fill ten fetch responses. */

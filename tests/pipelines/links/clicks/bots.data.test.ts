@@ -4,7 +4,7 @@ import { confusionMatrix, type RecordedBrowser, readUserAgents } from '../../../
 import { userAgentReader } from '../../../../pipelines/links/clicks/user-agent.ts'
 import { dataTest } from '../../../public-data.ts'
 
-dataTest('userAgents', 'recognizes crawlers as bots, but not browsers', (folder) => {
+dataTest('userAgents', 'the parser recognizes nearly all recorded crawlers as bots, but no browser', (folder) => {
   const userAgents = readUserAgents(folder, readFileSync)
   const matrix = confusionMatrix(userAgents)
   expect(userAgents.crawlers.length).toBeGreaterThan(2_000)
@@ -12,7 +12,7 @@ dataTest('userAgents', 'recognizes crawlers as bots, but not browsers', (folder)
   expect(matrix.wronglyCaught).toBe(0)
 })
 
-dataTest('userAgents', 'recognizes the family of browsers, and the device on which they were recorded', (folder) => {
+dataTest('userAgents', 'the parser recognizes the family and device of nearly all recorded browsers', (folder) => {
   const { browsers } = readUserAgents(folder, readFileSync)
   const read = userAgentReader()
   const facts = browsers.map(({ userAgent, deviceCategory }) => ({ ...read(userAgent), deviceCategory }))

@@ -44,7 +44,7 @@ test('few values are counted exactly, regardless of how they are split into batc
   )
 })
 
-test('many values in one batch are found through an index', () => {
+test('a batch that is large enough for an index is counted correctly', () => {
   const tally = emptyTally()
   const batch = new Map(Array.from({ length: 100 }, (_, i) => [`host-${i}`, i + 1]))
   addToTally(tally, batch, 256)

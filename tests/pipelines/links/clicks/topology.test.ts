@@ -82,7 +82,7 @@ test('a visitor is counted once a day', () => {
   expect(newestStats(driver).get('abc1234')).toMatchObject({ total_clicks: 5, unique_clicks: 2 })
 })
 
-test('the counts of hours that are more than 48 hours old are dropped, and later clicks from such hours count only in the total', () => {
+test('only the newest 48 hours have counts, and clicks in earlier hours count only in the total', () => {
   const driver = drive()
   send(driver, { time: START - 60 * HOUR })
   send(driver)

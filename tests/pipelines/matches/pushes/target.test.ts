@@ -96,7 +96,7 @@ function view() {
 
 const RELATION = { ...nothingOf({ userId: 'ann', otherId: 'bob' }, 6), match_id: 'm-1', conversation_id: 'c-1', matched_at: 5 }
 
-test('nothing forbids a push, whether the view includes the match yet or not', async () => {
+test('a push is permitted whether or not the view already includes the match', async () => {
   const { apply, verdict } = view()
   expect(await verdict()).toBe('open')
   apply('ann:bob', { ...RELATION, match_id: null, conversation_id: null, matched_at: null, liked_at: 4 })

@@ -31,7 +31,7 @@ async function world() {
   return { client, put, read }
 }
 
-test('returns the newest snapshot within the bounds, as it was written', async () => {
+test('the newest snapshot within the bounds is returned as it was written', async () => {
   const { put, read } = await world()
   const written = entry('café', {
     name: '#Café',

@@ -26,7 +26,7 @@ test('statistics contain the time up to which their partition has been counted',
   expect(await readLinkStats(reader, 1, 'never')).toEqual({ asOf: 7, stats: undefined })
 })
 
-test('returns NOT_CAUGHT_UP until the view is complete and has a time', async () => {
+test('the answer is NOT_CAUGHT_UP until the view is complete and has a time', async () => {
   const { reader, apply, caughtUp, flush } = fakeRedis()
   apply(linkStatsView.operationsFor(1, AS_OF_KEY, { ...NO_CLICKS, as_of: 7 }))
   expect(await readLinkStats(reader, 1, 'abc1234')).toBe(NOT_CAUGHT_UP)

@@ -20,16 +20,16 @@ function redisCompleteAt(...times: readonly number[]) {
 
 const query = { partitions: 2, hashes: [HASH, 'b'.repeat(64)], madeBefore: MADE_BEFORE }
 
-test('finds the blobs that any partition references', async () => {
+test('the blobs that any partition references are found', async () => {
   expect(await referencedBlobs(redisCompleteAt(MADE_BEFORE, MADE_BEFORE + 1), query)).toEqual(new Set([HASH]))
 })
 
-test('fails if a partition has caught up once but lags behind now, because it may lack a reference', async () => {
+test('the search fails if a partition has caught up once but lags behind now, because it may lack a reference', async () => {
   const lagging = redisCompleteAt(MADE_BEFORE, MADE_BEFORE - 1)
   await expect(referencedBlobs(lagging, query)).rejects.toThrow('the references of partition 1 are not up to date')
 })
 
-test('fails if a partition has not caught up', async () => {
+test('the search fails if a partition has not caught up', async () => {
   const redis = redisCompleteAt(MADE_BEFORE, MADE_BEFORE)
   redis.keys.delete(caughtUpKey(VIEW, 0))
   await expect(referencedBlobs(redis, query)).rejects.toThrow('the references of partition 0 have not caught up yet')

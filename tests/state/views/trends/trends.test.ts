@@ -155,7 +155,7 @@ test('the newer window wins regardless of the order of arrival, and within one w
   )
 })
 
-test('distinguishes an empty list, a region without a list, and a view that has not caught up', async () => {
+test('an empty list, a region without a list, and a view that has not caught up are distinguished', async () => {
   const { reader, write, flush } = view()
   write(list({ entries: [] }))
   expect(await readServed(reader, 3, 1)).toMatchObject({ windowEnd: WINDOW_END, entries: [] })

@@ -23,7 +23,7 @@ test('timestamps advance at the requested rate', () => {
   expect(events.length / seconds).toBeLessThan(RATE * 1.1)
 })
 
-test('contains every kind of record that the pipeline must handle', () => {
+test('the stream contains every kind of record that the pipeline must handle', () => {
   const kinds = Map.groupBy(take(40_000), (event) => event.kind)
   const wanted: DemoKind[] = ['ordinary', 'storm', 'bot', 'spammer', 'late', 'too_late', 'ahead', 'malformed']
   for (const kind of wanted) expect(kinds.get(kind)?.length ?? 0, kind).toBeGreaterThan(0)

@@ -109,7 +109,7 @@ const someProducts = fc
   })
   .map((products) => products.map((product, id) => ({ ...product, textScore: product.textScore * 40, id })))
 
-it('finds the same products as a search of all products, page after page', async () => {
+it('a search among many products finds the same as a search of all products, page after page', async () => {
   const pages = fc.array(fc.record({ from: fc.nat(20), size: fc.integer({ min: 1, max: 30 }) }), { minLength: 1, maxLength: 8 })
   await fc.assert(
     fc.asyncProperty(someProducts, pages, async (products, asked) => {
@@ -124,7 +124,7 @@ it('finds the same products as a search of all products, page after page', async
   )
 })
 
-it('scores only a few of many products', async () => {
+it('a search among many products scores only a few of them', async () => {
   const products = Array.from({ length: 10_000 }, (_, id) => ({ id, ceiling: (id % 650) / 1_000, lost: 0, recency: 0.5, textScore: 1 }))
   const { index, scored } = memoryIndex(products)
   const firstHits = hitsAmongMany(index)
@@ -132,7 +132,7 @@ it('scores only a few of many products', async () => {
   expect(Math.max(...scored)).toBeLessThan(3_000)
 })
 
-it('with other sort orders, and for the page after a product, results are the same as for all products', async () => {
+it('with other sort orders, and for the page after a product, all products are searched', async () => {
   const bodies: Query[] = []
   const index: ProductIndex = { search: async () => ({}), searchAll: async (all) => [...bodies.splice(0, bodies.length, ...all)] }
   const firstHits = hitsAmongMany(index)

@@ -30,7 +30,7 @@ test('every record is delivered once, concurrently within the limit, and the pos
   expect(sink.lanes().find(({ topic }) => topic === TOPIC)).toMatchObject({ state: 'running', position: 30, lag: 0 })
 })
 
-test('a record that hangs delays no other record, and a restart after a crash delivers only that record', async () => {
+test('deliveries that hang delay no others, and a restart after a crash repeats only these', async () => {
   const { append, run, until, pass, calls, control, committed } = world()
   const values = Array.from({ length: 100 }, (_, index) => `letter ${index}`)
   const hangs = new Set(['letter 0', 'letter 7'])
@@ -108,7 +108,7 @@ test('a receiver can request a pause', async () => {
   expect(calls[1].at - calls[0].at).toBeLessThan(91_000)
 })
 
-test('records that keep failing use at most a quarter of the delivery slots', async () => {
+test('retries use at most a quarter of the delivery slots', async () => {
   const { append, run, until, pass, control, attempts } = world({ concurrency: 8 })
   const isPoison = (value: string) => value.startsWith('poison')
   let hanging = 0

@@ -41,7 +41,7 @@ function senderTo(port: number, timeoutMs?: number, runtime = systemRuntime()) {
   return sender
 }
 
-test('a message is sent with POST, and any 2xx is success', async () => {
+test('messages are sent with POST over one connection, and status 202 is success', async () => {
   const seen: unknown[] = []
   const { sender, connections } = await receiver(({ method, url, headers }, response, body) => {
     seen.push([method, url, headers['idempotency-key'], headers['content-length'], body])
@@ -53,7 +53,7 @@ test('a message is sent with POST, and any 2xx is success', async () => {
   expect(connections.size).toBe(1)
 })
 
-test.each([500, 502, 503, 408, 425, 429])('status %i leads to another attempt', async (status) => {
+test.each([500, 502, 503, 408, 425, 429])('status %i is a temporary failure, and Retry-After is passed on', async (status) => {
   const { sender } = await receiver((_request, response) => void response.writeHead(status, { 'retry-after': '7' }).end())
   expect(await sender.send(MESSAGE)).toEqual({
     outcome: 'failed',
@@ -63,7 +63,7 @@ test.each([500, 502, 503, 408, 425, 429])('status %i leads to another attempt', 
   })
 })
 
-test.each([301, 302, 307, 400, 401, 403, 404, 410, 413, 422])('status %i is final', async (status) => {
+test.each([301, 302, 307, 400, 401, 403, 404, 410, 413, 422])('status %i is final, and no redirect is followed', async (status) => {
   let requests = 0
   const { sender } = await receiver((_request, response) => {
     requests++
@@ -126,7 +126,7 @@ test('a missing receiver, a closed connection and an invalid response count as f
   expect(await senderTo(await listening(nonsense)).send(MESSAGE)).toMatchObject({ outcome: 'failed' })
 })
 
-test('a connection that the receiver closed while it was idle is not a failure', async () => {
+test('if the receiver closes a connection that was used before, the request is sent again', async () => {
   let requests = 0
   const { sender } = await receiver((request, response) => {
     requests++
