@@ -13,7 +13,8 @@ import { spacedWarning } from './spaced-warning.ts'
  */
 export interface FactBuffer<K, V> {
   /**
-   * Buffers a fact without waiting for Kafka. Returns false if the fact was dropped, usually because the buffer is full.
+   * Buffers a fact without waiting for Kafka. Returns false if the fact was dropped, usually because the buffer is
+   * full.
    */
   offer(key: K, value: V): boolean
   readonly size: number

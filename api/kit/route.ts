@@ -148,8 +148,8 @@ export interface HandlerInput<Q, P, B> {
   /** The If-None-Match header. Handlers use it to find out whether the answer will be a 304. */
   readonly ifNoneMatch: string | undefined
   /**
-   * The version that the caller expects, for versioned routes; undefined if the caller sent no If-Match or accepts every
-   * version.
+   * The version that the caller expects, for versioned routes; undefined if the caller sent no If-Match or accepts
+   * every version.
    */
   readonly expectedVersion: number | undefined
   /** Whether the request is a prefetch or comes from a robot, such as a link preview. */
