@@ -85,7 +85,8 @@ export interface SpoolState {
 
 /**
  * Stores in files the records that Kafka does not accept in time and those that are always spooled, and sends them in
- * the order in which they were spooled. When the spool opens, it adopts the folders of dead processes and sends their records first.
+ * the order in which they were spooled. When the spool opens, it adopts the folders of dead processes and sends their
+ * records first.
  */
 export class Spool {
   readonly #options: SpoolOptions
