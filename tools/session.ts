@@ -28,8 +28,9 @@ export interface StreamSession {
   readonly pause: (ms: number) => Promise<void>
   /**
    * Runs `play` with a connected producer. If the servers fail, reports the failure and runs `play` again with a new
-   * producer, until `play` completes.
-   * @throws UnreachableError when the servers cannot be reached at the start
+   * producer, until `play` completes or the user stops the command.
+   * @throws UnreachableError when the servers cannot be reached at the start, and any error that is not a temporary
+   * failure of the servers
    */
   produce<P extends ClosableProducer>(open: OpenProducer<P>, play: (producer: P) => Promise<void>): Promise<void>
 }

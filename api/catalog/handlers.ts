@@ -34,7 +34,7 @@ export async function catalogHandlers(deps: CatalogDeps): Promise<OpenService> {
   const search = await searchPart({ ...deps, categories, index: productIndex(indexReader(searchClient(deps.state.opensearchUrl))) })
   // biome-ignore format: one line per part
   const parts: readonly CatalogPart[] = [
-    // The search comes before the products, because the product routes would also match the paths of the search.
+    // The search comes before the product page, because the route of that page also matches the paths of the search.
     search,
     productsPart({ ...deps, categories, images: productImages }),
     categoriesPart({ ...deps, categories }),

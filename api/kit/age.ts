@@ -1,6 +1,6 @@
 /**
- * Returns whether a time is less than `ms` ago. Returns false for a time in the future, because the clock must have
- * been set back since then. All times are in epoch ms.
+ * Returns whether the time `at` is less than `ms` before `now`. Returns false if `at` is after `now`, because the clock
+ * must then have been set back.
  */
 export function isWithin(at: number, ms: number, now: number): boolean {
   return at <= now && now - at < ms

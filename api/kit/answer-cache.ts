@@ -19,8 +19,8 @@ export interface KeptAnswer {
 }
 
 /**
- * A short-lived cache of answers that depend only on the request target (method GET, no token). A hit skips routing,
- * validation and rendering, so popular URLs are fast.
+ * Caches answers to GET requests without a token, until their `reusableUntil`. Such answers depend only on the request
+ * target. A hit skips routing, validation and rendering, so popular URLs are fast.
  */
 export interface AnswerCache {
   get(target: string, now: number): KeptAnswer | undefined

@@ -14,8 +14,8 @@ export interface Answer {
    */
   readonly hasVersionTag?: boolean
   /**
-   * Returns the body compressed, for clients that accept gzip. The first call compresses the body. If this function
-   * exists, `headers` must name Accept-Encoding in Vary.
+   * Returns the compressed body, for clients that accept gzip. If this function exists, `headers` must name
+   * Accept-Encoding in Vary.
    */
   readonly gzip?: () => Uint8Array
   /**

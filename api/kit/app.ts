@@ -273,8 +273,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
   }
 
   /**
-   * Counts the request against its rate limits, after its credentials are checked and before its input is read. A
-   * request with a rejected token counts against the client's address. Throws the refusal if a limit is exceeded.
+   * Counts the request against its rate limits, after its credentials are checked. A request with a rejected token is
+   * counted like a request without a token. Throws the refusal if a limit is exceeded.
    * @param added receives headers to send with the answer, even if the answer is an error
    * @param path the path that rules are matched against
    * @param units number of requests to count

@@ -12,7 +12,10 @@ import { spacedWarning } from './spaced-warning.ts'
  * are dropped and counted.
  */
 export interface FactBuffer<K, V> {
-  /** Buffers a fact without waiting for Kafka. Returns false if the fact was dropped, usually by a full buffer. */
+  /**
+   * Buffers a fact without waiting for Kafka. Returns false if the fact was dropped, usually because the buffer is
+   * full.
+   */
   offer(key: K, value: V): boolean
   readonly size: number
   /** Waits until all facts are sent, or until the time limit. */

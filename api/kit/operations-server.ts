@@ -63,7 +63,7 @@ export async function startOperationsServer({
   }
 
   /**
-   * Returns the answer that refuses a request; undefined if the request is accepted. A server on a loopback port
+   * Returns the answer that refuses a request; undefined if the request is accepted. A server on a loopback address
    * refuses requests from web pages, because any page that is open in a browser on this machine could send them.
    */
   function refusal({ method, headers }: IncomingMessage): OperationsAnswer | undefined {

@@ -38,10 +38,7 @@ export interface Readiness {
  * health check.
  */
 const PROBE_TIMEOUT_MS = 2_000
-/**
- * How long a report is reused, so that requests for the public health check cannot overload the process. Orchestrators
- * ask less often, so each of their checks gets a fresh report.
- */
+/** How long a report is reused, so that requests for the public health check cannot overload the process. */
 const MAX_AGE_MS = 1_000
 
 export interface ReadinessOptions {

@@ -28,7 +28,7 @@ type OutputOf<S> = S extends z.ZodType ? z.output<S> : undefined
 /** Documents a successful answer. */
 export interface AnswerSpec {
   readonly description: string
-  /** Schema of the JSON body. If undefined, the answer has no body. */
+  /** Schema of the body. If neither this nor `mediaType` is set, the answer has no body. */
   readonly schema?: z.ZodType
   /** Default application/json. */
   readonly mediaType?: string
@@ -147,7 +147,10 @@ export interface HandlerInput<Q, P, B> {
   readonly method: string
   /** The If-None-Match header. Handlers use it to find out whether the answer will be a 304. */
   readonly ifNoneMatch: string | undefined
-  /** The version that the caller expects, for versioned routes; undefined if the caller sent no If-Match. */
+  /**
+   * The version that the caller expects, for versioned routes; undefined if the caller sent no If-Match or accepts
+   * every version.
+   */
   readonly expectedVersion: number | undefined
   /** Whether the request is a prefetch or comes from a robot, such as a link preview. */
   isSpeculative(): boolean

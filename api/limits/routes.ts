@@ -141,7 +141,7 @@ export const usageRoute = defineRoute({
   operationId: 'readRateLimitUsage',
   summary: "Get a client's use of its limits",
   description:
-    "Returns the counters of a client. Administrators may read the counters of any client, and other callers only their own. The id of a caller is the client of its API key, `user:<id>` for a caller with a token, or `ip:<address>` for any other caller. Unless the caller is an administrator, this request itself counts against the caller's limits.",
+    "Returns the counters of a client. Administrators may read the counters of any client, and other callers only their own. The id of a caller is the client of its API key, `user:<id>` for a caller with a token, or `ip:<address>` for any other caller. Unless the caller's token has the scope `admin` or `internal`, this request itself counts against the caller's limits.",
   auth: { kind: 'optional', anySubjectOf: 'admin' },
   params: clientParams,
   answers: { 200: { description: 'All rules that count requests of this client.', schema: UsageSchema } },

@@ -23,10 +23,7 @@ export function shortUrl(code: string, domain: string, domains: ShortDomains): s
   return `${domains.byHost(domain)?.base ?? `http://${domain}`}/${code}`
 }
 
-/**
- * Returns whether a link has expired. The clock decides, because the pipeline may take minutes to mark a link as
- * expired.
- */
+/** Returns whether a link has expired. The clock decides, because the pipeline marks expired links with a delay. */
 export function isExpired({ expiresAt }: Pick<LinkRecord, 'expiresAt'>, now: number): boolean {
   return expiresAt !== undefined && expiresAt <= now
 }

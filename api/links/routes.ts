@@ -28,9 +28,12 @@ export const redirectRoute = defineRoute({
   auth: { kind: 'open' },
   params: codeParams,
   answers: {
-    302: { description: 'Redirects to the long URL.', headers: { Location: 'The long URL.' } },
+    302: {
+      description: 'Redirects to the long URL, or to the `expired_url` of an expired link.',
+      headers: { Location: 'The long URL, or the `expired_url`.' },
+    },
     301: {
-      description: 'Redirects to the long URL of a link whose clicks are not counted. The redirect may be cached for an hour.',
+      description: 'Redirects to the long URL of a link whose clicks are not counted. The redirect may be cached for up to an hour.',
       headers: { Location: 'The long URL.' },
     },
   },
@@ -51,7 +54,7 @@ export const createRoute = defineRoute({
   operationId: 'createLink',
   summary: 'Shorten a URL',
   description:
-    'With a token, the link belongs to you, and shortening the same URL again returns the same link. Aliases are case-sensitive and never reused. When the response arrives, the link works on every API instance.',
+    'With a token, the link belongs to you, and shortening the same URL again returns the same link, unless the request has an alias or `deduplicate: false`. Aliases are case-sensitive and never reused. When the response arrives, the link works on every API instance.',
   auth: { kind: 'optional' },
   idempotent: true,
   body: NewLinkBody,

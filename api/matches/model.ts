@@ -218,7 +218,7 @@ export const SearchExplanationSchema = z
           bounds: z.object({ south: latitude, west: longitude, north: latitude, east: longitude }),
           examined: z
             .int()
-            .openapi({ description: 'Number of other users whom the search found in this cell and not in an earlier cell.' }),
+            .openapi({ description: 'Number of other users whom the search found in this cell. Each user counts in only one cell.' }),
           passed: z.int(),
           excluded: z
             .record(z.string(), z.int())

@@ -41,10 +41,10 @@ interface Checked extends Pick<SwipeState, 'countsFrom'> {
 /** Creates the routes that record swipes and take them back. */
 export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, now }: SwipeDeps) {
   /**
-   * Checks whether a user may swipe a target. If the view does not respond in time, the swipe is accepted without a
-   * check, and the pipeline discards it if it is invalid.
-   * @returns the user's last swipe and the earliest time at which a swipe takes effect. If the view does not respond,
-   * the last swipe is undefined and the time is 0.
+   * Checks whether a user may swipe a target. If the view is unavailable, late or still being built, the swipe is
+   * accepted without a check, and the pipeline discards it if it is invalid.
+   * @returns the user's last swipe and the earliest time at which a swipe takes effect. Without a check, the last swipe
+   * is undefined and the time is 0.
    */
   async function checked(userId: string, targetId: string): Promise<Checked> {
     try {

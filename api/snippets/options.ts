@@ -54,7 +54,8 @@ export const SnippetOptions = z.object({
     .openapi({ type: 'string', maxLength: MAX_TITLE_CHARACTERS }),
   language: z.unknown().optional().openapi({
     type: 'string',
-    description: 'A name or alias of a highlight.js language. If omitted, the language is detected.',
+    description:
+      'A name or alias of a highlight.js language. If omitted, a new version keeps the language of its predecessor, and for other snippets the language is detected.',
     example: 'python',
   }),
   expiration: z
@@ -64,7 +65,7 @@ export const SnippetOptions = z.object({
   visibility: z
     .enum(VISIBILITIES, `must be one of ${VISIBILITIES.join(', ')}`)
     .nullish()
-    .openapi({ description: 'Default: unlisted.' }),
+    .openapi({ description: 'Default: unlisted; for a new version, the visibility of its predecessor.' }),
   burn_after_reads: burnAfterReads,
 })
 

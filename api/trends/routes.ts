@@ -34,7 +34,7 @@ export const listRoute = defineRoute({
   operationId: 'listTrends',
   summary: 'List the trends of a location',
   description:
-    'Returns the newest list, which is at most 3 minutes old and updated twice a minute. With `personalized=true` and a token, the 500 candidates of the location are reranked by the interests of the caller, and excluded topics are left out. Without a token, `personalized` has no effect.',
+    'Returns the newest list, which is at most 3 minutes old and updated twice a minute. With `personalized=true` and a token, the candidates of the location, at most 500, are reranked by the interests of the caller, and excluded topics are left out. Without a token, `personalized` has no effect.',
   auth: { kind: 'optional' },
   query: z.object({
     woeid,

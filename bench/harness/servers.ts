@@ -10,7 +10,7 @@ import { stackServers } from '../../deploy/local/servers.ts'
 import type { AnyTopic } from '../../schemas/topic.ts'
 import { ownStack } from './folder.ts'
 
-/** The servers of one run. They contain no data at the start. */
+/** The servers of one run. They contain no data at the start, unless an earlier run used the folder. */
 export interface BenchServers {
   readonly home: Home
   readonly addresses: Addresses

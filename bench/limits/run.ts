@@ -112,7 +112,7 @@ async function withEnvoy<T>(start: StartEnvoy, limit: number, window: number, us
 }
 
 /**
- * Measures the accuracy for one caller that sends twice its limit through 1, 2 and 4 processes. Only the first table
+ * Measures the accuracy for one caller that sends twice its limit through one or more processes. Only the first table
  * includes the peers, because they have no time-out for the store.
  */
 async function accuracy(redisUrl: string, subjects: readonly SubjectName[], envoy: StartEnvoy | undefined): Promise<void> {

@@ -8,10 +8,7 @@ import { waitUntil } from './wait.ts'
 /** Identifies a running process, even if a later process gets the same pid. */
 export interface ProcessMark {
   readonly pid: number
-  /**
-   * Start time of the process in clock ticks since boot, from /proc. It distinguishes the process from a later process
-   * with the same pid.
-   */
+  /** Start time of the process in clock ticks since boot, from /proc. */
   readonly startedAtTicks: string
 }
 
@@ -46,7 +43,7 @@ export interface Child {
    * Waiting does not keep this process alive.
    */
   whenExited(): Promise<ExitReason>
-  /** Sends SIGTERM, then SIGKILL after `graceMs`; resolves when the process has ended. */
+  /** Sends SIGTERM, and SIGKILL if the process still runs after `graceMs`; resolves when the process has ended. */
   stop(graceMs: number): Promise<void>
   /** Sends SIGKILL and waits until the process has ended. */
   kill(): Promise<void>

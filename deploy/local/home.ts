@@ -110,7 +110,7 @@ function strangersIn(path: string): string[] {
 
 /**
  * Deletes data, state, logs and pid files, but keeps tools and keys.
- * @throws HomeError when the folder is in use or is not a data folder of Millrace
+ * @throws HomeError when the folder is not a data folder of Millrace
  */
 export function resetHome(path: string): void {
   if (!existsSync(path)) return

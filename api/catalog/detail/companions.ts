@@ -12,8 +12,8 @@ export interface Companions {
 const REMEMBERED_PRODUCTS = 100_000
 
 /**
- * Remembers the last known companions of each product (its seller, category and variants), so that one request to Redis
- * can read the product and its companions together. A page never shows outdated companions: if the product has changed,
+ * Remembers the last known companions of each product (its seller, category and variants), so that the product and its
+ * companions can be read at the same time. A page never shows outdated companions: if the product has changed,
  * its current companions are read.
  */
 export interface KnownCompanions {

@@ -35,7 +35,7 @@ const OfferedImage = z
 export const offeredImageList = z
   .array(OfferedImage)
   .max(MOST_IMAGES)
-  .openapi({ description: 'The images in display order. If a replacement omits this field, the product keeps its images.' })
+  .openapi({ description: 'The images in display order. If a replacement has neither this field nor files, the product keeps its images.' })
 
 export type OfferedImageList = z.output<typeof offeredImageList>
 

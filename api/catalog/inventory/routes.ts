@@ -21,7 +21,7 @@ export const changeStockRoute = defineRoute({
   params,
   body: StockChangeBody,
   bodyExample: { warehouse_id: 'east', quantity_delta: -1, operation: 'RESERVE' },
-  answers: { 200: { description: 'The row after the change.', schema: StockChangedSchema } },
+  answers: { 200: { description: 'The stock of the variant in the warehouse after the change.', schema: StockChangedSchema } },
   errors: [
     catalogErrors.variant_not_found,
     catalogErrors.out_of_stock,

@@ -22,8 +22,8 @@ const MOST_IN_BULK = 100
 export const MOST_LISTED = 10_000
 
 /**
- * Names of the fields that a variant in an answer has in addition to its attributes. Fields and attributes share one
- * object, so attributes must not have these names.
+ * Names that attributes must not have: the fields of a variant in answers, because attributes share one object with
+ * them, and fields with which attributes could be confused.
  */
 const OWN_FIELDS = [
   ...['variant_id', 'product_id', 'sku', 'price', 'price_cents', 'compare_price', 'compare_price_cents', 'currency', 'was'],

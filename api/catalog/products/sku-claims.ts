@@ -19,7 +19,7 @@ export interface SkuClaims {
    * Claims all of the skus, with one command per partition of skus.
    * @param step distinguishes this claim from other claims of the same command
    * @returns the time at which the earliest sku was claimed, epoch ms
-   * @throws ApiError `sku_taken`; in that case nothing is claimed
+   * @throws ApiError `sku_taken`; in that case, the other skus are released
    */
   claim(open: OpenCommand, claimed: Claimed, step: string): Promise<number>
   /** Releases skus after the product could not be stored. If a release fails, the claim expires. */

@@ -7,7 +7,10 @@ import type { ServiceKit } from '../../service.ts'
 
 /** This process's current copy of the statuses of all rebuilds. */
 export interface RebuildTable {
-  /** Returns the status of a rebuild. Throws ApiError `not_ready` until the rebuilds are read. */
+  /**
+   * Returns the status of a rebuild. Throws ApiError `not_ready` until the statuses have been read or a snapshot is in
+   * use.
+   */
   read(rebuildId: string): IndexRebuildStatus | undefined
   /**
    * Waits until this process has received the status of a rebuild, so that the caller can read it. Gives up waiting

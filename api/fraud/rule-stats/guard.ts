@@ -80,8 +80,8 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
   }
 
   /**
-   * Puts the newest blocking rule into shadow mode, if rules alone block more than the maximum share. Blocks by the
-   * blocklist or the models do not count here, because a change to the rules would not reduce them.
+   * Puts the most recently changed blocking rule into shadow mode, if rules alone block more than the maximum share.
+   * Blocks by the blocklist or the models do not count here, because a change to the rules would not reduce them.
    */
   async function act(move: (rule: Rule) => Promise<void>): Promise<void> {
     const blocking = ruleSet()

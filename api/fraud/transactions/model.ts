@@ -13,7 +13,8 @@ export const TransactionSchema = z
         'The request. A value of null means that the field was missing. `email_hash` and `phone_hash` replace the e-mail address and the phone number.',
     }),
     features: z.record(z.string(), value).nullable().openapi({
-      description: 'The features that were scored. A feature with the value null was missing. After 30 days, `features` is null.',
+      description:
+        'The features with which the transaction was scored. A feature with the value null was missing. After 30 days, `features` is null.',
     }),
     ip: z.record(z.string(), value).openapi({ description: 'What was known about the IP address.' }),
     answer: ScoreAnswerSchema,

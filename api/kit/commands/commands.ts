@@ -64,9 +64,9 @@ export interface OpenCommand {
    */
   run<C extends object, V, A>(flow: CommandFlow<C, V, A>, key: string, body: C | (() => Promise<C>), step?: string): Promise<A>
   /**
-   * Computes a value once per Idempotency-Key: a repeated request gets the value of the first request that computed it,
-   * even if the computation would fail now. Without a key, computes the value each time. Throws what `compute` throws,
-   * and ApiError `unavailable`.
+   * Keeps a value per Idempotency-Key: a repeated request gets the value that the first request computed, even if
+   * `compute` would fail now. If `compute` failed in the first request, or if the caller sent no key, each request gets
+   * the value that it computes itself. Throws what `compute` throws, and ApiError `unavailable`.
    * @param name distinguishes the values of a command
    * @param compute returns a value that JSON can represent
    */

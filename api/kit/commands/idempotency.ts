@@ -46,8 +46,8 @@ export function redisBindings(redis: BindingsRedis): Bindings {
 }
 
 /**
- * Returns the id of a command. Ids are scoped to the caller, so equal keys of two callers give different ids. The
- * address identifies an anonymous caller.
+ * Returns the id of a command. Ids are scoped to the caller, so equal keys of two callers give different ids.
+ * @param address identifies an anonymous caller: its address, or the `keyScope` of the request
  */
 export function commandIdOf(caller: Caller | undefined, address: string, key: string): string {
   return hashOf([namespaceOf(caller), caller?.subject ?? address, key])
@@ -75,8 +75,8 @@ export function isUnavailable(error: unknown): error is ApiError {
 }
 
 /**
- * Does the work. If the work fails with `unavailable`, adds the id with which the caller can repeat the request to the
- * error.
+ * Does the work. If the work fails with a 503 error, adds to the error the id with which the caller can repeat the
+ * request.
  */
 export async function answering<T>(shownId: string, work: () => Promise<T>): Promise<T> {
   try {

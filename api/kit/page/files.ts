@@ -33,7 +33,7 @@ export interface PageFilesOptions {
    * types in their comments.
    */
   readonly folder: URL
-  /** Names of the files that a browser may request. No other file is ever opened. */
+  /** Names of the scripts and style sheets that `file` serves. */
   readonly files: readonly string[]
 }
 

@@ -83,7 +83,7 @@ export class FrameReader {
   #windowAt = 0
   /** Position after the last whole frame. */
   position = SEGMENT_HEADER.length
-  /** Number of bytes in damaged frames that were skipped, because an intact frame follows them. */
+  /** Number of skipped bytes: damaged frames before an intact frame, and records whose topic cannot be read. */
   skipped = 0
 
   constructor(file: SpoolFile) {

@@ -30,7 +30,7 @@ export function measureSpool(spool: Observed, registry: Registry, now: () => num
   total(
     registry,
     'spool_spooled_total',
-    'Records that were written to a file, because Kafka did not accept them in time',
+    'Records that were written to a file, because Kafka did not accept them in time or because they are always spooled',
     () => spool.state.spooled,
   )
   total(registry, 'spool_sent_total', 'Records from files that Kafka has accepted', () => spool.state.sent)

@@ -13,7 +13,7 @@ const RETRY_MS = 1_000
  * time, the records are sent again.
  */
 const MARK_EVERY_MS = 50
-/** Maximum number of bytes from the spool that wait in the publisher. This also limits the publisher's own queue. */
+/** Maximum number of bytes from the spool that wait in the publisher. The rest of its capacity is for new records. */
 const MAX_PUBLISHED_BYTES = 4 * 1_048_576
 /** Number of counters for keys. If two keys share a counter, their records wait for each other. This does no harm. */
 const KEY_COUNTERS = 65_536
@@ -84,8 +84,9 @@ export interface SpoolState {
 }
 
 /**
- * Stores in files the records that Kafka does not accept in time, and sends them in the order in which they were
- * spooled. When the spool opens, it adopts the folders of dead processes and sends their records first.
+ * Stores in files the records that Kafka does not accept in time and those that are always spooled, and sends them in
+ * the order in which they were spooled. When the spool opens, it adopts the folders of dead processes and sends their
+ * records first.
  */
 export class Spool {
   readonly #options: SpoolOptions

@@ -18,7 +18,7 @@ const WITHIN_MS = 29 * DAY_MS
 /** Measures how many bytes a swipe writes to the seen-set, and how many users a full set hides by mistake. */
 export async function measureSeen({ system, folder, say }: PartInput): Promise<void> {
   say('\n### Seen-set; targets: at most 1 KB written per swipe at 50,000 items, at most 1 % false positives\n')
-  say(row(['items', 'written per swipe', 'written per swipe if the set were rewritten, as before', 'false positives', 'CPU µs to add']))
+  say(row(['items', 'written per swipe', 'written per swipe if the whole set were rewritten', 'false positives', 'CPU µs to add']))
   say(row(['--:', '--:', '--:', '--:', '--:']))
   const backend = await openRocksdbBackend({ folder: join(folder, 'seen') })
   for (const { items, writtenBytes, setBytes, falsePositives, addMicroseconds } of seenSetCosts(backend)) {

@@ -19,8 +19,8 @@ const STATUS = new Map<number, number>(
 )
 
 /**
- * Returns the HTTP status that ClickHouse's HTTP interface uses for an error code: 4xx for client errors, and 500 for
- * all others. A body that cannot be inflated (354) counts as a client error here.
+ * Returns the HTTP status that ClickHouse's HTTP interface uses for an error code; 500 for unlisted codes. A body that
+ * cannot be inflated (354) counts as a client error here.
  */
 export function statusOfError(code: number): number {
   return STATUS.get(code) ?? 500

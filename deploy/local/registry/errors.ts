@@ -1,7 +1,7 @@
 import type { Incompatibility } from './compatibility.ts'
 
 /**
- * All error codes of the registry, as defined by Confluent. The HTTP status is the first three digits of the code.
+ * The error codes of `RegistryError`, as defined by Confluent. The HTTP status is the first three digits of the code.
  * Errors with status 500 mean that the schemas topic is currently unavailable. All other errors are permanent.
  */
 const REGISTRY_ERRORS = {

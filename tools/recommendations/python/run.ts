@@ -31,8 +31,7 @@ export interface PythonProgram extends PythonPlace {
 }
 
 /**
- * Runs a Python program, in an environment that is created on first use. The program has the priority of this process,
- * and no time limit of its own: `signal` ends the program.
+ * Runs a Python program. The program has the priority of this process, and no time limit: `signal` ends the program.
  * @throws Error with the program's standard error
  */
 export async function runPython({ program, job, tools, python, signal }: PythonProgram): Promise<void> {

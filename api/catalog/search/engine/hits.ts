@@ -6,7 +6,7 @@ import { IS_PUBLIC } from './filters.ts'
 import type { Query } from './query.ts'
 import { type RelevanceMoment, scoredByRelevance } from './relevance-script.ts'
 
-/** Names of the fields that results show. The index also stores other fields. */
+/** Names of the fields that results and explanations need. The index also stores other fields. */
 const SHOWN: readonly (keyof ProductSource)[] = [
   'product_id',
   'title',

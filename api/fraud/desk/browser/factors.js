@@ -24,7 +24,7 @@ const MODELS = [
 ]
 
 /**
- * Shows why the score is high: rules, factors and models.
+ * Shows the reasons for the score and the decision: rules, factors and models.
  * @param {HTMLElement} where
  * @param {any} answer the answer to the scoring request; undefined if the transaction could not be loaded
  * @param {Case | undefined} found

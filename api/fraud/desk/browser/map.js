@@ -17,6 +17,7 @@ import { CITIES } from './cities.js'
 
 /** Minimum width and height of the drawn area, in degrees. Places that are closer together belong to the same town. */
 const LEAST_DEGREES = 0.4
+/** Margin on each side, as a share of the area that contains all places. */
 const MARGIN = 0.18
 /** Limits of the aspect ratio (width / height): the minimum, the maximum, and the maximum on a narrow screen. */
 const TALLEST = 1.2

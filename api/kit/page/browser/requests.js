@@ -24,7 +24,7 @@ export class RequestFailed extends Error {
 }
 
 /**
- * Sends a request with a JSON body. A POST gets an Idempotency-Key.
+ * Sends a request. A body is sent as JSON, and a POST gets a new Idempotency-Key.
  * @param {string} path the path, beginning with a slash
  * @param {{ method: string, headers?: Record<string, string>, body?: object | undefined } & Omit<RequestInit, 'method' | 'headers' | 'body'>} request
  * @returns {Promise<any>} the body of the answer; undefined if it has none

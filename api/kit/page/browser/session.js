@@ -16,8 +16,7 @@ const TIMEOUT_MS = 20_000
  */
 
 /**
- * Returns what went wrong. Any exception other than a refusal by the server is a bug in the page and is logged to the
- * console.
+ * Returns what went wrong. Any exception other than RequestFailed is a bug in the page and is logged to the console.
  * @param {unknown} error
  * @returns {Failure}
  */
@@ -43,8 +42,8 @@ export const session = {
     return current
   },
   /**
-   * Returns whether the token has one of the scopes. The page uses this only to decide what to show; the server checks
-   * every request.
+   * Returns whether the token has one of the scopes, or the scope `admin`. The page uses this only to decide what to
+   * show; the server checks every request.
    * @param {...string} scopes
    */
   may(...scopes) {
