@@ -256,12 +256,14 @@ export function itemTable(): ItemTable {
       const stats = statsPageOf(statsRow)
       const at = statsRow & PAGE_MASK
       const statsAt = stats.at[at]
-      const month = fadeOf(statsAt, now, HALF_LIFE_MS.neighbours)
-      const week = fadeOf(statsAt, now, HALF_LIFE_MS.statistics)
+      // Without statistics, all columns are 0. Powers are costly, so factors for such columns are not computed.
+      const hasStats = statsRow !== NO_STATS
+      const month = hasStats ? fadeOf(statsAt, now, HALF_LIFE_MS.neighbours) : 0
+      const week = hasStats ? fadeOf(statsAt, now, HALF_LIFE_MS.statistics) : 0
       const known = blend(stats.interactions[at])
       const given = item.given[itemAt] * GIVEN_POPULARITY_VIEWS
       ranked.popularity = stats.popularity[at] * month + (1 - known) * given
-      ranked.recentActivity = stats.recent[at] * fadeOf(statsAt, now, HALF_LIFE_MS.trending)
+      ranked.recentActivity = stats.recent[at] === 0 ? 0 : stats.recent[at] * fadeOf(statsAt, now, HALF_LIFE_MS.trending)
       ranked.clickRate = (stats.chosen[at] * week + PRIOR_CHOSEN) / (stats.shown[at] * week + PRIOR_SHOWN)
       ranked.meanRating = (stats.ratingSum[at] * week + PRIOR_RATINGS * PRIOR_STARS) / (stats.ratings[at] * week + PRIOR_RATINGS)
       ranked.purchaseShare = (stats.purchases[at] * week + PRIOR_PURCHASES) / (stats.events[at] * week + PRIOR_EVENTS)

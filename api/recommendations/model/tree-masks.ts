@@ -57,7 +57,7 @@ export function treesOf(leaves: readonly (readonly number[])[], splits: readonly
       for (let row = 0, place = column; row < rows; row++, place += width) {
         const value = features[place]
         if (value < least) least = value
-        if (!(value <= greatest)) greatest = value === value ? value : Number.POSITIVE_INFINITY
+        if (!(value <= greatest)) greatest = Number.isNaN(value) ? Number.POSITIVE_INFINITY : value
       }
       for (; at < ends[column] && least > thresholds[at]; at++) common[trees[at]] &= kept[at]
       if (at < ends[column] && greatest > thresholds[at]) {

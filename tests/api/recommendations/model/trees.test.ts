@@ -22,11 +22,7 @@ function walkedScore(row: readonly number[]): number {
     .split(/^Tree=/m)
     .slice(1)
     .reduce((sum, block) => {
-      const numbers = (name: string) =>
-        new RegExp(`^${name}=(.*)$`, 'm')
-          .exec(block)![1]
-          .split(' ')
-          .map(Number)
+      const numbers = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(block)![1].split(' ').map(Number)
       const [features, thresholds, left, right] = ['split_feature', 'threshold', 'left_child', 'right_child'].map(numbers)
       let at = 0
       while (at >= 0) at = row[features[at]] <= thresholds[at] ? left[at] : right[at]
