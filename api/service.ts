@@ -19,6 +19,7 @@ import type { FrontHandler } from './kit/server.ts'
 import type { ServiceRoutes } from './kit/service-routes.ts'
 import type { SharedReader } from './kit/shared-reads.ts'
 import type { OpenSmallTable } from './kit/small-table/open.ts'
+import type { OpenFeedSnapshot } from './kit/snapshots/feed-snapshot.ts'
 import type { OpenTopicFeed } from './kit/topic-feed.ts'
 import type { WatchedViews } from './kit/watched/watched-keys.ts'
 
@@ -40,6 +41,8 @@ export interface ServiceKit {
   readonly smallTables: OpenSmallTable
   /** Reads topics into the service's own structures, such as columns. The service must close the feeds. */
   readonly topicFeeds: OpenTopicFeed
+  /** Opens snapshots of structures that feeds fill, so that a process need not read whole topics when it starts. */
+  readonly feedSnapshots: OpenFeedSnapshot
   readonly trusted: TrustedProxies
   /** Base of the absolute URLs in answers. */
   readonly publicUrl: string

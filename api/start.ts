@@ -27,6 +27,7 @@ import { connectViewRedis } from './kit/redis.ts'
 import { type FrontHandler, type RunningServer, startServer } from './kit/server.ts'
 import { sharedStart } from './kit/shared-start.ts'
 import { smallTableOpener } from './kit/small-table/open.ts'
+import { feedSnapshotOpener } from './kit/snapshots/feed-snapshot.ts'
 import { diskFiles } from './kit/spool/files.ts'
 import { measureSpool, spoolProbe } from './kit/spool/observe.ts'
 import { Spool } from './kit/spool/spool.ts'
@@ -98,6 +99,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
     packedTables: packedTableOpener(tableOptions),
     smallTables: smallTableOpener(tableOptions),
     topicFeeds: topicFeedOpener(tableOptions),
+    feedSnapshots: feedSnapshotOpener({ ...tableOptions, files: diskFiles }),
     publicUrl,
     surroundings,
     metrics,

@@ -9,6 +9,11 @@ export interface TopicContents<K> {
    * is being read.
    */
   readonly missing: string | undefined
+  /** Whether the values agree with the topic: it has been read to its end, and is not being read again. */
+  readonly isCurrent: boolean
+  /** The offset of the next record in each partition, and the id of the topic that the offsets belong to. */
+  readonly position: { readonly offsets: ReadonlyMap<number, number>; readonly topicId: string | undefined }
+  readonly heardAt: TopicFollower['heardAt']
   readonly failure: TopicFollower['failure']
   /**
    * Must be called with the key of every record that is applied.
@@ -61,6 +66,15 @@ export function topicContents<K>({ held, remove, onReady, ...options }: TopicCon
     },
     get missing() {
       return isReadable ? undefined : follower.missing
+    },
+    get isCurrent() {
+      return isReadable && follower.missing === undefined
+    },
+    get position() {
+      return { offsets: follower.positions, topicId: follower.topicId }
+    },
+    get heardAt() {
+      return follower.heardAt
     },
     get failure() {
       return follower.failure

@@ -4,12 +4,28 @@ import { recordApplier, recordValue } from './record-values.ts'
 import { openValues, type SnapshotTablesOptions } from './snapshots/open-values.ts'
 import { topicContents } from './topic-contents.ts'
 
+/** A place in a topic. */
+export interface FeedPosition {
+  /** The offset of the next record in each partition. */
+  readonly offsets: ReadonlyMap<number, number>
+  /** The id of the topic that the offsets belong to; undefined before it is known. */
+  readonly topicId: string | undefined
+}
+
 /** Passes every record of a compacted topic to a service. The service keeps the values in its own form. */
 export interface TopicFeed {
   /**
    * Reports the feed as not ready while it has not yet read the topic up to the end that the topic had at the start.
    */
   readonly probe: ReadinessProbe
+  /**
+   * Whether the values agree with the topic. They do not while the topic is read from its beginning, which also happens
+   * when it was deleted and created again.
+   */
+  readonly isCurrent: boolean
+  readonly position: FeedPosition
+  /** When Kafka last responded, in monotonic ms; undefined if it has not responded yet. */
+  readonly heardAt: number | undefined
   close(): Promise<void>
 }
 
@@ -22,11 +38,13 @@ type ApplyValue<K, V> = (key: K, value: V | undefined, replaces: boolean) => voi
  * held key: the new value must replace the held value, even if it looks older
  * @param held returns the keys for which the service has a value. After the topic was read again, `apply` is called
  * with undefined for each of these keys that the topic does not contain.
+ * @param from where to continue, because the service already has the values up to there. Default: from the beginning
  */
 export type OpenTopicFeed = <K extends bigint | string, V>(
   topic: Topic<K, V>,
   apply: ApplyValue<K, V>,
   held: () => Iterable<K>,
+  from?: FeedPosition,
 ) => Promise<TopicFeed>
 
 /** Poll timeout. A poll returns earlier if records arrive. */
@@ -34,7 +52,12 @@ const POLL_MS = 5_000
 
 /** Creates the function that the services of a process use to open their feeds. */
 export function topicFeedOpener(options: Pick<SnapshotTablesOptions, 'transport' | 'registry' | 'log' | 'monotonic'>): OpenTopicFeed {
-  return async function openTopicFeed<K extends bigint | string, V>(topic: Topic<K, V>, apply: ApplyValue<K, V>, held: () => Iterable<K>) {
+  return async function openTopicFeed<K extends bigint | string, V>(
+    topic: Topic<K, V>,
+    apply: ApplyValue<K, V>,
+    held: () => Iterable<K>,
+    from?: FeedPosition,
+  ): Promise<TopicFeed> {
     const { transport, log, monotonic } = options
     const { values, loadSchema } = await openValues(options, topic)
     const applier = recordApplier<readonly [K, V | undefined]>({
@@ -55,10 +78,24 @@ export function topicFeedOpener(options: Pick<SnapshotTablesOptions, 'transport'
       log,
       monotonic,
       pollMs: POLL_MS,
+      from: from?.offsets,
+      fromTopicId: from?.topicId,
       apply: applier,
       held,
       remove: (key) => apply(key, undefined, true),
     })
-    return { probe: { name: `feed ${topic.name}`, check: async () => contents.missing }, close: contents.close }
+    return {
+      probe: { name: `feed ${topic.name}`, check: async () => contents.missing },
+      get isCurrent() {
+        return contents.isCurrent
+      },
+      get position() {
+        return contents.position
+      },
+      get heardAt() {
+        return contents.heardAt
+      },
+      close: contents.close,
+    }
   }
 }

@@ -49,7 +49,7 @@ export async function recommendationsHandlers(kit: ServiceKit, settings: Recomme
     const model = models.current(undefined)
     return model === undefined ? 0 : (now() - model.trainedAt) / MS_PER_SECOND
   })
-  const tables = await openTables({ ...kit, onItem: models.putItem })
+  const tables = await openTables({ ...kit, onItem: models.putItem, newer: models.newer })
   const reads = boundedReads({ timeoutMs: settings.readMs, monotonic })
   const shown = shownItems({ ...kit, reads })
   const lists = listServer({ ...kit, reads, tables, models, shown, last: lastLists(now) })

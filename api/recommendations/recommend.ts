@@ -1,6 +1,6 @@
 import type { RecommendationContext } from '../../schemas/recommendations/ranking/ranking-features.ts'
 import type { Neighbour } from '../../schemas/recommendations/signals/packed-neighbours.ts'
-import { type Candidate, newCandidate } from './candidates/candidate.ts'
+import { type Candidate, type CandidateSet, newCandidate } from './candidates/candidate.ts'
 import { type CandidateSources, generateCandidates, type RecType } from './candidates/generate.ts'
 import type { RecommendationModel } from './model/model.ts'
 import { type ArrangedList, arrange, type NewReleaseBoost } from './rank/arrange.ts'
@@ -48,18 +48,20 @@ export async function recommend(sources: RecommendSources, request: RecommendReq
   const ranking = { user, tastes, context, model, now }
   const candidates = rankCandidates(items, set.all(), ranking)
   const isAbout = recType === 'trending' || (anchor !== undefined && recType !== 'personalized')
-  const explored = isAbout ? [] : rankCandidates(items, exploredFor(sources, user, tastes, candidates), ranking)
+  const explored = isAbout ? [] : rankCandidates(items, exploredFor(sources, user, tastes, set), ranking)
   const arranged = arrange(items, candidates, { diversity: request.diversity, boost: sources.boost(), model, explored, now })
   return { ...arranged, candidates, tastes }
 }
 
 /** Chooses new items by their upper confidence bound. Genres that the user likes raise the bound. */
-function exploredFor({ items, leaders }: CandidateSources, user: RequestUser, tastes: Tastes, present: readonly Scored[]): Candidate[] {
-  const known = new Set(present.map(({ candidate }) => candidate.row))
+function exploredFor({ items, leaders }: CandidateSources, user: RequestUser, tastes: Tastes, present: CandidateSet): Candidate[] {
   const isExcluded = (row: number, itemId: bigint) =>
-    known.has(row) || !items.isActive(row) || user.hidden.has(itemId) || user.hasWatched(itemId)
+    present.known(row) !== undefined || !items.isActive(row) || user.hidden.has(itemId) || user.hasWatched(itemId)
   const offered = leaders.explored()
-  const values = Float64Array.from(offered, ({ row, bound }) => bound * (1 + (tastes.history.get(items.genreAt(row)) ?? 0)))
+  const values = new Float64Array(offered.length)
+  offered.forEach(({ row, bound }, at) => {
+    values[at] = bound * (1 + (tastes.history.get(items.genreAt(row)) ?? 0))
+  })
   const chosen: Candidate[] = []
   for (let look = 0; look < offered.length && chosen.length < EXPLORED; look++) {
     const best = bestOf(offered, values)

@@ -6,8 +6,10 @@ import type { ReadinessProbe } from '../kit/readiness.ts'
 import type { ServiceKit } from '../service.ts'
 import { boostByEditors, placedByEditors } from './candidates/editorial.ts'
 import { trendingFor } from './candidates/trending.ts'
+import { blocksOf, itemSnapshot } from './items/item-snapshot.ts'
 import { type ItemTable, itemTable } from './items/item-table.ts'
 import { leaders } from './items/leaders.ts'
+import type { SavedItems } from './model/source.ts'
 import type { RecommendSources } from './recommend.ts'
 import type { RequestUser } from './users/request-user.ts'
 
@@ -19,16 +21,21 @@ export interface RecommendationTables extends RecommendSources {
   close(): Promise<unknown>
 }
 
-export interface TablesDeps extends Pick<ServiceKit, 'topicFeeds' | 'now'> {
+export interface TablesDeps extends Pick<ServiceKit, 'topicFeeds' | 'feedSnapshots' | 'now'> {
   /**
    * Called with every changed item, but not for outdated records. Other parts of the process use this callback instead
    * of reading the topic a second time.
    */
   onItem(itemId: bigint, item: RecommendationItem | undefined): void
+  /** Items that other parts of the process keep. They are part of the same snapshot. */
+  readonly newer: SavedItems
 }
 
-export async function openTables({ topicFeeds, now, onItem }: TablesDeps): Promise<RecommendationTables> {
-  const items = itemTable()
+/** Opens the tables. The items and their statistics come from a snapshot, if there is one, and then from the topics. */
+export async function openTables({ topicFeeds, feedSnapshots, now, onItem, newer }: TablesDeps): Promise<RecommendationTables> {
+  const snapshot = await feedSnapshots(itemSnapshot)
+  const items = snapshot.loaded?.items ?? itemTable()
+  for (const [itemId, content] of snapshot.loaded?.newer ?? []) newer.restore(itemId, content)
   const trending = new Map<string, TrendingItems>()
   const editorial = new Map<string, EditorialList>()
 
@@ -40,12 +47,13 @@ export async function openTables({ topicFeeds, now, onItem }: TablesDeps): Promi
   }
 
   const feeds = await Promise.all([
-    topicFeeds(itemsTopic, putItem, items.itemIds),
+    topicFeeds(itemsTopic, putItem, items.itemIds, snapshot.positionIn(itemsTopic.name)),
     // Reports no keys, so that items keep their last statistics even if the topic is deleted and created again.
     topicFeeds(
       itemStats,
       (itemId, stats) => items.putStats(itemId, stats),
       () => [],
+      snapshot.positionIn(itemStats.name),
     ),
     topicFeeds(
       trendingItems,
@@ -58,6 +66,11 @@ export async function openTables({ topicFeeds, now, onItem }: TablesDeps): Promi
       () => editorial.keys(),
     ),
   ])
+  const kept = new Map([
+    [itemsTopic.name, feeds[0]],
+    [itemStats.name, feeds[1]],
+  ])
+  snapshot.keep(kept, () => blocksOf(items, newer))
   const trendingLists = {
     listOf: (group: string) => trending.get(group),
     isActive: (itemId: bigint) => items.isActive(items.rowOf(itemId)),
@@ -71,7 +84,7 @@ export async function openTables({ topicFeeds, now, onItem }: TablesDeps): Promi
     editorialFor: (context: RecommendationContext) => placedByEditors(editorial, context, now()),
     boost: () => boostByEditors(editorial, now()),
     probes: feeds.map(({ probe }) => probe),
-    close: () => Promise.all(feeds.map((feed) => feed.close())),
+    close: () => Promise.all([snapshot.close(), ...feeds.map((feed) => feed.close())]),
   }
 }
 

@@ -4,7 +4,7 @@ import type { ShownItem } from '../../../state/views/recommendations/items.ts'
 import type { Html } from '../../kit/page/rendered.ts'
 import { CHANNELS } from '../candidates/candidate.ts'
 import { metPreference } from '../items/traits.ts'
-import type { Scored } from '../rank/rank.ts'
+import { featuresOf, type Scored } from '../rank/rank.ts'
 import { explanationOf } from '../serve/explanation.ts'
 import type { AnswerItem, ServedList } from '../serve/serve.ts'
 import { numberText, words } from './layout.ts'
@@ -100,10 +100,10 @@ function channelSection({ candidates, items }: ServedList): Html {
 
 function candidateSection({ candidates, items }: ServedList, best: readonly Scored[], title: TitleOf): Html {
   const listed = new Set(items.map(({ itemId }) => itemId))
-  const row = ({ candidate, score, features }: Scored, place: number) => html`<tr><td>${place + 1}</td>
+  const row = ({ candidate, score, ...one }: Scored, place: number) => html`<tr><td>${place + 1}</td>
 <th scope="row">${title(candidate.itemId)}${listed.has(candidate.itemId) ? '' : html` <span class="soft">not listed</span>`}</th><td>${candidate.channel}</td>
 <td>${candidate.sourceItemId === undefined ? '' : title(candidate.sourceItemId)}</td><td class="number">${numberText(score)}</td>
-${Array.from(features, (value) => html`<td class="number">${numberText(value)}</td>`)}</tr>`
+${Array.from(featuresOf(one), (value) => html`<td class="number">${numberText(value)}</td>`)}</tr>`
   return html`<section aria-labelledby="candidates"><h2 id="candidates">Candidates by score</h2>
 <p class="soft">The best ${best.length} of ${candidates.length}, before the list is arranged.</p>
 <details><summary>Scores and ranking features</summary><div class="wide"><table><thead><tr><th scope="col">#</th><th scope="col">Item</th><th scope="col">Channel</th><th scope="col">Source</th><th scope="col" class="number">Score</th>${RANKING_FEATURES.map((name) => html`<th scope="col" class="number">${words(name)}</th>`)}</tr></thead>

@@ -12,6 +12,8 @@ export interface IdIndex {
    */
   add(id: bigint): number
   idAt(row: number): bigint
+  /** Returns the ids of the rows from `start` (inclusive) to `end` (exclusive) or to the last row. */
+  slice(start: number, end: number): BigInt64Array<ArrayBuffer>
 }
 
 const FIRST_ROWS = 1_024
@@ -67,6 +69,15 @@ export function idIndex(): IdIndex {
       lowHalf[0] = low[row]
       highHalf[1] = high[row]
       return whole[0]
+    },
+    slice(start, end) {
+      const rows = Math.min(end, size) - start
+      const halves = new Uint32Array(2 * rows)
+      for (let row = 0; row < rows; row++) {
+        halves[2 * row] = low[start + row]
+        halves[2 * row + 1] = high[start + row]
+      }
+      return new BigInt64Array(halves.buffer)
     },
   }
 }

@@ -2,8 +2,11 @@ import type { RankedItem } from '../../../schemas/recommendations/ranking/rankin
 import { decay, HALF_LIFE_MS } from '../../../schemas/recommendations/signals/half-lives.ts'
 import type { ItemStats, RecommendationItem } from '../../../schemas/recommendations/types.ts'
 import { DAY_MS } from '../../../schemas/retention.ts'
+import { SnapshotError } from '../../kit/snapshots/checked-file.ts'
+import { bytesOfColumns, type Columns, columnsOf, describeColumns, fillColumns, type Shape } from './columns.ts'
 import { genreOf } from './genre.ts'
 import { idIndex } from './id-index.ts'
+import { BLOCK, blockOf, contentOf, kindOf } from './saved-blocks.ts'
 import { NONE_LISTED, traitLists } from './trait-lists.ts'
 import { NO_TRAIT, type Trait, traitsOf } from './traits.ts'
 
@@ -53,6 +56,16 @@ export interface ItemTable {
    */
   shownAt(row: number, now: number): number
   chosenAt(row: number, now: number): number
+  /**
+   * Returns the table as blocks. The table may change between two blocks: `restore` then returns a table in which some
+   * of the changes are missing or incomplete, and becomes correct when they are all applied again.
+   */
+  saved(): Iterable<Buffer>
+  /**
+   * Reads one of the blocks. They must be read in their order and into an empty table.
+   * @throws SnapshotError if the block does not fit
+   */
+  restore(block: Buffer): void
   /** Returns the properties that the ranker uses. The next call overwrites the returned object. */
   rankedAt(row: number, now: number): RankedItem
 }
@@ -121,17 +134,26 @@ const STATS_COLUMNS = {
 const NO_STATS = 0
 /** Greatest number in a column of counts. An item with more interactions keeps this count. */
 const MOST_COUNTED = 2 ** 32 - 1
-type Shape = Readonly<Record<string, new (rows: number) => Uint8Array | Uint16Array | Uint32Array | Float32Array | Float64Array>>
-type Columns<S extends Shape> = { readonly [Name in keyof S]: InstanceType<S[Name]> }
+/** Describes the blocks that `saved` returns. Increase the number when the meaning of a column changes. */
+export const ITEM_TABLE_FORM = `1 ${describeColumns(ITEM_COLUMNS)} ${describeColumns(STATS_COLUMNS)}`
+
+/** What the last block contains. Everything that earlier blocks refer to is below these numbers. */
+interface SavedEnd {
+  readonly genres: readonly string[]
+  readonly statsRows: number
+  readonly nextTrait: number
+}
 
 export function itemTable(): ItemTable {
   const ids = idIndex()
   const genres = new Map<string, number>([['', 0]])
   const genreNames = ['']
-  const pages = [columnsOf(ITEM_COLUMNS)]
-  const statsPages = [columnsOf(STATS_COLUMNS)]
+  const pages = [columnsOf(ITEM_COLUMNS, PAGE_ROWS)]
+  const statsPages = [columnsOf(STATS_COLUMNS, PAGE_ROWS)]
   let statsRows = NO_STATS + 1
   const traits = traitLists()
+  /** Number of restored pages of each kind. */
+  const restored = new Map<Shape, number>()
   const ranked = {
     popularity: 0,
     recentActivity: 0,
@@ -145,8 +167,28 @@ export function itemTable(): ItemTable {
 
   function add(itemId: bigint): number {
     const row = ids.add(itemId)
-    if (row >>> PAGE_BITS === pages.length) pages.push(columnsOf(ITEM_COLUMNS))
+    if (row >>> PAGE_BITS === pages.length) pages.push(columnsOf(ITEM_COLUMNS, PAGE_ROWS))
     return row
+  }
+
+  /** Restores the next page. The first page exists from the start, but has no rows as long as there are no ids. */
+  function restorePage<S extends Shape>(to: Columns<S>[], shape: S, content: Buffer): void {
+    const page = columnsOf(shape, PAGE_ROWS)
+    fillColumns(page, content)
+    restored.set(shape, (restored.get(shape) ?? 0) + 1)
+    to[restored.get(shape)! - 1] = page
+  }
+
+  function restoreIds(content: Buffer): void {
+    if (content.length % BigInt64Array.BYTES_PER_ELEMENT !== 0) throw new SnapshotError('its ids are incomplete')
+    for (let at = 0; at < content.length; at += BigInt64Array.BYTES_PER_ELEMENT) add(content.readBigInt64LE(at))
+  }
+
+  function restoreEnd(end: SavedEnd): void {
+    statsRows = end.statsRows
+    while (statsRows > statsPages.length * PAGE_ROWS) statsPages.push(columnsOf(STATS_COLUMNS, PAGE_ROWS))
+    traits.restoreNext(end.nextTrait)
+    for (const genre of end.genres) numberOf(genre)
   }
 
   function pageOf(row: number): Columns<typeof ITEM_COLUMNS> {
@@ -164,7 +206,7 @@ export function itemTable(): ItemTable {
   function addStats(row: number): number {
     const known = statsRowOf(row)
     if (known !== NO_STATS) return known
-    if (statsRows >>> PAGE_BITS === statsPages.length) statsPages.push(columnsOf(STATS_COLUMNS))
+    if (statsRows >>> PAGE_BITS === statsPages.length) statsPages.push(columnsOf(STATS_COLUMNS, PAGE_ROWS))
     pageOf(row).stats[row & PAGE_MASK] = statsRows
     return statsRows++
   }
@@ -249,6 +291,24 @@ export function itemTable(): ItemTable {
     },
     shownAt: (row, now) => weekly('shown', row, now),
     chosenAt: (row, now) => weekly('chosen', row, now),
+    *saved() {
+      // The parts of other pages that a page refers to come after it, so that they contain what it refers to.
+      for (const page of pages) yield blockOf(BLOCK.items, bytesOfColumns(page))
+      for (const page of statsPages) yield blockOf(BLOCK.stats, bytesOfColumns(page))
+      for (const page of traits.pages) yield blockOf(BLOCK.traits, new Uint8Array(page.buffer))
+      for (let row = 0; row < ids.size; row += PAGE_ROWS) yield blockOf(BLOCK.ids, new Uint8Array(ids.slice(row, row + PAGE_ROWS).buffer))
+      const end: SavedEnd = { genres: genreNames, statsRows, nextTrait: traits.next }
+      yield blockOf(BLOCK.end, Buffer.from(JSON.stringify(end)))
+    },
+    restore(block) {
+      const content = contentOf(block)
+      if (kindOf(block) === BLOCK.items) restorePage(pages, ITEM_COLUMNS, content)
+      else if (kindOf(block) === BLOCK.stats) restorePage(statsPages, STATS_COLUMNS, content)
+      else if (kindOf(block) === BLOCK.traits) traits.restorePage(content)
+      else if (kindOf(block) === BLOCK.ids) restoreIds(content)
+      else if (kindOf(block) === BLOCK.end) restoreEnd(JSON.parse(content.toString()) as SavedEnd)
+      else throw new SnapshotError(`it has a block of the unknown kind ${kindOf(block)}`)
+    },
     rankedAt(row, now) {
       const item = pageOf(row)
       const itemAt = row & PAGE_MASK
@@ -256,12 +316,14 @@ export function itemTable(): ItemTable {
       const stats = statsPageOf(statsRow)
       const at = statsRow & PAGE_MASK
       const statsAt = stats.at[at]
-      const month = fadeOf(statsAt, now, HALF_LIFE_MS.neighbours)
-      const week = fadeOf(statsAt, now, HALF_LIFE_MS.statistics)
+      // Without statistics, all columns are 0. Powers are costly, so factors for such columns are not computed.
+      const hasStats = statsRow !== NO_STATS
+      const month = hasStats ? fadeOf(statsAt, now, HALF_LIFE_MS.neighbours) : 0
+      const week = hasStats ? fadeOf(statsAt, now, HALF_LIFE_MS.statistics) : 0
       const known = blend(stats.interactions[at])
       const given = item.given[itemAt] * GIVEN_POPULARITY_VIEWS
       ranked.popularity = stats.popularity[at] * month + (1 - known) * given
-      ranked.recentActivity = stats.recent[at] * fadeOf(statsAt, now, HALF_LIFE_MS.trending)
+      ranked.recentActivity = stats.recent[at] === 0 ? 0 : stats.recent[at] * fadeOf(statsAt, now, HALF_LIFE_MS.trending)
       ranked.clickRate = (stats.chosen[at] * week + PRIOR_CHOSEN) / (stats.shown[at] * week + PRIOR_SHOWN)
       ranked.meanRating = (stats.ratingSum[at] * week + PRIOR_RATINGS * PRIOR_STARS) / (stats.ratings[at] * week + PRIOR_RATINGS)
       ranked.purchaseShare = (stats.purchases[at] * week + PRIOR_PURCHASES) / (stats.events[at] * week + PRIOR_EVENTS)
@@ -279,8 +341,4 @@ export function itemTable(): ItemTable {
  */
 function blend(interactions: number): number {
   return Math.min(1, Math.max(0, (interactions - NEW_ITEM_INTERACTIONS) / (KNOWN_ITEM_INTERACTIONS - NEW_ITEM_INTERACTIONS)))
-}
-
-function columnsOf<S extends Shape>(shape: S): Columns<S> {
-  return Object.fromEntries(Object.entries(shape).map(([name, Column]) => [name, new Column(PAGE_ROWS)])) as Columns<S>
 }

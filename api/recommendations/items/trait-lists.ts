@@ -1,3 +1,4 @@
+import { SnapshotError } from '../../kit/snapshots/checked-file.ts'
 import { NO_TRAIT, type Trait } from './traits.ts'
 
 /** Short lists of traits, one after another in large arrays. A list takes four bytes more than its traits. */
@@ -10,6 +11,13 @@ export interface TraitLists {
   put(list: number, traits: readonly Trait[]): number
   /** Returns a trait of a list; NO_TRAIT after the last trait. */
   at(list: number, place: number): Trait
+  /** All pages, for snapshots. */
+  readonly pages: readonly Uint32Array<ArrayBuffer>[]
+  /** The number of the next list. */
+  readonly next: number
+  /** Restores the pages of a snapshot one by one, and then the number of the next list. */
+  restorePage(bytes: Buffer): void
+  restoreNext(next: number): void
 }
 
 /** Number that stands for an empty list. */
@@ -28,6 +36,7 @@ const PAGE_MASK = PAGE_WORDS - 1
 export function traitLists(): TraitLists {
   const pages = [new Uint32Array(PAGE_WORDS)]
   let next = NONE_LISTED + 1
+  let restored = 0
 
   function allot(space: number): number {
     if ((next & PAGE_MASK) + space >= PAGE_WORDS) next = pages.length * PAGE_WORDS
@@ -52,6 +61,20 @@ export function traitLists(): TraitLists {
       const page = pages[list >>> PAGE_BITS]
       const start = list & PAGE_MASK
       return place < page[start] ? page[start + 1 + place] : NO_TRAIT
+    },
+    pages,
+    get next() {
+      return next
+    },
+    restorePage(bytes) {
+      const page = new Uint32Array(PAGE_WORDS)
+      if (bytes.length !== page.byteLength) throw new SnapshotError('a page of traits has the wrong size')
+      bytes.copy(new Uint8Array(page.buffer))
+      pages[restored++] = page
+    },
+    restoreNext(first) {
+      next = first
+      while (next > pages.length * PAGE_WORDS) pages.push(new Uint32Array(PAGE_WORDS))
     },
   }
 }

@@ -13,6 +13,10 @@ export interface NewerItems {
   put(itemId: bigint, item: RecommendationItem | undefined, models: readonly (RecommendationModel | undefined)[]): void
   /** Adds all kept items to a model that was just opened, with pauses. The most recently changed items come last. */
   fill(model: RecommendationModel): Promise<void>
+  /** Returns the kept items with their contents as text. The most recently changed items come last. */
+  saved(): Iterable<readonly [itemId: bigint, content: string]>
+  /** Adds an item that `saved` returned. */
+  restore(itemId: bigint, content: string, models: readonly (RecommendationModel | undefined)[]): void
 }
 
 /**
@@ -26,6 +30,7 @@ const ITEMS_AT_ONCE = 32
 export function newerItems(): NewerItems {
   const kept = new LRUCache<bigint, string>({ max: MOST_NEWER_ITEMS })
   const filling = new Set<RecommendationModel>()
+  const oldestFirst = () => [...kept.entries()].reverse()
   return {
     put(itemId, item, models) {
       if (item === undefined) {
@@ -41,13 +46,18 @@ export function newerItems(): NewerItems {
       filling.add(model)
       try {
         let shown = 0
-        for (const [itemId, content] of [...kept.entries()].reverse()) {
+        for (const [itemId, content] of oldestFirst()) {
           model.addItem({ itemId, ...(JSON.parse(content) as ItemContent) })
           if (++shown % ITEMS_AT_ONCE === 0) await otherWork()
         }
       } finally {
         filling.delete(model)
       }
+    },
+    saved: oldestFirst,
+    restore(itemId, content, models) {
+      kept.set(itemId, content)
+      for (const model of [...models, ...filling]) model?.addItem({ itemId, ...(JSON.parse(content) as ItemContent) })
     },
   }
 }

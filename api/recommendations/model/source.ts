@@ -19,11 +19,19 @@ export interface FollowedModels extends ModelSource {
    * content.
    */
   putItem(itemId: bigint, item: RecommendationItem | undefined): void
+  /** The items whose contents are kept for models. The snapshot of the items contains them. */
+  readonly newer: SavedItems
   /** Returns the record of the trained models; undefined if no model was trained yet. */
   history(): ModelHistory | undefined
   /** Resolves once no model is being fetched or opened. */
   settled(): Promise<unknown>
   close(): Promise<void>
+}
+
+/** Items with their contents as text. */
+export interface SavedItems {
+  saved(): Iterable<readonly [itemId: bigint, content: string]>
+  restore(itemId: bigint, content: string): void
 }
 
 export interface FollowModelsDeps extends Pick<ServiceKit, 'topicFeeds' | 'surroundings' | 'log' | 'now'> {
@@ -108,6 +116,7 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
       return (isChallenged ? challenger.current : undefined)?.opened ?? champion.current?.opened
     },
     probe: feed.probe,
+    newer: { saved: newer.saved, restore: (itemId, content) => newer.restore(itemId, content, inForce()) },
     history: () => record,
     putItem: (itemId, item) => newer.put(itemId, item, inForce()),
     settled,

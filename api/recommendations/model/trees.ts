@@ -1,18 +1,13 @@
 import { BundleError } from './manifest.ts'
+import { FIRST_LEAF, type Split, type Trees, treesOf } from './tree-masks.ts'
 
-/** Gradient-boosted trees in typed arrays, read from the text format of LightGBM (`Booster.save_model`). */
+/** Reads gradient-boosted trees from the text format of LightGBM (`Booster.save_model`). */
 
 /** Limits that keep ranking fast enough for a request: docs/services/recommendations.md#ranking */
 const MAX_TREES = 100
 const MAX_LEAVES = 31
 
 const CATEGORICAL_BIT = 1
-
-export interface Trees {
-  readonly count: number
-  /** Returns the raw score of each row: the sum of one leaf per tree. */
-  score(features: Float64Array, rows: number): Float64Array
-}
 
 export class TreesError extends BundleError {
   override readonly name = 'TreesError'
@@ -30,63 +25,42 @@ export function parseTrees(text: string, columns: readonly string[]): Trees {
     throw new TreesError(`the trees were trained on the columns ${names.join()} instead of ${columns.join()}`)
   if (blocks.length === 0 || blocks.length > MAX_TREES)
     throw new TreesError(`the model has ${blocks.length} trees instead of 1 to ${MAX_TREES}`)
-  const nodes: number[][] = []
-  const leaves: number[] = []
-  const roots = blocks.map((block) => readTree(block, columns.length, nodes, leaves))
-  return evaluator(roots, nodes, Float64Array.from(leaves), columns.length)
+  const splits: Split[] = []
+  const leaves = blocks.map((block, tree) => readTree(block, tree, columns.length, splits))
+  return treesOf(leaves, splits, columns.length)
 }
 
-/**
- * Appends the nodes of a tree as [column, threshold, left, right]. A negative child is a leaf. Returns the root of the
- * tree.
- */
-function readTree(block: string, width: number, nodes: number[][], leaves: number[]): number {
+/** Appends the splits of a tree. Returns the values of its leaves from left to right. */
+function readTree(block: string, tree: number, width: number, splits: Split[]): number[] {
   const numbers = (name: string) => fieldOf(block, name).split(' ').map(Number)
-  const firstNode = nodes.length
-  const firstLeaf = leaves.length
   const values = numbers('leaf_value')
   if (values.length > MAX_LEAVES) throw new TreesError(`a tree has ${values.length} leaves, but at most ${MAX_LEAVES} are allowed`)
   if (!values.every(Number.isFinite)) throw new TreesError('a leaf is not a number')
-  leaves.push(...values)
-  if (values.length === 1) return ~firstLeaf
+  if (values.length === 1) return values
   const [features, thresholds, types, left, right] = ['split_feature', 'threshold', 'decision_type', 'left_child', 'right_child'].map(
     numbers,
   )
   const inner = values.length - 1
-  const childOf = (child: number, parent: number) => {
-    // A child must come after its parent, so that every path through the tree ends.
-    const isKnown = Number.isInteger(child) && (child < 0 ? ~child < values.length : child > parent && child < inner)
-    if (!isKnown) throw new TreesError(`a node has the invalid child ${child}`)
-    return child < 0 ? ~(~child + firstLeaf) : child + firstNode
-  }
-  for (let node = 0; node < inner; node++) {
-    const isColumn = Number.isInteger(features[node]) && features[node] >= 0 && features[node] < width
-    if (!isColumn || !Number.isFinite(thresholds[node])) throw new TreesError('a split does not compare a known column with a number')
-    if ((types[node] & CATEGORICAL_BIT) !== 0) throw new TreesError('splits by category are not supported')
-    nodes.push([features[node], thresholds[node], childOf(left[node], node), childOf(right[node], node)])
-  }
-  return firstNode
-}
+  const placed: number[] = []
+  const reached = new Set<number>()
 
-function evaluator(roots: readonly number[], nodes: readonly number[][], leaves: Float64Array, width: number): Trees {
-  const columns = Int32Array.from(nodes, ([column]) => column)
-  const thresholds = Float64Array.from(nodes, ([, threshold]) => threshold)
-  const children = Int32Array.from(nodes.flatMap(([, , left, right]) => [left, right]))
-  return {
-    count: roots.length,
-    score(features, rows) {
-      const scores = new Float64Array(rows)
-      // The trees are evaluated one after another, so that the nodes of one tree stay in the processor's cache.
-      for (const root of roots) {
-        for (let row = 0, start = 0; row < rows; row++, start += width) {
-          let at = root
-          while (at >= 0) at = children[2 * at + (features[start + columns[at]] <= thresholds[at] ? 0 : 1)]
-          scores[row] += leaves[~at]
-        }
-      }
-      return scores
-    },
+  /** Reads a child, which is a leaf if it is negative. Returns the mask of its leaves. */
+  function read(child: number, parent: number): number {
+    // A child must come after its parent and have no other parent, so that every path through the tree ends.
+    const isKnown = Number.isInteger(child) && (child < 0 ? ~child < values.length : child > parent && child < inner)
+    if (!isKnown || reached.has(child)) throw new TreesError(`a node has the invalid child ${child}`)
+    reached.add(child)
+    if (child < 0) return FIRST_LEAF >>> (placed.push(values[~child]) - 1)
+    const isColumn = Number.isInteger(features[child]) && features[child] >= 0 && features[child] < width
+    if (!isColumn || !Number.isFinite(thresholds[child])) throw new TreesError('a split does not compare a known column with a number')
+    if ((types[child] & CATEGORICAL_BIT) !== 0) throw new TreesError('splits by category are not supported')
+    const onLeft = read(left[child], child)
+    splits.push({ tree, column: features[child], threshold: thresholds[child], onLeft })
+    return onLeft | read(right[child], child)
   }
+
+  read(0, -1)
+  return placed
 }
 
 function fieldOf(block: string, name: string): string {

@@ -60,14 +60,15 @@ type Ordered = Arranged & { readonly rank: number }
 
 /** Returns the items with the highest boosted scores, best first. */
 function bestOf(items: ItemTable, scored: readonly Scored[], { boost, now }: Arrangement): Ordered[] {
-  const ranks = Float64Array.from(scored, (one) => boostedScore(items, one, boost, now))
+  const ranks = new Float64Array(scored.length)
+  for (let at = 0; at < ranks.length; at++) ranks[at] = boostedScore(items, scored[at], boost, now)
   // Score of the last item that is arranged. Only items with at least this score are sorted as objects, because sorting
   // objects is costly.
   const least = ranks.length <= ARRANGED ? Number.NEGATIVE_INFINITY : ranks.toSorted()[ranks.length - ARRANGED]
   const best: (Ordered & { placeByScore: number })[] = []
-  scored.forEach(({ candidate, score, features }, index) => {
+  scored.forEach(({ candidate, score, rows, start }, index) => {
     const rank = ranks[index]
-    if (rank >= least) best.push({ candidate, score, features, isExplored: false, placeByScore: 0, rank })
+    if (rank >= least) best.push({ candidate, score, rows, start, isExplored: false, placeByScore: 0, rank })
   })
   best.sort((a, b) => b.rank - a.rank || (a.candidate.itemId < b.candidate.itemId ? -1 : 1))
   if (best.length > ARRANGED) best.length = ARRANGED

@@ -1,8 +1,8 @@
 import {
   RANKING_FEATURES,
   RANKING_WIDTH,
-  type RankedUser,
   type RecommendationContext,
+  userColumns,
   writeRankingFeatures,
 } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import type { Candidate } from '../candidates/candidate.ts'
@@ -17,8 +17,12 @@ export interface Scored {
   readonly candidate: Candidate
   /** The ranker's score, 0 to 1. */
   readonly score: number
-  /** The candidate's row of ranking features. */
-  readonly features: Float64Array
+  /**
+   * The ranking features of all candidates that were scored together, and where those of this candidate start. Few
+   * candidates need an array of their own, and hundreds of such arrays would take a part of the time of a list.
+   */
+  readonly rows: Float64Array
+  readonly start: number
 }
 
 export interface RankRequest {
@@ -36,10 +40,10 @@ export interface RankRequest {
 export function rankCandidates(items: ItemTable, candidates: readonly Candidate[], request: RankRequest): Scored[] {
   const { user, tastes, context, model, now } = request
   const rows = new Float64Array(candidates.length * RANKING_WIDTH)
-  const ranked: RankedUser = { interactions: user.interactions, hoursAway: user.hoursAway, sessionItems: user.session.length, context }
+  const columns = userColumns({ interactions: user.interactions, hoursAway: user.hoursAway, sessionItems: user.session.length, context })
   candidates.forEach((candidate, index) => {
     const genre = items.genreAt(candidate.row)
-    writeRankingFeatures(rows, index * RANKING_WIDTH, ranked, items.rankedAt(candidate.row, now), {
+    writeRankingFeatures(rows, index * RANKING_WIDTH, columns, items.rankedAt(candidate.row, now), {
       vectorSimilarity: candidate.vectorSimilarity,
       neighbourScore: candidate.neighbourScore,
       neighbourBest: candidate.neighbourBest,
@@ -51,15 +55,16 @@ export function rankCandidates(items: ItemTable, candidates: readonly Candidate[
       sessionGenreShare: tastes.session.get(genre) ?? 0,
       historyGenreShare: tastes.history.get(genre) ?? 0,
       preferenceWeight: preferenceFor(items, tastes, candidate.row),
-      timesShown: user.timesShown.get(candidate.itemId) ?? 0,
+      timesShown: user.timesShown.size === 0 ? 0 : (user.timesShown.get(candidate.itemId) ?? 0),
     })
   })
   const scores = model?.score(rows, candidates.length) ?? scoreWithoutTrees(rows, candidates.length, model)
-  return candidates.map((candidate, index) => ({
-    candidate,
-    score: scores[index],
-    features: rows.subarray(index * RANKING_WIDTH, (index + 1) * RANKING_WIDTH),
-  }))
+  return candidates.map((candidate, index) => ({ candidate, score: scores[index], rows, start: index * RANKING_WIDTH }))
+}
+
+/** Returns the ranking features of a candidate. */
+export function featuresOf({ rows, start }: Pick<Scored, 'rows' | 'start'>): Float64Array {
+  return rows.subarray(start, start + RANKING_WIDTH)
 }
 
 const SIMILARITY_COLUMN = RANKING_FEATURES.indexOf('vector_similarity')

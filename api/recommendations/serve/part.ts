@@ -12,6 +12,7 @@ import type { RecType } from '../candidates/generate.ts'
 import { genreOf } from '../items/genre.ts'
 import { metPreference } from '../items/traits.ts'
 import type { RecommendationsPart } from '../part.ts'
+import { featuresOf, type Scored } from '../rank/rank.ts'
 import type { RequestUser } from '../users/request-user.ts'
 import { explanationOf } from './explanation.ts'
 import type { PageTokens } from './page-token.ts'
@@ -39,6 +40,12 @@ const DEFAULT_REC_TYPE: Readonly<Record<RecommendationContext, RecType>> = {
  */
 const MOST_WAITING_ANSWERS = 10_000
 const LAST_ANSWERS_MS = 2_000
+
+/** Returns the ranking features of a candidate by name. */
+function namedFeatures(scored: Scored): Readonly<Record<string, number>> {
+  const features = featuresOf(scored)
+  return Object.fromEntries(RANKING_FEATURES.map((name, index) => [name, features[index]]))
+}
 
 interface Page {
   readonly requestId: string
@@ -84,7 +91,7 @@ export function servePart(deps: ServePartDeps): ServePart {
           explain: {
             channel,
             place_by_score: details.placeByScore,
-            features: Object.fromEntries(RANKING_FEATURES.map((name, index) => [name, details.features[index]])),
+            features: namedFeatures(details),
           },
         }),
     }
@@ -112,7 +119,7 @@ export function servePart(deps: ServePartDeps): ServePart {
         rec_type: recType,
         score,
         source_item_id: sourceItemId ?? null,
-        features: withFeatures && details !== undefined ? Array.from(details.features) : null,
+        features: withFeatures && details !== undefined ? Array.from(featuresOf(details)) : null,
       })),
     })
   }

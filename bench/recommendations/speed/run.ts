@@ -18,6 +18,7 @@ import type { PartName } from './part-names.ts'
 import { measureRecall } from './recall.ts'
 import declaration from './run.command.ts'
 import { measureServing } from './serve.ts'
+import { measureStart } from './start.ts'
 import { type RecommendationsSystem, startSystem } from './system.ts'
 import { measureTraining } from './training.ts'
 import { makeWorld } from './world.ts'
@@ -45,7 +46,8 @@ const onSystem: Readonly<Partial<Record<PartName, (input: PartInput, system: Rec
 async function measureIn(folder: string): Promise<void> {
   const world = makeWorld(values.items, values.users)
   if (values.part.includes('backlog')) await measureBacklog({ world, values, folder, say })
-  if (values.part.every((part) => part === 'backlog')) return
+  if (values.part.includes('start')) await measureStart({ world, values, folder, say })
+  if (values.part.every((part) => part === 'backlog' || part === 'start')) return
   const { folder: bundle, indexSeconds } = await generateBundle(join(folder, `bundle-${values.items}`), world)
   if (indexSeconds !== undefined) say(`The index of ${values.items} items took ${indexSeconds.toFixed(0)} s to build on all cores.`)
   const input: PartInput = { world, bundle, values, folder, say }

@@ -117,8 +117,32 @@ export interface RankedMatch {
   readonly timesShown: number
 }
 
+/** The value of `hoursAway` for users without an event within 7 days. */
+const NEVER_HOURS = 7 * 24
+const SECONDS_PER_HOUR = 3_600
+
+/** The columns that all candidates of a request share. */
+export interface UserColumns {
+  readonly interactionsLog: number
+  readonly hoursAwayLog: number
+  readonly secondsAwayLog: number
+  readonly sessionItemsLog: number
+  readonly context: number
+}
+
+/** Computes the columns of a user once for all candidates, because logarithms are costly. */
+export function userColumns({ interactions, hoursAway = NEVER_HOURS, sessionItems, context }: RankedUser): UserColumns {
+  return {
+    interactionsLog: Math.log1p(interactions),
+    hoursAwayLog: Math.log1p(hoursAway),
+    secondsAwayLog: Math.log1p(hoursAway * SECONDS_PER_HOUR),
+    sessionItemsLog: Math.log1p(sessionItems),
+    context: CONTEXTS.indexOf(context),
+  }
+}
+
 /** Writes the row of one candidate: `RANKING_WIDTH` doubles, starting at `offset`. */
-export function writeRankingFeatures(out: Float64Array, offset: number, user: RankedUser, item: RankedItem, match: RankedMatch): void {
+export function writeRankingFeatures(out: Float64Array, offset: number, user: UserColumns, item: RankedItem, match: RankedMatch): void {
   let at = offset
   out[at++] = match.vectorSimilarity
   out[at++] = match.neighbourScore
@@ -137,16 +161,12 @@ export function writeRankingFeatures(out: Float64Array, offset: number, user: Ra
   out[at++] = Math.log1p(item.interactions)
   out[at++] = Math.log1p(item.ageDays)
   out[at++] = Math.log1p(match.timesShown)
-  out[at++] = Math.log1p(user.interactions)
-  out[at++] = Math.log1p(user.hoursAway ?? NEVER_HOURS)
-  out[at++] = Math.log1p(user.sessionItems)
-  out[at++] = CONTEXTS.indexOf(user.context)
+  out[at++] = user.interactionsLog
+  out[at++] = user.hoursAwayLog
+  out[at++] = user.sessionItemsLog
+  out[at++] = user.context
   out[at++] = match.neighbourBest
   out[at++] = match.neighbourLast
   out[at++] = match.neighbourCount
-  out[at] = Math.log1p((user.hoursAway ?? NEVER_HOURS) * SECONDS_PER_HOUR)
+  out[at] = user.secondsAwayLog
 }
-
-/** The value of `hoursAway` for users without an event within 7 days. */
-const NEVER_HOURS = 7 * 24
-const SECONDS_PER_HOUR = 3_600

@@ -103,6 +103,7 @@ export async function recommendationsApi({ open = openModel, readMs = 1_000 } = 
     sharedViews,
     facts,
     topicFeeds,
+    feedSnapshots: async () => ({ loaded: undefined, positionIn: () => undefined, keep() {}, close: async () => undefined }),
     metrics,
     log,
     publicUrl: 'http://localhost:8080',

@@ -25,6 +25,8 @@ test('if the topic of items is created again, its items replace newer ones of th
   const changed: bigint[] = []
   const { items } = await openTables({
     topicFeeds: topicFeeds as unknown as ServiceKit['topicFeeds'],
+    feedSnapshots: async () => ({ loaded: undefined, positionIn: () => undefined, keep() {}, close: async () => undefined }),
+    newer: { saved: () => [], restore() {} },
     now: () => NEW,
     onItem: (itemId) => void changed.push(itemId),
   })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { featuresOf } from '../../../api/recommendations/rank/rank.ts'
 import { testDriver } from '../../../pipelines/engine/testing.ts'
 import { itemSignals } from '../../../pipelines/recommendations/signals/topology.ts'
 import { userFeaturesTopology } from '../../../pipelines/recommendations/users/topology.ts'
@@ -118,10 +119,10 @@ test('a list in the replay has the same items, scores and ranking features as in
     expect(body.recommendations.map(({ item_id }: { item_id: string }) => item_id)).toEqual(
       list.map(({ candidate }) => String(candidate.itemId)),
     )
-    for (const [place, { score, features }] of list.entries()) {
+    for (const [place, { score, ...one }] of list.entries()) {
       expect(body.recommendations[place].score).toBeCloseTo(score, 6)
       const served = Object.values(body.recommendations[place].explain.features)
-      expect(served).toEqual(Array.from(features, (value) => expect.closeTo(value, 6)))
+      expect(served).toEqual(Array.from(featuresOf(one), (value) => expect.closeTo(value, 6)))
     }
   }
 })
@@ -174,7 +175,7 @@ test('a test case counts lists that were shown earlier, but not the list that th
   await replay(past, async ({ ask }) => {
     const timesShown = RANKING_FEATURES.indexOf('times_shown_log')
     const { candidates } = await ask(undefined)
-    const logs = candidates.map(({ candidate, features }) => [String(candidate.itemId), features[timesShown]] as const)
+    const logs = candidates.map(({ candidate, ...one }) => [String(candidate.itemId), featuresOf(one)[timesShown]] as const)
     seen.push(Object.fromEntries(logs.map(([id, log]) => [id, Math.round(Math.expm1(log))])))
   })
   expect(seen).toEqual([{ 2: 0, 3: 2, 4: 1 }])

@@ -1,5 +1,5 @@
 import type { RecommendationModel } from '../../../api/recommendations/model/model.ts'
-import type { Scored } from '../../../api/recommendations/rank/rank.ts'
+import { featuresOf, type Scored } from '../../../api/recommendations/rank/rank.ts'
 import { RANKING_WIDTH } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { type Random, seededRandom } from '../../random/random.ts'
 import { type Replay, replay } from '../replay/replay.ts'
@@ -38,7 +38,7 @@ export async function replayedLists({ model, seed, ...past }: ReplayedLists): Pr
 function judged(hits: readonly Scored[], others: readonly Scored[], next: bigint): JudgedList {
   const all = [...hits, ...others]
   const features = new Float64Array(all.length * RANKING_WIDTH)
-  for (const [row, one] of all.entries()) features.set(one.features, row * RANKING_WIDTH)
+  for (const [row, one] of all.entries()) features.set(featuresOf(one), row * RANKING_WIDTH)
   const labels = Uint8Array.from(all, ({ candidate }, row) => (row >= hits.length ? 0 : candidate.itemId === next ? CHOSEN_NEXT : CHOSEN))
   return { features, labels }
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parseTrees, TreesError } from '../../../../api/recommendations/model/trees.ts'
+import { integer, seededRandom } from '../../../../tools/random/random.ts'
 
 /** Trees that LightGBM trained, written by tools/recommendations/python/fixtures.py. */
 const text = readFileSync(new URL('./fixtures/trees.txt', import.meta.url), 'utf8')
@@ -15,6 +16,34 @@ test("the scores are LightGBM's own", () => {
   scores.forEach((score, row) => void expect(Math.abs(found[row] - score)).toBeLessThan(1e-6))
 })
 
+/** Follows the splits of each tree from its root, as the format of LightGBM describes it. */
+function walkedScore(row: readonly number[]): number {
+  return text
+    .split(/^Tree=/m)
+    .slice(1)
+    .reduce((sum, block) => {
+      const numbers = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(block)![1].split(' ').map(Number)
+      const [features, thresholds, left, right] = ['split_feature', 'threshold', 'left_child', 'right_child'].map(numbers)
+      let at = 0
+      while (at >= 0) at = row[features[at]] <= thresholds[at] ? left[at] : right[at]
+      return sum + numbers('leaf_value')[~at]
+    }, 0)
+}
+
+test('each row reaches the same leaves as by following the splits, whichever rows are scored together', () => {
+  const random = seededRandom(3)
+  const thresholds = [...text.matchAll(/^threshold=(.*)$/gm)].flatMap(([, line]) => line.split(' ').map(Number))
+  const values = [...thresholds, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  const shared = columns.map(() => values[integer(random, values.length)])
+  for (const isShared of [0, 0.5, 0.9, 1]) {
+    const some = Array.from({ length: 60 }, () =>
+      columns.map((_, column) => (random() < isShared ? shared[column] : values[integer(random, values.length)])),
+    )
+    const found = parseTrees(text, columns).score(Float64Array.from(some.flat()), some.length)
+    expect([...found]).toEqual(some.map(walkedScore))
+  }
+})
+
 test.each([
   ['other columns', (whole: string) => whole.replace('column_0 ', 'column_9 '), 'the trees were trained on the columns'],
   ['a leaf that is not a number', (whole: string) => whole.replace(/leaf_value=\S+/, 'leaf_value=nan'), 'a leaf is not a number'],
@@ -24,6 +53,11 @@ test.each([
     'does not compare a known column with a number',
   ],
   ['a child before its parent', (whole: string) => whole.replace(/left_child=\S+/, 'left_child=0'), 'a node has the invalid child 0'],
+  [
+    'a child with two parents',
+    (whole: string) => whole.replace(/right_child=(\S+)/, () => `right_child=${/left_child=(\S+)/.exec(whole)![1]}`),
+    'a node has the invalid child',
+  ],
   ['no trees', (whole: string) => whole.split('Tree=0')[0], '0 trees'],
 ])('trees with %s are refused', (_, damage, message) => {
   expect(() => parseTrees(damage(text), columns)).toThrow(TreesError)

@@ -14,14 +14,14 @@ test('the limit per genre moves no more than two explored items into the first 2
     items.putItem(id, { ...content, status: 'ACTIVE', created_at: 0, updated_at: NOW })
     return newCandidate(items.rowOf(id), id, 'popular')
   }
-  const features = new Float64Array()
+  const rows = new Float64Array()
   // The first 60 items have the same genre, so the limit moves all but three of them behind the items of other genres.
   const scored = Array.from({ length: 100 }, (_, place): Scored => {
     const candidate = put(BigInt(place + 1), place < 60 ? 'Drama' : `Genre ${place}`)
-    return { candidate, score: 1 - place / 100, features }
+    return { candidate, score: 1 - place / 100, rows, start: 0 }
   })
   const explored = Array.from({ length: 6 }, (_, index): Scored => {
-    return { candidate: put(1_000n + BigInt(index), `New ${index}`), score: 0, features }
+    return { candidate: put(1_000n + BigInt(index), `New ${index}`), score: 0, rows, start: 0 }
   })
   const { list, isCapRelaxed } = arrange(items, scored, { diversity: false, boost: undefined, model: undefined, explored, now: NOW })
   const placesOfExplored = list.flatMap(({ isExplored }, place) => (isExplored ? [place] : []))

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
-import { RANKING_FEATURES, RANKING_WIDTH, writeRankingFeatures } from '../../../../schemas/recommendations/ranking/ranking-features.ts'
+import {
+  RANKING_FEATURES,
+  RANKING_WIDTH,
+  userColumns,
+  writeRankingFeatures,
+} from '../../../../schemas/recommendations/ranking/ranking-features.ts'
 
 const USER = { interactions: 3, hoursAway: undefined, sessionItems: 2, context: 'product_page' } as const
 const ITEM = {
@@ -29,7 +34,7 @@ const MATCH = {
 
 test('a row has its columns in order, and writing it does not touch its neighbours', () => {
   const out = new Float64Array(RANKING_WIDTH + 2).fill(99)
-  writeRankingFeatures(out, 1, USER, ITEM, MATCH)
+  writeRankingFeatures(out, 1, userColumns(USER), ITEM, MATCH)
 
   const row = Object.fromEntries(RANKING_FEATURES.map((name, index) => [name, out[index + 1]]))
   expect(row).toEqual({
