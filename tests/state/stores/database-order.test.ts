@@ -12,9 +12,14 @@ test('many short text keys are sorted, even if they begin with the same characte
   }
 })
 
+test('keys of several kinds are sorted within each kind', () => {
+  const keys = Array.from({ length: 1_000 }, (_, i) => `${['user:u', 'device:device-', 'card:'][i % 3]}${(i * 7_919) % 10_007}`)
+  expect(keysOf(sortForDatabase(named(keys)))).toEqual(keys.toSorted())
+})
+
 test('no entry is lost, whatever its key is', () => {
   fc.assert(
-    fc.property(fc.array(fc.string({ unit: 'binary', maxLength: 12 }), { minLength: 32, maxLength: 100 }), (keys) => {
+    fc.property(fc.array(fc.string({ unit: 'binary', maxLength: 12 }), { minLength: 32, maxLength: 200 }), (keys) => {
       expect(keysOf(sortForDatabase(named(keys))).toSorted()).toEqual(keys.toSorted())
     }),
   )
