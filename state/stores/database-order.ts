@@ -16,10 +16,13 @@ const COMPARED_UNITS = 5
 const CODES = 128
 
 /**
- * Maximum number of times that entries with equal numbers are sorted by their further characters. Keys often begin with
- * a kind (`card:…`, `user:…`), so that the second number is the first to differ within a kind.
+ * How many groups of characters are compared before rows are written: the first in which keys differ, and two more for
+ * keys that are equal up to there. Keys often begin with a kind (`card:…`, `user:…`), in which all keys of the kind
+ * agree.
  */
-const MOST_LEVELS = 3
+export const LEVELS_TO_WRITE = 3
+/** The same for rows that are read. A multi-get sorts its keys itself, so a rough order is enough. */
+export const LEVELS_TO_READ = 1
 
 /**
  * Sorts entries with text keys approximately by key. RocksDB inserts sorted keys in half the time, because each row
@@ -27,30 +30,31 @@ const MOST_LEVELS = 3
  * only on the first few characters after the common prefix. These characters are packed into numbers, because sorting
  * numbers takes a third of the time of sorting texts. Entries with equal numbers are sorted again by the characters
  * that follow. Other keys stay unsorted, because sorting them would require encoding them first.
+ * @param levels how many groups of characters may be compared
  */
-export function sortForDatabase<E extends Keyed>(entries: E[]): E[] {
+export function sortForDatabase<E extends Keyed>(entries: E[], levels: number): E[] {
   if (entries.length < FEW_KEYS || entries.length > MOST_KEYS || typeof entries[0].key !== 'string') return entries
-  return sorted(entries, 0, 1)
+  return sorted(entries, 0, levels)
 }
 
-function sorted<E extends Keyed>(entries: readonly E[], start: number, level: number): E[] {
+function sorted<E extends Keyed>(entries: readonly E[], start: number, levels: number): E[] {
   const from = commonEnd(entries, start)
   const ranks = new Float64Array(entries.length)
   for (let i = 0; i < entries.length; i++) ranks[i] = rankOf(entries[i].key as string, from) * MOST_KEYS + i
   ranks.sort()
   const ordered = new Array<E>(entries.length)
   for (let i = 0; i < ranks.length; i++) ordered[i] = entries[ranks[i] % MOST_KEYS]
-  if (level < MOST_LEVELS) sortEqual(ordered, ranks, from + COMPARED_UNITS, level + 1)
+  if (levels > 1) sortEqual(ordered, ranks, from + COMPARED_UNITS, levels - 1)
   return ordered
 }
 
 /** Sorts each group of entries with equal ranks by the characters from `start` on. */
-function sortEqual<E extends Keyed>(entries: E[], ranks: Float64Array, start: number, level: number): void {
+function sortEqual<E extends Keyed>(entries: E[], ranks: Float64Array, start: number, levels: number): void {
   for (let first = 0, end = 1; first < entries.length; first = end++) {
     const most = ranks[first] - (ranks[first] % MOST_KEYS) + MOST_KEYS
     while (end < entries.length && ranks[end] < most) end++
     if (end - first < FEW_KEYS) continue
-    const group = sorted(entries.slice(first, end), start, level)
+    const group = sorted(entries.slice(first, end), start, levels)
     for (let i = 0; i < group.length; i++) entries[first + i] = group[i]
   }
 }

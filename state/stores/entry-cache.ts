@@ -1,5 +1,5 @@
 import { type ByteWriter, byteWriter, type Codec } from '../../schemas/codec.ts'
-import { sortForDatabase } from './database-order.ts'
+import { LEVELS_TO_READ, LEVELS_TO_WRITE, sortForDatabase } from './database-order.ts'
 import { isStateFailure } from './errors.ts'
 import { type ObjectCache, objectCache } from './object-cache.ts'
 import type { ChangelogWriter, EngineStore, RecordSlot, StateColumn, StoreContext } from './store.ts'
@@ -209,7 +209,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   }
 
   function loadAnnounced(): number {
-    announced = sortForDatabase(announced)
+    announced = sortForDatabase(announced, LEVELS_TO_READ)
     let bytes = 0
     try {
       bytes = load(announced)
@@ -313,7 +313,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     },
     flush(changelog) {
       if (flushed.length > 0) throw new Error(`store ${name} was flushed again before its last flush was committed or discarded`)
-      dirty = sortForDatabase(dirty)
+      dirty = sortForDatabase(dirty, LEVELS_TO_WRITE)
       let total = 0
       for (const entry of dirty) {
         entry.dirty = false
