@@ -1,5 +1,5 @@
 import { type ByteWriter, byteWriter, type Codec } from '../../schemas/codec.ts'
-import { sortForDatabase } from './database-order.ts'
+import { LEVELS_TO_READ, LEVELS_TO_WRITE, sortForDatabase } from './database-order.ts'
 import { isStateFailure } from './errors.ts'
 import { type ObjectCache, objectCache } from './object-cache.ts'
 import type { ChangelogWriter, EngineStore, RecordSlot, StateColumn, StoreContext } from './store.ts'
@@ -105,12 +105,16 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   /** The prefetched entries of each batch. They stay in the cache until the batch ends. */
   let batches: Entry<K, V>[][] = []
   /**
-   * For each batch and slot, the entry that the record in the slot announced last. The entries belong to the batch, so
-   * the cache does not evict them.
+   * For each batch and slot, the index in the batch of the first entry that the record in the slot announced. The other
+   * entries of its first announcing processor follow. The entries belong to the batch, so the cache does not evict them.
    */
-  let slots: Entry<K, V>[][] = []
+  let slots: number[][] = []
   /** The slots of the batch whose reads are being announced; undefined outside of a batch. */
-  let announcing: Entry<K, V>[] | undefined
+  let announcing: number[] | undefined
+  /** The slot of the last record that used its announced entries, and the index of the entry after the last one used. */
+  let usedSource = -1
+  let usedSlot = -1
+  let nextUse = 0
   /** The entries that a handler prefetched and loaded. They stay until the next load or flush. */
   let loose: Entry<K, V>[] = []
   /** The entries that were prefetched since the last load, or since the batch began. */
@@ -141,10 +145,28 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
 
   function cached(id: unknown): Entry<K, V> | undefined {
     if (last !== undefined && last.id === id) return last
-    const announcedHere = slots[record.source]?.[record.slot]
-    const entry = announcedHere !== undefined && announcedHere.id === id ? announcedHere : cache.get(id)
+    const entry = announcedHere(id) ?? cache.get(id)
     if (entry !== undefined) last = entry
     return entry
+  }
+
+  /** Returns the entry of a key that the record announced. Most records use their keys in the announced order. */
+  function announcedHere(id: unknown): Entry<K, V> | undefined {
+    const { source, slot } = record
+    const first = slots[source]?.[slot]
+    if (first === undefined) return undefined
+    if (slot !== usedSlot || source !== usedSource) {
+      usedSource = source
+      usedSlot = slot
+      nextUse = first
+    }
+    const batch = batches[source]
+    const next = batch[nextUse]
+    if (next?.id === id) {
+      nextUse++
+      return next
+    }
+    return batch[first].id === id ? batch[first] : undefined
   }
 
   function add(key: K, id: unknown, loaded: boolean): Entry<K, V> {
@@ -187,7 +209,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   }
 
   function loadAnnounced(): number {
-    announced = sortForDatabase(announced)
+    announced = sortForDatabase(announced, LEVELS_TO_READ)
     let bytes = 0
     try {
       bytes = load(announced)
@@ -220,11 +242,12 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       batches[batch] = current
       announcing = []
       slots[batch] = announcing
+      usedSlot = -1
     },
     prefetch(key) {
       guard.check()
       const id = cacheKey(key)
-      let entry = cached(id)
+      let entry = last?.id === id ? last : cache.get(id)
       if (entry === undefined) {
         entry = add(key, id, false)
         announced.push(entry)
@@ -232,8 +255,9 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       // The cache may have evicted the entry in `last`. A prefetched entry must be in the cache. Otherwise a record
       // that uses the key without announcing it would get another entry, and one of the two would lose its changes.
       else if (entry.generation !== cache.generation) keep(entry)
+      last = entry
+      if (announcing !== undefined && record.slot >= 0) announcing[record.slot] ??= current.length
       current.push(entry)
-      if (announcing !== undefined && record.slot >= 0) announcing[record.slot] = entry
     },
     loadPrefetched() {
       announcing = undefined
@@ -289,7 +313,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     },
     flush(changelog) {
       if (flushed.length > 0) throw new Error(`store ${name} was flushed again before its last flush was committed or discarded`)
-      dirty = sortForDatabase(dirty)
+      dirty = sortForDatabase(dirty, LEVELS_TO_WRITE)
       let total = 0
       for (const entry of dirty) {
         entry.dirty = false
@@ -311,6 +335,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       announced = []
       batches = []
       slots = []
+      usedSlot = -1
       announcing = undefined
       loose = []
       current = []

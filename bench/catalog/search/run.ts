@@ -79,8 +79,18 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
   const lines = [
     `${products} products (${source}), ${await filled(load)}; ${changes} changes/s.`,
     '',
-    row(['searches', 'per second', 'P50 ms', 'P95 ms', 'P99 ms', 'failed', 'CPU ms of this process', 'of the server']),
-    row(['---', '---:', '---:', '---:', '---:', '---:', '---:', '---:']),
+    row([
+      'searches',
+      'per second',
+      'P50 ms',
+      'P95 ms',
+      'P99 ms',
+      'failed',
+      'CPU ms of this process',
+      'of the server',
+      'until a change is found, median and maximum ms',
+    ]),
+    row(['---', '---:', '---:', '---:', '---:', '---:', '---:', '---:', '---:']),
   ]
   for (const line of lines) process.stdout.write(`${line}\n`)
 
@@ -96,25 +106,30 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
     return index.search({ query, size: 24, track_total_hits: true, aggs })
   }
 
-  /** Delays in ms, from the beginning of a change until a search finds it. */
+  /** Delays in ms, from the beginning of a change until a search finds it, in all rounds and in the current one. */
   const delays: number[] = []
+  let delaysOfRound: number[] = []
 
   /** Changes products while `searches` are running. */
   async function whileChanging<T>(random: Random, length: number, searches: () => Promise<T>): Promise<T> {
     let bulks = 0
+    delaysOfRound = []
     const change = async () => {
       const isWatched = bulks++ % BULKS_PER_SECOND === 0
       const startedAt = performance.now()
       const [first] = await load.change(Array.from({ length: Math.ceil(changes / BULKS_PER_SECOND) }, () => integer(random, products)))
-      if (isWatched) delays.push((await untilFound(index, first)) - startedAt)
+      if (isWatched) delaysOfRound.push((await untilFound(index, first)) - startedAt)
     }
     const [found] = await Promise.all([searches(), changes === 0 ? undefined : atRate(BULKS_PER_SECOND, length, change)])
+    delaysOfRound.sort((one, other) => one - other)
+    delays.push(...delaysOfRound)
     return found
   }
 
   function report(name: string, perSecond: string, found: Latencies, used: readonly number[]): void {
     const times = [found.p50, found.p95, found.p99].map((ms) => ms.toFixed(1))
-    const line = row([name, perSecond, ...times, found.failed, ...used.map((ms) => ms.toFixed(1))])
+    const seen = delaysOfRound.length === 0 ? '' : [0.5, 1].map((share) => quantile(delaysOfRound, share).toFixed(0)).join(', ')
+    const line = row([name, perSecond, ...times, found.failed, ...used.map((ms) => ms.toFixed(1)), seen])
     process.stdout.write(`${line}\n`)
     lines.push(line)
   }
@@ -178,6 +193,7 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
     const before = cpuSeconds(tantivy.pid)
     const found = await atRate(rate, seconds, () => tantivy.search(words(random)))
     const used = ((cpuSeconds(tantivy.pid) - before) * MS_PER_SECOND) / (rate * seconds)
+    delaysOfRound = []
     report('Tantivy: all words, five facets, one thread, no changes', String(rate), found, [0, used])
     tantivy.stop()
   }

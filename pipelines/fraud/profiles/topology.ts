@@ -30,6 +30,11 @@ const BY_ENTITY = { partitions: 1, productionPartitions: 128 }
 
 /** How long a repeated transaction is recognised. By default, the API also repeats its first answer for this long. */
 const COUNTED_MS = DAY_MS
+/**
+ * Memory for cached times of counted transactions in each task. It is small, because few transactions are repeated, so
+ * that a cached time is hardly ever used again.
+ */
+const COUNTED_CACHE_BYTES = 1_048_576
 const SWEEP_EVERY_MS = 1_000
 const COUNTED_PER_TICK = 1_000
 const WALK_EVERY_MS = 6 * 3_600_000
@@ -59,6 +64,7 @@ const COMMIT_INTERVAL_MS = 250
 const shownProfiles: Topic<string, StoredProfile> = { ...fraudProfiles, value: storedProfiles }
 
 const NO_ROWS: readonly number[] = []
+const MERCHANT = ENTITY_KINDS.indexOf('merchant')
 const USER_PREFIX = entityKey('user', '')
 
 /** Builds the profiles of users, devices, IPs, cards and merchants from scored transactions and verdicts. */
@@ -71,7 +77,7 @@ export const fraudProfilesTopology = topology(
     declareFold()
 
     function declareTransactions(): void {
-      const counted = keyedStore('counted', { key: utf8, value: countedAt })
+      const counted = keyedStore('counted', { key: utf8, value: countedAt, cacheBytes: COUNTED_CACHE_BYTES })
       const changes = entityChanges(changesTopic)
       let countedSince = 0
       const forgetting = sweep(counted, { keysPerRun: COUNTED_PER_TICK, isExpired: (_id, at) => at <= countedSince })
@@ -125,21 +131,22 @@ export const fraudProfilesTopology = topology(
     function declareFold(): void {
       const profiles = keyedStore('profiles', { key: utf8, value: storedProfiles, view: unpackProfile })
       /** The entities that have changed since the last commit, and the transactions that have changed them. */
-      let changed: { readonly entity: string; readonly profile: StoredProfile }[] = []
+      let changed: { readonly entity: string; readonly kind: number; readonly profile: StoredProfile }[] = []
       const rows = byteWriter()
       let users: string[] = []
 
       /**
        * Records that the next commit changes a profile.
+       * @param kind index of the entity's kind in ENTITY_KINDS
        * @param row byte offset of a transaction in `rows`
        */
-      function change(entity: string, row?: number): StoredProfile {
+      function change(entity: string, kind: number, row?: number): StoredProfile {
         const profile = profiles.get(entity) ?? newProfile()
         if (profile.rows === undefined) {
           profile.rows = row === undefined ? [] : [row]
           // The store encodes the profile after `fold` has changed it.
           profiles.put(entity, profile)
-          changed.push({ entity, profile })
+          changed.push({ entity, kind, profile })
         } else if (row !== undefined) profile.rows.push(row)
         return profile
       }
@@ -150,7 +157,7 @@ export const fraudProfilesTopology = topology(
         for (let at = 0; at < received.rows.length; at += ROW_BYTES) {
           const isRepeated = isRepeatedAt(received.rows, at)
           for (let kinds = kindsAt(received.rows, at); kinds !== 0; kinds &= kinds - 1) {
-            const profile = change(keys[key++], rows.length + at)
+            const profile = change(keys[key++], lowestBit(kinds), rows.length + at)
             if (isRepeated) profile.hasRepeated = true
           }
         }
@@ -158,7 +165,7 @@ export const fraudProfilesTopology = topology(
         rows.length += received.rows.copy(rows.buffer, rows.length)
         for (const user of received.users) users.push(user)
         for (const { entity, ...verdict } of judged) {
-          const profile = change(entity)
+          const profile = change(entity, ENTITY_KINDS.indexOf(parseEntityKey(entity).kind))
           profile.verdicts ??= []
           profile.verdicts.push(verdict)
         }
@@ -172,14 +179,13 @@ export const fraudProfilesTopology = topology(
        */
       function fold(ctx: Context): void {
         const transactions = { bytes: rows.buffer, userOf: (at: number) => users[at / ROW_BYTES].slice(USER_PREFIX.length) }
-        for (const { entity, profile } of changed) {
-          const { kind } = parseEntityKey(entity)
+        for (const { entity, kind, profile } of changed) {
           const all = profile.rows!
           const counted = profile.hasRepeated ? all.filter((at) => !isRepeatedAt(rows.buffer, at)) : all
           // Transactions in flight are not recorded for merchants.
-          const included = kind === 'merchant' ? NO_ROWS : all
-          foldRows(profile, ENTITY_KINDS.indexOf(kind), transactions, counted, included)
-          for (const verdict of profile.verdicts ?? []) foldPackedVerdict(profile, kind, verdict)
+          const included = kind === MERCHANT ? NO_ROWS : all
+          foldRows(profile, kind, transactions, counted, included)
+          for (const verdict of profile.verdicts ?? []) foldPackedVerdict(profile, ENTITY_KINDS[kind], verdict)
           if (included.length > MOST_INCLUDED) splitIncluded(entity, profile, included, ctx)
           profile.rows = undefined
           profile.hasRepeated = false
@@ -226,3 +232,8 @@ export const fraudProfilesTopology = topology(
   },
   { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false },
 )
+
+/** Returns the number of the lowest bit that is set. */
+function lowestBit(bits: number): number {
+  return 31 - Math.clz32(bits & -bits)
+}

@@ -116,9 +116,10 @@ async function runAgainstModel(kind: Kind, opened: TestBackend, steps: readonly 
         step.keys.forEach((key, slot) => {
           record.slot = slot
           both.store.prefetch(key)
+          if (slot % 2 === 1) both.store.prefetch(step.others[slot])
         })
         both.store.loadPrefetched()
-        // Records may also use keys that they did not prefetch.
+        // Records may also use keys that they did not prefetch, and may use a key more than once.
         step.keys.forEach((key, slot) => {
           record.slot = slot
           for (const each of [key, step.others[slot], key]) {
