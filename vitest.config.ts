@@ -27,6 +27,8 @@ const guideOnBroker = 'docs/guide/**/*.integration.test.ts'
 const readsPublicData = 'tests/**/*.data.test.ts'
 /** No folder has this name, so the tests see no public data. */
 const NO_DATA = 'no-public-data'
+/** Ends the servers of a file after its last test, because files share a process. */
+const AFTER_FILE = 'tests/stack/after-file.ts'
 
 /**
  * Tests start about a hundred processes. They share the compile cache of `npm start`, which saves each of them 0.4 s of
@@ -63,6 +65,8 @@ export default defineConfig({
           name: 'integration',
           include: [integration, guideOnBroker],
           exclude: [shortChaos],
+          isolate: false,
+          setupFiles: AFTER_FILE,
           globalSetup: 'tests/stack/global-setup.ts',
           retry: STACK_RETRIES,
           testTimeout: STACK_TEST_TIMEOUT_MS,

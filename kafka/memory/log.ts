@@ -70,6 +70,7 @@ export function partitionLog(): PartitionLog {
     read(from, limit, maxBytes = Infinity) {
       const first = indexOf(from)
       const found = records.slice(first, first + limit)
+      if (maxBytes === Infinity) return found
       let bytes = 0
       const behind = found.findIndex((record) => {
         if (bytes >= maxBytes) return true

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient } from '@clickhouse/client'
 import { Redis } from 'ioredis'
@@ -22,10 +21,10 @@ import { provisionService } from '../stack/provision.ts'
 import { runPython } from '../stack/python.ts'
 import { newKafka, newRedis, newRegistry } from '../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from './api-process.ts'
+import { bearer } from './development-token.ts'
 import { startTrendSinks } from './running-sinks.ts'
 
 const run = promisify(execFile)
-const TOKEN_COMMAND = fileURLToPath(new URL('../../tools/token/main.ts', import.meta.url))
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 /** Term with characters that would break an unescaped SQL statement. */
@@ -80,12 +79,7 @@ async function get(path: string, headers: Record<string, string> = {}, api = api
   return { status: response.status, headers: response.headers, text, body: text === '' ? undefined : JSON.parse(text) }
 }
 
-async function token(...args: string[]): Promise<{ authorization: string }> {
-  const { stdout } = await run(process.execPath, [TOKEN_COMMAND, ...args], {
-    env: { ...process.env, NODE_ENV: 'development', MILLRACE_HOME: folder.path },
-  })
-  return { authorization: `Bearer ${stdout.trim()}` }
-}
+const token = (subject: string, scope?: string) => bearer(folder.path, subject, scope)
 
 /** How often the test about the history of terms has run. Vitest repeats a test that fails. */
 let histories = 0
@@ -107,7 +101,7 @@ async function refresh(windowEnd: number, terms: readonly string[], woeid = 1) {
     window_end: new Date(windowEnd).toISOString(),
     top_k: terms.map((term) => ({ term, count: 5, velocity: 1, sample_ids: ['1'] })),
   }
-  const headers = { ...(await token('--sub', 'pipeline', '--scope', 'internal')), 'content-type': 'application/json' }
+  const headers = { ...(await token('pipeline', 'internal')), 'content-type': 'application/json' }
   return (await fetch(`${apis[0].url}/v1/internal/trends/refresh`, { method: 'POST', headers, body: JSON.stringify(body) })).status
 }
 
@@ -178,7 +172,7 @@ describe('the API process', () => {
 
   test('interests are written through Kafka and rerank the list', async () => {
     await refresh(newest(), ['one', 'two', 'three'])
-    const headers = { ...(await token('--sub', '9007199254740993')), 'content-type': 'application/json' }
+    const headers = { ...(await token('9007199254740993')), 'content-type': 'application/json' }
     const body = JSON.stringify({ topic_weights: { '#Three': 2 }, exclude_topics: ['one'] })
     const written = await fetch(`${apis[0].url}/v1/me/interests`, { method: 'PUT', headers, body })
     expect(written.status).toBe(200)
@@ -277,7 +271,7 @@ describe('the API process', () => {
     const client = new Redis(redis.address)
     await flushTestRedis(client)
     await expect.poll(async () => (await get('/v1/trends')).body.error, SOON).toBe('not_ready')
-    expect((await get('/v1/me/interests', await token('--sub', '9007199254740993'))).body.error).toBe('not_ready')
+    expect((await get('/v1/me/interests', await token('9007199254740993'))).body.error).toBe('not_ready')
     sinks = await startTrendSinks(env)
     await expect.poll(async () => (await get('/v1/trends')).status, SOON).toBe(200)
     expect((await get('/v1/trends')).body.trends[0].name).toBe('kept')
@@ -285,7 +279,7 @@ describe('the API process', () => {
   })
 
   test('without Kafka it still serves lists and answers writes with 503 in time; writes work again when Kafka is back', async () => {
-    const headers = { ...(await token('--sub', '77')), 'content-type': 'application/json' }
+    const headers = { ...(await token('77')), 'content-type': 'application/json' }
     const write = () => fetch(`${apis[0].url}/v1/me/interests`, { method: 'PUT', headers, body: '{}' })
     // The previous test emptied Redis. This waits until the view is complete, because it cannot be rebuilt without
     // Kafka.
@@ -314,7 +308,7 @@ describe('the API process', () => {
       await run('python3', ['--version']).catch(() => skip('python3 is not installed'))
       await refresh(newest(), ['for the fuzzer'])
       await expect.poll(async () => (await get('/v1/trends')).status, SOON).toBe(200)
-      const { authorization } = await token('--sub', '42', '--scope', 'internal')
+      const { authorization } = await token('42', 'internal')
       // The stream is excluded, because the fuzzer would wait for the end of each response. tests/api/trends tests its
       // parameters.
       const routes = ['--exclude-path-regex', '^/v1/trends/stream']

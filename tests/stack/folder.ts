@@ -11,6 +11,9 @@ export interface GuardedFolder extends Guardian {
   readonly isFinishing: boolean
 }
 
+/** The folders that this test file has created and not finished. Vitest loads this module again for each test file. */
+const unfinished = new Set<GuardedFolder>()
+
 /**
  * Creates a temporary folder. When this process ends, even by kill -9, a guardian deletes the folder and kills all
  * processes that run in it.
@@ -20,16 +23,24 @@ export function guardedFolder(): GuardedFolder {
   const path = realpathSync(mkdtempSync(join(tmpdir(), PREFIX)))
   const { finish } = guard(path)
   let isFinishing = false
-  return {
+  const folder: GuardedFolder = {
     path,
     get isFinishing() {
       return isFinishing
     },
     finish() {
       isFinishing = true
+      unfinished.delete(folder)
       return finish()
     },
   }
+  unfinished.add(folder)
+  return folder
+}
+
+/** Finishes all folders that the current test file has left. */
+export async function finishFolders(): Promise<void> {
+  await Promise.all([...unfinished].map((folder) => folder.finish()))
 }
 
 /** Returns true if the path looks as if `guardedFolder` created it. */

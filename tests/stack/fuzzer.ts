@@ -52,7 +52,7 @@ export async function fuzz({
   args.push(...headers.flatMap((header) => ['-H', header]))
   args.push('--exclude-checks', [LEFT_OUT, ...leftOut].join(), '--max-examples', String(examples), '--seed', SEED)
   try {
-    await promisify(execFile)(join(bin, 'schemathesis'), args, { cwd: folder, maxBuffer: OUTPUT_BYTES })
+    await promisify(execFile)(join(bin, 'python'), ['-m', 'schemathesis.cli', ...args], { cwd: folder, maxBuffer: OUTPUT_BYTES })
   } catch (failure) {
     const { stdout, message } = failure as { stdout?: string; message: string }
     throw new Error((stdout || message).replaceAll(/(.{400}).+/g, '$1 …'))

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { processMark } from '../../deploy/local/child.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
-import { guardedFolder } from './folder.ts'
+import { finishFolders, guardedFolder } from './folder.ts'
 
 const OWNER = `
   import { spawn } from 'node:child_process'
@@ -44,4 +44,20 @@ test('finishing folders deletes them, and kills the processes in them and in the
   expect([existsSync(first.path), existsSync(second.path)]).toEqual([false, false])
   expect([first.isFinishing, second.isFinishing]).toEqual([true, true])
   expect(processMark(outside.pid!)).toBeDefined()
+})
+
+test('the folders that a test file has left are finished after it, and the others are not finished again', async () => {
+  const [left, finished] = [guardedFolder(), guardedFolder()]
+  await finished.finish()
+  const sleeper = spawn('sleep', ['600'], { cwd: left.path, detached: true, stdio: 'ignore' })
+  const end = once(sleeper, 'exit')
+
+  await finishFolders()
+  await finishFolders()
+
+  expect((await end)[1]).toBe('SIGKILL')
+  expect([left, finished].map(({ path, isFinishing }) => [existsSync(path), isFinishing])).toEqual([
+    [false, true],
+    [false, true],
+  ])
 })

@@ -282,12 +282,13 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   }
 
   function newRecords(topic: string): (LogRecord & TopicPartition)[] {
-    return broker.records(topic).filter((record) => {
-      const key = partitionKey(topic, record.partition)
-      if (record.offset < (readUpTo.get(key) ?? 0)) return false
-      readUpTo.set(key, record.offset + 1)
-      return true
-    })
+    return Array.from({ length: broker.topic(topic).partitions }, (_, partition) => {
+      const key = partitionKey(topic, partition)
+      const log = broker.log(topic, partition)
+      const records = log.read(readUpTo.get(key) ?? 0, ALL_RECORDS)
+      readUpTo.set(key, log.endOffset)
+      return records.map((record) => ({ ...record, topic, partition }))
+    }).flat()
   }
 
   return {

@@ -38,11 +38,7 @@ export interface Ordeal {
  */
 export async function limitsOrdeal(system: LimitsSystem, random: () => number): Promise<Ordeal> {
   const { apis, redis, proxy, token } = system
-  const [admin, user, gateway] = await Promise.all([
-    token('--sub', '1', '--scope', 'admin'),
-    token('--sub', '42'),
-    token('--sub', 'gateway', '--scope', 'internal'),
-  ])
+  const [admin, user, gateway] = await Promise.all([token('1', 'admin'), token('42'), token('gateway', 'internal')])
   const [loaded, exact] = [`/${uniqueName('loaded')}`, `/${uniqueName('exact')}`]
   for (const rule of [
     { rule_id: uniqueName('rule'), match: { endpoint_pattern: `/api/v1${loaded}` }, ...LOAD_LIMIT },

@@ -1,6 +1,3 @@
-import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { type DelayingProxy, delayingProxy } from '../../../bench/limits/answer-proxy.ts'
 import type { Component } from '../../../deploy/local/component.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
@@ -10,10 +7,9 @@ import { type GuardedFolder, guardedFolder } from '../../stack/folder.ts'
 import { provisionService } from '../../stack/provision.ts'
 import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../api-process.ts'
+import { bearer } from '../development-token.ts'
 import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts'
 
-const run = promisify(execFile)
-const TOKEN_COMMAND = fileURLToPath(new URL('../../../tools/token/main.ts', import.meta.url))
 const NODES = 3
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
 /** An address where no ClickHouse runs. The API must have an address, but decides requests without ClickHouse. */
@@ -27,11 +23,8 @@ export interface LimitsSystem {
   readonly proxy: DelayingProxy
   readonly worker: WorkerProcess
   readonly apis: readonly ApiProcess[]
-  /**
-   * Mints a token and returns an Authorization header.
-   * @param args arguments of the token command
-   */
-  token(...args: string[]): Promise<Record<string, string>>
+  /** Mints a token and returns an Authorization header. */
+  token(subject: string, scope?: string): Promise<Record<string, string>>
 }
 
 /** @param env additional settings, such as the address of a ClickHouse */
@@ -61,12 +54,7 @@ export async function startLimitsSystem(env: Readonly<Record<string, string>> = 
     proxy,
     worker,
     apis,
-    async token(...args) {
-      const { stdout } = await run(process.execPath, [TOKEN_COMMAND, ...args], {
-        env: { ...process.env, NODE_ENV: 'development', MILLRACE_HOME: folder.path },
-      })
-      return { authorization: `Bearer ${stdout.trim()}` }
-    },
+    token: (subject, scope) => bearer(folder.path, subject, scope),
   }
 }
 

@@ -1,18 +1,14 @@
-import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FUZZ_TIMEOUT_MS, fuzz } from '../../stack/fuzzer.ts'
 import { AT_FIRST_TRY } from '../../stack/index.ts'
 import { suspend } from '../../stack/suspend.ts'
 import { type ApiProcess, startApiProcess } from '../api-process.ts'
+import { bearer } from '../development-token.ts'
 import { aliasRace } from './alias-race.ts'
 import { clickOrdeal } from './click-ordeal.ts'
 import { type Counting, startCounting } from './counting.ts'
 import { type LinksSystem, send, startLinksSystem, visit } from './system.ts'
 
-const run = promisify(execFile)
-const TOKEN_COMMAND = fileURLToPath(new URL('../../../tools/token/main.ts', import.meta.url))
 const SETUP_TIMEOUT_MS = 240_000
 const RACE_TIMEOUT_MS = 240_000
 const FUZZ_EXAMPLES = 20
@@ -37,12 +33,7 @@ afterAll(async () => {
 const create = (body: unknown, headers: Record<string, string> = {}, api = system.apis[0]) =>
   send(api, 'POST', '/api/v1/urls', body, headers)
 
-async function token(sub: string): Promise<{ authorization: string }> {
-  const { stdout } = await run(process.execPath, [TOKEN_COMMAND, '--sub', sub], {
-    env: { ...process.env, NODE_ENV: 'development', MILLRACE_HOME: system.folder.path },
-  })
-  return { authorization: `Bearer ${stdout.trim()}` }
-}
+const token = (subject: string) => bearer(system.folder.path, subject)
 
 /** Matches the metric that counts the redirects of an instance. */
 const REDIRECTED = String.raw`http_request_duration_seconds_count\{method="GET",route="/\{short_code\}",status="302"\}`

@@ -5,6 +5,7 @@ import { trends } from '../../../pipelines/trends/topology.ts'
 import { regions } from '../../../schemas/trends/places/regions.ts'
 import { trendOutput, trendRenewals, tweets } from '../../../schemas/trends/topics.ts'
 import type { TrendOutput, Tweet } from '../../../schemas/trends/types.ts'
+import { expectEqual } from '../../expect-equal.ts'
 import { offlineTrends, type SentTweet } from './offline.ts'
 import { publishedVolumes } from './volumes.ts'
 
@@ -111,17 +112,15 @@ test(
           }
         }
         wait(2 * MINUTE)
-        const lists = publishedLists(driver)
+        const lists = Map.groupBy(publishedLists(driver), ({ window_end }) => window_end)
         const offline = offlineTrends(sent)
         // A worker that starts also publishes the last renewal that was due. Its window ends before the start, so the
         // test checks only the expected windows.
         for (const windowEnd of windowEnds) {
           const expected = offline.listsAt(windowEnd)
-          const listsOfIt = lists.filter((list) => list.window_end === windowEnd)
+          const listsOfIt = lists.get(windowEnd) ?? []
           expect(listsOfIt).toHaveLength(551)
-          for (const { woeid, entries } of listsOfIt) {
-            expect(entries).toEqual(expected.get(woeid) ?? [])
-          }
+          for (const { woeid, entries } of listsOfIt) expectEqual(entries, expected.get(woeid) ?? [])
         }
         expectVolumes(driver, offline)
       }),

@@ -4,6 +4,7 @@ import { trends } from '../../../pipelines/trends/topology.ts'
 import { trendOutput, trendRenewals, tweets } from '../../../schemas/trends/topics.ts'
 import type { TrendEntry, TrendOutput, Tweet } from '../../../schemas/trends/types.ts'
 import { integer, pick, type Random, seededRandom } from '../../../tools/random/random.ts'
+import { expectEqual } from '../../expect-equal.ts'
 import { offlineTrends, type SentTweet } from './offline.ts'
 
 const MINUTE = 60_000
@@ -81,7 +82,7 @@ function simulation(random: Random) {
       expect(lists).toHaveLength(REGIONS)
       const expected = offline.listsAt(windowEnd)
       for (const { woeid, entries } of lists) {
-        expect(entries.map(rounded)).toEqual((expected.get(woeid) ?? []).map(rounded))
+        expectEqual(entries.map(rounded), (expected.get(woeid) ?? []).map(rounded))
         seen.lists += entries.length > 0 ? 1 : 0
         seen.labels += entries.filter(({ label }) => label !== null).length
         seen.variants += entries.filter(({ variants }) => variants.length > 0).length
@@ -93,12 +94,8 @@ function simulation(random: Random) {
 }
 
 function publishedLists(driver: TestDriver): [windowEnd: number, lists: TrendOutput[]][] {
-  const byWindow = new Map<number, TrendOutput[]>()
-  for (const { value } of [...driver.read(trendOutput), ...driver.read(trendRenewals)]) {
-    const list = value as TrendOutput
-    byWindow.set(list.window_end, [...(byWindow.get(list.window_end) ?? []), list])
-  }
-  return [...byWindow].sort(([a], [b]) => a - b)
+  const lists = [...driver.read(trendOutput), ...driver.read(trendRenewals)].map(({ value }) => value as TrendOutput)
+  return [...Map.groupBy(lists, ({ window_end }) => window_end)].sort(([a], [b]) => a - b)
 }
 
 function rounded(entry: TrendEntry): TrendEntry {

@@ -87,9 +87,9 @@ export function offlineTrends(sent: readonly SentTweet[]): Offline {
       const mean = past.lists.findLast((list) => list.windowEnd <= windowEnd - MINUTE_MS)?.mean ?? 0
       const labels = past.firstList !== undefined && windowEnd - past.firstList >= LABELS_AFTER_MS
       const ranked = [...terms].flatMap(([term, all]) => {
+        if (countIn(all, windowEnd) === 0) return []
         const usual = usualIn(all, past.tracked.get(term), windowEnd)
-        const entry = entryOf(term, all, windowEnd, { usual: usual ?? mean, labels })
-        return entry.tweet_volume === 0 ? [] : { entry, isNew: usual === undefined }
+        return { entry: entryOf(term, all, windowEnd, { usual: usual ?? mean, labels }), isNew: usual === undefined }
       })
       ranked.sort((a, b) => b.entry.score - a.entry.score || (a.entry.term < b.entry.term ? -1 : 1))
       ranked.length = Math.min(ranked.length, LISTED_TERMS)
@@ -196,7 +196,7 @@ export function topicsOf<E extends { readonly term: string }>(
     const topic: OfflineTopic<E> = { entry, drawn: drawnOf(entry.term), variants: [], related: [], typical: null }
     for (const { tweet_id } of topic.drawn) uses.set(tweet_id, (uses.get(tweet_id) ?? 0) + 1)
     // Topics are in the order of their ranks, and sorting keeps this order for topics with equal overlap.
-    const similar = topics
+    const similar = (topic.drawn.length < LEAST_COMMON ? [] : topics)
       .map((other) => ({ topic: other, overlap: overlapOf(topic.drawn, other.drawn) }))
       .filter(({ overlap }) => overlap > 0)
     similar.sort((a, b) => b.overlap - a.overlap)
@@ -222,6 +222,8 @@ export function topicsOf<E extends { readonly term: string }>(
  * Estimates, from the drawn tweets of two terms, which share of the more frequent term's tweets contains both terms.
  */
 function overlapOf(a: readonly Tweet[], b: readonly Tweet[]): number {
+  // Most terms have too few tweets, and millions of pairs are compared.
+  if (Math.min(a.length, b.length) < LEAST_COMMON) return 0
   const last = Math.min(...[a, b].map((drawn) => (drawn.length < DRAWN_TWEETS ? Infinity : drawHash(drawn[DRAWN_TWEETS - 1].tweet_id))))
   const [ofA, ofB] = [a, b].map((drawn) => drawn.map(({ tweet_id }) => tweet_id).filter((id) => drawHash(id) <= last))
   const common = ofA.filter((id) => ofB.includes(id)).length

@@ -8,6 +8,7 @@ import { trendOutput, tweets } from '../../../schemas/trends/topics.ts'
 import type { TrendEntry, TrendOutput } from '../../../schemas/trends/types.ts'
 import { readRecording, tweetMaker } from '../../../tools/replay/recording.ts'
 import { replayTimes } from '../../../tools/replay/replay-times.ts'
+import { expectEqual } from '../../expect-equal.ts'
 import { dataTest } from '../../public-data.ts'
 import { GENERATED_EVENTS, writeGeneratedRecording } from './generated-recording.ts'
 import { offlineTrends, type SentTweet } from './offline.ts'
@@ -81,7 +82,7 @@ function compareWithOffline(sent: readonly SentTweet[]): { compared: number; fol
       const truth = (expected.get(list.woeid) ?? []).slice(0, SERVED)
       // Only the counts are compared, because scores depend on the list from a minute earlier, and the steps here are
       // longer than a minute.
-      expect(list.entries.slice(0, SERVED).map(countsOf)).toEqual(truth.map(countsOf))
+      expectEqual(list.entries.slice(0, SERVED).map(countsOf), truth.map(countsOf))
       if (truth.length > 0) compared++
     }
   }

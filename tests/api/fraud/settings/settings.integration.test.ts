@@ -1,8 +1,5 @@
-import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { expect, onTestFailed, test } from 'vitest'
 import { waitUntil } from '../../../../deploy/local/wait.ts'
 import { fraudServices } from '../../../../pipelines/fraud/service.ts'
@@ -12,10 +9,9 @@ import { testStack, uniqueName } from '../../../stack/index.ts'
 import { provisionService } from '../../../stack/provision.ts'
 import { newKafka, newRedis, newRegistry } from '../../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../../api-process.ts'
+import { bearer } from '../../development-token.ts'
 import { startWorkerProcess } from '../../worker-process.ts'
 
-const run = promisify(execFile)
-const TOKEN_COMMAND = fileURLToPath(new URL('../../../../tools/token/main.ts', import.meta.url))
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
 const SOON = { timeout: 30_000, interval: 50 }
 /** How many of the worker's last log lines are printed when the test fails. */
@@ -50,12 +46,11 @@ async function settingsSystem() {
   })
   const apis = await Promise.all([0, 1].map(() => startApiProcess(folder.path, env)))
   await waitUntil(worker.isReady, { what: 'the worker', ...READY })
-  const options = { env: { ...process.env, NODE_ENV: 'development', MILLRACE_HOME: folder.path } }
-  const { stdout } = await run(process.execPath, [TOKEN_COMMAND, '--sub', 'olga', '--scope', 'fraud:ops internal'], options)
+  const authorized = await bearer(folder.path, 'olga', 'fraud:ops internal')
 
   async function send(api: ApiProcess, method: string, path: string, body?: unknown, idempotencyKey?: string) {
     const headers = {
-      authorization: `Bearer ${stdout.trim()}`,
+      ...authorized,
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     }

@@ -98,6 +98,7 @@ test.each([4, 8, 16])('%i instances together never hold more than a twentieth of
       const gap = (limit.windowSeconds * US_PER_SECOND) / limit.limit / times
       const untilUs = RUN_WINDOWS * limit.windowSeconds * US_PER_SECOND
       let admitted = 0
+      let mostUnspent = 0
       let turn = 0
       for (let passed = 0; passed < untilUs; passed += gap) {
         system.advance(Math.round(gap))
@@ -105,8 +106,10 @@ test.each([4, 8, 16])('%i instances together never hold more than a twentieth of
         const asking = Math.floor(count * ((turn++ * GOLDEN) % 1) ** skew)
         if (await take(system.stores[asking], counter)) admitted++
         const unspent = system.exact.takenOf(counter.key) - admitted
-        if (passed > LEARNING_MS * US_PER_MS) expect(unspent).toBeLessThanOrEqual(ACCURACY * (limit.limit + limit.burst))
+        if (passed > LEARNING_MS * US_PER_MS) mostUnspent = Math.max(mostUnspent, unspent)
       }
+      // A call of expect for each of a million requests would take most of the time.
+      expect(mostUnspent).toBeLessThanOrEqual(ACCURACY * (limit.limit + limit.burst))
     }),
     { numRuns: 6 },
   )

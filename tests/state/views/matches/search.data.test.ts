@@ -6,6 +6,7 @@ import { placePeople } from '../../../../tools/people/people.ts'
 import { generatedProfiles, readProfiles } from '../../../../tools/people/profiles.ts'
 import { LARGEST_TOWNS, type Town } from '../../../../tools/people/towns.ts'
 import { integer, seededRandom } from '../../../../tools/random/random.ts'
+import { expectEqual } from '../../../expect-equal.ts'
 import { dataTest } from '../../../public-data.ts'
 import { NO_BOUNDS, type World, worldOf } from './world.ts'
 
@@ -41,7 +42,7 @@ async function compareStacks(world: World, count: number): Promise<number> {
     const passing = world.bruteForce(viewer)
     const swiped = new Set(passing.flatMap(({ candidate }) => (random() < SWIPED ? [candidate.userId] : [])))
     const expected = passing.filter(({ candidate }) => !swiped.has(candidate.userId))
-    expect(shown(await world.search(viewer, swiped, NO_BOUNDS))).toEqual(shown(expected))
+    expectEqual(shown(await world.search(viewer, swiped, NO_BOUNDS)), shown(expected))
     found += expected.length
   }
   return found

@@ -1,0 +1,8 @@
+/**
+ * A setup file of the projects that use servers. Their test files share a process, so the servers that a file leaves
+ * must end with the file, not with the process. Vitest runs this hook after the hooks of the file.
+ */
+import { afterAll } from 'vitest'
+import { finishFolders } from './folder.ts'
+
+afterAll(finishFolders)
