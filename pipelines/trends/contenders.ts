@@ -71,6 +71,7 @@ export class Contenders {
   #floor: { readonly term: Buffer; readonly value: number } | undefined
   /** Number of loaded terms whose bounds are not known. */
   #unknown = 0
+  #isLow = false
 
   /**
    * @param keep must be greater than the `count` that is passed to `best`. The surplus is the number of terms that
@@ -85,6 +86,11 @@ export class Contenders {
 
   get size(): number {
     return this.#size
+  }
+
+  /** True if, at the last call of `best`, forgotten terms were about to be among the best. */
+  get isLow(): boolean {
+    return this.#isLow
   }
 
   get floor(): Floor | undefined {
@@ -198,12 +204,14 @@ export class Contenders {
 
   /**
    * Returns the best `count` terms, sorted by value and then by text, without terms of value 0.
+   * @param reserve number of further terms above the floor below which the contenders are low
    * @returns undefined if forgotten terms might be among the best; then call `restart` and offer every term again
    */
-  best(count: number, evaluator: Evaluator): Best | undefined {
+  best(count: number, evaluator: Evaluator, reserve = 0): Best | undefined {
     this.#sortByBound()
+    const evaluated = this.#floor === undefined ? count : count + reserve
     for (;;) {
-      const open = this.#order.slice(0, count).filter((term) => (this.#flags[term] & EXACT) === 0)
+      const open = this.#order.slice(0, evaluated).filter((term) => (this.#flags[term] & EXACT) === 0)
       if (open.length === 0) break
       evaluator.evaluate(open)
       for (const term of open) {
@@ -216,6 +224,7 @@ export class Contenders {
       this.#sort()
     }
     const best = this.#bestOf(count)
+    this.#isLow = !this.#reaches(evaluated)
     // Terms without a bound come first, so all of them were evaluated.
     if (this.#unknown > 0) {
       this.#unknown = 0
@@ -226,13 +235,29 @@ export class Contenders {
 
   /** Takes the best terms from the beginning of `#order`. Terms of value 0 are at its end. */
   #bestOf(count: number): Best | undefined {
-    const floor = this.#floor
+    if (!this.#reaches(count)) return undefined
     const terms = this.#order.slice(0, count).filter((term) => values[term] > 0)
-    const last = terms.at(-1)
-    if (floor !== undefined && (terms.length < count || last === undefined || this.isBelow(this.#table.bytesOf(last), values[last])))
-      return undefined
     const next = this.#order.length > count ? values[this.#order[count]] : 0
-    return { terms, rest: Math.max(next, floor?.value ?? 0) }
+    return { terms, rest: Math.max(next, this.#floor?.value ?? 0) }
+  }
+
+  /** Returns whether the first `count` terms of `#order` are the best ones, and not below forgotten terms. */
+  #reaches(count: number): boolean {
+    if (this.#floor === undefined) return true
+    if (this.#order.length < count) return false
+    const last = this.#order[count - 1]
+    return values[last] > 0 && !this.isBelow(this.#table.bytesOf(last), values[last])
+  }
+
+  /** Replaces the terms and the floor with those of other contenders, which must use the same table. */
+  takeOver(other: Contenders): void {
+    this.#bounds = other.#bounds
+    this.#flags = other.#flags
+    this.#size = other.#size
+    this.#order = other.#order
+    this.#floor = other.#floor
+    this.#unknown = other.#unknown
+    this.#isLow = false
   }
 
   /** Forgets all terms. */
@@ -242,6 +267,7 @@ export class Contenders {
     this.#size = 0
     this.#floor = undefined
     this.#unknown = 0
+    this.#isLow = false
   }
 
   /** Loads terms. Their bounds are not known until the next call of `best`. */

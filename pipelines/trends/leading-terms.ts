@@ -13,9 +13,10 @@ import { TextSet } from './text-set.ts'
 import { hourOfMinute, WINDOW_MINUTES } from './time.ts'
 
 /**
- * Share of contenders to keep beyond the requested number. The surplus delays the next visit to all terms of a region.
+ * Share of contenders to keep beyond the requested number. If no more tweets arrive, this surplus lasts for a third of
+ * the window. Half of it is left when new contenders begin to be collected (see refills.ts).
  */
-const SPARE_SHARE = 0.25
+const SPARE_SHARE = 0.5
 /**
  * Share of contenders with a baseline to keep beyond the requested number. It is larger than SPARE_SHARE, because the
  * bounds of these terms are looser: a bound is valid for up to two hours.
@@ -151,7 +152,26 @@ export function leadingTerms({ usualOf, perRegion, saved }: LeadingTermsOptions)
       const count = counts.sumIn(woeid, first, Infinity)
       if (count === 0) continue
       const region = regionContenders(woeid)
-      if (!region.fresh.isBelow(term, count)) region.offer('fresh', term, count)
+      if (!region.isBelow('fresh', term, count)) region.offer('fresh', term, count)
+    }
+  }
+
+  /** Offers a frequent term to the new contenders of a region that is being refilled. */
+  function refill(woeid: number, term: string, state: TermState, key: string): void {
+    const region = byRegion.get(woeid)
+    if (region === undefined || !region.isRefilled) return
+    const bound = greatestCountFrom(state, lastMinute)
+    if (bound === 0) return
+    if (!isKnown(state)) region.offerRefill('fresh', given.of(term), bound)
+    else region.offerRefill('known', given.of(term), trendScore(bound, usualOf(key, state, lastMinute)?.least ?? 0))
+  }
+
+  /** Offers a rare term to the new contenders of all regions that are being refilled. */
+  function refillRare(term: TermBytes, counts: CellCounts): void {
+    const first = lastMinute - WINDOW_MINUTES + 1
+    for (const woeid of counts.regions()) {
+      const region = byRegion.get(woeid)
+      if (region !== undefined && region.isRefilled) region.offerRefill('fresh', term, counts.sumIn(woeid, first, Infinity))
     }
   }
 
@@ -196,6 +216,8 @@ export function leadingTerms({ usualOf, perRegion, saved }: LeadingTermsOptions)
     offerKnown,
     offerRare,
     offerFirst,
+    refill,
+    refillRare,
     tracked,
     noteTracked,
     newlyKnown,

@@ -20,6 +20,11 @@ import { candidateOf, greatestCountFrom, unchangedThrough, windowCount } from '.
 import { TextBytes } from './term-table.ts'
 import { WINDOW_MINUTES } from './time.ts'
 
+/**
+ * Contenders of a region count as about to run out when their surplus is at most this share of the requested number,
+ * which is half of the surplus after they were collected.
+ */
+const RESERVE_SHARE = 0.25
 /** Number of regions ranked between two pauses. The pauses let the event loop send heartbeats. */
 const REGIONS_PER_PAUSE = 8
 
@@ -30,6 +35,8 @@ export interface RegionRankingsOptions extends Pick<LeadingTermsOptions, 'usualO
   readonly prefetchUsual: (keys: readonly string[]) => void
   /** Number of the best candidates of each kind that are reported with drawn tweets. */
   readonly drawnPerRegion: number
+  /** Called with each region whose contenders are about to run out. */
+  readonly isLow: (woeid: number, region: RegionContenders) => void
 }
 
 /** The fields that all reports of a partition about one window have in common. */
@@ -42,7 +49,8 @@ const neverDue = () => false
  * all stored terms are visited instead.
  */
 export function regionRankings(options: RegionRankingsOptions) {
-  const { leading, terms: stored, usualOf, prefetchUsual, perRegion, drawnPerRegion } = options
+  const { leading, terms: stored, usualOf, prefetchUsual, perRegion, drawnPerRegion, isLow } = options
+  const reserve = Math.ceil(perRegion * RESERVE_SHARE)
   const writer = reportWriter()
   const given = new TextBytes()
   /** The counts of the rare term that is being visited. */
@@ -74,11 +82,12 @@ export function regionRankings(options: RegionRankingsOptions) {
 
   /** Ranks the terms of a region. Returns undefined if all terms of the region must be visited. */
   function rankRegion(woeid: number, region: RegionContenders, ranking: Ranking): RegionReport | undefined {
-    const best = (kind: Kind) => region[kind].best(perRegion, evaluatorOf(woeid, region, kind))
+    const best = (kind: Kind) => region[kind].best(perRegion, evaluatorOf(woeid, region, kind), reserve)
     const fresh = best('fresh')
     const known = best('known')
     const report = fresh && known && reportOf(woeid, region, fresh, known, ranking)
     candidates = new Map()
+    if (report !== undefined && (region.fresh.isLow || region.known.isLow)) isLow(woeid, region)
     return report
   }
 
@@ -195,10 +204,7 @@ export function regionRankings(options: RegionRankingsOptions) {
     const { lastMinute } = leading
     const best = new Map([...exhausted.keys()].map((woeid) => [woeid, { fresh: exactTop(perRegion), known: exactTop(perRegion) }]))
     const wanted = new Set(exhausted.keys())
-    for (const region of exhausted.values()) {
-      region.fresh.restart()
-      region.known.restart()
-    }
+    for (const region of exhausted.values()) region.restart()
     let visited = 0
     for (const [woeid, term, state, key] of stored.frequent()) {
       if (++visited % TERMS_PER_PAUSE === 0) yield

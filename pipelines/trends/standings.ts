@@ -5,6 +5,7 @@ import { isKnownAt } from './baseline.ts'
 import { leadingTerms } from './leading-terms.ts'
 import { CellCounts } from './packed-cells.ts'
 import type { TrackedRegion } from './rare-terms.ts'
+import { type RefillsOptions, refills } from './refills.ts'
 import { type Ranking, type RegionRankingsOptions, regionRankings } from './region-rankings.ts'
 import type { RegionReport } from './region-report.ts'
 import type { savedStandings } from './saved-standings.ts'
@@ -19,7 +20,7 @@ const REGIONS_PER_PAUSE = 8
  */
 const REGIONS_SAVED = Math.ceil(regions.length / 20)
 
-export interface StandingsOptions extends Omit<RegionRankingsOptions, 'leading'> {
+export interface StandingsOptions extends Omit<RegionRankingsOptions, 'leading' | 'isLow'>, Pick<RefillsOptions, 'termsPerRanking'> {
   readonly saved: ReturnType<typeof savedStandings>
 }
 
@@ -33,7 +34,8 @@ export interface StandingsOptions extends Omit<RegionRankingsOptions, 'leading'>
 export function standings(options: StandingsOptions) {
   const { terms: stored, prefetchUsual, saved } = options
   const leading = leadingTerms(options)
-  const rankings = regionRankings({ ...options, leading })
+  const refilled = refills({ ...options, leading, refilled: save })
+  const rankings = regionRankings({ ...options, leading, isLow: refilled.begin })
   const { byRegion } = leading
   const given = new TextBytes()
   /** The counts of the rare term that is being visited. */
@@ -108,7 +110,7 @@ export function standings(options: StandingsOptions) {
    * `offerAgain` did not reach all terms within an hour.
    */
   function* offerAllKnown(): Generator<void, void, void> {
-    for (const { known } of byRegion.values()) known.restart()
+    for (const region of byRegion.values()) region.restartKnown()
     coveredHour = leading.hour + 1
     let visited = 0
     for (const [woeid, term, state, key] of stored.frequent()) {
@@ -164,6 +166,7 @@ export function standings(options: StandingsOptions) {
   /** Reports the candidates of every region that has candidates. Yields at intervals. */
   function* rank(ranking: Ranking, take: (report: RegionReport) => void): Generator<void, void, void> {
     yield* rankings.rank(ranking, take, save)
+    yield* refilled.run()
     saveSome()
   }
 

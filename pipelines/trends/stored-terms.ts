@@ -27,8 +27,10 @@ export interface StoredTerms {
   statesOf(woeid: number, terms: readonly string[]): (TermState | undefined)[]
   /** Reads like `statesOf`, but creates no state for a term with a single contribution. */
   found(woeid: number, terms: readonly string[]): (TermState | OnlyTweet | undefined)[]
-  rare(): Iterable<[term: string, row: RareTerm]>
-  frequent(): Iterable<[woeid: number, term: string, state: TermState, key: string]>
+  /** Visits the rare terms in a fixed order, from a term on. */
+  rare(from?: string): Iterable<[term: string, row: RareTerm]>
+  /** Visits the frequent terms of all regions in a fixed order, from a key on. */
+  frequent(from?: string): Iterable<[woeid: number, term: string, state: TermState, key: string]>
 }
 
 export function storedTerms({ rare, frequent }: TermStores): StoredTerms {
@@ -70,11 +72,11 @@ export function storedTerms({ rare, frequent }: TermStores): StoredTerms {
   return {
     statesOf,
     found,
-    *rare() {
-      for (const entry of rare.scan()) if (!isFrequent(entry[1])) yield entry
+    *rare(from) {
+      for (const entry of rare.scan({ gte: from })) if (!isFrequent(entry[1])) yield entry
     },
-    *frequent() {
-      for (const [key, state] of frequent.scan()) yield [woeidOfKey(key), termOfKey(key), state, key]
+    *frequent(from) {
+      for (const [key, state] of frequent.scan({ gte: from })) yield [woeidOfKey(key), termOfKey(key), state, key]
     },
   }
 }

@@ -17,6 +17,8 @@ const NOW = 30_000_000
 const PLACES = [2459115, 44418]
 /** Number of contenders per region. It is so small that floors rise and all terms of a region must be visited again. */
 const PER_REGION = 4
+/** Number of terms that a ranking visits while regions are refilled, so that a refill takes several rankings. */
+const TERMS_PER_RANKING = 20
 
 interface RegionStanding {
   readonly woeid: number
@@ -44,15 +46,19 @@ function memoryStore(rows: Map<string, SavedStandings>): KeyedStore<string, Save
   return store as unknown as KeyedStore<string, SavedStandings>
 }
 
-function worker(terms: ReadonlyMap<string, string>, rows: Map<string, SavedStandings>) {
-  const visits = { all: 0 }
+function worker(terms: ReadonlyMap<string, string>, rows: Map<string, SavedStandings>, perRegion = PER_REGION) {
+  /** Visits to all terms that a ranking had to wait for, and all visits including those of refills. */
+  const visits = { all: 0, awaited: 0 }
+  let isVisited = false
   const statesOf: StoredTerms['statesOf'] = (woeid, names) => names.map((name) => stateIn(new RareTerm(0, terms.get(name) ?? ''), woeid))
   const stored: StoredTerms = {
     statesOf,
     found: statesOf,
-    rare() {
+    rare(from = '') {
       visits.all++
-      return [...terms].map(([term, cells]): [string, RareTerm] => [term, new RareTerm(0, cells)])
+      isVisited = true
+      const names = [...terms.keys()].filter((term) => term >= from).sort()
+      return names.map((term): [string, RareTerm] => [term, new RareTerm(0, terms.get(term)!)])
     },
     frequent: () => [],
   }
@@ -61,9 +67,10 @@ function worker(terms: ReadonlyMap<string, string>, rows: Map<string, SavedStand
     terms: stored,
     usualOf: () => undefined,
     prefetchUsual() {},
-    perRegion: PER_REGION,
-    drawnPerRegion: PER_REGION,
+    perRegion,
+    drawnPerRegion: perRegion,
     saved,
+    termsPerRanking: TERMS_PER_RANKING,
   })
   const reports = reportsIn(new Map())
   let rankings = 0
@@ -71,7 +78,10 @@ function worker(terms: ReadonlyMap<string, string>, rows: Map<string, SavedStand
     const found: RegionStanding[] = []
     const ranking = { windowEnd: ++rankings * RENEWAL_MS, partition: 0, missing: 0 }
     for (const _ of leaders.prepare(minute, () => {}));
+    isVisited = false
     for (const _ of leaders.rank(ranking, (report) => {
+      if (isVisited) visits.awaited++
+      isVisited = false
       reports.take(report)
       const terms = reports
         .rank([report], 1)
@@ -119,16 +129,68 @@ test('a worker that starts continues with the saved standings, without visiting 
       const next = worker(terms, rows)
       const fresh = worker(terms, new Map())
       const entriesOf = (all: RegionStanding[]) => all.filter(({ terms }) => terms.length > 0)
-      const visitsBefore = first.visits.all
+      const visitsBefore = first.visits.awaited
       const expected = entriesOf(first.rank(minute))
       expect(entriesOf(next.rank(minute))).toEqual(expected)
       expect(entriesOf(fresh.rank(minute))).toEqual(expected)
       // The second worker visits all terms only when the first worker must do so as well.
-      expect(next.visits.all).toBe(first.visits.all - visitsBefore)
+      expect(next.visits.awaited).toBe(first.visits.awaited - visitsBefore)
       expect(entriesOf(next.rank(minute + 25))).toEqual(entriesOf(fresh.rank(minute + 25)))
     }),
     { numRuns: 100 },
   )
+})
+
+const MINUTES = 100
+const arrivals = fc.array(
+  fc.array(fc.record({ term: fc.nat(60), place: fc.constantFrom(...PLACES), delay: fc.nat(5) }), { maxLength: 4 }),
+  {
+    minLength: 20,
+    maxLength: MINUTES,
+  },
+)
+
+test('while fewer and fewer tweets arrive, each ranking equals one of a worker that visits all terms', () => {
+  fc.assert(
+    fc.property(arrivals, (minutes) => {
+      const terms = new Map<string, string>()
+      const subject = worker(terms, new Map())
+      for (let passed = 0; passed < MINUTES + 70; passed++) {
+        const minute = NOW + passed
+        for (const { term, place, delay } of minutes[passed] ?? []) {
+          const added = contribution(place, minute - delay)
+          const all = (terms.get(`t${term}`) ?? '') + added
+          terms.set(`t${term}`, all)
+          subject.leaders.changedRare(new TextBytes().of(`t${term}`), countsOf(all), countsOf(added))
+        }
+        const listed = (all: RegionStanding[]) => all.filter((region) => region.terms.length > 0)
+        expect(listed(subject.rank(minute))).toEqual(listed(worker(terms, new Map()).rank(minute)))
+      }
+    }),
+    { numRuns: 20 },
+  )
+})
+
+test('when no more tweets arrive, contenders are collected before they run out', () => {
+  const terms = new Map<string, string>()
+  const perRegion = 12
+  const { leaders, rank, visits } = worker(terms, new Map(), perRegion)
+  let minute = NOW
+  rank(minute)
+  for (let i = 0; i < 60; i++) {
+    const term = `t${(i * 37) % 60}`
+    const cells = contribution(PLACES[0], ++minute)
+    terms.set(term, cells)
+    leaders.addedRare(new TextBytes().of(term), countsOf(cells))
+    rank(minute)
+  }
+  visits.awaited = 0
+  // Then there are fewer terms left than the lists have places.
+  for (let i = 0; i < 60 - perRegion; i++) {
+    const [world] = rank(++minute)
+    expect(world.terms.length).toBe(perRegion)
+  }
+  expect(visits.awaited).toBe(0)
 })
 
 test('changes that all regions have saved are deleted', () => {
