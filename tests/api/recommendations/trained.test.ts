@@ -41,12 +41,9 @@ async function openBrittle(folder: string, options?: OpenOptions): Promise<OpenM
   }
 }
 
-/** Maximum time of a search. It is long, because the thread of an index may wait for the CPU of a busy machine. */
-const PATIENT_MS = 60_000
-
 /** Starts an API with a model in force, and a user who has watched an item of the first axis. */
 async function trainedApi(open = openBrittle) {
-  const api = await recommendationsApi({ open, readMs: PATIENT_MS })
+  const api = await recommendationsApi({ open })
   onTestFinished(async () => {
     Object.assign(broken, { vectors: undefined, ranking: false, foldIn: false })
     await api.service.close?.()
