@@ -19,7 +19,7 @@ export interface Split {
   readonly onLeft: number
 }
 
-/** Mask of the leftmost leaf of a tree. The other leaves follow in the lower bits, so their order is that of the bits. */
+/** Mask of the leftmost leaf of a tree. The other leaves follow in the lower bits, from left to right. */
 export const FIRST_LEAF = 1 << 31
 /** Number of bits in a mask. */
 const MASK_BITS = 32
