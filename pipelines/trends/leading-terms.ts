@@ -159,7 +159,7 @@ export function leadingTerms({ usualOf, perRegion, saved }: LeadingTermsOptions)
   /** Offers a frequent term to the new contenders of a region that is being refilled. */
   function refill(woeid: number, term: string, state: TermState, key: string): void {
     const region = byRegion.get(woeid)
-    if (region === undefined || !region.isRefilled) return
+    if (!region?.isRefilled) return
     const bound = greatestCountFrom(state, lastMinute)
     if (bound === 0) return
     if (!isKnown(state)) region.offerRefill('fresh', given.of(term), bound)
@@ -171,7 +171,7 @@ export function leadingTerms({ usualOf, perRegion, saved }: LeadingTermsOptions)
     const first = lastMinute - WINDOW_MINUTES + 1
     for (const woeid of counts.regions()) {
       const region = byRegion.get(woeid)
-      if (region !== undefined && region.isRefilled) region.offerRefill('fresh', term, counts.sumIn(woeid, first, Infinity))
+      if (region?.isRefilled) region.offerRefill('fresh', term, counts.sumIn(woeid, first, Infinity))
     }
   }
 
