@@ -106,12 +106,13 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   let batches: Entry<K, V>[][] = []
   /**
    * For each batch and slot, the index in the batch of the first entry that the record in the slot announced. The other
-   * entries of its first announcing processor follow. The entries belong to the batch, so the cache does not evict them.
+   * entries of its first announcing processor follow. The entries belong to the batch, so the cache does not evict
+   * them.
    */
   let slots: number[][] = []
   /** The slots of the batch whose reads are being announced; undefined outside of a batch. */
   let announcing: number[] | undefined
-  /** The slot of the last record that used its announced entries, and the index of the entry after the last one used. */
+  /** The slot of the last record that used its announced entries, and the index of the entry that it may use next. */
   let usedSource = -1
   let usedSlot = -1
   let nextUse = 0
