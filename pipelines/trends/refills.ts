@@ -36,7 +36,7 @@ export function refills({ leading, terms, refilled, termsPerRanking = TERMS_PER_
   const given = new TextBytes()
   /** The counts of the rare term that is being visited. */
   const counts = new CellCounts()
-  /** The regions that are being refilled, each with the number of the pass after which it has been offered all terms. */
+  /** The regions that are being refilled, with the number of the pass after which each has been offered all terms. */
   const pending = new Map<number, { readonly region: RegionContenders; readonly through: number }>()
   let passes = 0
   let next = BEGINNING
