@@ -1,6 +1,7 @@
-import { FencedError, type MemberlessGroup } from '../transport.ts'
+import { FencedError, type MemberlessGroup, type OffsetToCommit } from '../transport.ts'
 import type { Cluster } from './cluster.ts'
 import { openCoordinator } from './coordinator.ts'
+import { MemberFenced } from './errors.ts'
 import { describeMembers } from './group-members.ts'
 import { commitOffsets, fetchCommitted, NO_MEMBER, type OffsetOwner } from './group-offsets.ts'
 import type { Context } from './options.ts'
@@ -13,9 +14,21 @@ export function openMemberlessGroup(context: Context, cluster: Cluster, groupId:
     groupId,
     ...NO_MEMBER,
     async heartbeat() {
-      throw new FencedError(`group ${groupId} has a member`)
+      throw hasMember()
     },
     signal: closing.signal,
+  }
+
+  function hasMember(): FencedError {
+    return new FencedError(`group ${groupId} has a member`)
+  }
+
+  async function commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void> {
+    try {
+      await commitOffsets(context, coordinator, owner, offsets)
+    } catch (error) {
+      throw error instanceof MemberFenced ? hasMember() : error
+    }
   }
 
   async function close(): Promise<void> {
@@ -26,7 +39,7 @@ export function openMemberlessGroup(context: Context, cluster: Cluster, groupId:
   return {
     groupId,
     committed: (partitions) => fetchCommitted(context, coordinator, owner, partitions),
-    commit: (offsets) => commitOffsets(context, coordinator, owner, offsets),
+    commit,
     members: () => describeMembers(context, coordinator, groupId, closing.signal),
     close,
   }

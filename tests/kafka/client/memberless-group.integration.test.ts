@@ -68,7 +68,7 @@ test('a group with a member refuses commits from processes outside the group, bu
   await member.join()
   await ownPartitions(member, 1)
   await member.heartbeat()
-  await expect(group.commit(offsetOf(topic, 4))).rejects.toThrow(FencedError)
+  await expect(group.commit(offsetOf(topic, 4))).rejects.toThrow(new FencedError(`group ${groupId} has a member`))
   expect(await committed(group)).toEqual({ offset: 3, metadata: '' })
   expect(await group.members()).toMatchObject([{ memberId: member.memberId, partitions: [{ topic, partition: 0 }] }])
 })

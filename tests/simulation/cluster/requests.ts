@@ -12,6 +12,9 @@ import {
   listTransactions,
 } from './transaction-requests.ts'
 
+/** The client also requires this request from brokers, but no simulated process changes the configuration of topics. */
+const INCREMENTAL_ALTER_CONFIGS = 44
+
 /** Handlers for the requests that the client sends, by API key. They support the versions that the client uses. */
 const HANDLERS: ReadonlyMap<number, Handle> = new Map<number, Handle>([
   [0, produce],
@@ -21,7 +24,7 @@ const HANDLERS: ReadonlyMap<number, Handle> = new Map<number, Handle>([
   [8, commitOffsets],
   [9, fetchOffsets],
   [10, findCoordinator],
-  [18, (request, _, cluster) => apiVersions(request, cluster, [...HANDLERS.keys()])],
+  [18, (request, _, cluster) => apiVersions(request, cluster, [...HANDLERS.keys(), INCREMENTAL_ALTER_CONFIGS])],
   [19, createTopics],
   [22, initProducerId],
   [23, epochEnds],
