@@ -36,6 +36,11 @@ export function rssMib(pid: number): number {
   return statusMib(pid, 'VmRSS')
 }
 
+/** Returns the anonymous resident memory of a process, in MiB: the memory that is not backed by a file. */
+export function anonymousMib(pid: number): number {
+  return statusMib(pid, 'RssAnon')
+}
+
 function statusMib(pid: number, field: string): number {
   const found = new RegExp(`^${field}:\\s*(\\d+)`, 'm').exec(read(`/proc/${pid}/status`))
   return Math.round(Number(found?.[1] ?? 0) / KIB_PER_MIB)

@@ -3,6 +3,7 @@ import { partitionFor } from '../../../kafka/partitioner.ts'
 import { interactions, itemNeighbours, items } from '../../../schemas/recommendations/topics.ts'
 import { integer, seededRandom } from '../../../tools/random/random.ts'
 import { startApiProcess, untilReady } from '../../harness/node-process.ts'
+import { anonymousMib } from '../../harness/process-stats.ts'
 import { row } from '../../harness/table.ts'
 import { bytesIn } from '../../matches/disk.ts'
 import { itemIdOf } from './bundle.ts'
@@ -11,7 +12,6 @@ import type { RecommendationsSystem } from './system.ts'
 
 const SAMPLE = 1_000
 const SEED = 71
-const KIB_PER_MIB = 1_024
 const BYTES_PER_MIB = 2 ** 20
 
 /**
@@ -23,11 +23,11 @@ export async function measureMemory({ world, say }: PartInput, system: Recommend
   let without: number
   try {
     await untilReady(empty.line.url as string)
-    without = ownMib(empty.pid)
+    without = anonymousMib(empty.pid)
   } finally {
     await empty.stop()
   }
-  const own = ownMib(system.api.pid)
+  const own = anonymousMib(system.api.pid)
   const perUser = await bytesOf(system, usersKeys(world.users))
   const perItem = await bytesOf(system, itemsKeys(world.items))
   const state = bytesIn(system.servers.home.state)
@@ -45,12 +45,6 @@ export async function measureMemory({ world, say }: PartInput, system: Recommend
 
 function mibPerThousand(bytes: number): string {
   return ((bytes * 1_000) / BYTES_PER_MIB).toFixed(2)
-}
-
-/** Returns the anonymous resident memory of a process in MiB: the memory that is not backed by a file. */
-function ownMib(pid: number): number {
-  const found = /^RssAnon:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  return Number(found?.[1] ?? 0) / KIB_PER_MIB
 }
 
 /** Returns how much of a file is mapped into the address space of a process, in MiB. */

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { registryClient } from '../../../kafka/registry.ts'
@@ -6,7 +6,7 @@ import { itemStats } from '../../../schemas/recommendations/topics.ts'
 import { seededRandom } from '../../../tools/random/random.ts'
 import { benchTransport } from '../../harness/broker.ts'
 import { profileTo, startApiProcess } from '../../harness/node-process.ts'
-import { cpuSeconds } from '../../harness/process-stats.ts'
+import { anonymousMib, cpuSeconds } from '../../harness/process-stats.ts'
 import { type BenchServers, startServers, WITHOUT_CLICKHOUSE } from '../../harness/servers.ts'
 import { row } from '../../harness/table.ts'
 import { loadRemark, middleOf } from '../../matches/rounds.ts'
@@ -21,9 +21,8 @@ const TIMEOUT_MS = 1_200_000
 const POLL_MS = 100
 const MS_PER_SECOND = 1_000
 const BYTES_PER_MIB = 2 ** 20
-const KIB_PER_MIB = 1_024
 const MEMORY = {
-  'own memory, MiB': ownMib,
+  'own memory, MiB': (_metrics: string, pid: number) => anonymousMib(pid),
   'V8 heap in use, MiB': (metrics: string) => mibOf(metrics, 'nodejs_heap_size_used_bytes'),
   'V8 heap in all, MiB': (metrics: string) => mibOf(metrics, 'nodejs_heap_size_total_bytes'),
   'buffers, MiB': (metrics: string) => mibOf(metrics, 'nodejs_external_memory_bytes'),
@@ -96,12 +95,6 @@ async function started(
   } finally {
     await api.stop()
   }
-}
-
-/** Returns the anonymous resident memory of a process in MiB: the memory that is not backed by a file. */
-function ownMib(_metrics: string, pid: number): number {
-  const found = /^RssAnon:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  return Number(found?.[1] ?? 0) / KIB_PER_MIB
 }
 
 function mibOf(metrics: string, name: string): number {
