@@ -8,6 +8,8 @@ const STACK_TEST_TIMEOUT_MS = 120_000
 const END_TO_END_TIMEOUT_MS = 300_000
 /** A poll ends when its condition holds, so a long limit costs nothing. The default of 1 s fails on a busy machine. */
 const POLL_TIMEOUT_MS = 30_000
+/** Length, in characters, up to which the message of a failed assertion shows a value whole. */
+const LONGEST_VALUE = 2_000
 /**
  * Real servers occasionally miss a deadline on a busy machine. `npm test` lists every test that needed a second try.
  * Tests of exact output set `AT_FIRST_TRY` and are never repeated.
@@ -41,6 +43,8 @@ export default defineConfig({
     pool: 'forks',
     setupFiles: 'tests/property-limit.ts',
     expect: { poll: { timeout: POLL_TIMEOUT_MS } },
+    // A CI system may keep only the summary, and a message with "Array(1)" does not say what was wrong.
+    chaiConfig: { truncateThreshold: LONGEST_VALUE },
     // `performance` stays real. Test files share a process, so a loop that another file has left behind may still be
     // running. If the loop waits for a time to pass on a faked `performance`, it would block the process forever.
     fakeTimers: { toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate', 'clearImmediate', 'Date'] },

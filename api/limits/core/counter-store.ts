@@ -50,8 +50,9 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
       const charges = own?.chargesFor(asks) ?? NONE
       return charges.length === 0 ? batches.add(group, node, 'awaited', asks) : decideCharged(group, node, charges, asks)
     }
-    // A probe takes no slices, because no request waits for its answer.
-    const probe = asks.map((ask) => (ask.mode === 'up-to' ? { ...ask, units: 0 } : ask))
+    // A probe takes no units. No request waits for a slice, and a request that this instance's own counts allow is
+    // charged later.
+    const probe = asks.map((ask) => ({ ...ask, units: 0 }))
     void batches.add(group, node, 'probe', probe)
     return CIRCUIT_OPEN
   }

@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest'
-import type { Ask, Counter, CounterStore, ScriptRunner } from '../../../../api/limits/core/counter.ts'
+import type { Ask, Counter, CounterStore, ScriptRunner, Undecided } from '../../../../api/limits/core/counter.ts'
 import { counterStore } from '../../../../api/limits/core/counter-store.ts'
+import { ownCounts } from '../../../../api/limits/core/own-counts.ts'
 
 const SOON = { timeout: 30_000, interval: 5 }
 const NOW_US = 1_800_000_000_000_000
 const WINDOW_SECONDS = 60
 const WINDOW_INDEX = NOW_US / 1e6 / WINDOW_SECONDS
+const HARD = 0
 const UP_TO = 2
 const GIVE_BACK = 3
 
@@ -69,6 +71,31 @@ test('a probe takes no slice, because no request waits to spend it', async () =>
   // The reply to the probe closes the circuit.
   await expect.poll(() => isAsking(store), SOON).toBe(true)
   await expect.poll(() => sent.length, SOON).toBe(3)
+})
+
+test('a request that sends a probe is counted once', async () => {
+  const { scripts, sent } = heldScripts()
+  const clock = { ms: 0 }
+  const monotonic = () => clock.ms
+  const own = ownCounts({ now: () => NOW_US / 1_000, monotonic })
+  const store = counterStore({ scripts, monotonic, timeoutMs: 30_000, own })
+  const first = store.decide([take('hard', 1)])
+  await expect.poll(() => sent.length, SOON).toBe(1)
+  sent[0].fail(new Error('connection refused'))
+  await first
+  clock.ms += 1_000
+  const asks = [take('hard', 1)]
+  // The instance's own counts allow the request, and the next request charges it.
+  own.decide(asks, (await store.decide(asks)) as Undecided)
+  await expect.poll(() => sent.length, SOON).toBe(2)
+  sent[1].answer(0)
+  await expect.poll(() => isAsking(store), SOON).toBe(true)
+  await expect.poll(() => sent.length, SOON).toBe(3)
+  expect(sent.slice(1).flatMap(({ args }) => kindsOf(args))).toEqual([
+    { mode: HARD, extra: 0, units: 0 },
+    { mode: GIVE_BACK, extra: WINDOW_INDEX, units: -1 },
+    { mode: HARD, extra: 0, units: 1 },
+  ])
 })
 
 test('a slice is lost if its connection is lost, even after its request has timed out, but not if Redis refused it', async () => {
