@@ -8,7 +8,7 @@ const { rounds } = settings
 const ROUND_TIMEOUT_MS = 600_000
 /** Number of payments per second. */
 const RATE = 200
-const LIMITS = { p99Ms: 100, mostMs: 1_000, isWhole: true }
+const LIMITS = { p99Ms: 100, mostMs: 1_000 }
 
 const faults = chosenFaults(FRAUD_FAULTS)
 

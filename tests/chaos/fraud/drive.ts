@@ -24,28 +24,32 @@ export interface Driving {
   isReady(api: number): boolean
   /** Returns whether the faults have ended. After that, the remaining planned requests are skipped. */
   isOver(): boolean
+  /** Maximum number of planned requests in progress, with their repetitions. Further requests start late. */
+  readonly mostInProgress: number
 }
 
 /**
  * Sends the requests of a plan at their planned times, and records the calls. If an API is not ready, its requests go
  * to the next API, as with a load balancer. All requests except rule changes are repeated if they fail.
  */
-export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver }: Driving): Promise<Calls> {
+export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver, mostInProgress }: Driving): Promise<Calls> {
   const { apis, token } = system
   const calls: Calls = { scores: [], blocks: [], feedback: [], rules: [] }
   const startedAt = Date.now()
 
   /**
-   * Starts each request at its planned time, until the faults have ended. It uses one timer at a time, because a timer
-   * per request would keep the driver busy.
+   * Starts each request at its planned time, or later if too many are in progress, until the faults have ended. It uses
+   * one timer at a time, because a timer per request would keep the driver busy.
    */
   async function playAll(planned: readonly Planned[]): Promise<void> {
-    const begun: Promise<void>[] = []
+    const begun = new Set<Promise<void>>()
     for (const { atMs, work } of planned.toSorted((one, other) => one.atMs - other.atMs)) {
       const leftMs = () => startedAt + atMs - Date.now()
       for (let left = leftMs(); left > 0 && !isOver(); left = leftMs()) await delay(Math.min(left, LOOK_EVERY_MS))
+      while (begun.size >= mostInProgress) await Promise.race(begun)
       if (isOver()) break
-      begun.push(work())
+      const working = work().finally(() => begun.delete(working))
+      begun.add(working)
     }
     await Promise.all(begun)
   }

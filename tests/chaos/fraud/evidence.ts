@@ -2,7 +2,6 @@ import type { Decision } from '../../../schemas/commands/topics.ts'
 import type { FraudCase, FraudFeedback, FraudProfile, FraudSetting, TxnScored } from '../../../schemas/fraud/types.ts'
 import type { Logged } from '../log-reader.ts'
 import type { Inflicted } from '../troubles.ts'
-import type { Beat } from './pulse.ts'
 import type { Calls } from './requests.ts'
 
 /** Records of the topics, in log order. */
@@ -33,7 +32,6 @@ export interface Tables {
 export interface Evidence {
   readonly calls: Calls
   readonly inflicted: Inflicted
-  readonly beats: readonly Beat[]
   readonly logs: Logs
   readonly tables: Tables
   /** The profiles in the Redis view. */

@@ -8,7 +8,6 @@ import { faultHands } from './faults.ts'
 import { inTime, type Limits, timesOf } from './in-time.ts'
 import { observer } from './observe.ts'
 import type { Plan } from './plan.ts'
-import { feelPulse } from './pulse.ts'
 import { RULE_ID } from './requests.ts'
 import { faultsOf } from './verdict.ts'
 
@@ -16,31 +15,37 @@ export interface RoundResult extends Judged<Evidence> {
   readonly summary: string
 }
 
-/**
- * Runs one round, waits until all parts have recovered, and judges the round.
- * @param prefix the prefix of the plan's ids
- */
+export interface Round {
+  readonly plan: Plan
+  /** The prefix of the plan's ids. */
+  readonly prefix: string
+  /** If undefined, a response time is a fault only if the response exceeds the client's time limit. */
+  readonly limits?: Limits
+  /** Maximum number of planned requests in progress. Default: no limit. */
+  readonly mostInProgress?: number
+}
+
+/** Runs one round, waits until all parts have recovered, and judges the round. */
 export async function playRound(
   system: FraudSystem,
-  { plan, prefix, limits }: { readonly plan: Plan; readonly prefix: string; readonly limits: Limits },
+  { plan, prefix, limits, mostInProgress = Number.POSITIVE_INFINITY }: Round,
   say: (text: string) => void,
 ): Promise<RoundResult> {
   await createRule(system)
   const hands = faultHands(system, say)
   let isOver = false
-  const pulse = feelPulse((api) => system.apis[api].url)
-  const driving = drive(system, plan, { isReady: hands.isReady, isOver: () => isOver })
+  const driving = drive(system, plan, { isReady: hands.isReady, isOver: () => isOver, mostInProgress })
   const inflicted = await hands.inflict(plan.faults).finally(() => {
     isOver = true
   })
   const calls = await driving
-  await pulse.stop()
   await recover(system.apis, system.workers)
   const observed = await observer(system, prefix)
   try {
-    const evidence = async (): Promise<Evidence> => ({ calls, inflicted, beats: pulse.beats, ...(await observed.read()) })
+    const evidence = async (): Promise<Evidence> => ({ calls, inflicted, ...(await observed.read()) })
     const judged = await judgeUntilRight(evidence, faultsOf)
-    const faults = [...inTime(judged.evidence, limits), ...judged.faults]
+    const late = limits === undefined ? [] : inTime(judged.evidence, limits)
+    const faults = [...late, ...judged.faults]
     return { evidence: judged.evidence, faults, summary: summaryOf(judged.evidence) }
   } finally {
     await observed.close()
@@ -59,6 +64,7 @@ function summaryOf(evidence: Evidence): string {
   const counts = (kind: string, list: readonly string[]) =>
     [...Map.groupBy(list, (each) => each)].map(([what, { length }]) => `${kind} ${what}: ${length}`).sort()
   const good = calls.scores.filter(({ status }) => status === 200)
+  const { p50, p99, most } = timesOf(evidence)
   return [
     ...counts(
       'score',
@@ -80,10 +86,7 @@ function summaryOf(evidence: Evidence): string {
       'feedback',
       calls.feedback.map(({ status }) => String(status)),
     ),
-    ...[true, false].map((isWhole) => {
-      const { p50, p99, most } = timesOf(evidence, isWhole)
-      return `${isWhole ? 'measured' : 'without the time of a trivial request'}: P50 ${p50} ms, P99 ${p99} ms, most ${most} ms`
-    }),
+    `P50 ${p50} ms, P99 ${p99} ms, most ${most} ms`,
     `${logs.scored.length} events, ${logs.feedback.length} verdicts`,
   ].join(', ')
 }
