@@ -34,7 +34,7 @@ const SOON = { timeout: 30_000, interval: 100 }
 /** Time limit of a write without Kafka: the handler's time limit plus a margin. */
 const WRITE_LIMIT_MS = 8_000
 const SETUP_TIMEOUT_MS = 120_000
-const FUZZ_EXAMPLES = 50
+const FUZZ_EXAMPLES = 15
 /**
  * Number of requests that the fuzzer generates per route for anonymous callers. It is small, because these callers
  * reach only a few routes.
