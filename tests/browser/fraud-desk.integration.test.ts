@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type FraudSystem, fraudSystem, payment } from '../api/fraud/system.ts'
+import { testStack } from '../stack/index.ts'
 import { useChromium } from './chromium.ts'
 
 const SOON = { timeout: 60_000, interval: 100 }
@@ -8,7 +9,7 @@ const HOUR_MS = 3_600_000
 
 let system: FraudSystem
 beforeAll(async () => {
-  system = await fraudSystem()
+  system = await fraudSystem({ registry: await testStack().registry() })
 })
 /** Number of the attempt. It is part of ids, so that a retried test does not find the data of its first attempt. */
 let attempt = 0

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { matchesSystem, type TestUser } from '../api/matches/system.ts'
+import { testStack } from '../stack/index.ts'
 import { useChromium } from './chromium.ts'
 
 const SOON = { timeout: 60_000, interval: 50 }
@@ -8,7 +9,7 @@ const PLACE = { lat: 37.77, lon: -122.42 }
 
 let system: Awaited<ReturnType<typeof matchesSystem>>
 beforeAll(async () => {
-  system = await matchesSystem()
+  system = await matchesSystem({ apiCount: 1, registry: await testStack().registry() })
 })
 
 async function person(profile: object, scope?: string): Promise<TestUser> {

@@ -67,6 +67,16 @@ export async function newRegistry(folder: string, brokers: string, name = 'regis
 }
 
 /**
+ * Starts a separate schema registry on the given broker.
+ * @returns its URL
+ */
+export async function startedRegistry(folder: string, brokers: string): Promise<string> {
+  const registry = await newRegistry(folder, brokers)
+  await registry.start()
+  return registry.address
+}
+
+/**
  * Creates a separate search server in `folder` without starting it.
  * @param prefix a program and its arguments, to which the server's command line is appended
  */

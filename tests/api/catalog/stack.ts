@@ -6,7 +6,7 @@ import { recommendationsSchemas } from '../../../schemas/recommendations/topics.
 import { guardedFolder } from '../../stack/folder.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
 import { provisionService } from '../../stack/provision.ts'
-import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
+import { newKafka, newRedis } from '../../stack/servers.ts'
 import { startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
@@ -39,16 +39,14 @@ export async function catalogStack({
   const folder = guardedFolder()
   const kafka = await newKafka(folder.path, 'kafka')
   const redis = await newRedis(folder.path)
-  const registry = await newRegistry(folder.path, kafka.address)
-  await Promise.all([kafka.start(), redis.start()])
-  await registry.start()
-  await provisionService(kafka.address, registry.address, [catalogSchemas, recommendationsSchemas], catalogServices)
+  const [registry] = await Promise.all([testStack().registry(), kafka.start(), redis.start()])
+  await provisionService(kafka.address, registry, [catalogSchemas, recommendationsSchemas], catalogServices)
   const clickhouse = await testStack().clickhouse()
   const database = uniqueName('catalog').replaceAll('-', '_')
   const env: Record<string, string> = {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redis.address,
-    SCHEMA_REGISTRY_URL: registry.address,
+    SCHEMA_REGISTRY_URL: registry,
     CLICKHOUSE_URL: clickhouse,
     CLICKHOUSE_DATABASE: database,
     API_SERVICES: 'catalog',

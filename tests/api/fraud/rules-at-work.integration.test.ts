@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
+import { testStack } from '../../stack/index.ts'
 import { type FraudSystem, fraudSystem, payment } from './system.ts'
 
 const SOON = { timeoutMs: 60_000, intervalMs: 200 }
@@ -14,7 +15,7 @@ const RULE = { rule_id: 'high', name: 'High amounts', condition: 'txn.amount > 5
 let system: FraudSystem
 
 beforeAll(async () => {
-  system = await fraudSystem({ apiCount: 2, env: { FRAUD_GUARD: '1' } })
+  system = await fraudSystem({ apiCount: 2, registry: await testStack().registry(), env: { FRAUD_GUARD: '1' } })
   expect((await system.ask('POST', 'rules', { body: RULE })).status).toBe(201)
   const isKnown = async (api: number) => (await system.ask('GET', 'rules/high', { api })).status === 200
   for (const api of [0, 1]) await waitUntil(() => isKnown(api), { what: 'the rule', ...SOON })

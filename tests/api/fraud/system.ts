@@ -6,7 +6,7 @@ import { fraudSchemas } from '../../../schemas/fraud/topics.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
 import { provisionService } from '../../stack/provision.ts'
-import { newClickhouse, newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
+import { newClickhouse, newKafka, newRedis, startedRegistry } from '../../stack/servers.ts'
 import { startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
@@ -35,6 +35,11 @@ export type FraudSystem = Awaited<ReturnType<typeof fraudSystem>>
 export interface FraudSystemOptions {
   /** Number of API processes. Default 1. */
   readonly apiCount?: number
+  /**
+   * URL of a registry to use, such as the shared one. By default, a separate registry is started on the broker, so that
+   * a test that stops the broker also affects the registry.
+   */
+  readonly registry?: string
   /** Additional settings of the workers and the APIs. */
   readonly env?: Readonly<Record<string, string>>
   /** If true, starts a separate worker for each role, and a ClickHouse that no other test uses. */
@@ -42,14 +47,13 @@ export interface FraudSystemOptions {
 }
 
 /** Starts real servers, workers with all pipelines of fraud scoring, and API processes. */
-export async function fraudSystem({ apiCount = 1, env: more = {}, isSplit = false }: FraudSystemOptions = {}) {
+export async function fraudSystem({ apiCount = 1, env: more = {}, isSplit = false, registry: given }: FraudSystemOptions = {}) {
   const folder = guardedFolder()
   const kafka: Component = await newKafka(folder.path)
   const redis: Component = await newRedis(folder.path)
-  const registry: Component = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start()])
-  await registry.start()
-  await provisionService(kafka.address, registry.address, [fraudSchemas], fraudServices)
+  const registry = given ?? (await startedRegistry(folder.path, kafka.address))
+  await provisionService(kafka.address, registry, [fraudSchemas], fraudServices)
   const clickhouseServer = isSplit ? await newClickhouse(folder.path) : undefined
   await clickhouseServer?.start()
   const clickhouse = clickhouseServer?.address ?? (await testStack().clickhouse())
@@ -58,7 +62,7 @@ export async function fraudSystem({ apiCount = 1, env: more = {}, isSplit = fals
   const env = {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redis.address,
-    SCHEMA_REGISTRY_URL: registry.address,
+    SCHEMA_REGISTRY_URL: registry,
     CLICKHOUSE_URL: clickhouse,
     CLICKHOUSE_DATABASE: database,
     API_SERVICES: 'fraud',

@@ -4,8 +4,9 @@ import { waitUntil } from '../../../deploy/local/wait.ts'
 import { limitsServices } from '../../../pipelines/limits/service.ts'
 import { limitsSchemas } from '../../../schemas/limits/topics.ts'
 import { type GuardedFolder, guardedFolder } from '../../stack/folder.ts'
+import { testStack } from '../../stack/index.ts'
 import { provisionService } from '../../stack/provision.ts'
-import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
+import { newKafka, newRedis } from '../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { bearer } from '../development-token.ts'
 import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts'
@@ -32,15 +33,13 @@ export async function startLimitsSystem(env: Readonly<Record<string, string>> = 
   const folder = guardedFolder()
   const kafka = await newKafka(folder.path)
   const redis = await newRedis(folder.path)
-  const registry = await newRegistry(folder.path, kafka.address)
-  await Promise.all([kafka.start(), redis.start()])
-  await registry.start()
-  await provisionService(kafka.address, registry.address, [limitsSchemas], limitsServices)
+  const [registry] = await Promise.all([testStack().registry(), kafka.start(), redis.start()])
+  await provisionService(kafka.address, registry, [limitsSchemas], limitsServices)
   const proxy = await delayingProxy(redis.address)
   const whole = {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: proxy.url,
-    SCHEMA_REGISTRY_URL: registry.address,
+    SCHEMA_REGISTRY_URL: registry,
     API_SERVICES: 'limits',
     ...env,
   }

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { testStack } from '../../stack/index.ts'
 import { privateRedisCluster } from '../../state/views/redis-cluster.ts'
 import { aliasRace } from './alias-race.ts'
 import { send, startLinksSystem, visit } from './system.ts'
@@ -11,7 +12,7 @@ const LINKS = 30
 test(
   'on a Redis Cluster of three nodes results arrive, links are readable on every node, and one caller wins an alias even if a worker is killed',
   async () => {
-    const system = await startLinksSystem({ redisCluster: await privateRedisCluster(NODES) })
+    const system = await startLinksSystem({ redisCluster: await privateRedisCluster(NODES), registry: await testStack().registry() })
     onTestFinished(() => system.folder.finish())
     const urls = Array.from({ length: LINKS }, (_, index) => ({ long_url: `https://example.com/${index}` }))
     const key = { 'idempotency-key': 'all answers' }

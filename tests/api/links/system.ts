@@ -5,7 +5,7 @@ import { linksServices } from '../../../pipelines/links/service.ts'
 import { linkCommands, linkDecisions, linksSchemas, userLinks } from '../../../schemas/links/topics.ts'
 import { type GuardedFolder, guardedFolder } from '../../stack/folder.ts'
 import { provisionService } from '../../stack/provision.ts'
-import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
+import { newKafka, newRedis, startedRegistry } from '../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { type SupervisedWorker, supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
@@ -27,6 +27,11 @@ export interface LinksSystem {
 export interface LinksSystemOptions {
   /** Address of a node of a Redis Cluster to use. By default, a separate Redis is started. */
   readonly redisCluster?: string
+  /**
+   * URL of a registry to use, such as the shared one. By default, a separate registry is started on the broker, so that
+   * a test that stops the broker also affects the registry.
+   */
+  readonly registry?: string
   readonly env?: Readonly<Record<string, string>>
 }
 
@@ -43,17 +48,16 @@ export async function startLinksSystem(options: LinksSystemOptions = {}): Promis
   const folder = guardedFolder()
   const kafka = await newKafka(folder.path)
   const redis = options.redisCluster === undefined ? await newRedis(folder.path) : undefined
-  const registry = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis?.start()])
-  await registry.start()
-  await provisionService(kafka.address, registry.address, [linksSchemas], linksServices, ({ name, partitions }) =>
+  const registry = options.registry ?? (await startedRegistry(folder.path, kafka.address))
+  await provisionService(kafka.address, registry, [linksSchemas], linksServices, ({ name, partitions }) =>
     SPREAD.has(name) ? PARTITIONS : partitions,
   )
   const env = {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: options.redisCluster ?? (redis as Component).address,
     ...(options.redisCluster !== undefined && { REDIS_CLUSTER: '1' }),
-    SCHEMA_REGISTRY_URL: registry.address,
+    SCHEMA_REGISTRY_URL: registry,
     CLICKHOUSE_URL: NO_CLICKHOUSE,
     API_SERVICES: 'links',
     PIPELINES: 'links',

@@ -6,7 +6,7 @@ import { waitUntil } from '../../../deploy/local/wait.ts'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import { contentOf } from '../../stack/content-of.ts'
-import { AT_FIRST_TRY } from '../../stack/index.ts'
+import { AT_FIRST_TRY, testStack } from '../../stack/index.ts'
 import { type MatchesSystem, matchesSystem, type TestUser } from './system.ts'
 
 const SETUP_TIMEOUT_MS = 120_000
@@ -50,6 +50,7 @@ const UNITS_PER_DEGREE = 100_000
 let system: MatchesSystem
 beforeAll(async () => {
   system = await matchesSystem({
+    registry: await testStack().registry(),
     apiCount: 1,
     brokerSettings: BROKER,
     onTopics: shortenTopics,

@@ -11,7 +11,7 @@ import type { AnyTopic } from '../../../schemas/topic.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
 import { provisionService } from '../../stack/provision.ts'
-import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
+import { newKafka, newRedis, startedRegistry } from '../../stack/servers.ts'
 import { startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
@@ -52,6 +52,11 @@ export interface MatchesSystemOptions {
    * configuration.
    */
   readonly onTopics?: (brokers: string) => Promise<void>
+  /**
+   * URL of a registry to use, such as the shared one. By default, a separate registry is started on the broker, so that
+   * a test that stops the broker also affects the registry.
+   */
+  readonly registry?: string
   /** Additional settings of the worker and the APIs. */
   readonly env?: Readonly<Record<string, string>>
 }
@@ -76,12 +81,11 @@ export async function matchesSystem(options: MatchesSystemOptions = {}) {
   const folder = guardedFolder()
   const kafka: Component = await newKafka(folder.path, 'kafka', options.brokerSettings)
   const redis: Component = await newRedis(folder.path)
-  const registry: Component = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start()])
-  await registry.start()
+  const registry = options.registry ?? (await startedRegistry(folder.path, kafka.address))
   const partitionsOf = ({ partitions, productionPartitions }: AnyTopic) =>
     isPartitioned ? (PARTITIONS.get(productionPartitions) ?? partitions) : partitions
-  await provisionService(kafka.address, registry.address, [matchesSchemas], matchesServices, partitionsOf)
+  await provisionService(kafka.address, registry, [matchesSchemas], matchesServices, partitionsOf)
   await options.onTopics?.(kafka.address)
   const clickhouse = await testStack().clickhouse()
   const database = uniqueName('matches').replaceAll('-', '_')
@@ -96,7 +100,7 @@ export async function matchesSystem(options: MatchesSystemOptions = {}) {
     ...pushes.env,
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redis.address,
-    SCHEMA_REGISTRY_URL: registry.address,
+    SCHEMA_REGISTRY_URL: registry,
     CLICKHOUSE_URL: clickhouse,
     CLICKHOUSE_DATABASE: database,
     API_SERVICES: 'matches',

@@ -6,7 +6,7 @@ import { waitUntil } from '../../../deploy/local/wait.ts'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import { contentOf } from '../../stack/content-of.ts'
-import { AT_FIRST_TRY } from '../../stack/index.ts'
+import { AT_FIRST_TRY, testStack } from '../../stack/index.ts'
 import { type SnippetStack, snippetStack } from './stack.ts'
 
 const SETUP_TIMEOUT_MS = 120_000
@@ -34,6 +34,7 @@ const SNIPPETS_PER_ROUND = 12
 let stack: SnippetStack
 beforeAll(async () => {
   stack = await snippetStack({
+    registry: await testStack().registry(),
     ownClickhouse: true,
     apiCount: 1,
     brokerSettings: BROKER,

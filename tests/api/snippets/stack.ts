@@ -8,7 +8,7 @@ import { snippetsSchemas } from '../../../schemas/snippets/topics.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
 import { provisionService } from '../../stack/provision.ts'
-import { newClickhouse, newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
+import { newClickhouse, newKafka, newRedis, startedRegistry } from '../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
@@ -32,6 +32,11 @@ export interface SnippetStackOptions {
   readonly ownClickhouse?: boolean
   /** Number of API processes. Default 2. */
   readonly apiCount?: number
+  /**
+   * URL of a registry to use, such as the shared one. By default, a separate registry is started on the broker, so that
+   * a test that stops the broker also affects the registry.
+   */
+  readonly registry?: string
   /** Additional settings of the worker and the APIs. */
   readonly env?: Readonly<Record<string, string>>
   /**
@@ -47,17 +52,16 @@ export async function snippetStack(options: SnippetStackOptions = {}) {
   const folder = guardedFolder()
   const kafka: Component = await newKafka(folder.path, 'kafka', options.brokerSettings)
   const redis: Component | undefined = redisCluster === undefined ? await newRedis(folder.path) : undefined
-  const registry: Component = await newRegistry(folder.path, kafka.address)
   const clickhouse = options.ownClickhouse ? await newClickhouse(folder.path) : undefined
   await Promise.all([kafka.start(), redis?.start(), clickhouse?.start()])
-  await registry.start()
-  await provisionService(kafka.address, registry.address, [snippetsSchemas], snippetsServices)
+  const registry = options.registry ?? (await startedRegistry(folder.path, kafka.address))
+  await provisionService(kafka.address, registry, [snippetsSchemas], snippetsServices)
   await options.onTopics?.(kafka.address)
   const env = {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redisCluster ?? (redis as Component).address,
     ...(redisCluster !== undefined && { REDIS_CLUSTER: '1' }),
-    SCHEMA_REGISTRY_URL: registry.address,
+    SCHEMA_REGISTRY_URL: registry,
     CLICKHOUSE_URL: clickhouse?.address ?? (await testStack().clickhouse()),
     CLICKHOUSE_DATABASE: uniqueName('snippets').replaceAll('-', '_'),
     API_SERVICES: 'snippets',

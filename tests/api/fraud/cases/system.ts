@@ -11,7 +11,7 @@ import { connected } from '../../../kafka/client/harness.ts'
 import { guardedFolder } from '../../../stack/folder.ts'
 import { testStack, uniqueName } from '../../../stack/index.ts'
 import { provisionService } from '../../../stack/provision.ts'
-import { newKafka, newRedis, newRegistry } from '../../../stack/servers.ts'
+import { newKafka, newRedis } from '../../../stack/servers.ts'
 import { startApiProcess } from '../../api-process.ts'
 import { startWorkerProcess } from '../../worker-process.ts'
 
@@ -23,17 +23,15 @@ export async function casesSystem() {
   const folder = guardedFolder()
   const kafka = await newKafka(folder.path)
   const redisServer = await newRedis(folder.path)
-  const registry = await newRegistry(folder.path, kafka.address)
-  await Promise.all([kafka.start(), redisServer.start()])
-  await registry.start()
-  await provisionService(kafka.address, registry.address, [fraudSchemas], fraudServices)
+  const [registry] = await Promise.all([testStack().registry(), kafka.start(), redisServer.start()])
+  await provisionService(kafka.address, registry, [fraudSchemas], fraudServices)
   const clickhouse = await testStack().clickhouse()
   const database = uniqueName('cases').replaceAll('-', '_')
   await fetch(`${clickhouse}/`, { method: 'POST', body: `CREATE DATABASE ${database}` })
   const env = {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redisServer.address,
-    SCHEMA_REGISTRY_URL: registry.address,
+    SCHEMA_REGISTRY_URL: registry,
     CLICKHOUSE_URL: clickhouse,
     CLICKHOUSE_DATABASE: database,
     API_SERVICES: 'fraud',
@@ -47,7 +45,7 @@ export async function casesSystem() {
   const token = await mintToken(key, { ...common, subject: 'ann', scope: 'fraud:analyst' })
 
   const transport = await connected(kafka.address)
-  const producer = await topicProducer(txnScored)(transport, registryClient({ url: registry.address }))
+  const producer = await topicProducer(txnScored)(transport, registryClient({ url: registry }))
   const redis = new Redis(redisServer.address)
   onTestFinished(async () => {
     redis.disconnect()

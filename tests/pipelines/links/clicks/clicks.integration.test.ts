@@ -14,9 +14,9 @@ import { type ReadLinkStats, readLinkStats } from '../../../../state/views/links
 import { NOT_CAUGHT_UP, type ViewReader } from '../../../../state/views/view.ts'
 import { startWorkerProcess } from '../../../api/worker-process.ts'
 import { guardedFolder } from '../../../stack/folder.ts'
-import { AT_FIRST_TRY } from '../../../stack/index.ts'
+import { AT_FIRST_TRY, testStack } from '../../../stack/index.ts'
 import { provisionService } from '../../../stack/provision.ts'
-import { newClickhouse, newKafka, newRedis, newRegistry } from '../../../stack/servers.ts'
+import { newClickhouse, newKafka, newRedis } from '../../../stack/servers.ts'
 
 const LINKS = 50
 const ROUNDS = 3
@@ -33,14 +33,12 @@ test('every click is counted once in the view, the table and the roll-up, even i
   const folder = guardedFolder()
   onTestFinished(() => folder.finish())
   const [kafka, redis, clickhouse] = await Promise.all([newKafka(folder.path), newRedis(folder.path), newClickhouse(folder.path)])
-  const registry = await newRegistry(folder.path, kafka.address)
-  await Promise.all([kafka.start(), redis.start(), clickhouse.start()])
-  await registry.start()
-  await provisionService(kafka.address, registry.address, [linksSchemas], linksServices)
+  const [registry] = await Promise.all([testStack().registry(), kafka.start(), redis.start(), clickhouse.start()])
+  await provisionService(kafka.address, registry, [linksSchemas], linksServices)
   const env = {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redis.address,
-    SCHEMA_REGISTRY_URL: registry.address,
+    SCHEMA_REGISTRY_URL: registry,
     CLICKHOUSE_URL: clickhouse.address,
     PIPELINES: 'clicks',
   }
@@ -70,7 +68,7 @@ test('every click is counted once in the view, the table and the roll-up, even i
     return Number(value)
   }
 
-  const producer = await clickProducer(transport, registryClient({ url: registry.address }))
+  const producer = await clickProducer(transport, registryClient({ url: registry }))
   let sent = 0
   let worker = await startWorkerProcess(folder.path, env)
   for (let round = 0; round < ROUNDS; round++) {
