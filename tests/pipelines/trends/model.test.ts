@@ -124,7 +124,7 @@ test(
         }
         expectVolumes(driver, offline)
       }),
-      { numRuns: 10 },
+      { numRuns: 5 },
     )
   },
   TIMEOUT_MS,
