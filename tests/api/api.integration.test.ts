@@ -34,7 +34,6 @@ const SOON = { timeout: 30_000, interval: 100 }
 /** Time limit of a write without Kafka: the handler's time limit plus a margin. */
 const WRITE_LIMIT_MS = 8_000
 const SETUP_TIMEOUT_MS = 120_000
-const FUZZ_EXAMPLES = 15
 /**
  * Number of requests that the fuzzer generates per route for anonymous callers. It is small, because these callers
  * reach only a few routes.
@@ -313,7 +312,7 @@ describe('the API process', () => {
       // parameters.
       const routes = ['--exclude-path-regex', '^/v1/trends/stream']
       const all = { url: apis[0].url, routes, folder: folder.path }
-      await fuzz({ ...all, authorization, examples: FUZZ_EXAMPLES })
+      await fuzz({ ...all, authorization })
       await fuzz({ ...all, examples: ANONYMOUS_EXAMPLES })
     },
     FUZZ_TIMEOUT_MS,

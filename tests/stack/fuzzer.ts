@@ -7,6 +7,12 @@ import { pythonEnvironment } from './python.ts'
 export const FUZZ_TIMEOUT_MS = 300_000
 /** A fixed seed, so that a failure can be reproduced. */
 const SEED = '20260115'
+/**
+ * Number of random requests per route. Because the seed is fixed, every run sends the same requests, so a larger number
+ * would cost CPU time in every run and find little. Schemathesis also sends systematic requests, such as values at and
+ * beyond each limit of the schema, and this number does not affect them.
+ */
+const EXAMPLES = 10
 const OUTPUT_BYTES = 64 * 1024 * 1024
 /**
  * The schemathesis check that is skipped for every API. It expects an API to accept every request that matches the
@@ -18,8 +24,8 @@ export interface FuzzOptions {
   readonly url: string
   /** The Authorization header of the requests; undefined to send no token. */
   readonly authorization?: string
-  /** How many requests to generate per route. */
-  readonly examples: number
+  /** How many random requests to generate per route. Default 10. */
+  readonly examples?: number
   /** Base URL of openapi.json, if it is not `url`. */
   readonly documentation?: string
   /** Additional headers of every request, such as `Host: sho.rt`. */
@@ -41,7 +47,7 @@ export async function fuzz({
   documentation = url,
   headers = [],
   authorization,
-  examples,
+  examples = EXAMPLES,
   routes,
   leftOut = [],
   folder,

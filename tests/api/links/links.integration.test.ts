@@ -11,7 +11,6 @@ import { type LinksSystem, send, startLinksSystem, visit } from './system.ts'
 
 const SETUP_TIMEOUT_MS = 240_000
 const RACE_TIMEOUT_MS = 240_000
-const FUZZ_EXAMPLES = 20
 const CALLERS = 1_000
 const WAVE = CALLERS / 4
 /** Number of responses that each visitor waits for after each incident. */
@@ -160,7 +159,7 @@ describe('every route', () => {
       const { authorization } = await token('42')
       const { url } = await apiWithStatistics()
       const routes = ['--include-path-regex', '^/api/v1/urls']
-      const common = { authorization, examples: FUZZ_EXAMPLES, folder: system.folder.path }
+      const common = { authorization, folder: system.folder.path }
       await fuzz({ ...common, url, routes })
       // Creates a link with the code from the examples in the documentation, so that the fuzzer's requests find a link.
       await create({ long_url: 'https://example.com/', custom_alias: '3xK9dQa' })

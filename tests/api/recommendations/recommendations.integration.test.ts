@@ -13,7 +13,6 @@ const TEST_MS = 120_000
 const TRAINING_MS = 180_000
 const GENRES = ['Comedy', 'Drama', 'Crime', 'Western', 'Musical', 'War', 'Horror', 'Sport'] as const
 const ITEMS = 80
-const FUZZ_EXAMPLES = 15
 
 let stack: CatalogStack
 let service: Record<string, string>
@@ -240,7 +239,7 @@ test(
     const { authorization } = await stack.bearer('31', 'internal admin')
     const paths = ['/api/v1/recommendations', '/api/v1/events', '/api/v1/items', '/api/v1/me', '/api/v1/editorial-lists', '/internal']
     const routes = paths.flatMap((path) => ['--include-path-regex', `^${path}`])
-    await fuzz({ url: stack.apis[0].url, authorization, examples: FUZZ_EXAMPLES, routes, folder: stack.folder.path })
+    await fuzz({ url: stack.apis[0].url, authorization, routes, folder: stack.folder.path })
   },
   FUZZ_TIMEOUT_MS,
 )
