@@ -7,7 +7,7 @@ import { recommendationsSchemas } from '../../../schemas/recommendations/topics.
 import { guardedFolder } from '../../stack/folder.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
 import { provisionService } from '../../stack/provision.ts'
-import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
+import { newKafka, newRedis, startedRegistry } from '../../stack/servers.ts'
 import { startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
@@ -22,20 +22,24 @@ export interface InventorySystemOptions {
   readonly reservationSeconds: number
   /** The products that are for sale, with the number of variants of each. */
   readonly products: readonly { readonly productId: number; readonly variants: number }[]
+  /**
+   * URL of a registry to use, such as the shared one. By default, a separate registry is started on the broker, so that
+   * a test that stops the broker also affects the registry.
+   */
+  readonly registry?: string
 }
 
 export type InventorySystem = Awaited<ReturnType<typeof inventorySystem>>
 
 /** Starts real servers, API processes, and a worker that decides stock commands and fills the views and tables. */
-export async function inventorySystem({ apiCount, reservationSeconds, products }: InventorySystemOptions) {
+export async function inventorySystem({ apiCount, reservationSeconds, products, registry: given }: InventorySystemOptions) {
   const folder = guardedFolder()
   const kafka: Component = await newKafka(folder.path)
   const redis: Component = await newRedis(folder.path)
-  const registry: Component = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start()])
-  await registry.start()
-  await provisionService(kafka.address, registry.address, [catalogSchemas, recommendationsSchemas], catalogServices)
-  await seedProducts({ kafka: kafka.address, registry: registry.address }, products)
+  const registry = given ?? (await startedRegistry(folder.path, kafka.address))
+  await provisionService(kafka.address, registry, [catalogSchemas, recommendationsSchemas], catalogServices)
+  await seedProducts({ kafka: kafka.address, registry }, products)
   const clickhouse = await testStack().clickhouse()
   const database = uniqueName('inventory').replaceAll('-', '_')
   const rowsOf = async (query: string) => {
@@ -47,7 +51,7 @@ export async function inventorySystem({ apiCount, reservationSeconds, products }
   const env = {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redis.address,
-    SCHEMA_REGISTRY_URL: registry.address,
+    SCHEMA_REGISTRY_URL: registry,
     CLICKHOUSE_URL: clickhouse,
     CLICKHOUSE_DATABASE: database,
     API_SERVICES: 'catalog',

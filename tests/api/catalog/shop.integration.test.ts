@@ -2,7 +2,7 @@ import sharp from 'sharp'
 import { beforeAll, expect, test } from 'vitest'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
-import { uniqueName } from '../../stack/index.ts'
+import { testStack, uniqueName } from '../../stack/index.ts'
 import { picture } from './images/pictures.ts'
 import { type InventorySystem, inventorySystem } from './inventory-system.ts'
 
@@ -17,7 +17,7 @@ let system: InventorySystem
 let categories = 0
 
 beforeAll(async () => {
-  system = await inventorySystem({ apiCount: 1, reservationSeconds: 900, products: [] })
+  system = await inventorySystem({ apiCount: 1, reservationSeconds: 900, products: [], registry: await testStack().registry() })
 }, SETUP_MS)
 
 async function ask(as: typeof ADMIN | undefined, method: string, path: string, body?: unknown) {
