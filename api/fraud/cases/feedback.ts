@@ -49,10 +49,15 @@ async function backgroundOf(deps: CasesDeps, id: string): Promise<Background> {
   const partition = facts.partitionOf(fraudCases, id)
   const until = monotonic() + LOOK_UP_MS
   for (;;) {
-    if (caughtUp(await hasCase(views, partition, id))) return HAS_CASE
+    const hasOne = await hasCase(views, partition, id)
+    if (hasOne === true) return HAS_CASE
+    // While the view is being built, the transaction may have a case. The topology then ignores this data.
     const found = await lookedUp(deps, id)
     if (found !== undefined) return found
-    if (monotonic() >= until) throw new ApiError(fraudErrors.transaction_not_found)
+    if (monotonic() >= until) {
+      caughtUp(hasOne)
+      throw new ApiError(fraudErrors.transaction_not_found)
+    }
     await pause(LOOK_AGAIN_MS)
   }
 }

@@ -1,7 +1,7 @@
 import type { FraudSystem } from '../../api/fraud/system.ts'
 import { type Judged, judgeUntilRight } from '../judge.ts'
 import { keepLines, numbered } from '../keep-logs.ts'
-import { recover } from '../recover.ts'
+import { ready, recover } from '../recover.ts'
 import { drive } from './drive.ts'
 import type { Evidence } from './evidence.ts'
 import { faultHands } from './faults.ts'
@@ -35,7 +35,7 @@ export async function playRound(
   const hands = faultHands(system, say)
   let isOver = false
   const driving = drive(system, plan, { isReady: hands.isReady, isOver: () => isOver, mostInProgress })
-  const inflicted = await hands.inflict(plan.faults).finally(() => {
+  const inflicted = await inflictAll().finally(() => {
     isOver = true
   })
   const calls = await driving
@@ -49,6 +49,16 @@ export async function playRound(
     return { evidence: judged.evidence, faults, summary: summaryOf(judged.evidence) }
   } finally {
     await observed.close()
+  }
+
+  /**
+   * On a slow machine, the faults and the restarts after them take most of the round. Requests continue until the
+   * processes are ready, so that some requests of each kind come after the faults.
+   */
+  async function inflictAll() {
+    const inflicted = await hands.inflict(plan.faults)
+    await ready(system.apis, system.workers)
+    return inflicted
   }
 }
 

@@ -278,6 +278,18 @@ test('while the view is being built, cases are not ready', async () => {
   expect(reply).toMatchObject({ status: 503, body: { error: 'not_ready' } })
 })
 
+test('while the view is being built, feedback about a known transaction is recorded in its case', async () => {
+  const { send, reviewed, transaction, redis } = await casesApi()
+  for (const id of ['t1', 't2']) transaction(id)
+  reviewed('t1')
+  const { case_id } = (await send('GET', 'cases')).body.cases[0]
+  redis.flush()
+  const ask = (id: string) => send('POST', `transactions/${id}/feedback`, { body: { verdict: 'SUSPICIOUS' } })
+  expect(await ask('t1')).toEqual({ status: 200, body: { status: 'recorded', case_id } })
+  const { status, body } = await ask('t2')
+  expect([status, body.case_id]).toEqual([200, expect.not.stringContaining(case_id)])
+})
+
 test('feedback about a transaction that is younger than a month does not look for an archived case', async () => {
   const { send, transaction, tables } = await casesApi()
   transaction('young', START - 28 * DAY_MS)
