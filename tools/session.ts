@@ -17,7 +17,7 @@ const CONNECT_TIMEOUT_MS = 15_000
 /** Pause before sending is retried. */
 const RETRY_MS = 2_000
 
-/** Opens a producer on connected servers. */
+/** Opens a producer on a connected transport. */
 export type OpenProducer<P> = (transport: Transport, registry: SchemaRegistry) => Promise<P>
 
 /** One run of a command that sends a stream of events. */

@@ -126,8 +126,9 @@ async function buildIndex<K, V>(
 }
 
 /**
- * Takes over an index that an earlier keeper has begun for the same topic and request, or creates a new one. Deletes
- * all other unfinished indexes.
+ * Returns the name of the index to fill: an unfinished index that an earlier keeper began for the same topic and
+ * request, with the same definition, or else a new index. Deletes all other unfinished indexes.
+ * @throws Error if another process has taken over the unfinished index
  */
 async function unfinishedOrNew<K, V>(
   { index, runtime }: KeeperDeps<K, V>,

@@ -36,7 +36,7 @@ export type Fault =
   | { readonly kind: 'clock'; readonly worker: number; readonly offsetMs: number; readonly ms: number }
   /** Moves all partitions, including the coordinators' partitions, to one of two brokers. */
   | { readonly kind: 'move'; readonly node: 1 | 2 }
-  /** Makes one of three brokers the leader of all partitions. */
+  /** Makes one of three brokers the preferred leader of all partitions. */
   | { readonly kind: 'lead'; readonly node: Node }
   /**
    * Kills a broker with SIGKILL, but never the controller. While the broker is down, the other brokers lead its

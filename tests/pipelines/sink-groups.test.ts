@@ -31,7 +31,7 @@ test('sinks of one role and store share a group, even across services', () => {
   })
 })
 
-test('a topic that two services copy into the same store is read in a separate group', () => {
+test('if two services copy a topic into the same store, the sink of the later service gets a separate group', () => {
   const services: SinkOwner[] = [
     { name: 'one', role: 'bulk', sinks: [sink('view', 'redis', 'a')] },
     { name: 'two', role: 'bulk', sinks: [sink('second', 'redis', 'b', 'a'), sink('table', 'clickhouse', 'a')] },

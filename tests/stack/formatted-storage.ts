@@ -7,7 +7,8 @@ import { ensureBrokerProgram } from '../../deploy/local/kafka/program.ts'
 import { brokerProperties } from '../../deploy/local/kafka/settings.ts'
 
 /**
- * Placeholder ports, because Kafka's formatting tool requires these settings. Each start of the broker replaces them.
+ * Placeholder ports, because Kafka's formatting tool requires these settings. Each broker is started with its own
+ * settings.
  */
 const NO_PORTS = { client: 1, controller: 2 }
 const HASH_CHARACTERS = 12

@@ -22,8 +22,8 @@ export interface PythonOptions {
 }
 
 /**
- * Time limit for a Python program. A program that uses the broker runs for seconds, or for minutes on a busy machine.
- * Each test also has its own time limit.
+ * Default time limit for a Python program. A program that uses the broker runs for seconds, or for minutes on a busy
+ * machine. Each test also has its own time limit.
  */
 const PYTHON_TIMEOUT_MS = 240_000
 const OUTPUT_BYTES = 64 * 1024 * 1024

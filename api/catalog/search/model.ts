@@ -46,7 +46,8 @@ export const searchAnswer = z
     page_size: z.int(),
     next_cursor: z.string().nullable().openapi({ description: 'Null on the last page.' }),
     did_you_mean: z.string().nullable().openapi({
-      description: 'The query with probable typing errors corrected. The answer already includes the results of the corrected query.',
+      description:
+        'The query with probable typing errors corrected; null if nothing was corrected. The answer already includes the results of the corrected query.',
     }),
     matched: z.enum(['all', 'described', 'most', 'half']).nullable().openapi({
       description:

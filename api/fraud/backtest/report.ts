@@ -52,7 +52,10 @@ export interface RuleResult {
   readonly snoozed: number
   readonly failed: number
   readonly missing: number
-  /** How often each field was absent when an evaluation had no result. */
+  /**
+   * How often each value was absent when an evaluation had no result, by field name. `list:<name>` is a list that does
+   * not exist, and `arithmetic` is a division by zero or an overflow.
+   */
   readonly missing_by: Readonly<Record<string, number>>
 }
 

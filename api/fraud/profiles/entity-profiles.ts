@@ -19,7 +19,10 @@ import type { ViewScripts } from '../../../state/views/view.ts'
 import { BUSY_MS } from '../busy.ts'
 import { HotEntities } from './hot-entities.ts'
 
-/** Time limit for looking up all entities of a transaction. The look-ups run at the same time. */
+/**
+ * Time limit for looking up all entities of a transaction, which happens at the same time. While the process is busy,
+ * the limit is `BUSY_MS`.
+ */
 export const ENRICHMENT_MS = 15
 
 /** Looks up the profiles of entities, and their transactions in flight: those that the profiles do not include yet. */
@@ -66,8 +69,8 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
   const hot = new HotEntities()
 
   /**
-   * Looks up entities of one partition with a single script. Returns undefined if the script fails or the view is still
-   * being built.
+   * Reads entities of one partition and adds their events, if any, to their transactions in flight, with a single
+   * script. Returns undefined if the script fails or the view is still being built.
    */
   async function look(partition: number, entities: readonly EnrichedEntity[], at: number): Promise<HeldBytes[] | undefined> {
     try {

@@ -49,7 +49,7 @@ export interface KeptAnswers {
 
 export interface KeptAnswersDeps {
   readonly scripts: ViewScripts
-  /** How long an answer is kept. */
+  /** How long answers and claims are kept, ms. */
   readonly keptMs: number
   /** Called with the reason whenever Redis does not respond. */
   onFailure(reason: string): void

@@ -47,7 +47,9 @@ export const JOIN_SPAN_MS = 30 * DAY_MS
 /** Time of the first swipe, 2026-01-01T00:00Z. */
 const FIRST_MS = 1_767_225_600_000
 const DAYS = 60
-/** Maximum time until a swipe is answered, as a share of the covered period of 60 days. This is 40 days. */
+/**
+ * Maximum time until a swipe is answered or repeated, as a share of the covered period of 60 days. This is 40 days.
+ */
 const ANSWERED_WITHIN = 2 / 3
 const USERS = 59_946
 const ANSWERS = 0.35

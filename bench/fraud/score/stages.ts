@@ -6,7 +6,10 @@ type Buckets = ReadonlyMap<number, number>
 const MS_PER_SECOND = 1_000
 const METRIC = /^fraud_stage_duration_seconds_bucket\{le="([^"]+)",stage="(\w+)"[^}]*\} (\d+)/
 
-/** Reads the histograms of an API. @param url base URL of its metrics */
+/**
+ * Reads how long each stage of scoring took, as one histogram per stage, from an API's metrics.
+ * @param url base URL of the metrics
+ */
 export async function readStages(url: string): Promise<ReadonlyMap<string, Buckets>> {
   const text = await (await fetch(`${url}/metrics`)).text()
   const stages = new Map<string, Map<number, number>>(STAGES.map((stage) => [stage, new Map()]))

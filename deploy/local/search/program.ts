@@ -19,7 +19,8 @@ export interface SearchProgram {
 }
 
 /**
- * Downloads the server's jars, compiles its main class and creates its class archive, unless these files exist.
+ * Downloads the server's jars, compiles its main class and its plugin, and creates its class archive. Undamaged files
+ * that exist are kept.
  * @param toolsDir folder of the jars and the archive
  */
 export async function ensureSearchProgram(toolsDir: string): Promise<SearchProgram> {

@@ -69,8 +69,8 @@ function addressOf(host: string, port: number): string {
 }
 
 /**
- * Starts the process. The health server runs from the beginning, so that a slow start (restore, unreachable brokers)
- * can be observed.
+ * Starts the health server and then the runners. The health server runs from the beginning, so that a slow start
+ * (restore, unreachable brokers) can be observed.
  * @throws Error if the port cannot be opened, or the error of `deps.runners`; the port is then closed again
  */
 export async function startHost(options: HostOptions, deps: HostDeps): Promise<Host> {

@@ -37,7 +37,7 @@ export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'to
   readonly stopOnSignals?: boolean
 }
 
-/** A running worker. */
+/** Handle of a worker that `run` has started. It can still be used after the worker has stopped. */
 export interface RunningWorker {
   /**
    * Resolves when the worker has stopped cleanly and all connections and files are closed. Rejects when the worker has

@@ -23,7 +23,7 @@ function worldWithModels() {
   return world
 }
 
-test('an ordinary payment is approved, kept and logged once, and every stage is measured', async () => {
+test('an ordinary payment is approved, kept and logged once, and every stage of the scorer is measured', async () => {
   const world = worldWithModels()
   const request = pay({ id: 't1', device: 'd1' })
   const { scored, isRepeat } = await world.score(request)

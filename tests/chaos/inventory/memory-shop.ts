@@ -7,7 +7,10 @@ import { reservationFlow } from '../../../schemas/catalog/reservations/flow.ts'
 import type { Answered, Shop } from './callers.ts'
 import type { MemoryWorld } from './memory-world.ts'
 
-/** Accesses the stock of a memory world. Reserves carts with the API's own code. */
+/**
+ * Creates a shop whose stock is decided by the topologies of `world`, in memory. The items of a cart are reserved by
+ * the API's own code.
+ */
 export function memoryShop(world: MemoryWorld, heldMs: number): Shop {
   const from = (idempotencyKey: string): CommandRequest => ({ caller: undefined, address: '', idempotencyKey, requestId: '' })
 

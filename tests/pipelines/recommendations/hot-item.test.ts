@@ -37,7 +37,7 @@ test('if there are more than a hundred neighbours, the twenty newest stay, and t
   expect(kept).toEqual([...range(1, 80), ...range(131, 150)])
 })
 
-test('among equal neighbours, those with smaller ids stay, even if ids are negative or long', () => {
+test('among equal neighbours, those with smaller ids stay, even if ids are negative or very large', () => {
   const ids = [...range(1, 118), -5n, 2n ** 62n]
   const kept = withNear(
     NO_NEIGHBOURS,

@@ -23,7 +23,10 @@ export interface Person {
   /** Epoch ms. */
   readonly openedAt: number
   readonly login: string
-  /** True if the caller of this person's payments sends only the required fields and a device. */
+  /**
+   * True if this person's payments are submitted with only the required fields, the type of payment instrument and the
+   * id of the device.
+   */
   readonly isSparse: boolean
   /** True if the person sends large amounts, as a company does. */
   readonly isBusiness: boolean

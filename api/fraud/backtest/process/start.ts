@@ -31,7 +31,7 @@ const DEADLINE_MS = 20 * 60_000
 const MAX_HEAP_MIB = 384
 const MODULE = new URL('./main.ts', import.meta.url)
 
-/** Starts a process that replays the log. */
+/** Starts a process that replays the logged features of payments, and kills it after `deadlineMs`. */
 export function startReplay(
   request: ReplayRequest,
   onProgress: (progress: ReplayProgress) => void,

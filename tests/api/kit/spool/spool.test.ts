@@ -224,7 +224,7 @@ test('a record that is spooled before the registry has answered carries its sche
   const broker = memoryBroker()
   for (const { name } of [plain, swipeEvents]) broker.createTopic({ name, partitions: PARTITIONS })
   const registry = memoryRegistry()
-  // Registers another schema first, so that schema ids differ from the placeholder that the spool writes.
+  // Registers another schema first, so that the swipe's schema does not have the first id of the registry.
   await registry.register('other', '"string"')
   const swipe: SwipeEvent = {
     swipe_id: 's',

@@ -42,7 +42,7 @@ function recorded() {
   return { clock, written, ask, tick: records.tick, close: () => records.close(CLOSE_MS) }
 }
 
-test('a violation is written once per rule, client and second', async () => {
+test('a violation of a rule is written once per client and second', async () => {
   const { clock, written, ask, close } = recorded()
   for (let request = 0; request < 3; request++) ask('/a', REFUSED)
   ask('/a', REFUSED, { ...ACME, clientId: 'other' })

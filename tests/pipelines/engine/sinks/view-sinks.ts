@@ -9,7 +9,7 @@ import { connectSinkRedis } from '../../../../state/views/connect.ts'
 import { jsonTopic } from './json-topic.ts'
 import { valuesView } from './values-view.ts'
 
-/** Number of partitions of each topic. */
+/** Number of partitions of each topic that the sinks read. */
 export const VIEW_PARTITIONS = 2
 
 const runtime = systemRuntime()

@@ -179,7 +179,7 @@ async function isLoadedAnew(writing: (() => number) | undefined, reading: (() =>
 test('state that is older than the retention of tombstones is restored from scratch if other workers have written since', () =>
   isLoadedAnew(undefined, inDays(2)))
 
-test('state that was written by a clock far ahead is restored from scratch if other workers have written since', () =>
+test('state that was written while the clock was far ahead is restored from scratch if other workers have written since', () =>
   isLoadedAnew(inDays(2), undefined))
 
 test('a restore that is interrupted does not make old state fresh, because it has not seen the tombstones at the end', async () => {
