@@ -57,8 +57,9 @@ export async function endAbandonedTransactions(
     const connection = await cluster.connectionTo(coordinator)
     const { errorCode } = await ask(connection, initProducerIdV4.api, transactionalId, timeoutMs, producerId, producerEpoch)
     const reason = errorName(errorCode)
-    log.info({ transactionalId, reason }, 'kafka_abandoned_transaction_ended')
-    return reason === 'CONCURRENT_TRANSACTIONS' ? [transactionalId] : []
+    const isEnding = reason === 'CONCURRENT_TRANSACTIONS'
+    log.info({ transactionalId, reason }, isEnding ? 'kafka_abandoned_transaction_ended' : 'kafka_abandoned_transaction_not_ended')
+    return isEnding ? [transactionalId] : []
   }
 
   async function each<Item, Result>(items: readonly Item[], step: (item: Item) => Promise<Result[]>): Promise<Result[]> {
