@@ -46,7 +46,7 @@ export function openCountryDatabase(path: string | undefined): CountryOfAddress 
   }
 }
 
-/** Returns the code if it names a country, and undefined otherwise. */
+/** Returns the code if it has two capital letters and is not one of `NO_COUNTRY`, and undefined otherwise. */
 export function knownCountry(code: string): string | undefined {
   return COUNTRY_CODE.test(code) && !NO_COUNTRY.has(code) ? code : undefined
 }

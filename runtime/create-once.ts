@@ -11,7 +11,7 @@ const PRIVATE_FOLDER_MODE = 0o700
  * Reads a secret from a file, or creates it on first use. Several processes may start at once. Each process writes its
  * own file and links it to the path. Linking to an existing name fails, so exactly one of several writers succeeds, and
  * no reader sees a partial file.
- * @throws Error if the file is empty, because anyone could guess an empty secret
+ * @throws Error if the file is empty or contains only white space, because anyone could guess such a secret
  */
 export function createOnce(path: string, make: () => string): string {
   try {

@@ -13,7 +13,7 @@ const AUTOGROUP = '/proc/self/autogroup'
  *
  * With autogrouping, as on desktops, the kernel first divides the CPU between sessions, so a process's nice value
  * matters only within its session. The leader of a session therefore also sets the value for its session.
- * @param nice from 0 to 19; a value below the current one changes nothing
+ * @param nice from 0 to 19; a value that is not above the current one changes nothing
  */
 export function lowerPriority(nice: number): void {
   if (nice <= getPriority()) return

@@ -8,7 +8,7 @@ export function sharedMonotonicMs(): number {
   return Number(process.hrtime.bigint() / NS_PER_MS)
 }
 
-/** A point in time that one thread sets and another thread reads. */
+/** A point in time, in whole milliseconds, that one thread sets and another thread reads. It is 0 until it is set. */
 export class SharedMoment {
   readonly memory: SharedArrayBuffer
   readonly #cell: BigInt64Array

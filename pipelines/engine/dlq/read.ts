@@ -45,8 +45,9 @@ export const DEAD_LETTER_PARTITION = 0
 const POLL_MS = 500
 
 /**
- * Reads the dead letters of a topology or sink that match the filter, oldest first. All values are kept in memory, so
- * use the filter for large topics.
+ * Reads the dead letters of a topology or sink that match the filter, oldest first. All matching records are kept in
+ * memory, so use the filter for large topics.
+ * @throws Error if the dead-letter topic does not exist
  */
 export async function readDeadLetters(transport: Transport, name: string, filter: DeadLetterFilter = {}): Promise<DeadLetterRecord[]> {
   const partition = { topic: deadLetterTopicName(name), partition: DEAD_LETTER_PARTITION }

@@ -18,7 +18,10 @@ export interface GroupJob<K, V> {
   readonly requests: Topic<K, V>
   /** Topics to which the job publishes. */
   readonly publishes: readonly AnyTopic[]
-  /** Runs the job until `turn.signal` fires. An error ends the turn, and the next turn begins after a pause. */
+  /**
+   * Runs the job until `turn.signal` fires. An error ends the turn, and the next turn of this process begins after a
+   * pause.
+   */
   run(turn: JobTurn<K, V>): Promise<void>
   /** Called when this process has stopped taking part in the job. */
   close?(): Promise<void>
@@ -37,7 +40,7 @@ const ONLY_PARTITION = 0
 const LONGEST_WAIT_MS = 1_000
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
-/** How long a stopping process waits for the current turn to end. */
+/** How long a stopping process waits for the current turn to end and for the job to close. */
 const STOP_GRACE_MS = 15_000
 
 /**

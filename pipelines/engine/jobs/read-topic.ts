@@ -15,7 +15,10 @@ export interface TopicRead<K, V> {
 const LIMITS = { maxRecords: 1_000, maxBytes: 4 * 1024 * 1024 }
 const POLL_MS = 1_000
 
-/** Reads a small topic to its end, and returns the newest value of each key. Deleted keys are left out. */
+/**
+ * Reads a small topic up to the end that it has at the time of the call, and returns the newest value of each key.
+ * Deleted keys are left out. Records that cannot be decoded are logged and skipped. Rejects when `signal` fires first.
+ */
 export async function readTopic<K, V>({
   topic,
   serdes,

@@ -23,7 +23,7 @@ export function jobRecord<K, V>(topic: Topic<K, V>, key: K, value: V): JobRecord
 
 /** A turn: the period during which one process runs a job. */
 export interface JobTurn<K, V> {
-  /** Fires when another process takes the job over, or when this process stops. */
+  /** Fires when this process no longer owns the partition of the request topic, or when it stops. */
   readonly signal: AbortSignal
   /** A random string that is unique to this turn. */
   readonly token: string
