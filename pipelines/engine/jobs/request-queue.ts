@@ -37,7 +37,7 @@ export interface RequestQueueDeps<K, V> {
 const IDLE_WAIT_MS = 15_000
 const LIMITS = { maxRecords: 100, maxBytes: 1024 * 1024 }
 
-/** Reads the requests of a job from offset `from`. Tombstones are skipped; undecodable requests are logged and dropped. */
+/** Reads the requests of a job from offset `from`. Skips tombstones, and logs and drops undecodable requests. */
 export function requestQueue<K, V>(deps: RequestQueueDeps<K, V>): RequestQueue<K, V> {
   const { place, from, requests, serdes, transport, signal, runtime } = deps
   const missing = new Set<number>()
