@@ -39,7 +39,10 @@ export interface TransactionOffsets {
 export interface MemoryBroker {
   readonly runtime: Runtime
   readonly groups: MemoryGroups
-  /** Creates a topic. Throws if the topic exists with a different partition count. */
+  /**
+   * Creates a topic. Does nothing if the topic exists with the same partition count, and throws if it exists with a
+   * different one.
+   */
   createTopic(spec: TopicSpec): void
   deleteTopic(name: string): void
   /** Raises the partition count of a topic. */

@@ -10,8 +10,8 @@ import {
 } from '../transport.ts'
 
 /**
- * Consumer groups as in KIP-848: a partition gets a new owner only after the previous owner has left the group, or has
- * reported that it no longer owns the partition.
+ * Consumer groups as in KIP-848: a partition gets a new owner only after the previous owner has left the group, has
+ * expired or joined again, or has reported that it no longer owns the partition.
  */
 export interface MemoryGroups {
   /**
@@ -41,6 +41,7 @@ export interface MemoryGroups {
   /**
    * Commits offsets.
    * @throws FencedError when the member is not in the group, or when no member is given and the group has members
+   * @throws TransportError `UNKNOWN_TOPIC_OR_PARTITION` when a topic does not exist
    */
   commit(groupId: string, memberId: string | undefined, offsets: Iterable<OffsetToCommit>): void
   /** Throws FencedError when the member is not in the group. */

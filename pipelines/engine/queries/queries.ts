@@ -70,14 +70,20 @@ export interface QueryRange<K> extends Omit<StateRange, 'gte' | 'lt'> {
   readonly lt?: K
 }
 
-/** The answer when another worker owns the partition. Send the query to that worker instead. */
+/**
+ * The answer when another worker owns the partition or, for a query with `standby`, when no worker owns it and another
+ * worker is to keep a standby copy. Send the query to that worker instead.
+ */
 export interface OnOtherWorker {
   readonly outcome: 'other-worker'
   readonly partition: number
   readonly memberId: string
   /** The address of the other worker; undefined when it has not published an address. */
   readonly address: string | undefined
-  /** Addresses of workers with a standby copy. Query them with `standby` if the owner does not answer. */
+  /**
+   * The known addresses of the other workers that are to keep a standby copy. Query them with `standby` if the owner
+   * does not answer.
+   */
   readonly standbys: readonly string[]
 }
 
@@ -188,7 +194,8 @@ export function stateQueries(deps: QueryDeps): StateQueries {
 
   /**
    * Answers from local state. The value and its position are read synchronously, so that no commit can happen in
-   * between. Returns undefined when this process has no state that may answer.
+   * between. Returns `not-ready` while the task of the partition is not running here, and undefined when this process has
+   * neither this task nor a copy that may answer.
    */
   function answerHere<T>(known: Known, partition: number, standby: boolean, read: () => T): Answer<T> | undefined {
     const task = deps.tasks().find((each) => each.part === known.part && each.partition === partition)

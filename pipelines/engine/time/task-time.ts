@@ -109,7 +109,10 @@ export interface TimeClosing {
   readonly due: boolean
   /** True from the start of a time's first handler to the end of its last one. */
   readonly busy: boolean
-  /** Runs the handlers until they finish or `expired` returns true. */
+  /**
+   * Runs the handlers of the due times until they finish, or until `expired` returns true after a step that leaves a
+   * handler unfinished.
+   */
   run(expired: () => boolean): void
   /** Ends the current handler, so that its generator can release its resources. */
   stop(): void
