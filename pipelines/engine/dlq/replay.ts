@@ -41,6 +41,7 @@ export interface ReplayResult {
  * again. Unless `again` is set, no record is replayed twice, because the records and the note about their replay are in
  * the same transaction, and because a later replay fences any replay for the same topology or sink that is still
  * running.
+ * @throws Error if the source partition of a dead letter no longer exists; nothing is replayed then
  */
 export async function replayDeadLetters(transport: Transport, name: string, options: ReplayOptions = {}): Promise<ReplayResult> {
   const producer = transport.producer({ transactionalId: `millrace-dlq-${name}` })
@@ -54,8 +55,9 @@ export async function replayDeadLetters(transport: Transport, name: string, opti
     const earlier = options.again === true ? [] : letters.filter((letter) => letter.replayed)
     const chosen = letters.filter((letter) => !returned.includes(letter) && !earlier.includes(letter))
     const counts = await transport.partitionCounts([...new Set(chosen.map((letter) => letter.source.topic))])
+    for (const letter of chosen) requireSource(letter, counts)
     for (const batch of batchesOf(chosen)) {
-      for (const letter of batch) append(producer, letter, counts)
+      for (const letter of batch) append(producer, letter)
       note(producer, name, batch)
       await producer.commit(new Map(), undefined)
     }
@@ -84,11 +86,13 @@ function* batchesOf(letters: readonly DeadLetterRecord[]): Generator<readonly De
   if (batch.length > 0) yield batch
 }
 
-function append(producer: WorkerProducer, letter: DeadLetterRecord, counts: ReadonlyMap<string, number>): void {
+function requireSource({ offset, source: { topic, partition } }: DeadLetterRecord, counts: ReadonlyMap<string, number>): void {
+  if (partition >= (counts.get(topic) ?? 0)) throw new Error(`dead letter ${offset}: its source ${topic}-${partition} no longer exists`)
+}
+
+function append(producer: WorkerProducer, letter: DeadLetterRecord): void {
   const { key, value, timestamp, replays } = letter
   const { topic, partition } = letter.source
-  if (partition >= (counts.get(topic) ?? 0))
-    throw new Error(`dead letter ${letter.offset}: its source ${topic}-${partition} no longer exists`)
   const headers: RecordHeader[] = [
     ...letter.headers,
     { key: REPLAY_HEADER, value: Buffer.from(String(replays + 1)) },

@@ -72,7 +72,7 @@ export interface QueryRange<K> extends Omit<StateRange, 'gte' | 'lt'> {
 
 /**
  * The answer when another worker owns the partition or, for a query with `standby`, when no worker owns it and another
- * worker is to keep a standby copy. Send the query to that worker instead.
+ * worker should have a standby copy. Send the query to that worker instead.
  */
 export interface OnOtherWorker {
   readonly outcome: 'other-worker'
@@ -81,7 +81,7 @@ export interface OnOtherWorker {
   /** The address of the other worker; undefined when it has not published an address. */
   readonly address: string | undefined
   /**
-   * The known addresses of the other workers that are to keep a standby copy. Query them with `standby` if the owner
+   * The known addresses of the other workers that should have a standby copy. Query them with `standby` if the owner
    * does not answer.
    */
   readonly standbys: readonly string[]

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import type { Transport } from '../../../../kafka/transport.ts'
 import { REPLAY_NOTE_HEADER, readDeadLetters } from '../../../../pipelines/engine/dlq/read.ts'
 import { replayDeadLetters } from '../../../../pipelines/engine/dlq/replay.ts'
 import { REPLAY_HEADER, SENT_AT_HEADER } from '../../../../pipelines/engine/task/dead-letter.ts'
@@ -33,6 +34,9 @@ function withDeadLetters() {
   const transport = memoryTransport(driver.broker)
   return { driver, transport, values: () => driver.read(doubled).map(({ value }) => value) }
 }
+
+/** Number of dead letters that a replay cannot send in one transaction. */
+const MORE_THAN_A_TRANSACTION = 501
 
 const asked = (...args: string[]) => declaration.parse(args) as ValuesOf<typeof declaration>
 
@@ -82,6 +86,23 @@ test('a replay of large dead letters is divided into transactions of 8 MiB, each
   const notes = driver.broker.records('doubling-dead-letters').flatMap(({ headers }) => headers)
   const counts = notes.filter(({ key }) => key === REPLAY_NOTE_HEADER).map(({ value }) => String(value).split(' ').length)
   expect(counts).toEqual([12, 1])
+})
+
+test('if a dead letter has lost its source partition, nothing is replayed, however many transactions come before it', async () => {
+  const driver = testDriver(doubling(0), { startAt: Date.UTC(2026, 0, 1) })
+  const memory = memoryTransport(driver.broker)
+  const keys = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+  for (const key of keys) driver.pipe(numbers, key, -1)
+  const partitions = (await readDeadLetters(memory, 'doubling')).map(({ source }) => source.partition)
+  for (let letter = 0; letter < MORE_THAN_A_TRANSACTION; letter++) driver.pipe(numbers, keys[partitions.indexOf(0)], -2)
+  driver.pipe(numbers, keys[partitions.indexOf(1)], -3)
+  // The topic was created again with fewer partitions.
+  const partitionCounts: Transport['partitionCounts'] = async (topics) =>
+    new Map([...(await memory.partitionCounts(topics))].map(([topic, count]) => [topic, topic === 'numbers' ? 1 : count]))
+  const transport = { ...memory, partitionCounts }
+  const offsets = new Set((await readDeadLetters(memory, 'doubling')).map(({ offset }) => offset).slice(keys.length))
+  await expect(replayDeadLetters(transport, 'doubling', { offsets })).rejects.toThrow('its source numbers-1 no longer exists')
+  expect((await readDeadLetters(memory, 'doubling')).filter(({ replayed }) => replayed)).toEqual([])
 })
 
 test('a replayed dead letter is not replayed again, except on request', async () => {
