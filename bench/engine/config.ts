@@ -144,7 +144,7 @@ export function workerEnvironment(env: NodeJS.ProcessEnv = process.env): WorkerE
   }
 }
 
-/** Returns the environment variables for a contender's process. */
+/** Returns the environment for a contender's process: that of this process, with the worker's variables added. */
 export function workerProcessEnv(worker: WorkerEnvironment): NodeJS.ProcessEnv {
   return {
     ...process.env,

@@ -6,7 +6,7 @@ import { type JobInput, KEEP_ALL, PARTITIONS } from './job.ts'
 /** The producer waits for acknowledgements after this many records. */
 const FLUSH_RECORDS = 50_000
 
-/** Writes the whole input. Partitions the records in the same way as the Java client. */
+/** Creates the topic and writes the whole input. Partitions the records in the same way as the Java client. */
 export async function loadInput(transport: Transport, topic: string, input: JobInput): Promise<void> {
   await transport.ensureTopics([{ name: topic, partitions: PARTITIONS, config: KEEP_ALL }])
   const producer = transport.producer({})

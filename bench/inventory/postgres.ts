@@ -56,7 +56,10 @@ export interface Postgres {
   stop(): Promise<void>
 }
 
-/** Starts a server in `folder` with its default settings. Every commit is therefore flushed to the disk. */
+/**
+ * Starts a server in `folder`. It listens only on a Unix socket; all other settings are the defaults, so every commit
+ * is flushed to the disk.
+ */
 export async function startPostgres(folder: string): Promise<Postgres> {
   const version = existsSync(INSTALLED) ? readdirSync(INSTALLED).toSorted().at(-1) : undefined
   if (version === undefined) throw new PeerMissingError('PostgreSQL is not installed (apt install postgresql)')

@@ -11,7 +11,7 @@ import type { LoadOrder, LoadReport } from './load.ts'
 const run = promisify(execFile)
 const SERVICE = 'github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083618-3fb702589d36'
 const LOAD_SOURCE = join(import.meta.dirname, 'envoy')
-/** Time limit of the build. The first build downloads and compiles about 40 modules. */
+/** Time limit of each of the two build steps. The first build downloads and compiles about 40 modules. */
 const BUILD_TIMEOUT_MS = 600_000
 const START_TIMEOUT_MS = 20_000
 const OUTPUT_BYTES = 256 * 1024 * 1024

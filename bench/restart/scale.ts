@@ -100,8 +100,8 @@ const ownersIn = ({ workers }: Cluster) =>
   new Map(workers.filter(isAlive).flatMap((worker) => partitionsOf(worker).map((partition) => [partition, worker.slot] as const)))
 
 /**
- * Returns the slot of the worker with the smallest member id. It is chosen because its departure also moves partitions
- * between the other workers.
+ * Returns the slot of the running worker that has the first partition. Partitions are assigned in the order of member
+ * ids, so the departure of this worker also moves partitions between the other workers.
  */
 function firstById({ workers }: Cluster): number {
   const byId = workers.filter(isAlive).toSorted((one, other) => Math.min(...partitionsOf(one)) - Math.min(...partitionsOf(other)))

@@ -8,7 +8,7 @@ const JAVA_MAJOR = 17
 
 /**
  * Makes sure that the programs are installed. Missing programs are installed if the process runs as root.
- *   @returns the java executable to use
+ *   @returns the java executable to use; undefined if Java is not wanted or not installed
  */
 export async function ensurePrograms(wanted) {
   const names = wanted.filter((name) => !OPTIONAL.has(name))

@@ -48,7 +48,7 @@ export interface KeptBlob {
   readonly bytes: number
 }
 
-/** Thrown when the blob store does not respond. Retrying may help. */
+/** Thrown when the blob store does not respond, or lacks a blob of a version. Retrying may help. */
 export class BlobsUnavailableError extends Error {
   override readonly name = 'BlobsUnavailableError'
 }

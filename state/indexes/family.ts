@@ -36,7 +36,9 @@ export interface IndexFamily {
   current(): Promise<ConcreteIndex | undefined>
   /**
    * Creates an empty index to which only the holder of the token can write.
-   * @param now epoch ms, which becomes the number in the name of the index
+   * @param now epoch ms. It becomes the number in the name of the index, unless an existing index has this number or a
+   * greater one.
+   * @returns the name of the index
    */
   create(origin: IndexOrigin, token: string, now: number): Promise<string>
   /**
@@ -53,8 +55,8 @@ export interface IndexFamily {
   publish(index: string, token: string, former: string | undefined): Promise<boolean>
   remove(index: string): Promise<void>
   /**
-   * Makes the server retry failed shard allocations. The server gives up after some attempts, for example while the
-   * disk is full, and then does not try again by itself.
+   * Makes the server retry failed shard allocations if data is unavailable (cluster status red). The server gives up
+   * after some attempts, for example while the disk is full, and then does not try again by itself.
    */
   retryFailedShards(): Promise<void>
 }

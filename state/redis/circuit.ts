@@ -5,8 +5,8 @@
  *                        ▲                             │
  *                        └────── a longer pause ◀──a failure
  *
- * A single late answer is not a failure, because either side may have paused briefly. Late answers count as a failure
- * once every answer has been late for `LATE_FOR_MS`.
+ * While the circuit is closed, a single late answer is not a failure, because either side may have paused briefly. Late
+ * answers count as a failure once every answer has been late for `LATE_FOR_MS`.
  */
 export interface Circuit {
   /**
@@ -23,8 +23,8 @@ export interface Circuit {
   /** Opens the circuit. Must be called when the store refuses a batch or cannot be reached. */
   failed(): void
   /**
-   * Opens the circuit if answers have been late for long enough. Must be called when the answer to a batch has not
-   * arrived in time.
+   * Opens the circuit if answers have been late for long enough. A late answer to a probe counts as a failure at once.
+   * Must be called when the answer to a batch has not arrived in time.
    */
   late(): void
   readonly isOpen: boolean

@@ -29,7 +29,8 @@ export const LEVELS_TO_READ = 1
  * goes next to the previous one and no search is needed. An entry out of order only costs time, so the order depends
  * only on the first few characters after the common prefix. These characters are packed into numbers, because sorting
  * numbers takes a third of the time of sorting texts. Entries with equal numbers are sorted again by the characters
- * that follow. Other keys stay unsorted, because sorting them would require encoding them first.
+ * that follow. Other keys stay unsorted, because sorting them would require encoding them first. So do fewer than
+ * `FEW_KEYS` entries and more than `MOST_KEYS`.
  * @param levels how many groups of characters may be compared
  */
 export function sortForDatabase<E extends Keyed>(entries: E[], levels: number): E[] {

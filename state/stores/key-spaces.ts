@@ -41,7 +41,7 @@ export function positionName(topology: string, name: string): string {
   return topology + SEPARATOR + name
 }
 
-/** Returns a space number that has never been used. */
+/** Reserves a number that no space has, not even a deleted one whose rows may still be on disk. */
 export function nextSpace(directory: Directory): number {
   return ++directory.lastSpace
 }

@@ -14,8 +14,8 @@ export interface MigrateDeps {
 }
 
 /**
- * Creates the table if it does not exist, or migrates an older one. Several sinks may run this concurrently, so every
- * statement must be idempotent (IF NOT EXISTS).
+ * Creates the table if it does not exist, or migrates an older one. Then executes its derived statements. Several sinks
+ * may run this concurrently, so every statement must be idempotent (IF NOT EXISTS).
  * @returns the table's identity
  */
 export async function migrateTable(table: TableDefinition<never, never>, cluster: ClusterOptions, deps: MigrateDeps): Promise<string> {

@@ -79,7 +79,7 @@ async function* stretches<T>(rows: AsyncIterable<T>, limit: number): AsyncGenera
   if (stretch.length > 0) yield stretch
 }
 
-/** Returns the duration of the recording in ms, with gaps shortened. */
+/** Returns the duration in ms of the first `limit` rows of the recording. Gaps are shortened to `longestGapMs`. */
 async function lengthOf(file: string, limit: number, longestGapMs: number): Promise<number> {
   const times = replayTimes(1, longestGapMs)
   let length = 0

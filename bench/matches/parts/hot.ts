@@ -25,7 +25,7 @@ export async function measureHotTarget({ system, values, say }: PartInput): Prom
   const draw = swipeDraw(people)
   let hot = people.length - 1
 
-  /** Returns one swipe per user. */
+  /** Returns one swipe per user, except for users whose target would be themselves. */
   function swipesOf(isHot: boolean): SwipeEvent[] {
     const target = people[hot--]
     return people.flatMap(({ userId }) => {

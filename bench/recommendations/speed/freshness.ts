@@ -8,7 +8,7 @@ import type { World } from './world.ts'
 /** Measured times from an event until a list reflected it. */
 export interface Freshness {
   readonly ms: readonly number[]
-  /** Number of events that no list reflected within the time limit. */
+  /** Number of events that the API did not accept, or that no list reflected within the time limit. */
   readonly missing: number
 }
 

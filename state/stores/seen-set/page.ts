@@ -94,7 +94,7 @@ export function isOnlyPage(bytes: Uint8Array): boolean {
   return bytes[0] === ONLY_PAGE_VERSION
 }
 
-/** Returns a copy of the page without a mark. The store's own bytes do not change. */
+/** Returns the page without a mark: a copy if it has one, and otherwise the same bytes. */
 export function withoutMark(bytes: Buffer): Buffer {
   if (!isOnlyPage(bytes)) return bytes
   const copy = Buffer.from(bytes)

@@ -30,8 +30,9 @@ end
 
 /**
  * Reads the profiles and the transactions in flight of several entities in one partition. Then adds a transaction to
- * each entity's transactions in flight, unless it is already among them. If all entities of a transaction are in the
- * same partition, one script for all of them saves four fifths of the requests.
+ * each entity's transactions in flight, unless it is already among them. An entity whose transactions in flight have
+ * reached the limit counts it in a counter instead. If all entities of a transaction are in the same partition, one
+ * script for all of them saves four fifths of the requests.
  *
  * KEYS: the view's caught-up flag; for each entity, the profile and the transactions in flight; for each entity, the
  * counters.

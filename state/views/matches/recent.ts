@@ -101,8 +101,9 @@ return 1
 /**
  * Stores a note about whether two users may see each other. A block and its lifting may be noted in any order, so the
  * newer decision is kept. The limit on the number of fields does not apply, because a user whose recent events are full
- * must still be able to block. Decisions from before the user deleted their profile are not noted. The value is the
- * time of the decision, a space, and 1 if the users may not see each other or 0 if they may.
+ * must still be able to block. Decisions from before the user deleted their profile are not noted, except for blocks by
+ * other users. The value is the time of the decision, a space, and 1 if the users may not see each other or 0 if they
+ * may.
  *
  * A new field removes the fields of this kind, and those about matches, that are older than the new field by at least
  * the time to live. Values of earlier versions contain no time and remain.
@@ -201,8 +202,9 @@ export function severedField(otherId: string, cause: Cause): string {
 
 /**
  * Returns the operations for a user who deletes their profile. They remove all notes of the user, except for blocks by
- * other users and for actions of a new profile. The location is always removed, because its note does not begin with
- * its time. This does no harm, because the view soon includes the location of a new profile.
+ * other users and for actions of a new profile, and note the time of the deletion. The location is always removed,
+ * because its note does not begin with its time. This does no harm, because the view soon includes the location of a
+ * new profile.
  */
 export function leavingOperations(key: string, deletedAt: number, now: number): ViewOperation[] {
   return [{ op: 'hkeep', key, suffix: BY_OTHERS, number: deletedAt }, ...noted(key, LEFT, deletedAt, String(deletedAt), now)]
@@ -217,8 +219,8 @@ export function liftingOperations(key: string, field: string, until: number, now
 }
 
 /**
- * Returns the operation that writes a field, or no operation if the time is so long ago that no API process can still
- * note an earlier time. When the view is rebuilt, most records are that old.
+ * Returns the operations that write a field and extend the life of the hash, or no operation if the time is so long ago
+ * that no API process can still note an earlier time. When the view is rebuilt, most records are that old.
  */
 function noted(key: string, field: string, number: number, value: string, now: number): ViewOperation[] {
   if (now - number >= RECENT_KEPT_MS) return []

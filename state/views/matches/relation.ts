@@ -70,8 +70,8 @@ export function parseLike(score: number): { readonly likedAt: number; readonly i
 }
 
 /**
- * Returns the score of a relation in the sorted set `matches`: the time of the match, negative if the match has ended;
- * null if there is no match.
+ * Returns the score of a relation in the sorted set `matches`: the time of the match, negative if the match has ended
+ * or one of the users blocks the other; null if there is no match.
  */
 export function matchScore(relation: MatchRelation): number | null {
   if (relation.match_id === null) return null

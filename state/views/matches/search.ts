@@ -60,8 +60,9 @@ export interface Found {
 
 /**
  * Finds candidates around a viewer. The search covers the home cell and its neighbours at precision 6, then at 5 and at
- * 4, and then the cells of precision 4 within the viewer's distance, nearest first. It continues as long as fewer than
- * 50 candidates pass the filters.
+ * 4, and then the cells of precision 4 within the viewer's distance, nearest first. It continues as long as fewer
+ * candidates than `bounds.stackSize` (50 by default) pass the filters and are visible to the viewer, and no limit is
+ * reached.
  * @param from where an earlier search stopped; the search continues reading cells from there
  * @returns NOT_CAUGHT_UP if the part of the view with the viewer's relations is being built
  */
@@ -102,7 +103,10 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
     isOpen ||= open.length > 0
   }
 
-  /** Counts a member as examined. Returns false if the search has examined this version of the user, or a newer one. */
+  /**
+   * Counts a member as examined. Returns false, without counting it, if the search has examined this version of the
+   * user or a newer one.
+   */
   function isNews({ userId, version }: IndexMember): boolean {
     const before = known.get(userId)
     // A larger cell contains the members of smaller cells, which earlier steps have examined.

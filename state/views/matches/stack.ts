@@ -32,19 +32,23 @@ export interface StackedCandidate {
 /** How long a stack is valid: docs/services/matches.md#feed */
 export const STACK_TTL_MS = 300_000
 /**
- * How long an empty stack is kept before the search is repeated. The time is short, so that the first user in an area
- * sees the second one soon.
+ * How long a stack without a candidate that can be shown is kept before the search is repeated. The time is short, so
+ * that the first user in an area sees the second one soon.
  */
 const EMPTY_TTL_MS = 5_000
-/** A stack with fewer remaining candidates than this number is built again, at most once per `REFILL_EVERY_MS`. */
+/**
+ * A stack with fewer remaining candidates than this number, but at least one, is built again, at most once per
+ * `REFILL_EVERY_MS`.
+ */
 export const REFILL_BELOW = 5
 export const REFILL_EVERY_MS = 30_000
 const BASIS_PRECISION = 6
 const META = 'meta'
 
 /**
- * Stores a stack without the candidates whom the user has swiped since the search began, or may no longer see. Stores
- * nothing if the lock has a different owner, because another search is newer or a rewind has made this search useless.
+ * Stores a stack without the candidates whom the user has swiped since the search began, or may no longer see, and
+ * releases the lock. Stores nothing if the lock has a different owner, because another search is newer or a rewind has
+ * made this search useless.
  *
  * KEYS: 1 the stack, 2 the recent events, 3 the lock of the search, 4 the position from which the next search
  * continues, 5 the user's relations, which include what the sink has removed from the recent events.

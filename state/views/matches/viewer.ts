@@ -224,7 +224,7 @@ export async function readForSwipe(
 
 /** The part of the relation between two users that one of them may know. */
 export interface PairState {
-  /** The match of the two users, even if it has ended; undefined if there is none. */
+  /** The match of the two users, even if it has ended; undefined if there is neither a match nor a block. */
   readonly relation: Pick<Relation, 'matchedAt'> | undefined
   readonly isSevered: boolean
   /** Time at which the answer to a swipe announced a match of the two users, epoch ms. */

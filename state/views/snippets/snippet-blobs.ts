@@ -44,7 +44,8 @@ const UNREFERENCED_PER_SWEEP = 5_000
 const HASH = /^[0-9a-f]{64}$/
 
 /**
- * Returns blobs that lost their last reference in the partition. Snippets in other partitions may still refer to them.
+ * Returns blobs that lost their last reference in the partition, at most `UNREFERENCED_PER_SWEEP`. Snippets in other
+ * partitions, or newer ones in this partition, may refer to them.
  */
 export async function unreferencedBlobs(reader: UnreferencedReader, partition: number): Promise<UnreferencedBlob[]> {
   const flat = await reader.zrange(unreferencedKey(partition), 0, UNREFERENCED_PER_SWEEP - 1)

@@ -9,9 +9,9 @@ import { type History, historyBuilder, type PastInteraction } from './history.ts
  */
 const MOST_INTERACTIONS = 10_000_000
 /**
- * Maximum number of interactions of one user in the table: 550 a day for 90 days. Training leaves out users with more
- * interactions. Otherwise, a program that posts events could displace the interactions of all other users within a few
- * days.
+ * Maximum number of interactions of one user in the table: about 550 a day for 90 days. Training leaves out users with
+ * more interactions. Otherwise, a program that posts events could displace the interactions of all other users within a
+ * few days.
  */
 const MOST_OF_USER = 50_000
 const QUERY_SECONDS = 600
@@ -36,8 +36,8 @@ export interface ExportOptions {
 }
 
 /**
- * Reads the valid interactions with known items in chronological order. An event that was written twice is returned
- * once.
+ * Reads the newest MOST_INTERACTIONS interactions that the options select, and returns the valid ones with known items
+ * in chronological order. An event that was written twice is returned once.
  */
 export async function exportHistory(client: ClickHouseClient, options: ExportOptions): Promise<History> {
   const { before, isKnown, mostOfUser = MOST_OF_USER, signal } = options
