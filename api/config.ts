@@ -57,7 +57,7 @@ const developmentKeyRule = settingsFragment({
   value: () => undefined,
 })
 
-/** The variables that every API process reads, regardless of its services. */
+/** The API's own variables, which do not depend on its services. Those of Kafka and the state are not included. */
 export const API_VARIABLES: readonly Variables[] = [
   choiceSettings.variables,
   apiSettings.variables,

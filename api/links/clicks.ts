@@ -15,7 +15,7 @@ import { clickExport } from './click-export.ts'
 import { exportRoute, statsRoute } from './click-routes.ts'
 import { type CountedLink, clickStats } from './click-stats.ts'
 
-/** The properties of a link that determine who may see its clicks. */
+/** The properties of a link that its statistics show, and its owner, who may see its clicks. */
 export interface OwnedLink extends CountedLink {
   /** User id of the owner in decimal; undefined if an anonymous caller created the link. */
   readonly userId: string | undefined
@@ -37,7 +37,7 @@ const EXPORTED_DAYS = 90
 /** Retry-After while the table is being filled. */
 const RETRY_AFTER_SECONDS = 10
 
-/** Creates the routes that show owners the clicks on their links. */
+/** Creates the routes that show the clicks on a link to its owner and to admins, and the probe of the statistics. */
 export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): { routes: BoundRoute[]; probe: ReadinessProbe } {
   async function ownLink(code: string, caller: Caller): Promise<OwnedLink> {
     const link = await linkOf(code)

@@ -32,8 +32,8 @@ interface Wanted {
 }
 
 /**
- * Number of codes that are derived from a user and a URL. If a user creates and deletes the same link more often than
- * this, the further codes are derived from the command.
+ * Number of codes to try that are derived from the user, the domain and the URL. If all of them are taken, for example
+ * because the user has often created and deleted the same link, the further codes are derived from the command.
  */
 const MAX_OWN_CODES = 8
 /**

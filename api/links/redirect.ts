@@ -48,8 +48,8 @@ export interface Redirects {
 const ROUTE = '/{short_code}'
 const METHODS = ['GET', 'HEAD', 'OPTIONS']
 /**
- * How long browsers may cache a redirect that is not counted. During this time, a browser may not notice that the link
- * was deleted.
+ * Maximum time for which caches may keep the redirect of a link without analytics. During this time, a browser may not
+ * notice that the link was deleted.
  */
 const PERMANENT_SECONDS = 3_600
 const MS_PER_SECOND = 1_000

@@ -26,7 +26,7 @@ export interface HistoryOptions {
 const KEPT_MS = 5_000
 const MAX_KEPT_SERIES = 256
 
-/** Reads the volume series of terms. */
+/** Returns a function that reads the volume series of a term. */
 export function history({ reader, facts, now }: HistoryOptions): (query: HistoryQuery) => Promise<Answer> {
   const series = shortCache({ load, keptMs: KEPT_MS, maxEntries: MAX_KEPT_SERIES, now })
 

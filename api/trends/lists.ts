@@ -24,9 +24,9 @@ import { type ViewVersion, viewVersions } from './view-versions.ts'
 
 export interface TrendLists {
   /**
-   * Returns the list without personal changes. Its bytes depend only on the view's record, the hidden terms and the
-   * limit. Throws `trends_stale`, and `not_ready` if there is no list, the view is being built or the hidden terms are
-   * unknown.
+   * Returns the list without personal changes. Its body depends only on the region, the view's records, the hidden
+   * terms, `safe` and the limit. Throws `trends_stale`, and `not_ready` if there is no list, the view is being built or
+   * the hidden terms are unknown.
    */
   plain(region: Region, limit: number, safe: boolean): Promise<Answer>
   /**
@@ -143,14 +143,15 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
     return rendering
   }
 
-  /** Replaces hidden entries with the candidates that rank below the list. */
+  /** Removes hidden entries and names. If an entry is hidden, the best visible candidates replace the whole list. */
   async function shownOf(list: ServedList, woeid: number, safe: boolean): Promise<Shown> {
     const hides = hidden.test(safe)
     if (hides === undefined) return list
     const entries = list.entries.flatMap((entry) => withoutHidden(entry, hides) ?? [])
     if (entries.length === list.entries.length) return { ...list, entries }
     const whole = await currentCandidates(woeid).catch(unlessMissing)
-    // If the sink runs a different version of the software, its candidates cannot be read. The list is then shorter.
+    // There are no readable candidates, for example because the sink runs a different version of the software. The list
+    // is then shorter.
     if (whole === undefined) return { ...list, entries }
     const { windowEnd, missing, candidates } = whole
     const shown = candidates.filter(({ term }) => !hides(term)).slice(0, SERVED_ENTRIES)
@@ -215,7 +216,7 @@ function listBody(head: Omit<Shown, 'entries'>, region: Region, personalized: bo
   return `{"as_of":"${asOf}","ttl_s":${LIST_TTL_SECONDS},"location":${location},"complete":${missing === 0},"missing_partitions":${missing},"personalized":${personalized},"trends":${renderEntries(entries)}}`
 }
 
-/** Returns undefined if the list is missing, and rethrows every other error. */
+/** Returns undefined if the list is missing or the view is being built, and rethrows every other error. */
 function unlessMissing(error: unknown): undefined {
   if (!(error instanceof ApiError && error.definition === errors.not_ready)) throw error
 }

@@ -8,7 +8,8 @@ import { withTimeout } from './with-timeout.ts'
 /** A counter store that decides requests for hot counters in this process. */
 export interface LeasedCounters extends CounterStore {
   /**
-   * Gives unspent units back to the store, and forgets idle counters. Must be called every SWEEP_MS.
+   * Gives unspent units back to the store after LEASE_MS or when their window has ended, and forgets idle counters.
+   * Must be called every SWEEP_MS.
    * @returns false when there is nothing to sweep until the next decision
    */
   sweep(): boolean
@@ -29,11 +30,11 @@ export interface LeaseOptions {
 }
 
 export const SWEEP_MS = 25
-/** Unspent units are returned after this time. */
+/** Unspent units are returned this long after the request for the last slice, or earlier if their window has ended. */
 const LEASE_MS = 100
 /**
- * A counter that has refused a request is forgotten after this time without requests. The next request then costs one
- * query.
+ * A counter whose refusal is still in force is forgotten after this time without requests. The next request then costs
+ * one query.
  */
 const FORGET_REFUSED_MS = 1_000
 /**
