@@ -49,6 +49,8 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
   let blocked = new Map<string, number>()
   let recent: BlockCounts = { scored: 0, blocked: new Map() }
   let alert: string | undefined
+  /** Epoch ms of the first failure since the last success; undefined after a success. */
+  let failingSince: number | undefined
   gauge(registry, 'fraud_blocked_ratio', 'Share of blocked transactions in the last five minutes, over all API processes', () =>
     shareOf(recent),
   )
@@ -63,6 +65,21 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
     scored = 0
     blocked = new Map()
     return taken
+  }
+
+  /**
+   * Counts again what could not be published, so that a slow Redis hides no blocks. If Redis had only answered too
+   * late, the counts are published twice, which hardly changes the share. After a whole window of failures, the counts
+   * are too old and are dropped.
+   */
+  function keep(counts: BlockCounts): void {
+    failingSince ??= now()
+    if (now() - failingSince >= BLOCKS_WINDOW_MS) {
+      failingSince = undefined
+      return
+    }
+    scored += counts.scored
+    for (const [cause, count] of counts.blocked) blocked.set(cause, (blocked.get(cause) ?? 0) + count)
   }
 
   async function judge(): Promise<void> {
@@ -111,13 +128,16 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
       blocked.set(cause, (blocked.get(cause) ?? 0) + 1)
     },
     async tick() {
+      const counts = take()
       try {
-        recent = await addBlocks(scripts, now(), take())
-        await judge()
+        recent = await addBlocks(scripts, now(), counts)
+        failingSince = undefined
       } catch (error) {
-        // The failure loses the counts since the last tick, but a few lost seconds hardly change the share.
+        keep(counts)
         log.debug({ reason: (error as Error).message }, 'fraud_guard_waits')
+        return
       }
+      await judge().catch((error: Error) => log.debug({ reason: error.message }, 'fraud_guard_waits'))
     },
     probe: { name: 'fraud blocks', optional: true, check: async () => alert },
   }

@@ -177,3 +177,22 @@ test('without Redis the guard waits and throws nothing', async () => {
   await guard.tick()
   expect([await guard.probe.check(), messages()]).toEqual([undefined, []])
 })
+
+test('payments that were scored while Redis was away for less than five minutes count afterwards', async () => {
+  const { process, redis, clock, messages } = world()
+  const { guard, approve, block } = process()
+  const isAlarmedAfter = async (awayMs: number) => {
+    redis.isAway = true
+    approve(1_000)
+    block(50, NEW)
+    await guard.tick()
+    clock.now += awayMs
+    await guard.tick()
+    redis.isAway = false
+    await guard.tick()
+    return (await guard.probe.check()) !== undefined
+  }
+  expect(await isAlarmedAfter(5 * MINUTE)).toBe(false)
+  expect(messages()).toEqual([])
+  expect(await isAlarmedAfter(5 * MINUTE - 1)).toBe(true)
+})
