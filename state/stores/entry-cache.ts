@@ -102,7 +102,10 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   let record = NO_SLOT
   let cache: ObjectCache<unknown, Entry<K, V>>
   let announced: Entry<K, V>[] = []
-  /** The prefetched entries of each source's current batch. They stay in the cache until its next batch begins. */
+  /**
+   * The prefetched entries of each source's current batch. They stay in the cache until the source's next batch begins,
+   * or until `discard`.
+   */
   let batches: Entry<K, V>[][] = []
   /**
    * For each batch and slot, the index in the batch of the first entry that the record in the slot announced. The other

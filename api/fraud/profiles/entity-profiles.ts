@@ -20,8 +20,8 @@ import { BUSY_MS } from '../busy.ts'
 import { HotEntities } from './hot-entities.ts'
 
 /**
- * Time limit for looking up all entities of a transaction, which happens at the same time. While the process is busy,
- * the limit is `BUSY_MS`.
+ * Time limit of each call to Redis. A transaction's calls, one for each partition, run at the same time. While the
+ * process is busy, the limit is extended to at most `BUSY_MS`.
  */
 export const ENRICHMENT_MS = 15
 

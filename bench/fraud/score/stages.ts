@@ -8,7 +8,7 @@ const METRIC = /^fraud_stage_duration_seconds_bucket\{le="([^"]+)",stage="(\w+)"
 
 /**
  * Reads how long each stage of scoring took, as one histogram per stage, from an API's metrics.
- * @param url base URL of the metrics
+ * @param url base URL of the API's operations port
  */
 export async function readStages(url: string): Promise<ReadonlyMap<string, Buckets>> {
   const text = await (await fetch(`${url}/metrics`)).text()

@@ -19,8 +19,8 @@ export interface SearchProgram {
 }
 
 /**
- * Downloads the server's jars, compiles its main class and its plugin, and creates its class archive. Undamaged files
- * that exist are kept.
+ * Downloads the server's jars, compiles its main class and its plugin, and creates its class archive, unless these
+ * files exist. All jars are downloaded again if one is missing or has the wrong size.
  * @param toolsDir folder of the jars and the archive
  */
 export async function ensureSearchProgram(toolsDir: string): Promise<SearchProgram> {
