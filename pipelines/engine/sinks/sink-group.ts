@@ -40,7 +40,7 @@ export interface SinkGroup {
   readonly groupId: string
   /**
    * Creates a seat for one more sink. Create the seats for all sinks before the first sink starts, because the member
-   * joins as soon as every sink with a seat is ready.
+   * does not wait for sinks without a seat.
    */
   seat(): SinkSeat
 }

@@ -26,7 +26,7 @@ export const PUSH_CONCURRENCY = 64
  */
 const PROFILES_LATE_MS = 60_000
 
-/** Delivers pushes, after a last check for blocks and ended matches. */
+/** Delivers pushes. Drops a push if the view shows that the match has ended or a user has been deleted. */
 export function pushTarget({ send, check, partitionOf, now }: PushTargetOptions): DeliveryTarget {
   const placed = (id: string) => ({ id, partition: partitionOf(id) })
 
