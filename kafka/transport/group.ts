@@ -14,7 +14,7 @@ export type GroupEvent =
 export interface GroupOptions {
   readonly groupId: string
   /**
-   * A UUID that the worker slot keeps across restarts. A member that joins with this id before the session of its
+   * A unique id that the worker slot keeps across restarts. A member that joins with this id before the session of its
    * earlier membership has timed out gets the same partitions back at once.
    */
   readonly memberId: string

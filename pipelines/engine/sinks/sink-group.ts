@@ -12,7 +12,7 @@ import { sharedQuestion } from './shared-question.ts'
 export interface SinkGroupOptions {
   /** The consumer group in which processes with the same sinks share their partitions. */
   readonly groupId: string
-  /** A UUID that stays the same across restarts, so that a restarted process gets its partitions back at once. */
+  /** A unique id that stays the same across restarts, so that a restarted process gets its partitions back at once. */
   readonly memberId: string
   /**
    * Called with a new member id when the brokers have refused the previous one. It must store the new id for the next
