@@ -62,9 +62,7 @@ export function withInteraction(user: UserState, event: Interaction, offset: num
   }
 }
 
-/**
- * Continues the session or starts a new one. A session lasts as long as its events are less than half an hour apart.
- */
+/** Continues the session or starts a new one. A session lasts as long as its events are at most half an hour apart. */
 function withSession(user: UserState, itemId: bigint, at: number): UserState {
   const { session_started_at: startedAt, session_last_at: lastAt } = user
   if (startedAt === null || lastAt === null || at > lastAt + SESSION_GAP_MS) {
