@@ -46,7 +46,7 @@ export interface ProducerOptions {
  * - `offsets-added`: the group coordinator has accepted the offsets
  * - `committed`: the coordinator has answered EndTxn
  *
- * A producer that runs the first two steps in parallel may report them together, before it sends EndTxn.
+ * A producer that runs the first two steps in parallel may report them in either order.
  */
 export type CommitStep = 'produced' | 'offsets-added' | 'committed'
 
