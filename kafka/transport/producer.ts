@@ -87,7 +87,10 @@ export interface WorkerProducer {
    * `partitionKey`)
    */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember | undefined): Promise<Map<string, number>>
-  /** Drops everything that is not committed. Do not call it while a commit is running. */
+  /**
+   * Drops everything that is not committed. Do not call it while a commit is running.
+   * @throws ReplacedError like `init`, if a batch was not answered
+   */
   abort(): Promise<void>
   close(): Promise<void>
 }
