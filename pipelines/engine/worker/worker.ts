@@ -47,7 +47,7 @@ const DEFAULT_STOP_GRACE_MS = 15_000
 /** The states of a worker: created → running → stopped | failed */
 export type WorkerState = 'created' | 'running' | 'stopped' | 'failed'
 
-/** The status of a worker. */
+/** A snapshot of a worker for health checks, metrics and reports. */
 export interface WorkerStatus {
   readonly state: WorkerState
   /**

@@ -90,10 +90,7 @@ const WAIT_FOR_PROFILE_MS = 600_000
 const LEAVING_PER_TICK = 500
 const LEAVE_EVERY_MS = 10_000
 
-/**
- * Commit interval. It is long enough for several swipes at one target, and several changes of a user's pages, to share
- * a commit. Only pushes about matches wait for the commit.
- */
+/** It is long enough for several swipes at one target, and several changes of a user's pages, to share a commit. */
 const COMMIT_INTERVAL_MS = 200
 
 /**

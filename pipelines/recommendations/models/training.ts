@@ -6,7 +6,6 @@ import { z } from 'zod'
 import type { ModelVersion } from '../../../schemas/recommendations/types.ts'
 import { HOUR_MS } from '../../../schemas/retention.ts'
 
-/** The input of a training run. */
 export interface TrainingOrder {
   readonly runId: string
   readonly sequence: number

@@ -11,10 +11,7 @@ import type {
 } from '../../../schemas/recommendations/types.ts'
 import { DAY_MS } from '../../../schemas/retention.ts'
 
-/**
- * Number of a user's last viewed items that are remembered and paired with each other. Lists are based on all of them;
- * the API's answers about the user contain only the newest five.
- */
+/** Number of a user's last viewed items that are remembered. */
 const MAX_VIEWED = 10
 const MAX_SESSION_ITEMS = 200
 const MAX_HIDDEN = 1_000
