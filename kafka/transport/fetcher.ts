@@ -75,7 +75,7 @@ export interface Fetcher {
   /** Stops fetching the partition. Data that was already fetched is returned by `poll` only after `resume`. */
   pause(partition: TopicPartition): void
   resume(partition: TopicPartition): void
-  /** Returns the offset of the next record that `poll` will return; undefined for a partition that is not assigned. */
+  /** Returns the offset at which the next data from `poll` begins; undefined for a partition that is not assigned. */
   position(partition: TopicPartition): number | undefined
   /**
    * Returns everything that has arrived since the last call. If nothing has arrived, waits up to `timeoutMs`. A
