@@ -299,8 +299,9 @@ export class PublishLane implements PublishAppender {
   }
 
   /**
-   * Drops batches whose outcomes have all been reported. A late request that contains a dropped batch cannot interfere
-   * with later batches, because they have a new epoch.
+   * Drops the batches with a sequence number if the outcomes of all their records have been reported. Returns whether
+   * it did. A late request that contains a dropped batch cannot interfere with later batches, because they have a new
+   * epoch.
    */
   #dropAbandoned(): boolean {
     if (this.#stamped.length === 0 || !this.#stamped.every(({ batch }) => batch.isAbandoned)) return false
