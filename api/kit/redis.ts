@@ -40,7 +40,8 @@ export interface ViewRedisOptions extends RedisPlace {
 }
 
 /**
- * Time limit of a read. A read normally takes well under a millisecond. If it exceeds the limit, the caller gets a 503.
+ * Time limit of a command. A command normally takes well under a millisecond. If it exceeds the limit, the caller gets
+ * a 503.
  */
 const COMMAND_TIMEOUT_MS = 1_000
 const CONNECT_TIMEOUT_MS = 2_000

@@ -117,9 +117,9 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
    * - A PATCH or POST is direct if it has a Content-Length.
    */
   readonly isDirect?: boolean
-  /** Default 1 MiB. */
+  /** Maximum size of the body. Default 1 MiB. */
   readonly maxBodyBytes?: number
-  /** Default 10 s. */
+  /** Time limit of the handler. Default 10 s. */
   readonly timeoutMs?: number
   readonly answers: Readonly<Record<number, AnswerSpec>>
   /** Whether the handler renders errors itself, as HTML pages. */
