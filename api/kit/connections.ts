@@ -11,7 +11,7 @@ export interface ConnectionLimits {
   readonly total: number
   /**
    * Maximum number of connections from one address, or from one IPv6 /64. The limit does not apply to trusted proxies,
-   * because all callers connect through them.
+   * because many callers connect through each of them.
    */
   readonly perAddress: number
 }
