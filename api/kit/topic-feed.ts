@@ -19,7 +19,7 @@ export interface TopicFeed {
    */
   readonly probe: ReadinessProbe
   /**
-   * Whether the values agree with the topic. False until the topic has been read to its end, also when it is read again
+   * Whether the values agree with the topic. False until the topic has been read to its end, and while it is read again
    * from its beginning.
    */
   readonly isCurrent: boolean
