@@ -10,7 +10,7 @@ export interface ResultChannel {
   /** Whether results can be received. While false, results would be missed, so no command should be sent. */
   readonly isOpen: boolean
   /**
-   * Starts to receive results.
+   * Sets the listener that receives the results.
    * @param opened called whenever the channel opens, so that the listener can look for results that were published
    * while the channel was closed
    */

@@ -94,7 +94,7 @@ export interface SessionServiceOptions {
 export function sessionService({ verifier, cookie }: SessionServiceOptions): ServiceRoutes {
   return {
     name: 'pages',
-    description: 'Signing in, and the scripts and styles that all HTML pages share.',
+    description: 'Signing in, and the scripts and styles that HTML pages share.',
     // A session may have any subject. The routes that use the session check the form of user ids.
     isUserId: () => true,
     routes: [
