@@ -93,11 +93,9 @@ const RuleResultSchema = z
     snoozed: z.int(),
     failed: z.int(),
     missing: z.int(),
-    missing_by: z
-      .record(z.string(), z.int())
-      .openapi({
-        description: 'How often each value was absent when the rule had no result, by field name, `list:<name>` or `arithmetic`.',
-      }),
+    missing_by: z.record(z.string(), z.int()).openapi({
+      description: 'How often each value was absent when the rule had no result, by field name, `list:<name>` or `arithmetic`.',
+    }),
   })
   .openapi('FraudBacktestRule')
 
