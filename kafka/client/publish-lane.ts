@@ -311,13 +311,18 @@ export class PublishLane implements PublishAppender {
     return true
   }
 
-  /** Fails all records. Nothing may be sent afterwards. */
+  /**
+   * Fails all records. The error of the records that have been sent is not fatal, because they may be in the log.
+   */
   fail(error: TransportError): void {
-    const batches = [...this.#stamped.map(({ batch }) => batch), ...this.#ready, ...(this.#current === undefined ? [] : [this.#current])]
+    const sent = this.#stamped.map(({ batch }) => batch)
+    const unsent = [...this.#ready, ...(this.#current === undefined ? [] : [this.#current])]
     this.#stamped = []
     this.#ready = []
     this.#current = undefined
-    for (const batch of batches) batch.settle(error)
+    const uncertain = new TransportError(error.code, `${error.message}; the record may have been written`, { fatal: false, cause: error })
+    for (const batch of sent) batch.settle(error.fatal ? uncertain : error)
+    for (const batch of unsent) batch.settle(error)
   }
 }
 
