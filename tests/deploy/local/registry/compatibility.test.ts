@@ -88,7 +88,6 @@ test.each([
   expect(found(reader, writer)).toEqual(expected)
 })
 
-
 const primitive = fc.constantFrom('null', 'boolean', 'int', 'long', 'float', 'double', 'bytes', 'string')
 const flat = fc.oneof(
   primitive,
