@@ -62,7 +62,10 @@ function storedProfile(driver: TestDriver, key: string, partitions = 1): FraudPr
   return undefined
 }
 
-/** Returns the newest profile of each entity, and all transaction ids that its records include. */
+/**
+ * Reads the new records. Returns them, the newest profile of each entity, and the hashes of all transaction ids that
+ * its records include.
+ */
 function published(driver: TestDriver) {
   const profiles = new Map<string, FraudProfile | null>()
   const included = new Map<string, number[]>()
@@ -171,7 +174,7 @@ test('a commit with very many transactions sends several records, and an entity 
   expect(included.size).toBe(count + 1)
 })
 
-test('records between the stages stay small, no matter how long the ids of another producer are', () => {
+test('records between the stages stay small, even if another producer uses ids of 200,000 characters', () => {
   const { driver, send, profile } = profilesDriver({ commit: 'manual' })
   const long = (index: number) => `${index}-${'d'.repeat(200_000)}`
   for (let index = 0; index < 5; index++) send(pay({ device: long(index), merchant: 'm1' }))
@@ -285,7 +288,7 @@ function traffic(count: number, seed: number): FraudRequest[] {
 
 const COMMIT_STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
 
-test.each([false, true])('profiles equal a fold of all transactions after crashes at every step (state lost: %s)', (wipeState) => {
+test.each([false, true])('profiles, apart from their sets of seen entities, equal a fold of all transactions after crashes at every step (state lost: %s)', (wipeState) => {
   const partitions = { 'fraud-profiles-changes-repartition': 2, 'txn.scored': 2 }
   const { driver, send } = profilesDriver({ commit: 'manual', partitions })
   const requests = traffic(300, 7)

@@ -142,7 +142,7 @@ test('the next owner aborts the open transaction of a dead worker, so that nobod
 })
 
 test.each(['none', 'zstd'] as const)(
-  'compression %s applies to every batch of outputs, repartition topics and changelogs',
+  'compression %s applies to outputs, repartition topics and changelogs',
   async (compression) => {
     const bench = await wordBench(brokers)
     const proxy = await brokerProxy(brokers)
