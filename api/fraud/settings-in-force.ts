@@ -137,14 +137,15 @@ export async function openSettingsInForce({ smallTables, log }: Pick<ServiceKit,
     async untilSeen(revision) {
       if (current().revision >= revision) return
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, SEEN_WITHIN_MS)
-        waiting.push({
-          revision,
-          seen() {
-            clearTimeout(timer)
-            resolve()
-          },
-        })
+        const seen = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+        const timer = setTimeout(() => {
+          waiting = waiting.filter((one) => one.seen !== seen)
+          resolve()
+        }, SEEN_WITHIN_MS)
+        waiting.push({ revision, seen })
       })
     },
     async close() {

@@ -100,7 +100,7 @@ export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting
     isWorking = true
     for (const waiting of queue) {
       queue.delete(waiting)
-      waiting.settle(await run(waiting.request))
+      waiting.settle(await run(waiting.request).catch(() => undefined))
     }
     isWorking = false
   }
@@ -116,8 +116,9 @@ export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting
     // After a pause of the whole process, an answer of the thread may have arrived but not been processed yet.
     // `setImmediate` lets the process receive it first.
     const timer = setTimeout(() => setImmediate(stopIfBusy), timeoutMs)
-    thread.worker.postMessage(request)
     try {
+      // Throws if the request cannot be cloned.
+      thread.worker.postMessage(request)
       return await promise
     } finally {
       clearTimeout(timer)

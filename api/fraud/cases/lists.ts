@@ -30,6 +30,7 @@ export interface CasePage {
  */
 const ARCHIVE_TIMEOUT_MS = 2_000
 const NOTHING = { total: 0, ids: [] }
+const NO_ROWS: ReadonlyMap<string, string> = new Map()
 
 /**
  * Merges the case lists of all partitions. A list that may contain closed cases also includes old cases from
@@ -53,9 +54,9 @@ export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<Ca
   const ids = [...new Set([...shown.ids, ...(archived ?? NOTHING).ids])].sort(newestFirst).slice(count - limit, count)
   const found = new Map((await readCases(views, ids)).map((one) => [one.case_id, one]))
   const missing = ids.filter((id) => !found.has(id))
-  const old = missing.length === 0 ? undefined : await fromTable(deps, (tables) => readTableCases(tables, missing))
+  const old = missing.length === 0 ? NO_ROWS : await fromTable(deps, (tables) => readTableCases(tables, missing))
   const cases = ids.flatMap((id) => found.get(id) ?? parsed(old?.get(id)) ?? [])
-  return { cases, total: shown.total + (archived ?? NOTHING).total, complete: archived !== undefined }
+  return { cases, total: shown.total + (archived ?? NOTHING).total, complete: archived !== undefined && old !== undefined }
 }
 
 /** Returns old cases from ClickHouse; undefined if ClickHouse does not respond in time. */

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import type { Duplex } from 'node:stream'
+import { createInterface } from 'node:readline'
+import type { Duplex, Readable } from 'node:stream'
 import { encodeFrame, frameReader } from './frames.ts'
 
 /** A running child process that answers requests. */
@@ -66,8 +67,8 @@ export function startChild({ file, onLine }: ChildOptions): ChildLink {
       gone((error as Error).message)
     }
   })
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    for (const line of text.split('\n')) if (line !== '') onLine(line)
+  createInterface(child.stderr as Readable).on('line', (line) => {
+    if (line !== '') onLine(line)
   })
 
   return {

@@ -43,3 +43,10 @@ test('while many requests wait, further ones are refused, and closing aborts all
   await thread.close()
   expect(await Promise.all(asked)).toEqual([undefined, undefined])
 })
+
+test('a request that cannot be sent to the thread fails, and later requests are answered', async () => {
+  const thread = slowThread()
+  const uncloneable = { name: 'uncloneable', takesMs: 0, fails: (() => {}) as unknown as boolean }
+  expect(await thread.ask(uncloneable)).toBeUndefined()
+  expect(await thread.ask({ name: 'next', takesMs: 0 })).toBe('next')
+})

@@ -230,6 +230,13 @@ async function archivedCase() {
   return { ...api, case_id }
 }
 
+test('a list without the rows of archived cases is not complete', async () => {
+  const { send, tables } = await archivedCase()
+  expect((await send('GET', 'cases')).body).toMatchObject({ cases: [{ transaction_id: 't1' }], complete: true })
+  tables.rowsDown = true
+  expect((await send('GET', 'cases')).body).toMatchObject({ cases: [], complete: false })
+})
+
 test('a case that was closed 30 days ago comes from ClickHouse', async () => {
   const { send, case_id, reviewed, tables } = await archivedCase()
   expect((await send('GET', `cases/${case_id}`)).body).toMatchObject({ case_id, status: 'CONFIRMED_FRAUD', history: [{}, {}] })

@@ -34,6 +34,8 @@ export interface AskedCase {
 /** The rows of a fake ClickHouse. The fake recognises the queries that the routes send. */
 export interface FakeTables {
   down: boolean
+  /** Whether only the queries for the rows of given cases fail. */
+  rowsDown: boolean
   /** Cases that are no longer in the topology's state, newest first. */
   readonly archived: FraudCase[]
 }
@@ -41,7 +43,7 @@ export interface FakeTables {
 function fakeTables(tables: FakeTables): TableReader {
   return {
     async query({ query, query_params }) {
-      if (tables.down) throw new ApiError(errors.unavailable)
+      if (tables.down || (tables.rowsDown && 'ids' in (query_params ?? {}))) throw new ApiError(errors.unavailable)
       const { id, ids, statuses } = query_params as { id?: string; ids?: bigint[]; statuses?: string[] }
       const found = tables.archived.filter(
         ({ case_id, status, transaction: { transaction_id } }) =>
@@ -66,7 +68,7 @@ export async function casesApi() {
   const { facts, bindings, channel, redis, driver } = world
   const now = () => driver.now
   const commands = createCommands({ facts, reader: redis.reader, bindings, channel, now, timeoutMs: TIMEOUT_MS })
-  const tables: FakeTables = { down: false, archived: [] }
+  const tables: FakeTables = { down: false, rowsDown: false, archived: [] }
   const reader = fakeTables(tables)
   /** Transactions that can be looked up. */
   const transactions = new Map<string, TxnScored>()

@@ -1,0 +1,11 @@
+import { writeSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+
+const STDERR = 2
+/** The parent reads the two parts one after the other. */
+const PAUSE_MS = 200
+
+/** Writes one line in two parts, and another line. */
+writeSync(STDERR, 'a line in ')
+await delay(PAUSE_MS)
+writeSync(STDERR, 'two parts\nanother line\n')
