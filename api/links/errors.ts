@@ -4,7 +4,7 @@ import { defineErrors } from '../kit/errors.ts'
 export const linksErrors = defineErrors({
   invalid_url: {
     status: 400,
-    when: 'a URL is missing, malformed or not allowed: it must use http or https, have at most 2,048 characters, a host with a dot or an address, no user name, and not point to one of the short domains',
+    when: 'a URL is missing, malformed or not allowed: it must use http or https, have at most 2,048 characters, a host with a dot or an address, no user name or password, and not point to one of the short domains',
     message: 'This URL cannot be shortened.',
   },
   invalid_alias: {

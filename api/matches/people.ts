@@ -71,8 +71,8 @@ export interface People {
    */
   swiper(userId: string, targetId: string): Promise<Pick<SwipeState, 'self' | 'recent' | 'countsFrom'>>
   /**
-   * Returns profiles by id. Leaves out users without a profile, users who are switched off, and users in a partition of
-   * the view that is still being built.
+   * Returns profiles by id. Leaves out users without a profile and users who are switched off. Users in a partition of
+   * the view that is still being built may be missing.
    */
   shown(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
   /**
@@ -224,7 +224,7 @@ export function partitionOfCell(facts: Pick<Facts, 'partitionOf'>, geohash4: str
   return facts.partitionOf({ name: matchIndex.name, key: utf8 }, geohash4)
 }
 
-/** Returns the fields of a user that another user may see. */
+/** Returns the fields of a user that feeds, likes and matches show. */
 export function personJson(profile: MatchProfile, now: number) {
   const { user_id, display_name, birth_date, photo_urls } = profile
   return { user_id, display_name, age: ageAt(birth_date, now), photo_urls }

@@ -153,7 +153,7 @@ export function swipeNotes({ scripts, facts, log, keysOf }: SwipeNotesDeps): Swi
           return false
         }
       },
-      /** Throws the first failure. */
+      /** Throws the first failure, if any. */
       end(): void {
         for (const failure of failures.values()) throw failure
       },

@@ -56,7 +56,7 @@ function staleGauge(metrics: Registry, tables: Readonly<Record<string, Pick<Glob
 
 /**
  * Opens the settings. They follow the topics until they are closed. An API process that starts while Kafka is
- * unavailable works without the topics: seeded rules apply, and no API key is refused.
+ * unavailable works without the topics: seeded rules apply, and API keys are not looked up.
  */
 export async function limitSettings({ transport, registry, log, metrics }: LimitSettingsOptions): Promise<LimitSettings> {
   const { schemas } = await openSerdes(registry, [])
