@@ -89,7 +89,7 @@ export const PastListSchema = z
           users: z
             .int()
             .nullable()
-            .openapi({ description: `Number of different users; null in posted lists and ${LATER}` }),
+            .openapi({ description: 'Number of different users; null in posted lists and in lists that were stored before this field existed.' }),
           trending_since: timestamp(`When the term entered the top 30; ${LATER}`).nullable(),
         })
         .openapi('PastTrendEntry'),

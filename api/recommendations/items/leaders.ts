@@ -47,7 +47,8 @@ export interface LeadersOptions {
   now(): number
   /**
    * Pauses the pass over all items, so that the process can answer requests. A pass over a million items takes half a
-   * second, and the previous lists are used until it ends. If undefined, the lists are built without a pause.
+   * second, and the previous lists are used until it ends. The first pass and passes over few items do not pause. If
+   * undefined, no pass does.
    */
   otherWork?(): Promise<unknown>
   /** How long the lists are used before they are rebuilt, ms. */
