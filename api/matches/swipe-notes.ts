@@ -23,8 +23,7 @@ import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
 export interface SwipeNotes {
   /**
    * Stores a note about an accepted swipe. Never throws. If Redis does not accept the note, keeps the note to store it
-   * later, unless too many notes are waiting. Until Redis has the note, nothing is known about the target, so both
-   * values of the result are false.
+   * later, unless too many notes are waiting. If Redis does not accept the note, both values of the result are false.
    */
   swiped(userId: string, swipe: RecentSwipe, answer: 'match' | 'queued'): Promise<TakenSwipe>
   /** Stores a note about an accepted rewind, in the same way as `swiped`. */

@@ -86,10 +86,9 @@ export const PastListSchema = z
             .number()
             .nullable()
             .openapi({ description: `Volume at that time divided by the usual volume; ${LATER}` }),
-          users: z
-            .int()
-            .nullable()
-            .openapi({ description: 'Number of different users; null in posted lists and in lists that were stored before this field existed.' }),
+          users: z.int().nullable().openapi({
+            description: 'Number of different users; null in posted lists and in lists that were stored before this field existed.',
+          }),
           trending_since: timestamp(`When the term entered the top 30; ${LATER}`).nullable(),
         })
         .openapi('PastTrendEntry'),
