@@ -84,9 +84,8 @@ export interface ExtraListener {
   readonly front: FrontHandler
 }
 
-/** A running service. */
 export interface OpenService extends ServiceRoutes {
-  /** Handles requests on the API's own port before the app does. */
+  /** Handles requests on the API's own ports, with and without TLS, before the app does. */
   readonly front?: FrontHandler
   readonly listeners?: readonly ExtraListener[]
   /**

@@ -1,6 +1,5 @@
 import { defineErrors } from '../kit/errors.ts'
 
-/** Errors of the links service. */
 export const linksErrors = defineErrors({
   invalid_url: {
     status: 400,

@@ -116,7 +116,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     return { status: 200, headers: { ...headers, 'Content-Length': String(snippet.bytes) }, body: streamOf(content.pieces, blob) }
   }
 
-  /** Returns all versions except the first. */
+  /** Returns the newest versions, at most MAX_VERSIONS, without the first version. */
   async function laterVersions(root: string): Promise<SnippetRecord[]> {
     return await readVersions(views, access.partitionOf(root), root)
   }

@@ -15,7 +15,7 @@ export interface LeasedCounters extends CounterStore {
   sweep(): boolean
   /** Forgets the state of counters that were reset. */
   forget(keys: readonly string[]): void
-  /** Returns all units to the store. */
+  /** Returns all unspent units to the store. */
   close(): Promise<void>
   /** Number of decisions that were made without asking the store. */
   readonly local: number

@@ -21,7 +21,7 @@ export interface LimitSettings {
   areRulesInForce(): boolean
   /** Returns all rules, including seeded and inactive rules. Throws ApiError `not_ready`. */
   allRules(): LimitRule[]
-  /** Returns a rule. Throws ApiError `not_ready`. */
+  /** Returns a rule, even an inactive one; undefined if there is none. Throws ApiError `not_ready`. */
   rule(ruleId: string): LimitRule | undefined
   readonly clients: ApiClients
   /** Returns all API keys, including revoked keys. Throws ApiError `not_ready`. */
