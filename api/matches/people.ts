@@ -94,8 +94,8 @@ export interface People {
   sever(userId: string, field: string, at: number, isSevered: boolean): Promise<void>
   /**
    * Counts a jump: a move of more than a kilometre from the user's last location, or the first location after the user
-   * has deleted a profile. Returns a function that takes the jump back and never throws. Throws `rate_limit_exceeded`
-   * if there were too many jumps in the last hour.
+   * has recently deleted a profile. Returns a function that takes the jump back and never throws. Throws
+   * `rate_limit_exceeded` if there were too many jumps in the last hour.
    */
   checkJump(userId: string, state: Parameters<typeof placeOf>[0], place: Place): Promise<() => Promise<void>>
   keysOf(userId: string): UserKeys
