@@ -22,8 +22,8 @@ export interface RateLimitOptions {
   readonly redis: RedisClient
   readonly rules: readonly GivenRule[]
   /**
-   * Identifies the caller of a request. @default the client's address, or its /64 for IPv6. `X-Forwarded-For` is used
-   * if it comes from `trustedProxies`.
+   * Identifies the caller of a request.
+   * @default the client's address, or its /64 for IPv6. `X-Forwarded-For` is used if it comes from `trustedProxies`.
    */
   callerOf?(c: Context): LimitedCaller
   /**
