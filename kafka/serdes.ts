@@ -18,8 +18,8 @@ export type AnyValueTopic = ValueTopic<any>
 export interface LoadedSchemas extends SchemaLookup {
   /**
    * Fetches a schema after an UnknownSchemaError. The caller can then decode the value again. `not-found` means that
-   * the registry does not have the schema, so the value is malformed. Rejects when the registry does not answer: the
-   * caller must then retry, because the value may be valid.
+   * the registry does not have the schema, so the value is malformed. Rejects when the registry does not answer or
+   * denies access; the caller must then retry, because the value may be valid.
    */
   load(schemaId: number): Promise<'loaded' | 'not-found'>
 }

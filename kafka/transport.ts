@@ -47,7 +47,10 @@ export {
 export type { TopicSpec } from './transport/topics.ts'
 
 export interface Transport {
-  /** Rejects with UNSUPPORTED_BROKER for brokers older than Kafka 4.0. */
+  /**
+   * Rejects with UNSUPPORTED_BROKER for brokers older than Kafka 4.0, and with BROKERS_UNREACHABLE if no broker
+   * answers.
+   */
   connect(): Promise<void>
   /**
    * Creates missing topics and waits until their leaders answer. Rejects if an existing topic has a different number of

@@ -128,7 +128,10 @@ export interface IndexRebuilds<Request, Status> {
   statusOf(progress: BuildProgress, request: Request, at: number): Status
 }
 
-/** Builds an index if it does not exist, and on request. Only one process at a time runs this job. */
+/**
+ * Builds an index on request, and when `keepIndex` finds that it is missing or does not fit. Only one process at a time
+ * runs this job.
+ */
 export function indexKeeper<K, V, Request, Status>(
   name: string,
   index: Index<K, V>,
@@ -165,7 +168,7 @@ export interface OpenReceiver {
 }
 
 /**
- * Delivers each record of a topic, at least once. Failed records wait in the topic `<name>-retries`.
+ * Passes each record of a topic to a receiver, at least once. Failed records wait in the topic `<name>-retries`.
  * @param connect called again later if it throws TargetUnavailableError
  */
 export function deliverySink<Resources>(

@@ -39,7 +39,7 @@ export const catalogErrors = defineErrors({
   },
   version_conflict: {
     status: 409,
-    when: 'the product or stock has been changed since the given version; the body shows the current state',
+    when: 'the product or stock has been changed since the given version; `version` is the current one',
     message: 'This is not the current version. Read the current one and try again.',
   },
   out_of_stock: {

@@ -85,7 +85,7 @@ export const fraudErrors = defineErrors({
   },
   backtest_not_found: {
     status: 404,
-    when: 'no such back-test was started in the last 24 hours',
+    when: 'there is no such back-test, or it ended more than 24 hours ago',
     message: 'There is no such back-test, or its result is no longer kept.',
   },
   backtest_running: {

@@ -30,7 +30,10 @@ export interface FraudSettingsInForce extends SettingsInForce {
   untilSeen(revision: number): Promise<void>
 }
 
-/** Data derived from the settings. If a change does not affect a part, the part stays the same object. */
+/**
+ * Data derived from the settings. If a change does not affect a part other than `models`, the part stays the same
+ * object.
+ */
 interface Derived {
   readonly revision: number
   readonly rules: FraudRuleSet

@@ -19,8 +19,8 @@ export interface KeptAnswer {
 }
 
 /**
- * Caches answers to GET requests without a token, until their `reusableUntil`. Such answers depend only on the request
- * target. A hit skips routing, validation and rendering, so popular URLs are fast.
+ * Caches answers to GET requests from anonymous callers, at most until their `reusableUntil`. Such answers depend only
+ * on the request target. A hit skips routing, validation and rendering, so popular URLs are fast.
  */
 export interface AnswerCache {
   get(target: string, now: number): KeptAnswer | undefined

@@ -52,9 +52,8 @@ const LARGE_BODY_LEVEL = 4
 const COMPRESSED_FROM_BYTES = 1_024
 
 /**
- * Creates an answer that clients and proxies may cache. The answer has an ETag, and its body is compressed at most
- * once.
- * @param headers Content-Type and Cache-Control
+ * Creates a 200 answer with an ETag. Its body is compressed at most once, for the first client that accepts gzip.
+ * @param headers Content-Type, and further headers such as Cache-Control
  */
 export function cacheableAnswer(body: string | Uint8Array, headers: Readonly<Record<string, string>>): Answer {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body

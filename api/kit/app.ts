@@ -53,7 +53,9 @@ export interface AppOptions {
   readonly monotonic: () => number
   /** Proxies whose X-Forwarded-For header the app trusts. Default: proxies on this machine. */
   readonly trusted?: TrustedProxies
-  /** Time limit for receiving the whole body. Default 10 s. */
+  /**
+   * Time limit for receiving the whole body, unless the route has a `streamed` body with its own limit. Default 10 s.
+   */
   readonly bodyTimeoutMs?: number
 }
 
@@ -274,11 +276,11 @@ export function createApp(options: AppOptions): OpenAPIHono {
 
   /**
    * Counts the request against its rate limits, after its credentials are checked. A request with a rejected token is
-   * counted like a request without a token. Throws the refusal if a limit is exceeded.
+   * counted like a request without a token. Throws the refusal if a limit is exceeded or the API key is not valid.
    * @param added receives headers to send with the answer, even if the answer is an error
    * @param path the path that rules are matched against
    * @param units number of requests to count
-   * @returns undefined if no rate limit covers the path
+   * @returns the caller that was counted; undefined if no rate limit covers the path
    */
   async function limit(
     call: Call,

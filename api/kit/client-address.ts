@@ -10,8 +10,8 @@ export interface AddressRanges {
 export type TrustedProxies = AddressRanges
 
 /**
- * Number of 16-bit groups in a /64. IPv6 callers are counted by this prefix, because a customer with IPv6 has at least
- * one /64 and can switch between its addresses.
+ * Number of 16-bit groups in a /64. IPv6 callers are normally counted by this prefix, because a customer with IPv6 has
+ * at least one /64 and can switch between its addresses.
  */
 const IPV6_PREFIX_GROUPS = 4
 /** Number of 16-bit groups in a /48, the largest network that a customer usually gets. */
@@ -117,8 +117,8 @@ function plainAddress(text: string): string | undefined {
 }
 
 /**
- * Returns the address that rate limits count a caller under: IPv4 unchanged, and IPv6 as its /64 in the shortest form.
- * An IPv4-mapped IPv6 address is treated as IPv4, because all such addresses share one /64.
+ * Returns the address that rate limits count a caller under: IPv4 unchanged, and IPv6 as its /64 or /48 in a short
+ * form. An IPv4-mapped IPv6 address is treated as IPv4, because all such addresses share one /64.
  * @param isWide whether to count IPv6 callers by /48. If callers were counted by /64, a customer with many networks
  * could fill the memory of the counters.
  */

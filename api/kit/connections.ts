@@ -4,16 +4,19 @@ import { clientAddress, isFrom, limitedAddress, type TrustedProxies } from './cl
 import { counter, gauge } from './metrics.ts'
 
 export interface ConnectionLimits {
-  /** Maximum number of connections of the whole process. Each connection costs a file descriptor and about 10 KB. */
+  /**
+   * Maximum number of connections to all API ports of a process together. Each connection costs a file descriptor and
+   * about 10 KB.
+   */
   readonly total: number
   /**
    * Maximum number of connections from one address, or from one IPv6 /64. The limit does not apply to trusted proxies,
-   * because all callers connect through them.
+   * because many callers connect through each of them.
    */
   readonly perAddress: number
 }
 
-/** Limits the open connections on all ports of a process. */
+/** Limits the open connections on the API ports of a process. The operations port has its own limit. */
 export interface ConnectionGate {
   /**
    * Counts a connection until it closes. If a limit is reached, destroys the connection without sending anything,

@@ -132,7 +132,7 @@ function isPlain({ headers, rawHeaders }: IncomingMessage): boolean {
   return tokens <= 1 && types <= 1
 }
 
-/** Returns whether the request has a Content-Length that does not exceed the limit. */
+/** Returns whether the request has a Content-Length within the limit, and no Transfer-Encoding. */
 function hasPlainBody({ headers }: IncomingMessage, maxBytes: number): boolean {
   return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? Number.NaN) <= maxBytes
 }

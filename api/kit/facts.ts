@@ -16,10 +16,10 @@ import { type SpoolingFacts, SpoolingPublisher } from './spool/spooling-publishe
 export interface Facts {
   /**
    * Resolves when every in-sync replica has the record. Facts with the same key are written in the order of the calls.
-   * No fact is written twice, even if acknowledgements get lost. Throws ApiError: `not_ready` until Kafka and the
-   * registry have answered for the first time, `unavailable` if no acknowledgement arrives in time (the record may
-   * still have been written), `internal_error` for a record that Kafka rejects permanently, such as a record that is
-   * too large for its topic.
+   * No fact is written twice, even if acknowledgements get lost. Throws ApiError: `not_ready` until the partition
+   * counts and the schemas are known, `unavailable` if no acknowledgement arrives in time (the record may still have
+   * been written), `internal_error` for a record that Kafka rejects permanently, such as a record that is too large for
+   * its topic.
    */
   publish<K, V>(topic: Topic<K, V>, key: K, value: V | null): Promise<void>
   /**
@@ -70,8 +70,8 @@ const PUBLISH_TIMEOUT_MS = 5_000
 /** Time after which the Kafka client abandons a request and closes its connection. */
 const REQUEST_TIMEOUT_MS = 4_000
 /**
- * Maximum amount of unacknowledged data for facts that callers wait for. When this amount is reached, callers get a 503
- * immediately instead of waiting for a long time.
+ * Maximum amount of unacknowledged data of `publish`. When this amount is reached, callers get a 503 immediately
+ * instead of waiting for a long time.
  */
 const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
 /**
@@ -104,7 +104,7 @@ const REMEMBER_EVERY_MS = 10_000
 /** Pause between attempts to reach Kafka and the registry after the start. */
 const START_RETRY_MS = 1_000
 
-/** Connects in the background and retries until the connection succeeds. Until then, `publish` throws `not_ready`. */
+/** Asks Kafka and the schema registry in the background, and retries until both have answered. */
 export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const { transport } = options
   const runtime = systemRuntime(options.log)

@@ -37,7 +37,9 @@ export interface GlobalTableOptions<K, V> {
   readonly log: Logger
   /** Monotonic ms. Default: the process's clock. */
   monotonic?(): number
-  /** How long reads must keep failing before the table is reported as not ready. Default 60 s. */
+  /**
+   * How long reads must keep failing, although Kafka responds, before the table is reported as not ready. Default 60 s.
+   */
   readonly staleAfterMs?: number
   /**
    * Whether readers have a fallback while the table is not loaded. If true, a process that starts while Kafka is
@@ -54,10 +56,7 @@ export interface GlobalTableOptions<K, V> {
 const KEY_BYTES = 64
 /** Poll timeout. A poll returns earlier if records arrive. */
 const POLL_MS = 15_000
-/**
- * How long reads must keep failing before the table is reported as not ready, so that other processes serve the
- * callers.
- */
+/** Default of `staleAfterMs`. If the table is not ready, other processes serve the callers. */
 const STALE_AFTER_MS = 60_000
 /** Time limit for checking whether Kafka responds. It is shorter than the time limit of probes. */
 const KAFKA_ANSWERS_MS = 1_000

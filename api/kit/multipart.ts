@@ -23,7 +23,10 @@ export interface MultipartOptions {
 
 type Place = 'preamble' | 'mark' | 'headers' | 'body' | 'end'
 
-/** Maximum size of the headers of a part. Legitimate headers contain only the part's name and media type. */
+/**
+ * Maximum size of the headers of a part. Legitimate headers contain little more than the part's name, file name and
+ * media type.
+ */
 const MAX_HEADER_BYTES = 8_192
 /** Matches a boundary (RFC 2046, 5.1.1). */
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
@@ -41,8 +44,8 @@ export function boundaryOf(contentType: string): string {
 }
 
 /**
- * Reads multipart/form-data as it arrives (RFC 7578). Buffers at most a header and a boundary. Throws ApiError
- * `invalid_request`.
+ * Reads multipart/form-data as it arrives (RFC 7578). In addition to the current piece, buffers at most the headers of
+ * a part. Throws ApiError `invalid_request`.
  */
 export async function readMultipart(
   pieces: AsyncIterable<Uint8Array>,

@@ -3,7 +3,10 @@
  */
 export interface PathTable {
   add(method: string, path: string): void
-  /** Returns the methods of a path in upper case, including HEAD and OPTIONS; empty if no route has this path. */
+  /**
+   * Returns the methods of a path in upper case, with OPTIONS, and with HEAD if GET is among them; empty if no route
+   * has this path.
+   */
   allowed(path: string): string[]
   /**
    * Returns whether a route without parameters has this exact path but not this method. If so, a route with parameters

@@ -10,7 +10,7 @@ export interface IncomingRequest {
   readonly forwardedFor: string | undefined
   /** The address of the socket's peer. */
   readonly remote: string | undefined
-  /** The user of the token, if the request has a valid token. */
+  /** The subject of the token, if the token is valid and the subject is a user id. */
   readonly userId: string | undefined
   /** The name in the client certificate, if the route accepted the certificate. */
   readonly certificate?: string

@@ -34,11 +34,14 @@ export interface Readiness {
 }
 
 /**
- * Time limit of a probe. If a probe hangs, its dependency counts as missing, so that the probe does not block the
- * health check.
+ * Default time limit of a probe. If a probe hangs, its dependency counts as missing, so that the probe does not block
+ * the health check.
  */
 const PROBE_TIMEOUT_MS = 2_000
-/** How long a report is reused, so that requests for the public health check cannot overload the process. */
+/**
+ * By default, a report is reused for this long, so that requests for the public health check cannot overload the
+ * process.
+ */
 const MAX_AGE_MS = 1_000
 
 export interface ReadinessOptions {

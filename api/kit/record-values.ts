@@ -3,7 +3,7 @@ import { type Codec, CodecError, UnknownSchemaError } from '../../schemas/codec.
 import type { Logger } from './logging.ts'
 
 export interface RecordValuesOptions<T> {
-  /** Decodes a record whose schema is loaded. Throws CodecError or UnknownSchemaError. */
+  /** Decodes a record. Throws CodecError, or UnknownSchemaError if the record's schema is not loaded yet. */
   decode(chunk: RecordChunk, index: number): T
   apply(decoded: T, chunk: RecordChunk, index: number): void
   /** Loads the schema that a value was written with. Called after UnknownSchemaError. */

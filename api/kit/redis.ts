@@ -23,8 +23,8 @@ export interface ViewRedis {
   readonly bindings: BindingsRedis
   readonly partitions: PartitionMemory
   /**
-   * Runs scripts on the data of the views, on a separate connection. While Redis does not respond, scripts fail
-   * immediately.
+   * Runs scripts on the data of the views, on a separate connection and with a time limit. While Redis is known not to
+   * respond, scripts fail immediately.
    */
   readonly scripts: ViewScripts
   readonly probe: ReadinessProbe
@@ -40,7 +40,8 @@ export interface ViewRedisOptions extends RedisPlace {
 }
 
 /**
- * Time limit of a read. A read normally takes well under a millisecond. If it exceeds the limit, the caller gets a 503.
+ * Time limit of a command. A command normally takes well under a millisecond. If it exceeds the limit, the caller gets
+ * a 503.
  */
 const COMMAND_TIMEOUT_MS = 1_000
 const CONNECT_TIMEOUT_MS = 2_000

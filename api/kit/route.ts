@@ -78,7 +78,10 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   readonly bodyExample?: unknown
   /** Description of a body that the handler reads as it arrives. This description replaces `body`. */
   readonly streamed?: StreamedBody
-  /** Whether the route accepts an Idempotency-Key. */
+  /**
+   * Whether the route accepts an Idempotency-Key. If so, its 503 errors contain a `command_id` that can serve as the
+   * key.
+   */
   readonly idempotent?: boolean
   /**
    * Whether the handler derives ids from the caller's Idempotency-Key. Unlike with idempotent routes, nothing is stored
@@ -117,9 +120,9 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
    * - A PATCH or POST is direct if it has a Content-Length.
    */
   readonly isDirect?: boolean
-  /** Default 1 MiB. */
+  /** Maximum size of the body. Default 1 MiB. */
   readonly maxBodyBytes?: number
-  /** Default 10 s. */
+  /** Time limit of the handler. Default 10 s. */
   readonly timeoutMs?: number
   readonly answers: Readonly<Record<number, AnswerSpec>>
   /** Whether the handler renders errors itself, as HTML pages. */

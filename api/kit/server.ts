@@ -60,7 +60,7 @@ export interface ServerLimits {
    * balancers (commonly 60 s). Otherwise, a load balancer sends requests to connections that this server has closed.
    */
   readonly keepAliveTimeoutMs: number
-  /** Interval at which Node checks the time limits above. */
+  /** Interval at which Node checks `headersTimeoutMs` and `requestTimeoutMs`. */
   readonly checkIntervalMs: number
   /**
    * How long a client has to read a refusal and close its half of the connection. After this time, the connection is

@@ -8,10 +8,7 @@ export interface ServiceRoutes {
   readonly name: string
   /** Description of the service for the API documentation. */
   readonly description: string
-  /**
-   * Returns whether a token's subject is a user id of this service. Routes that need a user answer 403 to other
-   * subjects.
-   */
+  /** Returns whether a token's subject is a user id of this service. */
   readonly isUserId: UserIdForm
   readonly routes: readonly BoundRoute[]
   /** Operations that are handled by code outside the app. In the app, they appear only in the documentation. */

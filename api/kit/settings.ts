@@ -47,7 +47,7 @@ export const apiSettings = settingsFragment({
     ),
     API_TABLES_DIR: documented(
       z.string().optional(),
-      'folder for snapshots of large tables, with which an API can answer if it starts while Kafka is unavailable; safe to delete',
+      'folder for snapshots of tables, with which an API can answer if it starts while Kafka is unavailable; safe to delete',
       '`data/tables` in `MILLRACE_HOME`',
     ),
     LOG_LEVEL: logLevel,

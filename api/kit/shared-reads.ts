@@ -37,11 +37,11 @@ interface Waiting<T> {
 const MAX_KEYS = 200
 
 /**
- * Combines the reads of one event loop turn into one command per hash tag. Under load, most of the cost of a small read
- * is the fixed cost of a command, both here and in Redis. A read waits at most until the end of its turn. A key that is
- * requested several times in a turn is read once. All its readers share the result and must not change it. In each
- * turn, hashes and bytes are read before values. A caught-up flag that is requested after a hash is therefore not older
- * than the hash.
+ * Combines the reads of one event loop turn: all values, bytes or hashes with the same hash tag share a command, up to
+ * `MAX_KEYS` of them. Under load, most of the cost of a small read is the fixed cost of a command, both here and in
+ * Redis. A read waits at most until the end of its turn. A key that is requested several times in a turn is read once.
+ * All its readers share the result and must not change it. In each turn, hashes and bytes are read before values. A
+ * caught-up flag that is requested after a hash is therefore not older than the hash.
  */
 export function sharedReads({ readValues, readBuffers, readHashes }: SharedCommands): SharedReader {
   let isDue = false

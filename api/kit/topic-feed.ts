@@ -19,8 +19,8 @@ export interface TopicFeed {
    */
   readonly probe: ReadinessProbe
   /**
-   * Whether the values agree with the topic. They do not while the topic is read from its beginning, which also happens
-   * when it was deleted and created again.
+   * Whether the values agree with the topic. False until the topic has been read to its end, and while it is read again
+   * from its beginning.
    */
   readonly isCurrent: boolean
   readonly position: FeedPosition

@@ -52,9 +52,9 @@ export interface FollowOptions {
    */
   apply(chunk: RecordChunk, index: number): void | Promise<void>
   /**
-   * Called before the topic is read from the beginning again. This happens if the offsets reached do not match the
-   * topic, or if Kafka did not respond for longer than `maxGapMs`. If this function is undefined, reading continues at
-   * the next offset that exists.
+   * Called before the topic is read from the beginning again. This happens if the topic was deleted and created again,
+   * if the offsets reached do not match it, or if Kafka did not respond for longer than `maxGapMs`. If this function is
+   * undefined, reading continues at the next offset that exists.
    */
   onStartOver?(reason: string): void
   /**
@@ -132,7 +132,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
     await fetcher?.close()
   }
 
-  /** Opens a fetcher at the positions reached so far, so that no records are repeated after an interruption. */
+  /** Opens a fetcher at the positions reached so far, or at the beginning if reading must start over. */
   async function open(): Promise<Fetcher> {
     const count = (await transport.partitionCounts([topic])).get(topic)
     if (count === undefined) throw new Error(`topic ${topic} does not exist`)

@@ -10,7 +10,7 @@ const NO_TRANSACTION_TIMEOUT = -1
 
 /**
  * Asks any broker for a new producer id. Idempotent producers without transactions need one.
- * @throws Disconnected when no broker answers
+ * @throws Disconnected when no broker answers; TransportError when the request is refused or `signal` fires
  */
 export async function anonymousProducerId(context: Context, cluster: Cluster, signal: AbortSignal): Promise<ProducerId> {
   const retry = backoff(context)

@@ -18,7 +18,8 @@ export interface LeaderAnswer {
 export type AskLeader<Asked> = (connection: Connection, asked: readonly Asked[]) => Promise<Map<string, LeaderAnswer>>
 
 /**
- * Asks the leader of each partition for an offset. Repeats the requests until all leaders have answered.
+ * Asks the leader of each partition for an offset. Repeats the requests until all leaders have answered or the delivery
+ * timeout is over.
  * @param doing describes the request in error messages
  * @returns the offsets, keyed by `partitionKey`
  */

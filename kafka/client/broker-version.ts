@@ -60,7 +60,7 @@ interface Versions {
 /**
  * Checks that the broker supports all requests of the transport.
  * @returns the transaction version that is enabled in the cluster (the level of its feature `transaction.version`)
- * @throws TransportError with code UNSUPPORTED_BROKER, fatal, for brokers before Kafka 4.0
+ * @throws TransportError with code UNSUPPORTED_BROKER, fatal, if it does not, for example before Kafka 4.0
  */
 export async function checkBrokerVersion(connection: Connection): Promise<number> {
   const versions = await ask(connection, apiVersionsV3.api, 'millrace', '1')

@@ -55,9 +55,9 @@ const COORDINATOR_PAUSE_MS = 50
 const METADATA_MAX_AGE_MS = 300_000
 
 /**
- * The cluster's metadata: brokers, leaders, topic ids and coordinators. It remembers all requested topics and refreshes
- * all of them every five minutes. All other refreshes cover only the topics that a caller names, so that the broker
- * does not have to describe hundreds of topics when a caller looks up one of them.
+ * The cluster's metadata: brokers, leaders, topic ids and coordinators. It remembers all requested topics and, while
+ * leaders are looked up, refreshes all of them every five minutes. All other refreshes cover only the topics that a
+ * caller names, so that the broker does not have to describe hundreds of topics when a caller looks up one of them.
  */
 export interface Cluster {
   connect(): Promise<void>

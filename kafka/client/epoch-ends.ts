@@ -9,7 +9,7 @@ const NOT_A_FOLLOWER = -1
 
 /**
  * Returns the end offset of each queried leader epoch in its partition's log, keyed by `partitionKey`. The offset is -1
- * when all epochs of the log are earlier. Repeats the requests until all leaders have answered.
+ * when all epochs of the log are earlier.
  */
 export function epochEnds(context: Context, cluster: Cluster, queries: readonly EpochQuery[]): Promise<Map<string, number>> {
   // A leader of an earlier epoch would answer that the log does not contain this epoch, so the cluster must ignore

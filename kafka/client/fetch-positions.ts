@@ -32,7 +32,7 @@ export class FetchPosition implements TopicPartition {
   readonly reset: ReaderReset
   /** The topic's id at the first look-up. A different id later means that the topic was deleted and created again. */
   topicId: string | undefined
-  /** Offset of the next record that `poll` returns. */
+  /** Offset at which the next data from `poll` begins. */
   position: number
   /** Offset from which the next request reads. */
   fetchOffset: number

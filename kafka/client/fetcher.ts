@@ -49,7 +49,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   const longestWaitMs = Math.min(LONGEST_IDLE_WAIT_MS, context.options.requestTimeoutMs / 2)
   const periodMs = Math.min(IDLE_WAIT_MS, longestWaitMs)
   /**
-   * Returns how long the broker may delay its next answer. The delays for all fetchers in a process end at the same
+   * Returns how long the broker may delay its next answer. Long delays for the fetchers in a process end at the same
    * time, so that the process and the broker wake up once for all of them.
    */
   function alignedWaitMs(): number {

@@ -26,7 +26,7 @@ function addressIn(clientId: string): string | undefined {
 
 /**
  * Returns the members of a group as its coordinator describes them, sorted by member id.
- * @throws Disconnected when no answer comes in time
+ * @throws Disconnected when no answer comes in time; TransportError when the request is refused or `signal` fires
  */
 export async function describeMembers(
   context: Context,

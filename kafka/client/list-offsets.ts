@@ -13,9 +13,7 @@ const NOT_A_FOLLOWER = -1
  */
 const READ_UNCOMMITTED = 0
 
-/**
- * Returns the log start or the high watermark of every partition. Repeats the requests until all leaders have answered.
- */
+/** Returns the log start or the high watermark of every partition; see `askLeaders`. */
 export function listOffsets(
   context: Context,
   cluster: Cluster,

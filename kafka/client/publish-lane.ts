@@ -299,8 +299,9 @@ export class PublishLane implements PublishAppender {
   }
 
   /**
-   * Drops batches whose outcomes have all been reported. A late request that contains a dropped batch cannot interfere
-   * with later batches, because they have a new epoch.
+   * Drops the batches with a sequence number if the outcomes of all their records have been reported. Returns whether
+   * it did. A late request that contains a dropped batch cannot interfere with later batches, because they have a new
+   * epoch.
    */
   #dropAbandoned(): boolean {
     if (this.#stamped.length === 0 || !this.#stamped.every(({ batch }) => batch.isAbandoned)) return false
@@ -310,13 +311,18 @@ export class PublishLane implements PublishAppender {
     return true
   }
 
-  /** Fails all records. Nothing may be sent afterwards. */
+  /**
+   * Fails all records. The error of the records that have been sent is not fatal, because they may be in the log.
+   */
   fail(error: TransportError): void {
-    const batches = [...this.#stamped.map(({ batch }) => batch), ...this.#ready, ...(this.#current === undefined ? [] : [this.#current])]
+    const sent = this.#stamped.map(({ batch }) => batch)
+    const unsent = [...this.#ready, ...(this.#current === undefined ? [] : [this.#current])]
     this.#stamped = []
     this.#ready = []
     this.#current = undefined
-    for (const batch of batches) batch.settle(error)
+    const uncertain = new TransportError(error.code, `${error.message}; the record may have been written`, { fatal: false, cause: error })
+    for (const batch of sent) batch.settle(error.fatal ? uncertain : error)
+    for (const batch of unsent) batch.settle(error)
   }
 }
 

@@ -14,7 +14,7 @@ const RETRY_MS = 50
 
 /**
  * Creates missing topics and waits until their leaders answer.
- * @throws TransportError when a topic has a different number of partitions
+ * @throws TransportError when a topic has a different number of partitions or cannot be created
  */
 export async function ensureTopics(context: Context, cluster: Cluster, specs: readonly TopicSpec[]): Promise<void> {
   if (specs.length === 0) return

@@ -75,7 +75,10 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
     return runtime.monotonic() + options.deliveryTimeoutMs
   }
 
-  /** Repeats a request until every part of the answer is a success. A fatal error in one part ends the attempts. */
+  /**
+   * Repeats a request until every part of the answer is a success. A fatal error in one part, or the time `until`, ends
+   * the attempts.
+   */
   async function sendUntilAnswered<Answer>(
     doing: string,
     until: number,

@@ -87,7 +87,8 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
 
   /**
    * Returns the target assignment of a member. It consists of contiguous partitions per topic, as with the `range`
-   * assignor. A member gets the same partition numbers of all topics with equal partition counts.
+   * assignor. A member gets the same partition numbers of all topics with equal partition counts and the same
+   * subscribers.
    */
   function target(of: Group, memberId: string): TopicPartition[] {
     const member = of.members.get(memberId)

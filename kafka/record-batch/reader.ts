@@ -47,7 +47,7 @@ const MIN_RECORD_BYTES = 7
 
 /**
  * Decodes all complete batches into chunks of visible records.
- * @throws TransportError with code CORRUPT_BATCH. In that case, none of the bytes may be used
+ * @throws TransportError with code CORRUPT_BATCH or BATCH_TOO_LARGE. In that case, none of the bytes may be used
  */
 export function readChunks(fetched: FetchedRecords): RecordChunk[] {
   const reader = new ChunkReader(fetched)
@@ -57,8 +57,8 @@ export function readChunks(fetched: FetchedRecords): RecordChunk[] {
 }
 
 /**
- * Decodes the complete batches of a response in portions. Every call may throw a TransportError with code
- * CORRUPT_BATCH; after an error, the reader must not be used again.
+ * Decodes the complete batches of a response in portions. The constructor and `next` may throw a TransportError with
+ * code CORRUPT_BATCH or BATCH_TOO_LARGE; after an error, the reader must not be used again.
  */
 export class ChunkReader {
   readonly #fetched: FetchedRecords
@@ -84,7 +84,7 @@ export class ChunkReader {
     return this.#rest === undefined && this.#batch === undefined
   }
 
-  /** The offset of the next record. When no record is left, it is the offset after the whole response. */
+  /** The offset from which the rest is read. When no record is left, it is the offset after the last complete batch. */
   get nextOffset(): number {
     return this.#rest === undefined ? this.#passed : this.#rest.chunk.offsets[0]
   }

@@ -8,9 +8,8 @@ const VARINT_MASK = 0x7f
 const MAX_VARINT_BYTES = 5
 
 /**
- * Returns the unpacked size that Snappy data declares. The check is necessary because the decompressor allocates this
- * size before it reads any block.
- * @throws RangeError for data that ends too early
+ * Returns the unpacked size that Snappy data declares. The decompressor allocates as much without a limit.
+ * @throws RangeError for data that ends too early or declares no size
  */
 export function snappyUnpackedBytes(data: Buffer): number {
   if (!data.subarray(0, XERIAL_MAGIC.length).equals(XERIAL_MAGIC)) return declaredBytes(data, 0)

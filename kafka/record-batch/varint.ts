@@ -66,10 +66,7 @@ export function writeVarlong(buffer: Buffer, at: number, value: number): number 
   return at
 }
 
-/**
- * Reads consecutive varints. One instance is used for a whole batch. It stores the position in a field, so that reading
- * a value allocates nothing.
- */
+/** Reads consecutive varints. It stores the position in a field, so that reading a value allocates nothing. */
 export class VarintCursor {
   at = 0
 

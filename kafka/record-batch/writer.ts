@@ -23,10 +23,7 @@ import {
 } from './format.ts'
 import { varintSize, varlongSize, writeVarint, writeVarlong } from './varint.ts'
 
-/**
- * Initial size of the buffer: enough for small transactions. The buffer grows by doubling up to the batch limit and is
- * reused afterwards.
- */
+/** Initial size of the buffer: enough for small transactions. A full buffer grows to at least twice its size. */
 const INITIAL_BYTES = 4_096
 /** Below this size, a loop copies bytes faster than `Buffer.copy`. */
 const SHORT_COPY_BYTES = 64

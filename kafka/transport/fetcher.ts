@@ -26,9 +26,9 @@ export interface FetcherOptions {
   readonly maxWaitMs?: number
   /**
    * Returns how long the broker may wait for new data after an empty response. The fetcher calls the function before
-   * the next request and limits its result to the range from `maxWaitMs` to 15 s. A reader that needs regular answers
-   * about idle partitions returns the time until it needs the next answer. Default 5 s, or `maxWaitMs` if that is
-   * given.
+   * the next request. The wait is at least `maxWaitMs`, and at most 15 s or half the request timeout. It may be
+   * shortened, so that it ends together with the waits of other fetchers. A reader that needs regular answers about
+   * idle partitions returns the time until it needs the next answer. Default 5 s, or `maxWaitMs` if that is given.
    */
   readonly idleWaitMs?: () => number
   /**
@@ -75,7 +75,7 @@ export interface Fetcher {
   /** Stops fetching the partition. Data that was already fetched is returned by `poll` only after `resume`. */
   pause(partition: TopicPartition): void
   resume(partition: TopicPartition): void
-  /** Returns the offset of the next record that `poll` will return; undefined for a partition that is not assigned. */
+  /** Returns the offset at which the next data from `poll` begins; undefined for a partition that is not assigned. */
   position(partition: TopicPartition): number | undefined
   /**
    * Returns everything that has arrived since the last call. If nothing has arrived, waits up to `timeoutMs`. A

@@ -14,7 +14,7 @@ export type GroupEvent =
 export interface GroupOptions {
   readonly groupId: string
   /**
-   * A UUID that the worker slot keeps across restarts. A member that joins with this id before the session of its
+   * A unique id that the worker slot keeps across restarts. A member that joins with this id before the session of its
    * earlier membership has timed out gets the same partitions back at once.
    */
   readonly memberId: string
@@ -76,7 +76,7 @@ interface GroupOffsets {
 
 /** A member of a KIP-848 consumer group. It sends heartbeats automatically from `join` to `leave`. */
 export interface GroupMember extends GroupOffsets {
-  /** The member's id. It changes when the broker refuses the old id at a rejoin (Kafka 4.0 and 4.1). */
+  /** The member's id. It changes when the broker refuses the old id at a join (Kafka 4.0 and 4.1). */
   readonly memberId: string
   /** The member epoch from the last heartbeat response. */
   readonly epoch: number

@@ -4,7 +4,7 @@ export interface TopicPartition {
   readonly partition: number
 }
 
-/** Returns `topic-partition` as one string. All maps over partitions use it as the key. */
+/** Returns `topic-partition` as one string, for use as a key. */
 export function partitionKey(topic: string, partition: number): string {
   return `${topic}-${partition}`
 }

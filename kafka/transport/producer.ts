@@ -46,7 +46,7 @@ export interface ProducerOptions {
  * - `offsets-added`: the group coordinator has accepted the offsets
  * - `committed`: the coordinator has answered EndTxn
  *
- * A producer that runs the first two steps in parallel may report them together, before it sends EndTxn.
+ * A producer that runs the first two steps in parallel may report them in either order.
  */
 export type CommitStep = 'produced' | 'offsets-added' | 'committed'
 
@@ -87,7 +87,10 @@ export interface WorkerProducer {
    * `partitionKey`)
    */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember | undefined): Promise<Map<string, number>>
-  /** Drops everything that is not committed. Do not call it while a commit is running. */
+  /**
+   * Drops everything that is not committed. Do not call it while a commit is running.
+   * @throws ReplacedError like `init`, if a batch was not answered
+   */
   abort(): Promise<void>
   close(): Promise<void>
 }

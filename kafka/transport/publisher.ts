@@ -36,9 +36,8 @@ export interface Receipt {
   /**
    * Called with the outcome of one or more records. Must not throw.
    * @param count number of consecutive records that share this receipt and this outcome
-   * @param error undefined when every in-sync replica has the records. If `error.fatal` is true, the broker refused the
-   * records and they are not in the log. If it is false, the records timed out or the publisher was closed, and they
-   * may be in the log.
+   * @param error undefined when every in-sync replica has the records. If `error.fatal` is true, they are not in the
+   * log: the broker refused them, or they could not be sent. If it is false, they may be in the log.
    */
   settled(count: number, error: TransportError | undefined): void
 }

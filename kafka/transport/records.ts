@@ -23,7 +23,7 @@ export interface RecordChunk {
   readonly headerStart: Int32Array
   /**
    * Set when this chunk replaces a batch that cannot be unpacked, and says why. Such a chunk has one record, without
-   * key, value and headers, at the offset where the batch begins.
+   * key, value and headers. Its offset is the batch's first, or the requested offset if that is higher.
    */
   readonly unreadable?: string
 }
@@ -33,7 +33,10 @@ export interface RecordHeader {
   readonly value: Buffer | null
 }
 
-/** The data of one partition that one `poll` returned. It contains only committed data records, in offset order. */
+/**
+ * The data of one partition that one `poll` returned, in offset order, without control records. With read_committed, it
+ * contains only committed records.
+ */
 export interface PartitionData extends TopicPartition {
   readonly chunks: readonly RecordChunk[]
   /** The offset at which the next data begins, after any control records, aborted records and compaction gaps. */

@@ -1,7 +1,6 @@
 /**
  * The public interface of the engine: everything that authors of topologies, commands and sinks need, and the functions
- * that run them. Code outside the engine imports this file and, in tests, `testing.ts`; the linter rejects every other
- * path into the engine.
+ * that run them. Services import the engine from this file, and their tests also from `testing.ts`.
  */
 
 // Topologies

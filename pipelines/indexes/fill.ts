@@ -9,7 +9,7 @@ const REPORT_EVERY_MS = 1_000
 const LOOK_EVERY_MS = 100
 /**
  * Maximum number of records that an index may lack in any partition and still count as complete. The sink that keeps
- * the index up to date adds the missing records within a second.
+ * the index up to date adds the missing records.
  */
 const COMPLETE_WITHIN_RECORDS = 1_000
 

@@ -22,7 +22,9 @@ export interface KeeperDeps<K, V> {
   readonly report: (turn: JobTurn<unknown, unknown>, progress: BuildProgress) => Promise<void>
   /** Interval at which the keeper checks whether the index exists. Default 5 s. */
   readonly lookEveryMs?: number
-  /** How long an index is kept after it was replaced, for searches that are still running. Default 2 s. */
+  /**
+   * Minimum time for which an index is kept after it was replaced, for searches that are still running. Default 2 s.
+   */
   readonly formerKeptMs?: number
   /** Returns the id of a request. */
   readonly requestId: (value: unknown) => string

@@ -24,8 +24,9 @@ function isExpired(link: Pick<Link, 'expires_at'>, now: number): boolean {
 }
 
 /**
- * Creates a link. If the code already belongs to the same link of the same user, returns that link, provided that the
- * command allows this (`reuses`). A code never gets a different link, even after its link was deleted.
+ * Creates a link. If the code already belongs to an active link of the same user with the same URL, domain and
+ * analytics setting, returns that link, provided that the command allows this (`reuses`). A code never gets a different
+ * link, even after its link was deleted.
  */
 function create(link: Link | undefined, command: LinkCommand, { key, now }: CommandFacts): LinkDecision {
   if (link !== undefined) {

@@ -54,7 +54,7 @@ function whenAlive(snippet: Snippet | undefined, now: number, decide: (alive: Sn
 
 /**
  * Marks a snippet as gone. Removes its author, title and excerpt, the hash of its content, and the ids of other
- * versions, because no data of an unreadable snippet may be kept.
+ * versions, because these data of an unreadable snippet must not be kept.
  */
 export function gone(snippet: Snippet, how: { readonly is_deleted?: true; readonly is_expired?: true }, now: number): Snippet {
   const erased = { user_id: null, username: null, title: null, content_hash: '', predecessor: null, root: null, excerpt: '' }
@@ -75,7 +75,7 @@ function remove(snippet: Snippet, command: SnippetCommand, { now }: CommandFacts
   return { answer: { outcome: 'deleted' }, state: gone(snippet, { is_deleted: true }, now) }
 }
 
-/** Uses one of the remaining reads. The last read deletes the snippet. */
+/** Counts a read and, if reads are limited, uses one of the remaining reads. The last one deletes the snippet. */
 function read(snippet: Snippet, command: SnippetCommand, { now }: CommandFacts): SnippetDecision {
   if (snippet.visibility === 'private' && !isOwner(snippet, command)) return FORBIDDEN
   const view_count = snippet.view_count + 1

@@ -92,7 +92,7 @@ export const snippets = topology(
       }
     }
 
-    /** Returns whether an earlier version deleted a snippet without erasing it. */
+    /** Returns whether an earlier version marked a snippet as gone without erasing its data. */
     function isOldRemainder(_key: string, snippet: Snippet): boolean {
       return isGone(snippet) && snippet.gone_at === null
     }

@@ -38,8 +38,8 @@ export function lastUsedHour(lastMinute: number): number {
 
 /**
  * Returns the usual count in this hour: from the same hour of earlier weeks, otherwise from the same hour of earlier
- * days, otherwise from all observed hours. Returns undefined if no hour was observed. The baseline must have learned
- * all hours that are final.
+ * days, otherwise from all observed hours that are final. Returns undefined if there is none. The baseline must have
+ * learned all hours that are final.
  */
 export function usualInHour(baseline: TermBaseline, hour: number): number | undefined {
   const { since_hour } = baseline

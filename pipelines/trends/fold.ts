@@ -83,7 +83,7 @@ function alone(leader: RankedTerm): Topic {
   return { leader, variants: [], related: [], typicalTweet: null }
 }
 
-/** Records that the sample of one more term contains the tweet. */
+/** Counts one more term whose sample contains the tweet. Returns the tweet's entry. */
 function drawnTweet(hash: number, drawn: Map<number, DrawnTweet>): DrawnTweet {
   const known = drawn.get(hash)
   if (known !== undefined) {

@@ -87,8 +87,8 @@ export function frequentTerms({ rare, frequent, baselines, volumes, learned, rou
   }
 
   /**
-   * Reads all states in one batch, and then the baselines of terms without a state, because single reads cost ten times
-   * as much.
+   * Counts the contributions to some terms. Reads all states in one batch, and then the baselines of terms without a
+   * state, because single reads cost ten times as much.
    */
   function countSome(terms: readonly [term: string, parts: readonly CellsOfTerm[]][], ctx: Context, added: AddedVolumes): void {
     const counted = terms.map(([term, parts]) => ({ term, cells: combinedCells(parts) }))

@@ -14,7 +14,10 @@ export interface LearnedBaselinesOptions {
 
 export type LearnedBaselines = ReturnType<typeof learnedBaselines>
 
-/** The baselines of a partition. A baseline learns an hour of a frequent term's state when the hour is final. */
+/**
+ * The baselines of a partition. A baseline learns an hour of a frequent term's state when the hour is final, or before
+ * it leaves the state.
+ */
 export function learnedBaselines({ frequent, baselines }: LearnedBaselinesOptions) {
   /**
    * The newest hour that is final in all partitions of the first stage; 0 after a start, before the first window is

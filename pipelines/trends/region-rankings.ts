@@ -21,8 +21,8 @@ import { TextBytes } from './term-table.ts'
 import { WINDOW_MINUTES } from './time.ts'
 
 /**
- * Contenders of a region count as about to run out when their surplus is at most this share of the requested number,
- * which is half of the surplus after they were collected.
+ * Contenders of a region count as about to run out when their surplus is less than this share of the requested number.
+ * For terms without a baseline, this is half of the surplus after they were collected.
  */
 const RESERVE_SHARE = 0.25
 /** Number of regions ranked between two pauses. The pauses let the event loop send heartbeats. */
@@ -146,8 +146,8 @@ export function regionRankings(options: RegionRankingsOptions) {
   }
 
   /**
-   * Returns the evaluation of a rare term. Rare terms have no baseline, because a term always becomes frequent before
-   * it needs one.
+   * Returns the evaluation of a rare term with a single contribution. Rare terms have no baseline, because a term
+   * always becomes frequent before it needs one.
    */
   function lookOfOnly(name: string, only: OnlyTweet): Look & { candidate: TrendCandidate } {
     const { lastMinute } = leading

@@ -38,7 +38,7 @@ const KINDS: readonly Kind[] = ['fresh', 'known']
 /**
  * Saves the standings of a partition in a store, so that a worker that starts does not have to visit all terms.
  *
- * Each region has a row with the names of its contenders. Changes are collected and written as one row per commit. The
+ * Each region has a row with the names of its contenders. Changes are collected and written before each commit. The
  * regions are also saved in full, one after another. When all of them have been saved, the changes from before this
  * round are deleted. Names that are no longer contenders do no harm, because the next ranking evaluates all loaded
  * names.

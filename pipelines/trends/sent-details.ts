@@ -4,8 +4,8 @@ import type { RegionReport, ReportHead, ReportReference, reportWriter } from './
 import { RENEWAL_MS } from './time.ts'
 
 /**
- * Minimum number of renewals after which unchanged details are sent again, so that the third stage need not keep old
- * reports for a single term. Terms wait up to `FURTHER_RENEWALS` longer, so that they are not all due at once.
+ * Number of renewals after which unchanged details are sent again, so that the third stage need not keep old reports
+ * for a single term. Terms wait up to `FURTHER_RENEWALS` longer, so that they are not all due at once.
  */
 const LEAST_RENEWALS = 10
 const FURTHER_RENEWALS = 10

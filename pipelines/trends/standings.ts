@@ -163,7 +163,10 @@ export function standings(options: StandingsOptions) {
     if (built) leading.offerFirst(term, counts)
   }
 
-  /** Reports the candidates of every region that has candidates. Yields at intervals. */
+  /**
+   * Reports the candidates of every region that has candidates, continues refills, and saves some regions. Yields at
+   * intervals.
+   */
   function* rank(ranking: Ranking, take: (report: RegionReport) => void): Generator<void, void, void> {
     yield* rankings.rank(ranking, take, save)
     yield* refilled.run()

@@ -19,7 +19,8 @@ export interface TermFilter {
 }
 
 /**
- * Number of bits per term. With four probes, at most one of 400 terms without a row is mistaken for a term with a row.
+ * Number of bits per term. With four probes, a full layer mistakes one of 400 terms without a row for a term with a
+ * row.
  */
 const BITS_PER_TERM = 16
 const PROBES = 4

@@ -21,7 +21,7 @@ const KEPT_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES + 1
 const KEPT_HOURS = 26
 export const DAY_HOURS = 24
 
-/** Value of `TrendCandidate.baseline` for a term that has no baseline for this hour of the week. */
+/** Value of `TrendCandidate.baseline` for a term that has no usual count in the window. */
 export const NO_BASELINE = -1
 
 export function newTermState(): TermState {

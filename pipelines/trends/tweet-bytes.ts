@@ -19,7 +19,7 @@ const FLOAT_BYTES = 4
 
 /**
  * A tweet without its text. Its hashtags and phrases are bytes of the record, because most of them are ASCII and are
- * never needed as text. All bytes have been checked.
+ * never needed as text. These bytes are valid UTF-8.
  */
 export class TweetBytes {
   readonly tweet_id: bigint

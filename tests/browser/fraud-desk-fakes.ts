@@ -9,7 +9,7 @@ export interface FakeAnswer {
   readonly body?: unknown
 }
 
-/** A recorded request that changes data: its body, and one line with its method and path. */
+/** A recorded request other than GET and validation: one line with method and path, its body and its CSRF token. */
 export interface Change {
   readonly line: string
   readonly body: Record<string, unknown>

@@ -11,7 +11,10 @@ let system: FraudSystem
 beforeAll(async () => {
   system = await fraudSystem({ registry: await testStack().registry() })
 })
-/** Number of the attempt. It is part of ids, so that a retried test does not find the data of its first attempt. */
+/**
+ * Counts the attempts of all tests. It is part of ids, so that a retried test does not find the data of its first
+ * attempt.
+ */
 let attempt = 0
 beforeEach(() => {
   attempt++
@@ -21,7 +24,7 @@ async function scored(body: object): Promise<string> {
   return (await system.ask('POST', 'transactions/score', { body })).body.decision
 }
 
-/** Waits until a table contains all transactions whose ids begin with the given prefix. */
+/** Waits until a table contains `count` transactions whose ids begin with the prefix. */
 async function stored(table: string, prefix: string, count: number): Promise<void> {
   const query = `SELECT count() FROM ${system.env.CLICKHOUSE_DATABASE}.${table} FINAL WHERE startsWith(transaction_id, '${prefix}')`
   const url = `${system.env.CLICKHOUSE_URL}/?${new URLSearchParams({ query })}`

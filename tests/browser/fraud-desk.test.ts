@@ -347,7 +347,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByText('You are no longer signed in, or this token is not valid').waitFor()
   })
 
-  test.each([400, 1280])('fits a screen of %i pixels, in light and dark', async (width) => {
+  test.each([400, 1280])('fits a screen of %i pixels, and follows dark mode', async (width) => {
     const { page } = await opened({ viewport: { width, height: 800 } })
     const fits = async () => expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
     await page.locator('.entry').first().waitFor()

@@ -52,7 +52,7 @@ describe('the snippet page in Chromium', () => {
     await page.context().close()
   })
 
-  test('a burning snippet is shown once, after the button is pressed', async () => {
+  test('a burning snippet is shown after the button is pressed, even if that request is repeated, and then its page is gone', async () => {
     const { page, complaints, create } = await opened()
     const made = await create({ content: 'for your eyes', burn_after_reads: 1 })
     await page.goto(`/p/${made.body.paste_id}`)

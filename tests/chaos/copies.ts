@@ -99,7 +99,7 @@ function send(producer: WorkerProducer, topic: string, partition: number, id: st
 
 /**
  * Compares the copies of each partition with its orders.
- * @returns descriptions of all deviations
+ * @returns the first deviation of each partition, for at most four partitions
  */
 export function copyFaults(orders: Log<string>, copies: Log<string>): string[] {
   const copied = Map.groupBy(copies.flat(), ({ key }) => key)

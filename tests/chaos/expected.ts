@@ -64,7 +64,7 @@ function paid({ payments }: ShopInput): Log<Payment> {
 
 /**
  * Computes offline what the shop must have written for this input, and compares it with the output.
- * @returns descriptions of all deviations; empty if the output is exactly right
+ * @returns up to eight deviations, and the number of the others; empty if the output is exactly right
  */
 export function faults(input: ShopInput, output: ShopOutput, timing: Timing): string[] {
   const payments = paid(input)

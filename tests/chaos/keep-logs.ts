@@ -4,8 +4,8 @@ import type { ApiProcess } from '../api/api-process.ts'
 import type { System } from '../e2e/system.ts'
 
 /**
- * Time limit for fetching the report of one process. It ensures that a process that hangs does not prevent the copies
- * of the other reports.
+ * Time limit for fetching one page of a process. It ensures that a process that hangs does not prevent `keepLines` from
+ * copying the other reports.
  */
 const PAGE_TIMEOUT_MS = 5_000
 

@@ -15,7 +15,7 @@ const { seed, rounds, parts } = settings
 const TWEETS_PER_SECOND = 40
 const SECOND_MS = 1_000
 /**
- * Distance between the id ranges of two rounds. It is larger than the difference between any two ids of the recording.
+ * Added to the ids at each repetition of the recording. It is larger than the difference between any two of its ids.
  */
 const IDS_PER_ROUND = 100_000_000_000_000_000n
 /**
@@ -23,7 +23,7 @@ const IDS_PER_ROUND = 100_000_000_000_000_000n
  * renewals.
  */
 const WITHIN_MS = 30 * SECOND_MS
-/** Time limit of one round on a busy machine: a kill, the recovery and the next window. */
+/** Time limit of one incident on a busy machine: a kill, the recovery and the next window. */
 const ROUND_TIMEOUT_MS = 240_000
 
 let system: System

@@ -5,7 +5,7 @@ import { type LimitsSystem, startLimitsSystem } from '../api/limits/system.ts'
 import { announce, SETUP_TIMEOUT_MS, say, settings } from './rounds.ts'
 
 const { seed, rounds } = settings
-/** Time limit of one round on a busy machine: a fault and the recovery. */
+/** Time limit of one fault and the recovery on a busy machine. */
 const FAULT_TIMEOUT_MS = 120_000
 
 let system: LimitsSystem

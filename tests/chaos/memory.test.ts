@@ -226,7 +226,7 @@ async function run(seed: number): Promise<string[]> {
     )
   }
 
-  /** Restarts workers that have ended. Some of them lose their state first. */
+  /** Restarts workers that have ended, some of them without their state and member id. Then calls `endDoubt`. */
   async function revive(): Promise<void> {
     for (const slot of slots) {
       const state = slot.worker?.status().state
@@ -306,7 +306,7 @@ function withClock(transport: Transport, slot: Slot): Transport {
   }
 }
 
-/** Wraps the slot's database so that writes fail on demand. */
+/** Wraps the slot's database, so that writes fail and copies wait on demand. */
 function failing(slot: Slot): StateBackend {
   const { backend } = slot
 

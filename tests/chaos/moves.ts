@@ -8,7 +8,7 @@ const DEADLINE_MS = 60_000
 
 /**
  * Moves all partitions of the topics with a prefix, and of the coordinators' topics, to one broker, so that all leaders
- * and coordinators change. Repeats the request until the controller accepts it.
+ * and coordinators change. Repeats the request for up to a minute, until the controller accepts it.
  */
 export function movePartitions(brokers: string, prefix: string, node: number): Promise<void> {
   return patiently(() => reassign(brokers, prefix, () => [node]))

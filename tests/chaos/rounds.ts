@@ -36,7 +36,7 @@ export function say(text: string): void {
   process.stderr.write(`chaos: ${text}\n`)
 }
 
-/** Prints the settings with which the rounds can be repeated. */
+/** Prints the seed and the number of rounds. */
 export function announce(): void {
   const { seed, rounds } = settings
   say(`CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}`)

@@ -43,6 +43,6 @@ export default command({
     ['--matches --seeds 20 --from 5', 'Runs twenty rounds of the match feed, with seeds 5 to 24.'],
     ['--fraud --seeds 3', 'Three rounds of fraud scoring.'],
     ['--inventory --seeds 3', 'Runs three rounds of stock and carts.'],
-    ['--recommendations --seed 7', 'Repeats round 7 of recommendations.'],
+    ['--recommendations --seed 7', 'Repeats the round of recommendations with seed 7.'],
   ],
 })

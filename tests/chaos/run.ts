@@ -33,8 +33,8 @@ const MS_PER_SECOND = 1_000
 const MAX_SEED = 2 ** 31
 const VERIFY = join(import.meta.dirname, '../../scripts/verify.ts')
 /**
- * Number of runs on the same broker. Each run leaves about eighty partitions, so after a hundred runs, a restart of the
- * broker would take minutes.
+ * Maximum number of runs on the same broker. Each run leaves about eighty partitions, so after a hundred runs, a
+ * restart of the broker would take minutes.
  */
 const SEEDS_PER_BROKER = 10
 

@@ -82,8 +82,8 @@ export interface ScheduleOptions {
    */
   readonly kinds?: readonly FaultKind[]
   /**
-   * Number of brokers. Default 1. With 2, every run moves partitions between the brokers. With 3, every run has the
-   * large input of VOLUME.
+   * Number of brokers. Default 1. With 2, every run without chosen `kinds` moves partitions between the brokers. With
+   * 3, every run has the large input of VOLUME.
    */
   readonly brokers?: 1 | 2 | 3
   /** Longest pause of the broker. Default 9 s, and occasionally 20 to 30 s. */
@@ -171,7 +171,7 @@ const BROKERS_OF: { readonly [Kind in FaultKind]?: readonly number[] } = {
   grow: [3],
   'disk-full': [1, 2],
 }
-/** Faults of every run in addition to the drawn ones, keyed by the number of brokers. */
+/** Faults that are added to the drawn ones, keyed by the number of brokers. */
 const ALWAYS: { readonly [Brokers in 1 | 2 | 3]: readonly FaultKind[] } = {
   1: [],
   2: ['move'],

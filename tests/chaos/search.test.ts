@@ -16,7 +16,7 @@ const kinds = chosenFaults(SEARCH_FAULTS)
 
 let system: SearchSystem
 
-/** Returns all kinds of faults in a random order. */
+/** Returns the chosen kinds of faults in a random order. */
 function shuffled(random: Random): SearchFaultKind[] {
   return kinds
     .map((kind) => ({ kind, at: random() }))

@@ -14,7 +14,7 @@ import {
 } from '../../pipelines/engine/index.ts'
 import { CodecError } from '../../schemas/codec.ts'
 
-/** A payment from an account. Payments are keyed by account, and `at` increases in log order. */
+/** A payment from an account. Payments are keyed by account, and `at` never decreases in log order. */
 export interface Payment {
   readonly id: string
   readonly merchant: string
@@ -127,10 +127,10 @@ export function windowKey(merchant: string, at: number): string {
 }
 
 /**
- * Creates a topology that uses all main features: two co-partitioned sources with a join, a keyed store, event-time
- * timers, an aggregate that is emitted before each commit, time markers that let a later stage close times, and two
- * repartitions, one of which feeds windows. The output can be computed from the input's log alone, regardless of the
- * order in which partitions are read.
+ * Creates the topology under test: two co-partitioned sources with a join, a keyed store, event-time timers, an
+ * aggregate that is emitted before each commit, time markers that let a later stage close times, and two repartitions,
+ * one of which feeds windows. Except for the closed times, the output can be computed from the input's log alone,
+ * regardless of the order in which partitions are read.
  */
 export function shop(name: string, options: TopologyOptions = {}): Topology {
   const topics = shopTopics(name)

@@ -29,9 +29,9 @@ export interface TrialDeps {
 }
 
 export interface TrialOptions {
-  /** Number of payments. Default 4,000. */
+  /** Number of payments. Default 4,000. Ignored at volume. */
   readonly payments?: number
-  /** Duration of the input. Default: one second longer than the period in which faults begin. */
+  /** Duration of the input, ms. Default: one second longer than the period in which faults begin. Ignored at volume. */
   readonly inputMs?: number
   /** If true, every payment gets a receipt. */
   readonly everyReceipt?: boolean
@@ -40,7 +40,7 @@ export interface TrialOptions {
 }
 
 export interface TrialResult {
-  /** Describes every deviation from the expected output. Empty if there is none. */
+  /** Describes deviations from the expected output. Empty if there is none. */
   readonly faults: readonly string[]
   /** Number of payments in the log. */
   readonly payments: number

@@ -27,7 +27,7 @@ interface Container {
   readonly writable: readonly string[]
 }
 
-/** Variables that are read by Node, its thread pool, the AWS SDK or Kubernetes, and not by this project. */
+/** Variables of Node, libuv, the C library, the AWS SDK and the manifests, which this project does not read. */
 const OF_OTHERS = new Set([
   'NODE_COMPILE_CACHE',
   'UV_THREADPOOL_SIZE',
@@ -38,7 +38,7 @@ const OF_OTHERS = new Set([
   'AWS_SECRET_ACCESS_KEY',
   'POD_IP',
 ])
-/** Secrets that every process needs in order to start in production. */
+/** Secrets without which the settings of production are invalid. */
 const REQUIRED_SECRETS = ['LINKS_SECRET', 'FRAUD_HASH_KEY', 'RECOMMENDATIONS_SECRET', 'VISITOR_SECRET']
 const SECRET = 'twenty-two characters and more'
 const MILLRACE_HOME = '/var/lib/millrace'
@@ -47,7 +47,7 @@ const POD_IP = '10.0.0.1'
 /** All settings, read from the table in the README. Another test compares this table with the code. */
 const settings = new Set([...source('README.md').matchAll(/^\| `([A-Z][A-Z0-9_]+)` \|/gm)].map(([, name]) => name))
 
-/** The image's `ENV` instruction. */
+/** The text of the Dockerfile. */
 const image = source('deploy/image/Dockerfile')
 const imageEnv = Object.fromEntries(
   [...(/^ENV ((?:.*\\\n)*.*)$/m.exec(image)?.[1] ?? '').matchAll(/(\w+)=(\S+)/g)].map(([, name, value]) => [name, value]),
@@ -237,7 +237,7 @@ test('the grace period is longer than a process needs to stop', () => {
   }
 })
 
-test('the servers of compose have the versions and broker settings of the local stack', () => {
+test('Kafka and OpenSearch in Compose have the versions of the local stack, and settings that both brokers have are equal', () => {
   const version = (pom: string) => /<version>(\d+\.\d+\.\d+)<\/version>\s*<\/dependency>/.exec(source(pom))?.[1]
   expect(compose.services.kafka.image).toBe(`apache/kafka:${version('deploy/local/kafka/pom.xml')}`)
   expect(compose.services.opensearch.image).toBe(`opensearchproject/opensearch:${version('deploy/local/search/pom.xml')}`)
@@ -303,10 +303,7 @@ describe('the image', () => {
     expect(sources.filter((path) => !shown.some((line) => line.startsWith('!') && path.startsWith(line.slice(1))))).toEqual([])
   })
 
-  /**
-   * Returns the path if it is a file. Folders are left out: if code names a folder by a URL, all files of the image in
-   * that folder count as loaded anyway.
-   */
+  /** Returns the path if it is a file. Code may also name folders, by a URL; these are left out. */
   function existing(path: string): string[] {
     try {
       readFileSync(join(ROOT, path))

@@ -70,7 +70,7 @@ test('the reference lists every function, class and constant that the engine exp
   expect(listed.sort()).toEqual(exported.sort())
 })
 
-/** Reads the value of a constant that its file does not export. */
+/** Reads the value of a number, or of a product of numbers, from the source of a file. */
 function constant(path: string, name: string): number {
   const expression = new RegExp(`\\b${name}(?:: \\w+)? ?[=:] ([\\d_ *]+)`).exec(source(path))?.[1]
   expect(expression, `${name} in ${path}`).toBeDefined()

@@ -24,7 +24,7 @@ test('the index lists every chapter, in order', () => {
   expect(chapters.map((chapter) => Number(chapter.slice(0, 2)))).toEqual(chapters.map((_, i) => i + 1))
 })
 
-test.each(chapters)('%s begins with its title and ends with what to read next', (chapter) => {
+test.each(chapters)('%s begins with its title, and names its sources and what to read next', (chapter) => {
   const text = textOf(chapter)
   const title = new RegExp(`^\\[${Number(chapter.slice(0, 2))}\\. (.+)\\]\\(${chapter}\\)`, 'm').exec(index.replaceAll('| [', '\n['))?.[1]
   expect(text.split('\n')[1]).toBe(` * # ${Number(chapter.slice(0, 2))}. ${title}`)
@@ -37,7 +37,7 @@ test.each([...chapters, 'README.md'])('the files that %s names exist', (file) =>
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
 })
 
-test('chapters import only what the index lists as public', () => {
+test('chapters import exactly the modules that the index lists as public', () => {
   const publicModules = [...section('What you import').matchAll(/`([\w/.-]+\.ts)`/g)].map((match) => match[1])
   const imported = chapters.flatMap((chapter) => [...textOf(chapter).matchAll(/from '\.\.\/\.\.\/(.+)'/g)].map((match) => match[1]))
   expect([...new Set(imported)].sort()).toEqual([...publicModules].sort())

@@ -24,7 +24,7 @@ test('every promise has a test', () => {
   expect(promises().filter(({ links }) => links.length === 0)).toEqual([])
 })
 
-test('no cell of a table is longer than 300 characters', () => {
+test('no cell of a table in promises.md is longer than 300 characters', () => {
   const rows = readFileSync(join(DOCS, 'promises.md'), 'utf8')
     .split('\n')
     .filter((line) => line.startsWith('|'))

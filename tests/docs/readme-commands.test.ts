@@ -26,7 +26,7 @@ test('the section "Not yet" stays short', () => {
 const operations = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
 const withOptions = [...operations.matchAll(/`npm run ([\w:-]+) -- ([^`]+)`/g)].map(([, task, options]) => [task, options])
 
-test.each(withOptions)('npm run %s -- %s in the guides for operators is a complete command', async (task, options) => {
+test.each(withOptions)('npm run %s -- %s in docs/operations.md is a complete command', async (task, options) => {
   const declaration = join(ROOT, TASKS[task].file.replace(/\.ts$/, '.command.ts'))
   expect(await answerOf(declaration, options.split(' '))).toEqual({ text: '', exitCode: undefined })
 })

@@ -12,7 +12,7 @@ const DOCUMENT = /\.md$/
 const inAreas = (path: string) => DOCUMENT.test(path) || AREAS.some((area) => path.startsWith(area))
 /** Files that quote the unwanted words and are therefore not checked. */
 const EXEMPT = new Set(['tests/docs/words.test.ts', 'CONTRIBUTING.md'])
-/** Generated files, written by `npm run schemas` and similar commands. */
+/** Files that `npm run schemas` generates. */
 const GENERATED = /^schemas\/[^/]+\/types\.ts$/
 
 interface Rule {

@@ -37,7 +37,7 @@ export interface Expected {
   bounds(woeid: number, windowEnd: number): Map<string, Bounds>
   /** Describes the faults of a list. Empty if the list is correct. */
   faults(list: PublishedList): string[]
-  /** Returns true if every region has exactly one correct list. */
+  /** Returns true if the bounds of every count are equal. */
   isExact(windowEnd: number): boolean
   /** The regions with tweets. */
   readonly woeids: readonly number[]

@@ -53,7 +53,9 @@ export interface Ordeal {
   isExact(windowEnd: number): boolean
   /** Checks that all APIs serve the same lists. */
   checkAgreement(): Promise<void>
-  /** Empties Redis, and checks that readers get an error until the views have been rebuilt. */
+  /**
+   * Empties Redis while the workers are suspended. Checks that readers get an error, and later the same or newer lists.
+   */
   flushRedis(): Promise<void>
   finish(): Promise<void>
 }
@@ -69,7 +71,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
   /** The regions with a list, by window. */
   const regionsOf = new Map<number, Set<number>>()
   const unchecked: PublishedList[] = []
-  /** The rows that the table must have, for each window that has not been checked yet. */
+  /** The rows that the table must have, for each window that ends on a whole minute and has not been checked yet. */
   const rowsOf = new Map<number, Set<string>>()
   let rowsFound = 0
   const answers = watchAnswers(system)
@@ -227,7 +229,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
   }
 }
 
-/** Stops a worker gracefully, as in a rolling deployment. Resolves when the supervisor has restarted it. */
+/** Stops a worker gracefully, as in a rolling deployment. Resolves when the worker is restarted and ready. */
 export async function leaveAndComeBack(worker: Component): Promise<void> {
   const before = worker.pid
   process.kill(before as number, 'SIGTERM')
@@ -309,7 +311,7 @@ async function whileFrozen(components: readonly Component[], action: () => Promi
   }
 }
 
-/** Waits for a random time that depends only on the seed. */
+/** Waits for a random time of less than `withinMs`. */
 export function randomMoment(random: Random, withinMs: number): Promise<void> {
   return delay(Math.floor(random() * withinMs))
 }

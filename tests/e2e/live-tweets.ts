@@ -28,7 +28,7 @@ export interface LiveTweets {
    * case, the first record gets the time.
    */
   known(log: readonly LoggedTweet[]): KnownTweet[]
-  /** Resolves when all tweets are acknowledged. */
+  /** Ends the input. Resolves when all tweets that were sent are acknowledged. */
   stop(): Promise<void>
   readonly sent: number
 }

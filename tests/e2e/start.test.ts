@@ -238,7 +238,7 @@ test(
   TEST_TIMEOUT_MS,
 )
 
-test('if a port is in use, a setting is wrong or a server is missing, the start fails with the reason and leaves no process running', async () => {
+test('if a port is in use, a setting is wrong or a server is missing, the start fails with the reason', async () => {
   const where = await installation()
   const stranger = createServer().listen(Number(where.env.REDIS_PORT), LOOPBACK)
   await once(stranger, 'listening')

@@ -9,7 +9,10 @@ import { sweepTrial, testDisk, trialFolder } from '../../scripts/trial.mjs'
 
 const RUN = fileURLToPath(new URL('../../scripts/run.mjs', import.meta.url))
 
-/** Simulates a machine whose PATH contains only these scripts. The keys are their names, and the values their texts. */
+/**
+ * Simulates a machine whose PATH contains only Node and these scripts, by name. The values are the texts of the
+ * scripts.
+ */
 function machine(programs: Readonly<Record<string, string>> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-setup-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -34,7 +37,7 @@ function machine(programs: Readonly<Record<string, string>> = {}) {
 /** A fake Java that answers the request for its version. */
 const JAVA = 'echo \'openjdk version "21.0.1" 2023-10-17\' >&2'
 
-test('for an unknown command, the nearest one is suggested, and all are listed', () => {
+test('for an unknown command, the nearest one is suggested, and the commands are listed', () => {
   const { status, stderr } = machine().run('strat')
   expect(status).toBe(2)
   expect(stderr).toMatch(/^millrace: unknown command strat, did you mean start\? Commands: start, status, test, .*\n$/)

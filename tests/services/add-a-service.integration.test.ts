@@ -11,7 +11,7 @@ import { privateKafka, privateRedis, privateRegistry, testStack, uniqueName } fr
 import { apply, copyCheckout, runIn } from './checkout.ts'
 import { type Step, stepsOf } from './page.ts'
 
-/** How long several processes may take to start on a busy machine. */
+/** How long processes may take to start, and votes to arrive, on a busy machine. */
 const SOON = { timeout: 60_000, interval: 100 }
 const TEST_TIMEOUT_MS = 300_000
 const PAGE = join(import.meta.dirname, '../../docs/add-a-service.md')
@@ -84,8 +84,8 @@ const ROOMS_OF_SERVICE = ['schemas', 'state/views', 'state/tables', 'pipelines',
 const TYPES_OF_SERVICE = 'tsconfig.service.json'
 
 /**
- * Type-checks the files from the steps, all files that they import, and the entry points of the processes. No other
- * file depends on the service.
+ * Returns the text of a tsconfig for the files from the steps, the entry points of the processes, and all files that
+ * these import.
  */
 function typeCheckOf(steps: readonly Step[]): string {
   const changed = steps.map(({ path }) => path).filter((path) => path.endsWith('.ts'))

@@ -27,7 +27,7 @@ export function apply(step: Step, checkout: string): void {
   writeFileSync(path, step.kind === 'file' ? step.text : withLines(readFileSync(path, 'utf8'), step.added))
 }
 
-/** Runs a TypeScript file of the checkout and returns what it prints. */
+/** Runs Node in the checkout with these arguments, and returns the standard output. */
 export function runIn(checkout: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): string {
   return execFileSync(process.execPath, args, { cwd: checkout, env: { ...process.env, ...env }, encoding: 'utf8' })
 }

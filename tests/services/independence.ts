@@ -5,7 +5,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { AnyTopic } from '../../schemas/topic.ts'
 import type { Variables } from '../../settings/fragment.ts'
 
-/** The names of a service. They may occur only in the service's own folders and in the lists of services. */
+/**
+ * The names of a service. Code outside the folders of services must not contain them, except for the lists of services.
+ */
 export interface ServiceNames {
   /** The name of the service's folders. */
   readonly service: string
@@ -13,7 +15,7 @@ export interface ServiceNames {
   readonly own: readonly string[]
 }
 
-/** A module that depends on a service although it is outside the service's folders. */
+/** The dependence on a service of a module that is outside the folders of services. */
 export interface Dependence {
   readonly file: string
   readonly service: string
@@ -22,11 +24,11 @@ export interface Dependence {
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** Folders with one subfolder per service. */
+/** Folders in which a service may have a subfolder of its name. */
 const ROOMS = ['schemas', 'state/views', 'state/tables', 'state/indexes', 'pipelines', 'api', 'tools/demo']
 /**
- * Matches code that runs in production, and commands that belong to no service. Excludes the replay of tweets, because
- * it is a tool of one service.
+ * Matches code that runs in production, and commands that belong to no service. Excludes tools of a single service,
+ * such as the replay of tweets.
  */
 const PRODUCTION = /^(schemas|kafka|state|settings|runtime|pipelines|api|deploy|tools\/(demo|dlq|token)|tools\/[\w-]+\.ts$)/
 /** Modules with a list of all services. Each service has one line in the list. */
@@ -41,14 +43,14 @@ const ORDINARY_WORDS = new Set(['trends', 'links', 'limits', 'matches', 'fraud',
 const ORDINARY_NAMES = new Set(['items'])
 const IMPORT = /\bfrom\s+'(\.[^']+)'|\bimport\(\s*'(\.[^']+)'|\bimport\s+'(\.[^']+)'|new URL\('(\.[^']+)'/g
 
-/** Returns every TypeScript file of the checkout that runs in production, with its text. */
+/** Returns the text of each TypeScript file that `PRODUCTION` matches, by path. */
 export function productionFiles(): Map<string, string> {
   const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts'], { cwd: ROOT, encoding: 'utf8' })
   const files = listed.split('\n').filter((file) => PRODUCTION.test(file))
   return new Map(files.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]))
 }
 
-/** Finds the services by the folders that describe them. */
+/** Returns the services with a `service.ts` in their folder of `api` or `pipelines`, sorted by name. */
 export function servicesOf(files: Iterable<string>): string[] {
   const described = [...files].map((file) => /^(?:api|pipelines)\/([\w-]+)\/service\.ts$/.exec(file)?.[1])
   return [...new Set(described.flatMap((name) => name ?? []))].sort()
@@ -95,7 +97,7 @@ function folderOf(file: string): string | undefined {
   return rest.length > 0 ? folder : undefined
 }
 
-/** Returns every module that depends on a service but does not belong to any service. */
+/** Returns how modules outside the folders of services depend on services. Ignores the lists and generated files. */
 export function dependences(files: ReadonlyMap<string, string>, services: readonly ServiceNames[]): Dependence[] {
   const known = new Map(services.map((names) => [names.service, names]))
   return [...files].flatMap(([file, text]) => {

@@ -12,7 +12,7 @@ test('code blocks that name a file are read as whole files or as lines for a lis
   expect(() => stepsOf('```diff list.ts\n-gone\n```\n')).toThrow('list.ts: -gone adds no line')
 })
 
-test('lines are inserted in the right positions', () => {
+test('imports are added at the top, and entries at the end of the list', () => {
   expect(withLines("import a from 'a'\n\nexport const list = [\n  a,\n]\n", ["import b from 'b'", '  b,'])).toBe(
     "import b from 'b'\nimport a from 'a'\n\nexport const list = [\n  a,\n  b,\n]\n",
   )

@@ -55,7 +55,7 @@ function textsOf(data: readonly PartitionData[]): string[] {
     )
 }
 
-/** Polls until the reader is at an offset. */
+/** Polls until the reader is at the offset, and returns what it has read. */
 async function readTo(fetcher: Fetcher, offset: number): Promise<PartitionData[]> {
   const read: PartitionData[] = []
   while (fetcher.position(PARTITION) !== offset) read.push(...(await fetcher.poll(POLL_MS)))

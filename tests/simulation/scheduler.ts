@@ -44,7 +44,9 @@ export interface Scheduler {
   after(ms: number, actor: Actor, label: string, action: () => void): () => void
   /** Writes a line to the trace. */
   note(line: string): void
-  /** Runs events until the condition holds after an event, or until the given time. */
+  /**
+   * Runs events until the condition holds after an event, or until the given time. Returns whether the condition holds.
+   */
   run(until: number, isDone: () => boolean): Promise<boolean>
   /** A hash of everything that has happened. */
   digest(): string

@@ -14,10 +14,7 @@ const MOST_AMOUNT = 99
 const SHARE_BROKEN = 0.02
 const HOUR_MS = 3_600_000
 
-/**
- * The shop of the chaos tests. Its topology uses all main features of the engine: joins, timers, windows and time
- * markers.
- */
+/** The shop of the chaos tests, with joins, timers, windows and time markers. */
 export function shopSubject(standby: 0 | 1): Subject {
   const topics = shopTopics(NAME)
 

@@ -43,7 +43,7 @@ export interface Subject {
   /** Returns true if the output contains all records that the input requires. */
   isComplete(cluster: Cluster, times: InputTimes): boolean
   /**
-   * Returns all deviations of the output from an offline computation.
+   * Returns deviations of the output from an offline computation; empty if there are none.
    * @param sent the numbers of the inputs that were sent, in order
    */
   deviations(cluster: Cluster, sent: readonly number[], times: InputTimes): string[]

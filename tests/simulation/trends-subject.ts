@@ -69,7 +69,9 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
     })
   }
 
-  /** Returns the regions whose newest list lacks tweets although the window with these tweets must have closed. */
+  /**
+   * Describes each count in the newest list of a region that does not equal the number of all tweets that were sent.
+   */
   function unfinished(cluster: Cluster): string[] {
     const newest = new Map<number, TrendOutput>()
     for (const list of lists(cluster).flat()) if (list.window_end >= (newest.get(list.woeid)?.window_end ?? 0)) newest.set(list.woeid, list)

@@ -50,8 +50,8 @@ test('a broker that hangs does not keep the client from finding the leaders and 
 })
 
 /**
- * Starts three brokers. The second broker leads the log. After `fallBehind` is called, broker 1 answers as if it
- * still led the log and did not know of the last election.
+ * Starts three brokers. After `fallBehind` is called, broker 1 answers as if it still led the log and did not know of
+ * the last election.
  * @param keys the API keys of the requests that broker 1 answers in this way; by default all
  */
 function outdatedWorld(keys?: readonly number[]) {

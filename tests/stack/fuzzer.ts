@@ -8,9 +8,9 @@ export const FUZZ_TIMEOUT_MS = 300_000
 /** A fixed seed, so that a failure can be reproduced. */
 const SEED = '20260115'
 /**
- * Number of random requests per route. Because the seed is fixed, every run sends the same requests, so a larger number
- * would cost CPU time in every run and find little. Schemathesis also sends systematic requests, such as values at and
- * beyond each limit of the schema, and this number does not affect them.
+ * Default number of random requests per route. Because the seed is fixed, every run sends the same requests, so a
+ * larger number would cost CPU time in every run and find little. Schemathesis also sends systematic requests, such as
+ * values at and beyond each limit of the schema, and this number does not affect them.
  */
 const EXAMPLES = 10
 const OUTPUT_BYTES = 64 * 1024 * 1024

@@ -20,7 +20,7 @@ declare module 'vitest' {
 export type StackPart = ServerName
 
 /**
- * The servers that all integration tests of a run share. Each server starts when a test first requests it, so a run
+ * Provides the servers that the tests of one project share. Each server starts when a test first requests it, so a run
  * that needs only Redis starts only Redis.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {

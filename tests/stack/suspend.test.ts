@@ -11,7 +11,7 @@ process.stdout.write('started')
 setInterval(() => {}, 1000)
 `
 const ROUNDS = 20
-/** Longer than a suspended thread can go on running. */
+/** How long to watch the CPU time of the suspended threads. */
 const LOOK_MS = 40
 
 /** Returns the CPU time of all threads of a process in ns. */

@@ -47,7 +47,10 @@ export interface KeptPages {
   isKnown(productId: number): IsKnownProduct
   /** Returns the page of a product if it is known to have been current within the last second; otherwise undefined. */
   recent(productId: number, tree: CategoryTree): Rendered | undefined
-  /** Returns the page of a product. Renders it again only if something that the page shows has changed. */
+  /**
+   * Returns the page of a product. Renders it again only if its data, the categories or its badges have changed. Keeps
+   * the page.
+   */
   page(productId: number, texts: DetailTexts, tree: CategoryTree, read: PageRead): Rendered
 }
 

@@ -33,7 +33,7 @@ export interface DetailReads extends ProductSurroundings {
 
 /**
  * Everything that the views contain about a product, as unparsed text. If all texts and numbers are the same as last
- * time, the page is also the same.
+ * time, only the categories or the badges of the page can have changed.
  */
 export interface DetailTexts {
   readonly product: string

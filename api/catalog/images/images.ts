@@ -22,7 +22,7 @@ export interface Images {
   /** Checks and stores an image. Throws ApiError `invalid_image`, `unavailable`. */
   keep(bytes: Buffer): Promise<StoredImage>
   /**
-   * Returns an image as a WebP file. Makes the file if no worker has made it yet.
+   * Returns an image as a WebP file. Makes and stores the file if no worker has made it yet.
    * @returns undefined if there is no such image. Throws ApiError `unavailable`.
    */
   smaller(hash: string, width: ImageWidth): Promise<Buffer | undefined>

@@ -5,7 +5,7 @@ import { detailFields, variantFields } from '../detail/model.ts'
 import { offeredImageList } from '../images/offered.ts'
 import { isLine, text, within } from '../text.ts'
 
-/** Maximum lengths of the texts that sellers send, in code points: docs/services/catalog.md#products */
+/** Limits of what sellers send, with lengths in code points: docs/services/catalog.md#products */
 const MOST_TITLE = 500
 const MOST_DESCRIPTION = 20_000
 const MOST_BRAND = 200

@@ -46,7 +46,7 @@ function refusalOf(answer: Exclude<ProductAnswer, { outcome: 'done' }>): ApiErro
       return new ApiError(catalogErrors.too_many_variants)
     case 'too_large':
       return tooLarge()
-    // The caller has already repeated the command several times.
+    // `productWriter` has already repeated the command several times.
     case 'taken':
     case 'unclaimed':
       return new ApiError(errors.unavailable, { message: 'The product could not be stored. Try again with the command_id.' })

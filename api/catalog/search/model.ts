@@ -51,7 +51,7 @@ export const searchAnswer = z
     }),
     matched: z.enum(['all', 'described', 'most', 'half']).nullable().openapi({
       description:
-        'What a product must contain. `all`: all words of the query. `described`: all words or their corrections, which may also be in the description. `most`: three quarters of the words. `half`: half of the words. Null if the query has no words.',
+        'What a product must contain, apart from units and words such as "with". `all`: all words of the query. `described`: all words or their corrections, which may also be in the description. `most`: three quarters of the words. `half`: half of the words. Null if the query has no words.',
     }),
   })
   .openapi('SearchAnswer')

@@ -40,7 +40,7 @@ export const suggestRoute = defineRoute({
       )
       .refine((text) => !text.includes('\0') && text.isWellFormed(), 'must be text without NUL')
       .openapi({ type: 'string', minLength: 1, maxLength: MOST_PREFIX_CHARACTERS, example: 'cordl' }),
-    limit: integerParameter({ minimum: 1, maximum: 20, default: 10, description: 'Number of titles.' }),
+    limit: integerParameter({ minimum: 1, maximum: 20, default: 10, description: 'Maximum number of titles.' }),
   }),
   answers: { 200: { description: 'The suggestions, best first.', schema: suggestAnswer } },
   errors: [errors.invalid_request, errors.not_ready, errors.unavailable],

@@ -214,7 +214,7 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
 
   /**
    * Returns the number of products with the exact words of a query. Counting stops at `many` or ENOUGH, whichever is
-   * greater. If there are no words, counts all products.
+   * greater. If there are no words, counts all public products.
    */
   async function exactCount(q: string, plan: TextPlan | undefined): Promise<number> {
     const known = exactCounts.get(q)

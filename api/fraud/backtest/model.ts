@@ -87,13 +87,15 @@ const RuleResultSchema = z
     mode: z.enum(['live', 'shadow']),
     evaluated: z.int(),
     matched: z.int(),
-    decided: z.int().openapi({ description: 'Number of matches in which the rule had precedence, so that its action was applied.' }),
+    decided: z.int().openapi({ description: 'Number of matches in which the rule had precedence over all other matching rules.' }),
     matched_fraud: z.int(),
     matched_legitimate: z.int(),
     snoozed: z.int(),
     failed: z.int(),
     missing: z.int(),
-    missing_by: z.record(z.string(), z.int()).openapi({ description: 'How often each field was absent when the rule had no result.' }),
+    missing_by: z.record(z.string(), z.int()).openapi({
+      description: 'How often each value was absent when the rule had no result, by field name, `list:<name>` or `arithmetic`.',
+    }),
   })
   .openapi('FraudBacktestRule')
 
@@ -126,7 +128,7 @@ const BacktestReportSchema = z
     changed_3ds: z.object(cell).openapi({ description: 'Transactions for which only `requires_3ds` would change.' }),
     rules: z.array(RuleResultSchema),
     set_aside: z.array(z.object({ rule_id: z.string(), faults: z.array(z.string()) })).openapi({
-      description: 'Rules of a stored version that were not evaluated, because the service no longer accepts them.',
+      description: 'Rules that were not evaluated, because the service no longer accepts them.',
     }),
   })
   .openapi('FraudBacktestReport')

@@ -42,7 +42,7 @@ export interface RuleResult {
   readonly mode: RuleMode
   readonly evaluated: number
   readonly matched: number
-  /** Number of matches in which the rule had precedence, so that its action was applied. */
+  /** Number of matches in which the rule had precedence over all other matching rules. */
   readonly decided: number
   /**
    * Number of matches among the transactions with the label `fraud`. `matched_legitimate` is the same for `legitimate`.

@@ -7,7 +7,10 @@ import { BulkBody, BulkSchema, ChangedEntryBody, EntryListSchema, EntrySchema, l
 const ANALYST = { kind: 'scope', scope: ['fraud:analyst', 'admin'] } as const
 const params = z.object({ entry_id: z.string().openapi({ example: '3d5f0f1c6b8e4a2f9c7d1e0b5a493827' }) })
 const example = { entity_type: 'DEVICE', entity_value: 'd1', reason: 'chargebacks', ttl_hours: 24 }
-/** Maximum size of a bulk request: a thousand entries with texts of the maximum length, at four bytes per character. */
+/**
+ * Maximum size of a bulk request. It has room for a thousand entries with texts of the maximum length, at four bytes
+ * per character.
+ */
 const MAX_BULK_BYTES = 6 * 1_024 * 1_024
 
 export const blockRoute = defineRoute({

@@ -32,8 +32,8 @@ const ARCHIVE_TIMEOUT_MS = 2_000
 const NOTHING = { total: 0, ids: [] }
 
 /**
- * Merges the case lists of all partitions. A list of closed cases also includes old cases from ClickHouse, if
- * ClickHouse responds. Throws ApiError: `invalid_request` for a page beyond `MAX_LISTED`, `not_ready`.
+ * Merges the case lists of all partitions. A list that may contain closed cases also includes old cases from
+ * ClickHouse, if ClickHouse responds. Throws ApiError: `invalid_request` for a page beyond `MAX_LISTED`, `not_ready`.
  */
 export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<CasePage> {
   const { views, facts } = deps

@@ -3,7 +3,7 @@ import type { AnsweredCase } from '../../../schemas/fraud/cases/flow.ts'
 import { CASE_STATUSES } from '../../../schemas/fraud/cases/transitions.ts'
 import type { FraudCase, FraudCaseEntry } from '../../../schemas/fraud/types.ts'
 
-/** Limits of texts, in code points: docs/services/fraud.md#cases */
+/** Limits of requests, with lengths in code points: docs/services/fraud.md#cases */
 const MAX_NAME = 200
 const MAX_FRAUD_TYPE = 50
 const MAX_NOTES = 4_000

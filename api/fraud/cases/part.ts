@@ -35,7 +35,10 @@ const NOTHING_ASKED: FraudCaseCommand = {
 export function casesPart(deps: CasesDeps): FraudPart {
   const { views, tables, commands, facts } = deps
 
-  /** Finds a case in the view, or in ClickHouse if the case was closed long ago. Throws `case_not_found`. */
+  /**
+   * Finds a case in the view, or in ClickHouse if the case was closed long ago. Throws ApiError `case_not_found`,
+   * `not_ready`, `unavailable`.
+   */
   async function find(caseId: string): Promise<{ readonly found: FraudCase; readonly archived: string | null }> {
     const partition = partitionOfCase(caseId)
     if (partition === undefined || partition >= facts.partitionsOf(fraudCases)) throw new ApiError(fraudErrors.case_not_found)

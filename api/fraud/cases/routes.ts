@@ -25,7 +25,7 @@ export const listCasesRoute = defineRoute({
   path: '/api/v1/cases',
   operationId: 'listCases',
   summary: 'List cases, newest first',
-  description: 'Returns only the newest 10,000 cases that match.',
+  description: 'Only the newest 10,000 cases that match can be listed.',
   auth: ANALYST,
   query: z.object({
     status: caseStatus.optional().openapi({ description: 'Returns only cases with this status.' }),

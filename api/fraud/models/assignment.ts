@@ -33,8 +33,8 @@ export interface ModelAssignments {
   /** Ends the trial of the challenger. Throws `no_challenger`. */
   endChallenger(from: CommandRequest): Promise<FraudModels>
   /**
-   * Makes the challenger the champion. Throws `no_challenger`, `challenger_too_young` in the first 7 days, and
-   * `forbidden` if a caller without the scope `admin` uses `force`.
+   * Makes the challenger the champion. Throws `no_challenger`, `challenger_too_young` in the first 7 days without
+   * `force`, and `forbidden` if a caller without the scope `admin` uses `force`.
    */
   promote(from: CommandRequest, options: { readonly force: boolean }): Promise<FraudModels>
   /** Restores the previous champion and its policy. Throws `no_previous_models`. */

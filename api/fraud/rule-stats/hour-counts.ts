@@ -23,8 +23,8 @@ interface Known {
 }
 
 /**
- * Counts the evaluations of rules in a process since the beginning of the hour. Each record contains the counts since
- * then and replaces the earlier records of the hour, so lost or repeated records do no harm.
+ * Counts the evaluations of rules in a process since the beginning of the hour. A record contains the whole counts of
+ * its rules since then, which replace the counts in earlier records, so lost or repeated records do no harm.
  */
 export class HourCounts {
   readonly #node: string
@@ -63,7 +63,10 @@ export class HourCounts {
     return hourOf(now) !== this.#hour
   }
 
-  /** Returns records with the counts of all rules whose counts have changed since the last call. */
+  /**
+   * Returns records with the counts of all rules whose counts have changed since the last call. Then begins a new hour
+   * if the hour of these counts is over.
+   */
   take(now: number): FraudRuleTallies[] {
     this.#look()
     const rules: FraudRuleTally[] = []

@@ -14,7 +14,10 @@ import {
 import type { ViewScripts } from '../../../state/views/view.ts'
 import { BUSY_MS } from '../busy.ts'
 
-/** Time limit of a Redis command for kept answers. It equals the whole budget for recording and sending an answer. */
+/**
+ * Time limit of each Redis command of `claim` and `keep`. It equals the whole budget for recording and sending an
+ * answer. While this process is busy, it is extended to at most `BUSY_MS`.
+ */
 export const ANSWER_MS = 10
 
 const NOTHING = ''
@@ -22,8 +25,8 @@ const NOTHING = ''
 /** Result of looking for a kept answer by transaction id. */
 export type Claimed =
   /**
-   * No readable answer was kept before the call. After `claim`, the transaction must be scored, and another process may
-   * be scoring the same request at the same time. After `keep`, the given answer is now kept.
+   * After `claim`: no readable answer is kept, so the transaction must be scored. Another process may be scoring the
+   * same request at the same time. After `keep`: the given answer is now kept.
    */
   | { readonly state: 'new' }
   | { readonly state: 'answered'; readonly scored: TxnScored }
@@ -37,8 +40,8 @@ export interface KeptAnswers {
   /** Binds the request's transaction id to the request, or returns the answer that is already kept. */
   claim(request: FraudRequest): Promise<Claimed>
   /**
-   * Keeps an answer, unless an answer is already kept. In that case, the earlier answer stays and is the result, with
-   * one exception: a block by the blocklist replaces any other answer to the same request.
+   * Keeps an answer, unless a readable answer is already kept. In that case, the earlier answer stays and is the
+   * result, with one exception: a block by the blocklist replaces any other answer to the same request.
    * @param beforeBlock is awaited before a block replaces the given earlier answer. If the process is killed before the
    * replacement, the next repetition calls the function again.
    */

@@ -7,9 +7,9 @@ const MAX_AHEAD_MS = 5 * 60_000
 /** Maximum age of a transaction. It equals the longest window of the velocity features. */
 const MAX_BEHIND_MS = 7 * 86_400_000
 
-/** Maximum length of a transaction id. Cases have the same limit. */
+/** Maximum length of the ids of transactions and users. Cases have the same limit. */
 const MAX_ID = 50
-/** Maximum length of the ids of devices, cards and sessions. These ids are hashes or tokens. */
+/** Maximum length of other ids, which may be hashes or tokens. */
 const MAX_TOKEN = 128
 const MAX_NAME = 200
 /** Maximum length of an e-mail address: RFC 5321. */

@@ -23,7 +23,7 @@ export interface RehearsePaymentDeps {
 
 /**
  * Scores a made-up payment, from the bytes of the request to the bytes of the answer.
- * @returns whether all parts were available
+ * @returns whether all parts that need a warm-up were available
  */
 export async function rehearsePayment({ score, hashes, now }: RehearsePaymentDeps): Promise<boolean> {
   const id = `warm-up-${randomUUID()}`

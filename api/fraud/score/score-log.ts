@@ -4,7 +4,10 @@ import type { FraudSettingsChange, TxnScored } from '../../../schemas/fraud/type
 import type { Topic } from '../../../schemas/topic.ts'
 import type { SpoolingFacts, SpoolingOptions } from '../../kit/spool/spooling-publisher.ts'
 
-/** Maximum time that an answer waits for its event to reach the spool. A disk that hangs must not stop scoring. */
+/**
+ * Maximum time that an answer waits for its event to reach the spool. A disk that hangs must not stop scoring. While
+ * this process is busy, the time is extended to at most `BUSY_MS`.
+ */
 export const LOG_MS = 20
 
 /** The caller gets the answer once the event is in the spool, without waiting for Kafka. */

@@ -200,7 +200,7 @@ export function scorer(deps: ScorerDeps): Scorer {
     return { scored, winner: undefined, tallies, hit, withdraw: NOTHING_IN_FLIGHT }
   }
 
-  /** Returns the outcome of the models; undefined if it is late, or if a score is not a probability. */
+  /** Returns the outcome of the models; undefined if it is missing or late, or if a score is not a probability. */
   function modelsInTime(input: ModelInput): Promise<ModelOutcome | undefined> {
     const { promise, resolve } = Promise.withResolvers<ModelOutcome | undefined>()
     const cancel = setTimer(MODELS_MS, () => resolve(undefined))

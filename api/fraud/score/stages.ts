@@ -1,6 +1,9 @@
 import { Histogram, type Registry } from 'prom-client'
 
-/** The stages of scoring, in order. Rules and models run at the same time. */
+/**
+ * The stages of scoring, in order. Claim and enrichment run at the same time, and so do rules and models. `total` is
+ * the time of the whole request.
+ */
 export const STAGES = ['validation', 'blocklist', 'claim', 'enrichment', 'rules', 'models', 'decision', 'persist', 'log', 'total'] as const
 export type Stage = (typeof STAGES)[number]
 

@@ -51,7 +51,7 @@ const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
 /**
  * Checks a request's credentials against a route's rule. Unless the route is open, a bad token is refused even if
  * another proof would be enough, because the sender of a token expects to be identified by the token.
- * @returns undefined for an anonymous caller
+ * @returns undefined for an anonymous caller, and always if the route is open
  */
 export async function authorize(rule: AuthRule, shown: Credentials, authority: Authority): Promise<Caller | undefined> {
   if (rule.kind === 'open') return undefined
@@ -86,7 +86,8 @@ async function tokenCaller({ authorization, session }: Credentials, verifier: To
 
 /**
  * Returns the caller of a session. If the session's token is no longer valid, throws an error that also ends the
- * session, so that the browser is anonymous from then on.
+ * session, so that the browser is anonymous from then on. Throws the session's `refusal` if the cookie does not permit
+ * this request.
  */
 async function sessionCaller({ token, refusal, clear }: ShownSession, verifier: TokenVerifier): Promise<Caller> {
   const caller = await verifier.verify(token).catch((error: unknown) => {
@@ -125,7 +126,7 @@ function mayBeAnybody(rule: AuthRule, { scopes }: Caller): boolean {
   return (rule.kind === 'optional' || rule.kind === 'user') && rule.anySubjectOf !== undefined && scopes.has(rule.anySubjectOf)
 }
 
-/** Returns the error for a caller without a proof of identity, with the WWW-Authenticate header that a 401 needs. */
+/** Creates a 401 error with a WWW-Authenticate header, as RFC 9110 requires. */
 export function unauthorized(message?: string, headers: Record<string, string> = {}): ApiError {
   return new ApiError(errors.unauthorized, { message, headers: { 'WWW-Authenticate': 'Bearer realm="millrace"', ...headers } })
 }

@@ -19,8 +19,8 @@ export function developmentKeyPaths(home: string): DevelopmentKeyPaths {
 }
 
 /**
- * Creates the development key on first use. If several processes start at once, all use the key that was written first.
- * Must never be called in production.
+ * Creates the development key on first use, and writes its public key as a JWKS. If several processes start at once,
+ * all use the key that was written first. Must never be called in production.
  * @returns the private key
  */
 export async function ensureDevelopmentKey(home: string): Promise<JWK> {

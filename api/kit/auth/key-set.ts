@@ -11,7 +11,10 @@ import { ApiError, errors } from '../errors.ts'
 
 /** Finds the key with which a token was signed. */
 export interface KeySet {
-  /** Throws jose's JWKSNoMatchingKey if no key matches, and ApiError `unavailable` if there are no valid keys. */
+  /**
+   * Throws an error of jose if no key or more than one key matches, and ApiError `unavailable` if there are no valid
+   * keys.
+   */
   keyFor(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey>
   /**
    * Increases with every loaded key set, so that callers can discard decisions that they made with an older key set.

@@ -43,7 +43,7 @@ const MAX_TOKEN_CHARACTERS = 8_192
  * cookie, which must not contain line breaks.
  */
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
-/** How long a verified token is cached. Verifying a signature costs about 100 µs. */
+/** Maximum time for which a verified token is cached. Verifying a signature costs about 100 µs. */
 const KNOWN_TOKEN_MS = 60_000
 const MAX_KNOWN_TOKENS = 10_000
 const MAX_USERNAME_CHARACTERS = 128

@@ -17,7 +17,8 @@ export class ChildGone extends Error {
 }
 
 /**
- * The descriptor of the pipe in the child. Descriptors 0 to 2 are not used, because native libraries may write to them.
+ * The descriptor of the pipe in the child. Frames do not use the descriptors 0 to 2, because native libraries may write
+ * to them.
  */
 export const CHILD_PIPE = 3
 const MOST_ID = 2 ** 32

@@ -54,13 +54,13 @@ export interface OpenCommand {
   /**
    * Sends the command and waits for its answer. By the time the answer arrives, the decision is committed, and every
    * API instance can read its changes. A repeated command gets the first answer. A request may take several steps, each
-   * with a different name. Throws ApiError `unavailable` with `command_id` if no answer arrives in time. The command
-   * may still be executed later. Repeating the command with the same id returns its answer. Also throws ApiError
-   * `not_ready` if the partition counts are not known yet, and `idempotency_conflict` if the id belongs to a different
-   * request.
+   * with a different name. Throws ApiError `unavailable` with `command_id` if the command cannot be sent or no answer
+   * arrives in time. In the second case, the command may still be executed later. Repeating the command with the same
+   * id returns its answer. Also throws ApiError `not_ready` if the partition counts are not known yet, and
+   * `idempotency_conflict` if the id belongs to a different request.
    * @param body the command's body, or a function that reads what the body needs. The function is not called if the
-   * command is already answered, so that a repetition gets its answer even if the function would fail now. Errors of
-   * the function are passed on.
+   * answer to an earlier attempt can be read, so that a repetition gets this answer even if the function would fail
+   * now. Errors of the function are passed on.
    */
   run<C extends object, V, A>(flow: CommandFlow<C, V, A>, key: string, body: C | (() => Promise<C>), step?: string): Promise<A>
   /**
@@ -89,7 +89,7 @@ export interface CommandsDeps {
   readonly registry?: Registry
 }
 
-/** Time limit for all steps of a command together. It is shorter than the time limit of handlers. */
+/** Default time limit for all steps of a command together. It is shorter than the default time limit of handlers. */
 const ANSWER_TIMEOUT_MS = 5_000
 /**
  * Deadline for deciding a command. A command that has waited in the log for longer is dropped. The deadline must exceed

@@ -10,7 +10,7 @@ export interface ResultChannel {
   /** Whether results can be received. While false, results would be missed, so no command should be sent. */
   readonly isOpen: boolean
   /**
-   * Starts to receive results.
+   * Sets the listener that receives the results.
    * @param opened called whenever the channel opens, so that the listener can look for results that were published
    * while the channel was closed
    */
@@ -28,10 +28,7 @@ export interface ResultChannelOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 2_000
-/**
- * Longest pause between attempts to reconnect. Redis restarts within this time, so a longer pause would only delay the
- * results.
- */
+/** Longest pause between attempts to reconnect. A longer pause would delay results after a restart of Redis. */
 const LONGEST_RECONNECT_MS = 1_000
 const RECONNECT_STEP_MS = 50
 

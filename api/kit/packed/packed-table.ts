@@ -43,8 +43,8 @@ export interface PackedTableOptions<K, V, P> extends TableOptions<K, V> {
 }
 
 /**
- * Interval between snapshots. Writing five million entries takes seconds, so a snapshot is not written for every
- * change.
+ * Default interval between snapshots. Writing five million entries takes seconds, so a snapshot is not written for
+ * every change.
  */
 const SNAPSHOT_INTERVAL_MS = 300_000
 const KEY_BYTES = 64

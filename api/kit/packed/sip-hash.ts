@@ -9,8 +9,8 @@ const FINAL_ROUNDS = 4
 const BITS_PER_BYTE = 8
 const TOP_BYTE_SHIFT = 24
 /**
- * Constants used at the start and between the two halves of the result. They distinguish the 128-bit variant from the
- * 64-bit variant.
+ * Constants used at the start and before each half of the result. They distinguish the 128-bit variant from the 64-bit
+ * variant.
  */
 const WIDE = 0xee
 const SECOND_HALF = 0xdd

@@ -22,8 +22,8 @@ const PAGE_POLICY = [
 ].join('; ')
 
 /**
- * Cache-Control of page files. Browsers revalidate a file each time, and get a 304 if it has not changed. All files of
- * a page therefore always have the same version.
+ * Cache-Control of page files. Browsers revalidate a file each time, and get a 304 if it has not changed. A page
+ * therefore never uses a cached file that the server has replaced.
  */
 const CACHING = 'no-cache'
 

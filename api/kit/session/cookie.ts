@@ -11,7 +11,8 @@ const SECURE_PREFIX = '__Host-'
 export const MAX_COOKIE_TOKEN = 4_000
 
 /**
- * Attributes of the cookie. Scripts cannot read it, and browsers send it only with requests from pages of this site.
+ * Attributes of the cookie. Scripts cannot read it, and browsers do not send it with requests that pages of other sites
+ * make.
  */
 const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Strict'
 const LONG_AGO = new Date(0).toUTCString()

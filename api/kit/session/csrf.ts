@@ -9,9 +9,9 @@ export const CSRF_HEADER = 'x-csrf-token'
 const PURPOSE = 'millrace-csrf'
 
 /**
- * Returns the value of the CSRF header for a session. The value is derived from the session's token, which only the
- * browser and this server know. The value is therefore valid for no other session, and every API process can compute it
- * without storing anything. The value does not reveal the token.
+ * Returns the value of the CSRF header for a session. The value is derived from the session's token, which pages cannot
+ * read. The value is therefore valid for no other session, and every API process can compute it without storing
+ * anything. The value does not reveal the token.
  */
 export function csrfTokenOf(sessionToken: string): string {
   return createHmac('sha256', sessionToken).update(PURPOSE).digest('base64url')

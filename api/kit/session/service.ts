@@ -43,7 +43,7 @@ const signInRoute = defineRoute({
   operationId: 'signIn',
   summary: 'Sign in a page',
   description:
-    'Stores the token in a cookie that scripts cannot read. Later requests from this browser then need no Authorization header. Only pages of this server may send this request.',
+    'Stores the token in a cookie that scripts cannot read. Later requests from this browser then need no Authorization header. Pages of other origins must not send this request.',
   auth: { kind: 'open' },
   body: SignIn,
   bodyExample: { token: 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiI0MiJ9.c2lnbmF0dXJl' },
@@ -90,17 +90,17 @@ export interface SessionServiceOptions {
   readonly cookie: SessionCookie
 }
 
-/** Creates the routes that pages use to sign in and out, and the routes of the files that all pages share. */
+/** Creates the routes of sessions, and the route of the files that pages share. */
 export function sessionService({ verifier, cookie }: SessionServiceOptions): ServiceRoutes {
   return {
     name: 'pages',
-    description: 'Signing in, and the scripts and styles that all HTML pages share.',
+    description: 'Signing in, and the scripts and styles that HTML pages share.',
     // A session may have any subject. The routes that use the session check the form of user ids.
     isUserId: () => true,
     routes: [
       bind(signInRoute, async ({ body, isForeignPage }) => {
-        // Only pages of this server may sign a visitor in. Another site could otherwise sign a visitor in with a token
-        // of its own, and then read what the visitor enters.
+        // Another site could otherwise sign a visitor in with a token of its own, and then read what the visitor
+        // enters.
         if (isForeignPage()) throw new ApiError(errors.forbidden, { message: 'Sign in from a page of this server.' })
         const caller = await verifier.verify(body.token)
         const headers = { ...PRIVATE, 'Set-Cookie': cookie.keep(body.token, expiryOf(body.token)) }

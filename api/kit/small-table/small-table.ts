@@ -20,7 +20,7 @@ export interface SmallTableOptions<V, H> extends TableOptions<string, V> {
   readonly holding: Holding<V, H>
 }
 
-/** Interval between snapshots. A small table is written within milliseconds, so the interval can be short. */
+/** Default interval between snapshots. A small table is written within milliseconds, so the interval can be short. */
 const SNAPSHOT_INTERVAL_MS = 5_000
 
 /** Opens a table. The table reads its snapshot and then the topic, and follows the topic until it is closed. */

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { crc32c } from '../../../kafka/record-batch/checksum.ts'
 import type { SpoolFile, SpoolFiles } from '../spool/files.ts'
 
-/** Error for a file that is damaged, or whose format does not match the table. */
+/** Error for a snapshot that cannot be used, because it is damaged, too old, or of a different form. */
 export class SnapshotError extends Error {
   override readonly name = 'SnapshotError'
 }
@@ -20,7 +20,7 @@ const DRAFT_SUFFIX = '.draft'
 const ABANDONED_MS = 3_600_000
 
 /**
- * Returns the path of a table's snapshot. All processes on a machine share this file. Sharing is safe, because a
+ * Returns the path of a table's snapshot. All processes that use the folder share this file. Sharing is safe, because a
  * process always replaces the whole file.
  */
 export function snapshotPath(folder: string, topic: string): string {
@@ -36,7 +36,7 @@ export interface CheckedContent {
 
 /**
  * Replaces a file. The new file is complete on disk before it is renamed, so a crash leaves the old file intact. The
- * blocks are generated one by one while the file is written.
+ * blocks are generated one by one while the file is written. Also removes abandoned drafts of the file.
  * @param magic the first bytes, which identify the format and its version
  */
 export async function writeCheckedFile(

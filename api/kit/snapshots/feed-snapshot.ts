@@ -106,7 +106,7 @@ export function feedSnapshotOpener(options: FeedSnapshotOptions): OpenFeedSnapsh
       if (positions === written && now() - attemptedAt < UNCHANGED_INTERVAL_MS) return
       attemptedAt = now()
       try {
-        // The processes of a host share the file. One of them has just replaced it.
+        // The processes of a host share the file. Nothing is written if another one has just replaced it.
         const writtenAt = await files.writtenAt(path)
         if (writtenAt !== undefined && writtenAt <= now() && now() - writtenAt < intervalMs) return
         const header: Header = { name, form, savedAt: now() - silentMs(feeds), topics }

@@ -49,8 +49,8 @@ export interface TableState {
   /** Whether a snapshot provides the contents, because the topic could not be read completely yet. */
   readonly isFromSnapshot: boolean
   /**
-   * How far the contents may be behind the topic, in ms: the age of the snapshot in use, or else the time since the
-   * last response from Kafka. The value is normally at most a few seconds, and Infinity while the table is not ready.
+   * How far the contents may be behind the topic, in ms. The value is normally at most a few seconds, and Infinity
+   * while the table is not ready.
    */
   readonly staleMs: number
   /** Whether the table may lack changes that are older than a few seconds, for example because Kafka is unavailable. */
@@ -60,7 +60,7 @@ export interface TableState {
    * make the process unready.
    */
   readonly probes: readonly ReadinessProbe[]
-  /** Writes a last snapshot if the table has changed, and stops following the topic. */
+  /** Writes a last snapshot if the table is current and has changed, and stops following the topic. */
   close(): Promise<void>
 }
 
@@ -207,8 +207,8 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
   }
 
   /**
-   * Writes a snapshot if the table is current. If writing fails, the older snapshot stays, and the table tries again
-   * after the next interval.
+   * Writes a snapshot if the table is current and a snapshot is due. If writing fails, the older snapshot stays, and
+   * the table tries again after the next interval.
    */
   function save(): Promise<void> {
     const isCurrent = serving === filling && snapshot === undefined && !isStale()

@@ -68,8 +68,9 @@ export async function makeOwn(files: SpoolFiles, parent: string, name: string): 
 }
 
 /**
- * Takes over the folder of a dead process, and keeps copies of its damaged files. Returns undefined if a process has
- * locked the folder, if the folder does not exist or has no final name, or if it contains nothing to send.
+ * Takes over the folder of a dead process, and keeps copies of its damaged files. Removes its files that contain
+ * nothing to send, and the whole folder if there is nothing to send at all. Returns undefined if a process has locked
+ * the folder, if the folder does not exist or has no final name, or if it contains nothing to send.
  * @throws Error if a file cannot be read. In that case, nothing is lost, and a later call may succeed.
  */
 export async function adopt(
@@ -112,7 +113,10 @@ export async function adopt(
   }
 }
 
-/** Removes a folder whose process was killed before the folder got its final name. Such a folder has no segments. */
+/**
+ * Removes a folder that has had no final name for a day and is not locked. Its process was killed before it could write
+ * a segment.
+ */
 async function removeUnnamed({ files, folder, runtime }: AdoptOptions, name: string): Promise<void> {
   const madeAt = NUMBERED.exec(name)?.[1]
   if (madeAt === undefined || runtime.now() - Number(madeAt) < UNNAMED_KEPT_MS) return

@@ -6,7 +6,7 @@ export const SEGMENT_HEADER = Buffer.from('MRSPOOL1')
 /** Size of the prefix of a frame: length (u32) and CRC-32C (u32) of the body that follows, both little-endian. */
 const PREFIX_BYTES = 8
 /**
- * Maximum length of a body. A frame with a longer body must be damaged, because Kafka accepts no request of this size.
+ * Maximum length of a body. A frame with a longer body must be damaged, because all records of the API are far smaller.
  */
 const MAX_BODY_BYTES = 16 * 1_048_576
 /** Number of bytes that the reader reads from the file at a time. */

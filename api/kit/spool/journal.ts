@@ -3,11 +3,13 @@ import { recordFrame, type SpooledRecord, type SpooledTopic, topicFrame } from '
 import { Segment } from './segment.ts'
 
 /**
- * Maximum size of a segment. A full segment is deleted once all of its records are sent, so small segments free disk
- * space early.
+ * Size at which a segment is full. A full segment is deleted once all of its records are sent, so small segments free
+ * disk space early.
  */
 const SEGMENT_BYTES = 4 * 1_048_576
-/** Maximum number of bytes per write. It limits the buffer that the records are copied into. */
+/**
+ * Number of bytes after which a write takes no further records. It limits the buffer that the records are copied into.
+ */
 const MAX_WRITE_BYTES = 1_048_576
 
 export interface Placed {
@@ -27,8 +29,8 @@ interface Waiting {
 }
 
 /**
- * Appends records to the segments of one folder. All records that arrive during a write share the next write. All
- * records that arrive during an fdatasync share the next fdatasync.
+ * Appends records to the segments of one folder. Records that arrive during a write share the next write. Records that
+ * arrive during an fdatasync share the next fdatasync.
  */
 export class Journal {
   readonly #folder: string
@@ -114,7 +116,7 @@ export class Journal {
   }
 
   async #writeAll(): Promise<void> {
-    // This pause lets all records of one turn of the event loop share a write.
+    // This pause lets records that are appended together share a write.
     await Promise.resolve()
     while (this.#queue.length > 0) {
       let segment: Segment

@@ -4,8 +4,8 @@ import type { ReadinessProbe } from '../readiness.ts'
 import type { Spool, SpoolState } from './spool.ts'
 
 /**
- * Age of the oldest waiting record above which the probe reports a problem. A younger record may only be briefly
- * delayed.
+ * The probe reports a problem if the first record of the oldest file with waiting records is older than this. Younger
+ * records may only be briefly delayed.
  */
 const DEGRADED_AFTER_MS = 5_000
 const MS_PER_SECOND = 1_000

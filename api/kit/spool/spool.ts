@@ -37,7 +37,9 @@ export type Outcome =
  */
 export type Deliver = (record: SpooledRecord, settled: (outcome: Outcome) => void) => Promise<void>
 
-/** Error for a record that the spool cannot store, because the spool is full or the disk cannot be written. */
+/**
+ * Error for a record that the spool cannot store, because the spool is full or closed, or the disk cannot be written.
+ */
 class SpoolError extends Error {
   override readonly name = 'SpoolError'
 }
@@ -93,7 +95,7 @@ export class Spool {
   readonly #own: Folder
   readonly #adopted: Folder[] = []
   readonly #journal: Journal
-  /** All segments with records, in sending order. */
+  /** All segments, in sending order. */
   #segments: Segment[] = []
   /** Number of unsettled records per hash of topic and key. */
   readonly #held = new Uint32Array(KEY_COUNTERS)

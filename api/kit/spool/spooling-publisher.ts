@@ -29,10 +29,9 @@ export type Published = 'acknowledged' | 'spooled'
 export interface SpoolingFacts {
   /**
    * Resolves with `acknowledged` when every in-sync replica has the record, or with `spooled` when the record is in a
-   * file of this process. The process then sends the record from the file. Records with the same key are sent in the
-   * order of the calls. A record may be sent twice: if it is unknown whether Kafka has accepted the record, or if the
-   * process ends after sending the record and before noting that it was sent. Consumers therefore drop duplicates by
-   * the record's id.
+   * file of this process. The file keeps the record until Kafka has it. Records with the same key are sent in the order
+   * of the calls. A record may be sent twice: if it is unknown whether Kafka has accepted the record, or if the process
+   * ends after sending the record and before noting that it was sent. Consumers must therefore drop duplicates.
    * @throws ApiError: `unavailable` if neither Kafka nor the spool accepts the record (the record may still have been
    * written), `internal_error` if Kafka rejects the record permanently
    */
@@ -51,9 +50,9 @@ export interface SpoolingDeps {
   readonly spool: Spool
   readonly registry: SchemaRegistry
   readonly runtime: Runtime
-  /** Returns the codec that writes the registered schema id; undefined if the registry has not answered yet. */
+  /** Returns the codec that writes the registered schema id; undefined if the id is not known yet. */
   codecOf<V>(topic: Topic<unknown, V>): Codec<V> | undefined
-  /** Returns the partition count of a topic; undefined if Kafka has not answered yet. */
+  /** Returns the partition count of a topic; undefined if it is not known yet. */
   partitionsOf(topic: string): number | undefined
   /**
    * Asks Kafka for the partition count of a topic. Needed for spooled records from an earlier process whose topic this

@@ -100,7 +100,10 @@ export class WatchedKeys implements WatchedViews {
     return watched
   }
 
-  /** Returns a time in epoch ms. All changes before this time have been reported. */
+  /**
+   * Returns a time in epoch ms. All changes before this time have been reported. If the time is old, requests a newer
+   * confirmation.
+   */
   confirmedAt(): number {
     if (!isWithin(this.#confirmedAt, CONFIRM_AFTER_MS, this.#options.now())) void this.#confirm()
     return this.#confirmedAt

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type BrokerPorts, type BrokerSettings, brokerProperties } from './settings.ts'
@@ -70,6 +70,8 @@ export interface BrokerCommandOptions {
 export function brokerCommand({ jars, properties, logFile, heapMb, archive, extra = [] }: BrokerCommandOptions) {
   const args = [
     ...jvmArguments(logFile, archive),
+    // Kafka unpacks native libraries into this folder. A killed JVM would leave them in /tmp.
+    `-Djava.io.tmpdir=${dirname(properties)}`,
     `-Xmx${heapMb}m`,
     ...OPTIMISE_LATER,
     ...extra,

@@ -152,7 +152,7 @@ function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: 
 
 /**
  * Finds the reservations from which the quantity of a line can be taken, and how many units to take from each. If they
- * do not suffice, returns a refusal and the reservations found so far.
+ * do not suffice or are too many, returns a refusal and the reservations found so far.
  */
 function oldestUnits(
   { quantity }: StockLine,

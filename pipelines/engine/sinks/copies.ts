@@ -7,8 +7,8 @@ import type { SinkTarget } from './target.ts'
 import { prepareSinkTopics } from './topics.ts'
 
 /**
- * Interval between commits. It can be long, because most targets store their offsets themselves. The offsets in Kafka
- * are used only by lag monitors, by tables whose rows have expired, and by targets that store no offsets.
+ * Interval between commits. It can be long, because most targets store their offsets themselves. Only lag monitors,
+ * tables, and targets that store no offsets use the offsets in Kafka.
  */
 const COMMIT_EVERY_MS = 1_000
 

@@ -21,9 +21,12 @@ export interface LaneBuffer {
   /** The id of the schema that must be loaded before `take` can continue; otherwise undefined. */
   readonly waitsForSchema: number | undefined
   push(data: PartitionData, now: number): void
-  /** Takes the next batch. @param maxRecords a limit on the number of records, in addition to the limit of a batch */
+  /** Takes the next batch. @param maxRecords replaces the maximum number of records of a batch */
   take(now: number, maxRecords?: number): Taken | undefined
-  /** Returns true if the buffer has enough for a batch or if the first record has waited long enough. */
+  /**
+   * Returns true if the buffer has enough for a batch, if the first record has waited long enough, or if the partition
+   * is paused.
+   */
   isBatchDue(now: number): boolean
   /** The time at which the waiting records must be written even if no further records arrive. */
   readonly batchDueAt: number

@@ -1,6 +1,9 @@
 /** The counters of one sink. They are plain numbers, which are cheap to update. A request for metrics reads them. */
 export interface SinkMetrics {
-  /** Number of records in the batches that the target has applied, not counting bad records. */
+  /**
+   * Number of records in the batches that the target has applied, or number of finished deliveries, not counting bad
+   * records.
+   */
   applied: number
   batches: number
   badRecords: number

@@ -8,7 +8,7 @@ const AFTER_FAILURE_MS = 1_000
 export interface OffsetCommitsDeps {
   /** Called before each commit. @throws an error if another process may already own the partitions */
   readonly confirm: () => Promise<void>
-  /** Shortest time between two commits. */
+  /** Shortest time from the start of a commit until `isDue` is true again. */
   readonly everyMs: number
   readonly runtime: Pick<Runtime, 'monotonic' | 'log'>
 }

@@ -12,7 +12,7 @@ import { sharedQuestion } from './shared-question.ts'
 export interface SinkGroupOptions {
   /** The consumer group in which processes with the same sinks share their partitions. */
   readonly groupId: string
-  /** A UUID that stays the same across restarts, so that a restarted process gets its partitions back at once. */
+  /** A unique id that stays the same across restarts, so that a restarted process gets its partitions back at once. */
   readonly memberId: string
   /**
    * Called with a new member id when the brokers have refused the previous one. It must store the new id for the next
@@ -40,7 +40,7 @@ export interface SinkGroup {
   readonly groupId: string
   /**
    * Creates a seat for one more sink. Create the seats for all sinks before the first sink starts, because the member
-   * joins as soon as every sink with a seat is ready.
+   * does not wait for sinks without a seat.
    */
   seat(): SinkSeat
 }

@@ -28,7 +28,7 @@ export interface SinkKind {
    * How long the next fetch is delayed, in ms, if the last one returned few records. Meanwhile more records collect.
    */
   readonly collectMs: number
-  /** Shortest time between two commits. */
+  /** Shortest time between two commits, except when a partition is given up. */
   readonly commitEveryMs: number
   prepareTopics(): Promise<void>
   /** Returns a function that opens the lane of a partition. */

@@ -47,9 +47,8 @@ export interface LaneStatus extends TopicPartition {
 }
 
 /**
- * Copies topics into a store. The store saves the offsets together with the data, so repeated records change nothing
- * and an emptied store is filled again from the log. With a `DeliveryTarget`, the sink delivers single records instead,
- * at least once. Processes that run the same sink share its partitions.
+ * Copies topics into a store, which usually saves the offsets together with the data. With a `DeliveryTarget`, the sink
+ * delivers single records instead, at least once. Processes that run the same sink share its partitions.
  */
 export interface Sink {
   readonly name: string

@@ -23,8 +23,8 @@ const LIMITS: BatchLimits = { maxRecords: 5_000, maxBytes: 2 * 1024 * 1024, ling
  */
 const COLLECTING_SHARE = 0.1
 /**
- * Maximum number of rows per insert. This many rows are about 20 MB of JSON. ClickHouse parses them within a second and
- * with little memory.
+ * Default of `maxInsertRows`. This many rows are about 20 MB of JSON. ClickHouse parses them within a second and with
+ * little memory.
  */
 const MAX_INSERT_ROWS = 50_000
 

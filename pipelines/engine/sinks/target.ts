@@ -3,7 +3,7 @@ import type { CommittedOffset, TopicPartition } from '../../../kafka/transport.t
 /**
  * A store into which a sink copies topics. Views and tables save the data and the offset up to which they have applied
  * the partition in one atomic step; an index saves the offset after the data. Reading continues from that offset. The
- * committed offsets are only for lag monitors, for tables whose rows have expired, and for targets without offsets.
+ * committed offsets are only for lag monitors, for tables, whose rows may expire, and for targets without offsets.
  */
 export interface SinkTarget {
   /** Appears in logs and metrics. */

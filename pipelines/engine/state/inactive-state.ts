@@ -22,8 +22,8 @@ export interface InactiveState {
   /** Every task of the topology. */
   readonly places: readonly TaskPlace[]
   /**
-   * The group's members when the standby copies last fetched them; undefined before the first fetch, and for workers
-   * without standby copies.
+   * The group's members when they were last fetched; undefined before the first fetch, and if the topology has neither
+   * standby copies nor warm-ups.
    */
   readonly group: SeenGroup | undefined
   /** True while a copy receives records and still lacks many. The worker's loop should then not wait. */

@@ -133,12 +133,13 @@ export function epochQueries(session: StateSession, tasks: readonly TaskPlace[],
 
 /**
  * Decides which part of a task's changelogs must be read, and puts the identities of the logs into the open batch.
- * Clears state that cannot be completed from its changelog:
+ * Clears state that cannot be completed:
  * - state without a position
  * - state whose position is before the beginning of the log or after its end
  * - state that is older than the retention of tombstones, or whose write time is in the future, unless nothing was
  *   added to its changelog since
  * - state whose log was recreated, or has lost records that the state contains
+ * - state without a changelog that does not match the committed offsets
  * @param inputKnown false when the input position is unknown. Existing state (a copy, or the state of a task that
  * committed nothing) is then restored from the beginning, so that the restore shows whether the changelog has any
  * records.

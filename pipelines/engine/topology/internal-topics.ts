@@ -23,7 +23,7 @@ export function repartitionTopicName(topology: string, name: string): string {
   return `${topology}-${name}-repartition`
 }
 
-/** Returns the name of the topic that contains every change of a store. */
+/** Returns the name of the topic to which a logged store writes its changes. */
 export function changelogTopicName(topology: string, store: string): string {
   return `${topology}-${store}-changelog`
 }

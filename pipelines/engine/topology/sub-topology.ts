@@ -114,7 +114,7 @@ function checkTimeMarkers(declaration: Declaration): void {
 
 /**
  * Returns the stages that send time markers into a topic. A stage is named by the topic that it reads. A later stage
- * closes a time only when every partition of all these stages has sent a marker for it.
+ * waits for markers from all of these stages.
  */
 export function timeStagesInto(declaration: Declaration, topic: string): string[] {
   return declaration.streams

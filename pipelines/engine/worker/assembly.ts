@@ -51,10 +51,7 @@ const LEAST_DEFAULT_CACHE_BYTES = 4 * 1024 * 1024
  * changelog must be read again.
  */
 const DEFAULT_KEEP_STATE_MS = 3_600_000
-/**
- * Default maximum duration of a warm-up. Processing does not wait for a warm-up, so this only limits how long a stuck
- * copy keeps a new worker idle.
- */
+/** Default of `warmUpMaxMs`. It can be long, because processing does not wait for a warm-up. */
 const DEFAULT_WARM_UP_MAX_MS = 1_800_000
 /**
  * By default, a worker that lacks fewer changelog records than this skips the warm-up. Restoring this many records

@@ -64,8 +64,9 @@ const MAX_FAILED_WRITES = 3
  */
 export interface Committer {
   /**
-   * Finishes a commit that the brokers have answered, and starts one that is due. Waits only when the next transaction
-   * must not grow any further, or while the database cannot take rows without blocking the event loop.
+   * Finishes a commit that the brokers have answered, and starts one that is due. Waits for the brokers only when the
+   * next transaction must not grow any further or when only positions have moved, and for the database while it cannot
+   * take rows without blocking the event loop.
    * @param worked true when this turn of the loop processed records
    */
   commitIfDue(worked: boolean): Promise<void>
@@ -165,8 +166,8 @@ export function committer(deps: CommitterDeps): Committer {
   }
 
   /**
-   * Returns the shortest time between two commits. If brokers take long to commit, they are busy. In that case, results
-   * arrive sooner if commits are fewer and larger.
+   * Returns how long after the last commit the next one is due, unless the transaction is full or the input pauses. If
+   * brokers take long to commit, they are busy. In that case, results arrive sooner if commits are fewer and larger.
    */
   function spacingMs(): number {
     const intervalMs = tasks.running().some((task) => task.commitSoon) ? commitSoonMs : commitIntervalMs

@@ -37,7 +37,7 @@ export interface Host {
    */
   readonly started: Promise<void>
   /**
-   * Resolves when all runners have stopped cleanly. Rejects with the first failure, after all other runners have
+   * Resolves when all runners have ended after `stop`. Rejects if one of them ended earlier, after all others have
    * stopped.
    */
   readonly done: Promise<void>

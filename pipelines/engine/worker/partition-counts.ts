@@ -10,7 +10,7 @@ export interface PartitionCounts {
   readonly topics: ReadonlyMap<string, number>
   /** Returns the number of tasks of a sub-topology; 0 when its state no longer matches its sources. */
   tasksOf(part: SubTopology): number
-  /** Explains why some partitions have no task, in one sentence per sub-topology. */
+  /** Explains why some partitions have no task, with one text for each affected sub-topology. */
   readonly withoutTask: readonly string[]
   /** The topics that no longer existed when they were last looked up. */
   readonly missing: readonly string[]

@@ -19,7 +19,7 @@ export interface Runner {
   readonly kind: 'topology' | 'sink'
   /**
    * Starts the unit. A worker resolves when it has joined its group, and rejects when it cannot start. Sinks and jobs
-   * start in the background, and report failures through `done`.
+   * start in the background.
    */
   start(): Promise<void>
   /** Resolves after a clean stop. Rejects after a failure; the host then stops the whole process. */
@@ -28,7 +28,7 @@ export interface Runner {
   /** Returns why the runner is not ready; undefined when it is ready. */
   notReady(): string | undefined
   describe(): TopologyDescription | undefined
-  /** Returns positions, lag and sizes as plain JSON, for /tasks. */
+  /** Returns facts about the runner, such as positions and lag, as plain JSON, for /tasks. */
   report(): object
   samples(): Iterable<Sample>
   /** Queries on the state; undefined for runners without state, and while the state is not open. */

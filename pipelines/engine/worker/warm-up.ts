@@ -14,7 +14,7 @@ const RETRY_MS = 500
 
 /** Settings that determine when and for how long a new worker copies state before it asks for partitions. */
 export interface WarmUpSettings {
-  /** Maximum duration of a warm-up; 0 turns warm-ups off. */
+  /** How long a learner may wait after all earlier learners have become active; 0 turns warm-ups off. */
   readonly maxMs: number
   /** If the worker lacks fewer changelog records than this, it restores its state without a warm-up. */
   readonly leastRecords: number
@@ -42,7 +42,7 @@ export interface WarmUp {
   join(): Promise<void>
   /**
    * Called in every turn of the worker's loop. The learner becomes active when the copies of all workers are complete,
-   * when no owner is left, or when `maxMs` is over.
+   * when no owner is left, or `maxMs` after all earlier learners have become active.
    */
   maintain(): void
   /**

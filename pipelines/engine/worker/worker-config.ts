@@ -34,8 +34,8 @@ export interface WorkerConfig {
   /** How long the state of partitions that have moved away stays on disk in case they return. Default 1 h. */
   readonly keepStateMs?: number
   /**
-   * How long a new worker may copy the state of its future partitions before it asks the group for these partitions.
-   * Their current owners process them in the meantime. Default 30 min; 0 turns warm-ups off.
+   * How long a new worker whose turn it is may copy the state of its future partitions before it asks the group for
+   * these partitions. Their current owners process them in the meantime. Default 30 min; 0 turns warm-ups off.
    */
   readonly warmUpMaxMs?: number
   /**
@@ -48,7 +48,7 @@ export interface WorkerConfig {
 
 /** The identity of a worker in its group. Both ids are created and stored together. */
 export interface MemberIdentity {
-  /** A UUID. A member that rejoins with this id gets the same partitions back at once. */
+  /** A member that rejoins with this id before its session times out gets the same partitions back at once. */
   readonly memberId: string
   /** The transactional id. It fences earlier producers of this worker. */
   readonly transactionalId: string

@@ -102,7 +102,7 @@ function* workerSamples(worker: Worker): Generator<Sample> {
   const topology = worker.topology.name
   const sample = (name: string, help: string, value: number, labels = {}) => ({ name, help, labels: { topology, ...labels }, value })
 
-  yield sample('worker_ready', '1 when every assigned task runs', ready ? 1 : 0)
+  yield sample('worker_ready', '1 when the worker is ready, as in /readyz', ready ? 1 : 0)
   yield sample('partitions_outgrown', 'Sub-topologies whose sources have gained partitions that nothing processes', withoutTask.length)
   for (const topic of deletedTopics) yield sample('topic_deleted', '1 while a topic of the topology does not exist', 1, { topic })
   yield sample('records_processed_total', 'Records that processors have seen', metrics.processed)

@@ -44,10 +44,9 @@ const SHARED_POLL_BYTES = 524_288
  */
 const DEFAULT_STOP_GRACE_MS = 15_000
 
-/** The states of a worker: created → running → stopped | failed */
 export type WorkerState = 'created' | 'running' | 'stopped' | 'failed'
 
-/** The status of a worker. */
+/** A snapshot of a worker for health checks, metrics and reports. */
 export interface WorkerStatus {
   readonly state: WorkerState
   /**
@@ -57,7 +56,7 @@ export interface WorkerStatus {
   readonly ready: boolean
   /** Explains which partitions have no task because their topics have gained partitions. */
   readonly withoutTask: readonly string[]
-  /** The topics that have been deleted since the worker started. Reads of such a topic are repeated until it exists. */
+  /** The topics that no longer existed when they were last looked up. */
   readonly deletedTopics: readonly string[]
   readonly tasks: readonly StreamTask[]
   readonly restoring: readonly RestoreProgress[]

@@ -53,7 +53,10 @@ export function openedCase(transaction: FraudReview, { now, newId }: CaseFacts):
   }
 }
 
-/** Decides a request from an analyst. If there is no case yet, it is created from the transaction in the request. */
+/**
+ * Decides a request from an analyst. If the state contains no case, the request's archived case or transaction takes
+ * its place.
+ */
 export function decideCase(known: FraudCase | undefined, command: FraudCaseCommand, facts: CaseFacts): CaseDecision {
   const before = known ?? restoredCase(command) ?? (command.transaction === null ? undefined : openedCase(command.transaction, facts))
   if (before === undefined) return { answer: { outcome: 'not_found' } }

@@ -17,7 +17,7 @@ const KEPT_SALTS = 8
  * different hash on the next day. The salt of a day is HMAC-SHA-256(secret, day), so all workers derive the same salt,
  * and a replay gives the same hashes. An attacker without the secret cannot test whether a hash belongs to an address,
  * and cannot recognise a visitor on the next day.
- * @returns 16 hexadecimal digits
+ * @returns a function that returns 16 hexadecimal digits
  */
 export function visitorHasher(secret: string): (time: number, ip: string, userAgent: string) => string {
   const salts = new Map<number, string>()

@@ -23,7 +23,9 @@ export function decidePair(known: PairRow | undefined, command: PairCommand, { n
 
 const NOT_FOUND: PairDecision = { answer: { outcome: 'not_found' } }
 
-/** Returns the time of a change. It is always later than the pair's last change, even within the same millisecond. */
+/**
+ * Returns the time of a block or of its end. It is always later than `counts_from`, even within the same millisecond.
+ */
 function after({ counts_from }: PairRow, now: number): number {
   return Math.max(now, counts_from + 1)
 }

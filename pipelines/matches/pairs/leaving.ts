@@ -5,7 +5,10 @@
 export interface Leaving {
   readonly userId: string
   readonly among: 'pairs' | 'partners'
-  /** The last key that the previous step cleared. Before the first step, it is the prefix of all keys to clear. */
+  /**
+   * The last key that the previous step cleared. Before the first step, it is a text that sorts before all keys to
+   * clear.
+   */
   readonly after: string
 }
 

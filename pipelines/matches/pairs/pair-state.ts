@@ -32,9 +32,10 @@ function isBlocked({ a, b }: PairRow): boolean {
 }
 
 /**
- * Returns whether a swipe changes the row. Only the newest swipe of each side has an effect. A pass or rewind changes
- * the row only if it takes back a like. Other passes and rewinds need not be stored, because match-users sends the
- * swipes of a side in chronological order and no older like can follow.
+ * Returns whether a swipe changes the row. A swipe has no effect if it is not newer than the last swipe of its side, if
+ * it is older than `counts_from`, or if the pair is blocked or has a match. A pass or rewind changes the row only if it
+ * takes back a like. Other passes and rewinds need not be stored, because match-users sends the swipes of a side in
+ * chronological order and no older like can follow.
  */
 export function canTakeEffect(row: PairRow, { swipe_id, swiper_id, target_id, direction, ts }: PairSwipe): boolean {
   const own = row[sideOf(swiper_id, target_id)]
@@ -57,7 +58,7 @@ export function withSwipe(row: PairRow, { swipe_id, swiper_id, target_id, direct
   return { ...after, match_id: matchIdOf(swiper_id, target_id), matched_at: Math.max(after.a.swiped_at, after.b.swiped_at) }
 }
 
-/** Ends the match permanently for both users. Without a match, returns the same row. */
+/** Ends the match. Returns the same row if there is no match or it has already ended. */
 export function ended(row: PairRow, now: number): PairRow {
   return isMatched(row) ? { ...row, ended_at: now } : row
 }
@@ -70,8 +71,8 @@ export function withBlock(row: PairRow, side: SideName, now: number): PairRow {
 }
 
 /**
- * Returns when a user's block began. A row that an earlier version wrote contains only the time of the pair's last
- * change.
+ * Returns when a user's block began. A row that an earlier version wrote does not contain this time, so `counts_from`
+ * takes its place.
  */
 export function blockedAt(row: PairRow, side: SideName): number {
   return row[side].blocked_at || row.counts_from

@@ -47,7 +47,7 @@ const PAIRS_PER_SCAN = 5
  */
 const CHECKED_PER_TICK = 1_000
 const CHECK_EVERY_MS = 1_000
-/** Minimum time between the starts of two passes over all pairs. */
+/** A pass over all pairs begins at most once in each period of this length. */
 const WALK_EVERY_MS = 3_600_000
 /**
  * How long the time of a deletion is kept. The topic keeps swipes for seven days, so no older swipe can arrive after
@@ -83,9 +83,11 @@ export const matchPairs = topology(
     const emits = [matchEvents, matchNotifications, matchRelations]
 
     /**
-     * Emits the changed relations of both users, the event of a new match and, once per user and match, the push.
+     * Follows a change of a pair: adds a new pair to `partners`, and emits the changed relations of both users, the
+     * event of a new match and, once per user and match, the push.
      * @param stored the row before the change; undefined if there was none
-     * @param before the same row without the actions of deleted users
+     * @param before shows whether the match is new
+     * @returns the row after the change, in which both users of a match count as notified
      */
     function follow(pair: Pair, stored: PairRow | undefined, before: PairRow, after: PairRow, ctx: Context): PairRow {
       if (stored === undefined) partners.put(relationKey(pair.b, pair.a), '')
@@ -263,7 +265,7 @@ export const matchPairs = topology(
     }
 
     /**
-     * Stores what remains of a pair.
+     * Stores what remains of a pair, or deletes it if nothing remains. Emits the changed relations of both users.
      * @param until swipes up to this time have no effect
      */
     function reduce(pair: Pair, before: PairRow, after: PairRow, until: number, ctx: Context): void {

@@ -26,7 +26,10 @@ export const PUSH_CONCURRENCY = 64
  */
 const PROFILES_LATE_MS = 60_000
 
-/** Delivers pushes, after a last check for blocks and ended matches. */
+/**
+ * Delivers pushes. Drops a push if a block or the end of the match has since separated the users, or if one of them is
+ * deleted.
+ */
 export function pushTarget({ send, check, partitionOf, now }: PushTargetOptions): DeliveryTarget {
   const placed = (id: string) => ({ id, partition: partitionOf(id) })
 

@@ -73,7 +73,7 @@ const EXCEPTION_MS = 30 * 24 * 3_600_000
 
 const SWEEP_EVERY_MS = 1_000
 const SWEPT_PER_TICK = 1_000
-/** Minimum time between the starts of two passes over all swipes, or over all users. */
+/** A pass over all swipes, or over all users, begins at most once in each period of this length. */
 const WALK_EVERY_MS = 3_600_000
 
 /**
@@ -90,10 +90,7 @@ const WAIT_FOR_PROFILE_MS = 600_000
 const LEAVING_PER_TICK = 500
 const LEAVE_EVERY_MS = 10_000
 
-/**
- * Commit interval. It is long enough for several swipes at one target, and several changes of a user's pages, to share
- * a commit. Only pushes about matches wait for the commit.
- */
+/** It is long enough for several swipes at one target, and several changes of a user's pages, to share a commit. */
 const COMMIT_INTERVAL_MS = 200
 
 /**
@@ -153,7 +150,7 @@ export const matchUsers = topology(
       return users.get(userId) ?? NEW_USER
     }
 
-    /** Stores a user and updates the user's entry in the index. */
+    /** Stores a user, and updates the user's entry in the index and the timer that removes it. */
     function keep(userId: string, user: MatchUser, ctx: Context): void {
       const index_key = indexEntry(userId, user, ctx.now, users.get(userId))
       if (index_key !== user.index_key) {
@@ -261,8 +258,8 @@ export const matchUsers = topology(
     }
 
     /**
-     * Removes inactive users from the index. A user whose timer is due may have been active since, because the timer is
-     * set only when the user enters the index.
+     * Removes inactive users from the index. A user whose timer is due may still be active, because activity does not
+     * move the timer.
      */
     function leave(now: number, ctx: Context): void {
       for (const { key } of idle.takeDue(now, LEAVING_PER_TICK)) {
@@ -330,7 +327,7 @@ export const matchUsers = topology(
     let forgetBefore = 0
     const outdated = walk(users, { keysPerRun: SWEPT_PER_TICK, isWanted: (_id, user) => withoutOldSwipes(user, forgetBefore) !== user })
 
-    /** Removes old swipes, and all traces of them in the states of their users. */
+    /** Removes old swipes, and the last swipes and rewinds from that time in the states of users. */
     function forgetSwipes(now: number): void {
       forgetBefore = now - SWIPE_KEPT_MS
       const period = Math.floor(now / WALK_EVERY_MS)

@@ -52,7 +52,7 @@ export function selfOf({ elo_score, lat, lon, location_updated_at, last_active_a
 }
 
 /**
- * Removes all traces of swipes before a time from a user's state.
+ * Removes the last swipe and the rewinds from before a time from a user's state.
  * @returns the same state if there are none
  */
 export function withoutOldSwipes(user: MatchUser, before: number): MatchUser {

@@ -6,7 +6,6 @@ import { z } from 'zod'
 import type { ModelVersion } from '../../../schemas/recommendations/types.ts'
 import { HOUR_MS } from '../../../schemas/retention.ts'
 
-/** The input of a training run. */
 export interface TrainingOrder {
   readonly runId: string
   readonly sequence: number
@@ -68,11 +67,13 @@ const PROGRAM = fileURLToPath(new URL('../../../tools/recommendations/train/main
 /** The lowest CPU priority, so that a training run does not slow down other processes of the machine. */
 const LOWEST_PRIORITY = '19'
 /**
- * Time limit of a training run at the lowest priority. Runs start every 4 hours, and embeddings must not become older
- * than 6 hours. With this limit, one hour is left for the urgent run that follows a failed one.
+ * Time limit of a training run at the lowest priority. By default, runs start every 4 hours, and embeddings must not
+ * become older than 6 hours. With this limit, one hour is left for the urgent run that follows a failed one.
  */
 const LOW_TIME_LIMIT_MS = HOUR_MS
-/** Time limit of an urgent run. A run that takes longer than the time between the starts of two runs has hung. */
+/**
+ * Time limit of an urgent run. A run that takes longer than the default time between the starts of two runs has hung.
+ */
 const URGENT_TIME_LIMIT_MS = 4 * HOUR_MS
 const STOP_GRACE_MS = 5_000
 const REASON_CHARACTERS = 500

@@ -11,10 +11,7 @@ import type {
 } from '../../../schemas/recommendations/types.ts'
 import { DAY_MS } from '../../../schemas/retention.ts'
 
-/**
- * Number of a user's last viewed items that are remembered and paired with each other. Lists are based on all of them;
- * the API's answers about the user contain only the newest five.
- */
+/** Number of a user's last viewed items that are remembered. */
 const MAX_VIEWED = 10
 const MAX_SESSION_ITEMS = 200
 const MAX_HIDDEN = 1_000
@@ -62,9 +59,7 @@ export function withInteraction(user: UserState, event: Interaction, offset: num
   }
 }
 
-/**
- * Continues the session or starts a new one. A session lasts as long as its events are less than half an hour apart.
- */
+/** Continues the session or starts a new one. A session lasts as long as its events are at most half an hour apart. */
 function withSession(user: UserState, itemId: bigint, at: number): UserState {
   const { session_started_at: startedAt, session_last_at: lastAt } = user
   if (startedAt === null || lastAt === null || at > lastAt + SESSION_GAP_MS) {

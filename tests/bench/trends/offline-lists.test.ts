@@ -32,7 +32,7 @@ function served(...trends: [name: string, tweet_volume: number, variants?: strin
 
 const TWEETS = [tweet(1, ['#a', 'b']), tweet(2, ['A']), tweet(3, ['b', 'c']), tweet(4, ['a'])]
 
-test('a list whose counts, order and terms equal the count of the tweets has no fault', () => {
+test('a list whose counts, order and terms agree with the tweets has no fault', () => {
   expect(listFaults(served(['#a', 3], ['b', 2], ['c', 1]), [TWEETS])).toEqual([])
   expect(listFaults(served(['#a', 3, ['b']], ['c', 1]), [TWEETS])).toEqual([])
 })

@@ -97,7 +97,7 @@ async function connected(transport: Transport): Promise<void> {
   }
 }
 
-/** Returns a transport with a transaction time-out that is short enough for tests. */
+/** Returns a transport whose producers have the transaction time-out of the arguments. */
 function impatient(transport: Transport): Transport {
   return { ...transport, producer: (options) => transport.producer({ ...options, transactionTimeoutMs: given.transactionTimeoutMs }) }
 }

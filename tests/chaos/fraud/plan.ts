@@ -144,7 +144,7 @@ const FEEDBACK_PER_SECOND = 2
 const RULES_PER_SECOND = 0.3
 /**
  * For each fault, the plan contains payments and other requests for this long. Requests planned for a time after the
- * end of the last fault are not sent.
+ * faults and the recovery are not sent.
  */
 const PLANNED_PER_FAULT_MS = 3 * FAULT_TAKES_MS
 const FEEDBACK_AFTER_MS = 300

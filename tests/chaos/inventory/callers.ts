@@ -9,7 +9,7 @@ export const VARIANTS_PER_PRODUCT = 2
 const WAREHOUSES = ['east', 'west']
 const STOCK = 6
 const LONGEST_PAUSE_MS = 4_000
-/** Share of repeated requests that are sent late, some of them after the lifetime of the command. */
+/** Share of repetitions that are delayed by up to `longestRepeatMs`. */
 const LONG_REPEAT_SHARE = 0.1
 
 export interface Answered {
@@ -58,7 +58,7 @@ export interface Callers {
   repeatAll(): Promise<string[]>
 }
 
-/** Stocks the warehouse, and starts the callers. */
+/** Stocks the warehouses, and starts the callers. */
 export function startCallers(shop: Shop, random: Random, { name, callers, actions, longestRepeatMs }: CallersOptions): Callers {
   const requests: Request[] = []
   let keys = 0

@@ -8,7 +8,7 @@ const UNANSWERED: Answered = { isAnswered: false, shown: '' }
 const ENDINGS = { CHECK_OUT: 'checkout', RELEASE: 'release', EXTEND: 'extend' } as const
 
 /**
- * Accesses the stock through real APIs.
+ * Returns a shop that reaches the stock through real APIs.
  * @param choose returns the API for the next request
  */
 export function httpShop(choose: () => ApiProcess, token: string): Shop {

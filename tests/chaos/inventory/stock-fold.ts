@@ -1,6 +1,7 @@
 /**
- * Replays the stock log against the model. Checks three things: every movement has a cause, every answer was correct at
- * some moment between the previous and the next answer, and the invariants hold at every offset.
+ * Replays the stock log against the model. Checks that every movement has a cause, that no reservation expired early,
+ * that every answer was correct at some moment between the previous and the next answer, and that the invariants hold
+ * at every offset.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { InventoryAnswer } from '../../../schemas/catalog/inventory/flow.ts'

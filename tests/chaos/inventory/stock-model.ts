@@ -56,7 +56,7 @@ export interface StockModel {
    */
   refusal(product: number, command: InventoryCommand, now: number, id: string): ModelAnswer | undefined
   /**
-   * Applies the end of a cart.
+   * Applies the end or the extension of a cart.
    * @returns undefined if the cart has no such reservation
    */
   outcome(outcome: CartOutcome): ModelMovement[] | undefined

@@ -16,7 +16,7 @@ const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503])
  */
 const RETURN_LAG_MS = 2_000
 
-/** Checks that the log contains every accepted request unchanged, and that no response is wrong. */
+/** Checks that the log contains the accepted swipes, rewinds and commands, and that no response is wrong. */
 export function accepted(evidence: Evidence): string[] {
   const { asked } = evidence
   return [

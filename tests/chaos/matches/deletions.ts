@@ -1,7 +1,7 @@
 import type { Evidence } from './evidence.ts'
 import { type Asked, isAccepted } from './requests.ts'
 
-/** Returns the times at which users deleted their profiles, epoch ms. */
+/** Returns the time at which each user last deleted their profile, epoch ms. */
 export function deletionsOf({ logs }: Evidence): ReadonlyMap<string, number> {
   return new Map(logs.matchDeletions.map(({ key, value }) => [key, value.deleted_at]))
 }

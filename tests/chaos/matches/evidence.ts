@@ -15,7 +15,7 @@ import type { Logged } from '../log-reader.ts'
 import type { Inflicted } from './faults.ts'
 import type { Asked } from './requests.ts'
 
-/** The records of a topic about the users of a round, in log order. */
+/** The records of each topic about the users of a round, in log order. */
 export interface Logs {
   readonly swipeEvents: readonly Logged<SwipeEvent>[]
   readonly matchSwipes: readonly Logged<AcceptedSwipe>[]

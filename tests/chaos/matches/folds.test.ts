@@ -19,7 +19,9 @@ const USERS = [ANN, BOB, CAT]
 const DIRECTIONS: readonly SwipeEvent['direction'][] = ['LEFT', 'RIGHT', 'SUPER_LIKE', 'REWIND', 'REWIND']
 const SCORE_DIGITS = 6
 
-/** Returns swipes in random order. Some are repeated with the same time or a later time. */
+/**
+ * Returns swipes, some of which are not in the order of their times. Some are repeated with the same or a later time.
+ */
 function history(seed: number): SwipeEvent[] {
   const random = seededRandom(seed)
   const made: SwipeEvent[] = []

@@ -68,7 +68,7 @@ export function foldPair(
   return after(swipes.length, commands.length, deletions.length)
 }
 
-/** Removes a deleted user's earlier events from the state. Newer events, and blocks by the other user, remain. */
+/** Removes older swipes and matches of the pair, and an older block by the user. Blocks by the other user remain. */
 function departed(state: PairState, { side, deletedAt }: PairDeletion): PairState {
   const isOld = (swipe: PairSwipe | undefined) => swipe !== undefined && swipe.ts <= deletedAt
   const [own, other] = side === 'a' ? [state.a, state.b] : [state.b, state.a]

@@ -80,7 +80,7 @@ interface Separation {
 function separationsOf(evidence: Evidence): Separation[] {
   const { asked } = evidence
   const absences = absencesOf(evidence)
-  /** Returns the time at which the first of two users leaves after a request has separated them. */
+  /** Returns the time at which the first of these users leaves after the request; Infinity if none does. */
   const leftAfter = (one: Asked, users: readonly (string | undefined)[]) =>
     Math.min(Infinity, ...absences.flatMap(({ user, from, to }) => (users.includes(user) && to >= one.from ? [from] : [])))
   const isBetween =

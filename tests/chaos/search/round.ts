@@ -17,7 +17,10 @@ export interface RoundResult {
   readonly summary: string
 }
 
-/** Applies the faults one after another, each during a rebuild, while products change and readers search. */
+/**
+ * Applies the faults one after another, each shortly after a request for a rebuild, while products change and a reader
+ * searches.
+ */
 export async function playRound(
   system: SearchSystem,
   seed: number,

@@ -108,7 +108,7 @@ test('topologies can be declared without secrets and without creating files', ()
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('existing topics get the declared configuration only if deleted data would otherwise remain', () => {
+test('the topics of snippets that must erase deleted data do so within an hour', () => {
   const all = topicSpecs('local').filter(({ erases }) => erases)
   // Checks only the topics of snippets. tests/schemas/matches/topics.test.ts checks those of the match feed.
   const erasing = all.filter(({ name }) => name.startsWith('snippet'))

@@ -43,7 +43,7 @@ function fakeComponent() {
   return { component, started, crash: () => end({ code: null, signal: 'SIGKILL' }), failNext: (count: number) => (failures = count) }
 }
 
-/** Supervises the process with a fake pause function, because fake timers do not affect node:timers/promises. */
+/** Creates a supervisor with a fake pause function, because fake timers do not affect node:timers/promises. */
 function watched() {
   const said: string[] = []
   const pauses: number[] = []

@@ -298,3 +298,20 @@ test('despite losses, delays, refusals and restarts, each record is in the log a
 function numberOf(value: string): number {
   return Number.parseInt(value.slice(value.indexOf('-') + 1), 10)
 }
+
+test('if the partition fails for good, only records that were never sent are reported as not written', () => {
+  const { lane } = openLane()
+  const fatal = new Map<string, boolean | undefined>()
+  const append = (value: string) => {
+    const bytes = Buffer.from(value)
+    lane.append({ settled: (_, error) => fatal.set(value, error?.fatal) }, 0, null, 0, 0, bytes, 0, bytes.length)
+  }
+  append('sent')
+  lane.take()
+  append('waiting')
+  lane.fail(new TransportError('TOPIC_AUTHORIZATION_FAILED', 'not authorized', { fatal: true }))
+  expect([...fatal]).toEqual([
+    ['sent', false],
+    ['waiting', true],
+  ])
+})

@@ -45,7 +45,7 @@ test.each([
   expect(outcomes()).toEqual([])
 })
 
-test('commands about a cart are refused from its end on, the cart expires a second after its end, and is forgotten a day later', () => {
+test('commands about a cart are refused after its end, the cart expires a second after its end, and is forgotten a day later', () => {
   const { ask, outcomes, view, driver } = world()
   ask('OPEN')
   driver.advanceWallClock(HELD_MS + 1)

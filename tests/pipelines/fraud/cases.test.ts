@@ -143,7 +143,7 @@ test('a verdict after a suspicion needs no note, and a repeated verdict is recor
   expect(view()?.version).toBe(4)
 })
 
-test('a correction subtracts the fraud at the time of the first verdict, however often the verdict was repeated', () => {
+test('the feedback of a correction has the time of the first verdict, even if the verdict was repeated', () => {
   const { driver, open, change, view, feedback } = casesDriver()
   open()
   change({ verdict: 'CONFIRMED_FRAUD' })

@@ -73,7 +73,7 @@ describe('rules', () => {
     ])
   })
 
-  test('a rule id can never be used again, and an unknown rule can be neither replaced nor disabled', () => {
+  test('the id of a rule cannot be used again, even if the rule is disabled, and an unknown rule can be neither replaced nor disabled', () => {
     const { rule, revision } = settingsDriver()
     expect(rule('replace_rule', 'v')).toEqual({ outcome: 'rule_not_found' })
     expect(rule('disable_rule', 'v')).toEqual({ outcome: 'rule_not_found' })

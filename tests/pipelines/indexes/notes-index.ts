@@ -103,7 +103,7 @@ export function notesIndexOn(broker: MemoryBroker, client: SearchClient, name: s
 
   const reader = indexReader(client)
 
-  /** Returns every searchable note; undefined while the index is not complete. */
+  /** Returns the searchable notes, at most 1,000; undefined while the index is not complete. */
   async function found(): Promise<Record<string, string> | undefined> {
     const answer = await reader.search(name, { query: { term: { kind: 'note' } }, size: HITS })
     if (answer === NOT_COMPLETE) return undefined

@@ -65,7 +65,7 @@ test('the newest swipe of each of the two users counts', () => {
   expect(events()).toHaveLength(1)
 })
 
-test('swipes that do not take back a like leave nothing behind, and an unchanged relation is not repeated', () => {
+test('passes and rewinds that do not take back a like leave nothing behind, and an unchanged relation is not repeated', () => {
   const { pipe, driver } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'LEFT', 1_000), pairSwipe(BOB, ANN, 'REWIND', 2_000))
   expect(driver.metrics.dropped.get('swipe_without_effect')).toBe(2)

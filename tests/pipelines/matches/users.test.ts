@@ -248,7 +248,7 @@ test("the score of the target follows the formula only when the direction change
   expect(user(ANN)?.elo_score).toBe(1_500)
 })
 
-test('the index entry shows a new score once the score has changed by ten or more', () => {
+test('the index entry shows a new score that differs by more than ten', () => {
   const { profile, locate, swiped, index } = usersDriver()
   profile(BOB)
   locate(BOB, TOWN.lat, TOWN.lon)

@@ -135,7 +135,7 @@ test('trending items are ranked by recent events, and published again only if th
   expect(signals.read(trendingItems)).toEqual([])
 })
 
-/** Runs only `item-signals`. Returns functions that send items and views. */
+/** Runs only `item-signals`. Returns functions that send items and views, and that read the results. */
 function viewedItems() {
   const driver = testDriver(itemSignals, { startAt: START })
   return {

@@ -118,7 +118,7 @@ describe('a snippet', () => {
     for (const id of ['expired', 'deleted', 'nothing']) expect(ask(id, readBy(null))).toEqual({ outcome: 'not_found' })
   })
 
-  test('that can no longer be read leaves no trace of its content or its owner in any compacted topic', () => {
+  test('that can no longer be read leaves no trace of its content or its owner in the newest records of decisions, texts and state', () => {
     const { ask, driver } = snippetsDriver()
     const fields = { deleted: {}, burnt: { reads_left: 1 }, expired: { lifetime_ms: MINUTE_MS }, kept: {} }
     const private_ = { username: 'its author', title: 'its title', content_hash: 'its hash', excerpt: 'the beginning', root: 'its root' }

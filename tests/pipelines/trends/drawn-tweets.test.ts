@@ -10,7 +10,7 @@ const START = 29_000_000
 const PERIOD = 20
 const WINDOW = 60
 
-/** Generates tweets from numbers. Equal numbers give tweets with the same user and time. */
+/** Generates tweets from numbers. Equal numbers give equal tweets. */
 const tweet = fc.nat(400).map(
   (number): SampleTweet => ({
     tweet_id: 2n ** 60n + BigInt(number),

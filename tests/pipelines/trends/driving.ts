@@ -49,7 +49,10 @@ export function entriesOf(driver: TestDriver, woeid: number): TrendOutput['entri
   return newestLists(driver).get(woeid)?.entries ?? []
 }
 
-/** Advances the clock in one step, without publishing lists in between, as if the pipeline had been stopped. */
+/**
+ * Advances the clock, and then settles. A driver with manual commits publishes no lists in between, as if the pipeline
+ * had been stopped.
+ */
 export function leap(driver: TestDriver, ms: number): void {
   driver.advanceWallClock(ms)
   driver.settle()

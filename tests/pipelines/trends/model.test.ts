@@ -72,7 +72,7 @@ function isRenewal(at: number): boolean {
 }
 
 test(
-  'every published list equals the offline count, with late tweets, waits and restarts',
+  'the lists of every renewal equal the offline count, with late tweets, waits and restarts',
   () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 5, maxLength: 40 }), (steps) => {
@@ -130,7 +130,9 @@ test(
   TIMEOUT_MS,
 )
 
-/** Asserts that the last published volume of each minute equals the count of the minute. */
+/**
+ * Asserts that the published volumes of a minute never decrease, and that the last one equals the count of the minute.
+ */
 function expectVolumes(driver: TestDriver, offline: ReturnType<typeof offlineTrends>): void {
   const published = new Map<string, number>()
   for (const { woeid, term, minute, volume } of publishedVolumes(driver)) {

@@ -49,9 +49,15 @@ interface RegionPast {
   lists: { windowEnd: number; mean: number }[]
   /** For each term: the hour of its first list. */
   tracked: Map<string, number>
-  /** For each term: when its trend began, when it was last among the served terms, and its best rank. */
+  /**
+   * For each term: when its trend began, when it was last among the served terms, since when it is not, and its best
+   * rank.
+   */
   trending: Map<string, { since: number; seen: number; leftAt: number | undefined; peak: number }>
-  /** For each period of ten minutes, by its number since 1970, the served terms of its first list with terms. */
+  /**
+   * For each period of ten minutes, by its number since 1970, the leading terms of the topics that were served in its
+   * first list with terms.
+   */
   firstServed: Map<number, string[]>
 }
 
@@ -183,7 +189,8 @@ function termsOfTopic({ entry, variants }: OfflineTopic<{ readonly term: string 
 }
 
 /**
- * Folds the best terms of a list into topics. Each term joins the topic with which it shares the most tweets.
+ * Folds the best 100 terms of a list into topics. A term joins the topic with the greatest overlap if this exceeds a
+ * half. Each other term is a topic of its own.
  * @param entries best first
  */
 export function topicsOf<E extends { readonly term: string }>(

@@ -122,7 +122,7 @@ test('one candidate that never changes makes the store keep only a few old repor
   expect(most).toBeLessThan(45_000)
 })
 
-test('unchanged candidates take a few bytes', () => {
+test('an unchanged candidate is sent without its details, as a reference to the report that has them', () => {
   const terms = partition()
   const counts = new Map([['first', 3]])
   const whole = terms.report(counts, RENEWAL_MS)

@@ -105,7 +105,7 @@ function contribution(place: number, minute: number): string {
   return packedCells(out.buffer, 0, out.length)
 }
 
-test('a worker that starts continues with the saved standings, without visiting all terms', () => {
+test('a worker that starts continues with the saved standings, and visits all terms only if the previous one would have to', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 20, maxLength: 120 }), (steps) => {
       const terms = new Map<string, string>()

@@ -20,8 +20,8 @@ const ROUNDS_BEFORE = 8
 const ROUND = 30 * MINUTE
 const ROUNDS_STUCK = 4
 /**
- * Number of steps per round while the partition is stuck. A round must last longer than a step, because the incomplete
- * lists of a round are published a minute late.
+ * Number of steps per round while the partition is stuck. A round must last longer than a minute, because the
+ * incomplete lists of a round are published a minute late.
  */
 const STEPS_STUCK = 8
 const ROUNDS_AFTER = 3

@@ -2,7 +2,10 @@ import type { TestDriver } from '../../../pipelines/engine/testing.ts'
 import { trendRareVolumes, trendVolumes } from '../../../schemas/trends/topics.ts'
 import type { TrendRareVolumes, TrendVolume } from '../../../schemas/trends/types.ts'
 
-/** Returns the volumes published since the last call: first those of rare terms, then those of frequent terms. */
+/**
+ * Returns the volumes published since the last call, without those that are added to others: first those of rare terms,
+ * then those of frequent terms.
+ */
 export function publishedVolumes(driver: TestDriver): TrendVolume[] {
   return [
     ...rareRows(driver)

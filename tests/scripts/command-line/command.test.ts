@@ -53,7 +53,7 @@ test('omitted options have their defaults', () => {
   })
 })
 
-test('every kind of value is parsed in both forms, and the last value counts if a single-valued option is repeated', () => {
+test('a value follows a space or an equals sign, and the last value counts if a single-valued option is repeated', () => {
   const args = [
     '--rate=2.5',
     'a',
@@ -85,7 +85,7 @@ test('every kind of value is parsed in both forms, and the last value counts if 
   })
 })
 
-test('--help takes precedence over everything else', () => {
+test('--help takes precedence over a wrong option', () => {
   expect(play.parse(['--nonsense', '--help'])).toBe('help')
   expect(play.parse(['-h'])).toBe('help')
 })
@@ -130,7 +130,7 @@ test('a command without positional arguments refuses them', () => {
   expect(() => bare.parse(['x'])).toThrow('unexpected argument "x"; see npm run bare -- --help')
 })
 
-test('the help lists everything that is declared, within the maximum line width', () => {
+test('the help lists arguments, options, environment variables and examples in lines of at most 100 characters', () => {
   expect(play.help).toMatch(
     /^npm run play -- FILE \[MORE\] \[options\]\n\nPlays something\.\n\nArguments:\n {2}FILE {2}What is played\. Required\./,
   )

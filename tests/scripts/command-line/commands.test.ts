@@ -80,7 +80,7 @@ describe.each(FILES)('%s', (file) => {
   })
 })
 
-test('--reset --help prints help and deletes nothing', async () => {
+test('start --reset --help prints the help', async () => {
   const { code, stdout } = await run(RUN, 'start', '--reset', '--help')
   expect(code).toBe(0)
   expect(stdout).toContain('--reset')

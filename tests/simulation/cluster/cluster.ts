@@ -42,7 +42,10 @@ export interface Cluster {
   log(topic: string, partition: number): PartitionLog | undefined
   group(id: string): Group
   coordinator(kind: CoordinatorKind, key: string): SimulatedBroker | undefined
-  /** Throws unless the broker is the coordinator and has finished reading the coordinator's log. */
+  /**
+   * Throws unless the broker is the coordinator, can reach other brokers, and has finished reading the coordinator's
+   * log.
+   */
   checkCoordinator(kind: CoordinatorKind, key: string, broker: SimulatedBroker): void
   /** Makes the replicas copy all batches that the leader currently has. */
   replicate(log: PartitionLog): void

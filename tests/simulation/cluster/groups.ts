@@ -156,8 +156,8 @@ export class Group {
   }
 
   /**
-   * Assigns partitions as the range assignor does. Members, sorted by id, get ranges of consecutive partitions. A
-   * member's range is the same in every topic.
+   * Assigns partitions as the range assignor does: in each topic, its subscribers, sorted by id, get ranges of
+   * consecutive partitions.
    */
   #rebalance(): void {
     this.epoch++

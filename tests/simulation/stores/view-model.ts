@@ -45,7 +45,7 @@ export function viewModel(scheduler: Scheduler): ViewModel {
     return { applied: true }
   }
 
-  /** Begins a clearing if the partition's position has not changed since it was read. */
+  /** Begins a clearing, unless one is under way or the partition's position has changed since it was read. */
   function beginClearing(tag: string, mark: string, read?: { readonly topic: string; readonly position: ViewPosition }): void {
     const known = partitions.get(tag)
     if (known?.clearing !== undefined) return
@@ -65,8 +65,8 @@ export function viewModel(scheduler: Scheduler): ViewModel {
     }
 
     /**
-     * Removes the keys of a partition. Each key takes a separate request, so that a process can die between any two
-     * removals.
+     * Removes the keys of a partition that is being cleared or has no positions. Each key takes a separate request, so
+     * that a process can die between any two removals.
      */
     async function finishClearing(view: string, partition: number): Promise<void> {
       const tag = viewTag(view, partition)

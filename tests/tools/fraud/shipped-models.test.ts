@@ -29,7 +29,7 @@ async function judged(options: TrafficOptions) {
   return { ...judge(ruled, scores, DEFAULT_POLICY), fraudShare: frauds / ruled.length }
 }
 
-test('the shipped models reproduce their test vectors, and together with the seeded rules they find every pattern of an unseen seed', async () => {
+test('the shipped models and the seeded rules find more than 95 % of the frauds of each pattern of an unseen seed', async () => {
   const { blocked, falsePositives, falsePositivesWithoutVictims, patterns } = await judged(UNSEEN)
   expect(falsePositivesWithoutVictims).toBeLessThan(MOST_FALSE_POSITIVES)
   // In this test, one payment in seven is fraudulent, so many users are victims, and their normal payments look

@@ -9,18 +9,18 @@ const place = () => ({ blobs, folder: `${folder}-${randomUUID()}` })
 const publish = (sequence: number, more: Partial<TestBundle> = {}) =>
   publishBundle(blobs, { sequence, trainedAt: sequence, axes: new Map([[1n, 0]]), ...more })
 
-test('a candidate is compared with the version in force', async () => {
+test('the version in force is opened, so that a candidate can be compared with it', async () => {
   const version = await publish(1)
   const model = await openInForce(version, place())
   expect(model?.version).toBe(version.version)
   await model?.close()
 })
 
-test('if the APIs would refuse a bundle, for example because of an older format, the rules take its place in the comparison', async () => {
+test('a bundle that the APIs would refuse, here because of its dimensions, is not opened', async () => {
   expect(await openInForce(await publish(2, { dimensions: 128 }), place())).toBeUndefined()
 })
 
-test('if files cannot be fetched, the training ends, because a later training may be able to fetch them', async () => {
+test('if files cannot be fetched, there is an error, because a later training may be able to fetch them', async () => {
   const away = { open: async () => undefined }
   await expect(openInForce(await publish(3), { ...place(), blobs: away })).rejects.toThrow('is not stored')
 })

@@ -134,7 +134,7 @@ export function isApproximate({ aggregations }: FacetAnswer): boolean {
   return [brands, categories, attributes].some((terms) => (terms?.doc_count_error_upper_bound ?? 0) > 0)
 }
 
-/** Facets in the form of the API, except that the names of categories are missing. */
+/** Facets in the form of the API, but without the names and paths of categories, and with price statistics in cents. */
 export interface Facets {
   readonly total: number
   readonly brands: readonly { readonly name: string; readonly count: number }[]

@@ -23,7 +23,7 @@ export function filterClauses({ categories, priceMin, priceMax, brands, ratingMi
   return clauses
 }
 
-/** Returns the clauses of all dimensions except one. */
+/** Returns the clauses of all dimensions except `own`. */
 export function otherClauses(clauses: ReadonlyMap<Dimension, Query>, own?: Dimension): Query[] {
   return [...clauses].filter(([dimension]) => dimension !== own).map(([, clause]) => clause)
 }

@@ -3,8 +3,8 @@ import { recencyScale, TEXT_HALF, WEIGHTS } from '../../../../state/indexes/cata
 import type { Query } from './query.ts'
 
 /**
- * Values on which relevance depends, apart from the product and the query. These values are the same for all pages of a
- * search.
+ * Values on which relevance depends, apart from the product and the query. A cursor contains these values, so that the
+ * next page uses them as well.
  */
 export interface RelevanceMoment {
   /** Epoch ms, rounded down to a full minute. */

@@ -32,7 +32,7 @@ interface Answer {
 
 /**
  * Suggests titles, brands and categories for a query whose last word may be incomplete. The best products come first.
- * Throws ApiError `unavailable` while too many suggestions are running.
+ * Throws ApiError `not_ready`, and `unavailable`, for example while too many suggestions are running.
  */
 export function suggester({ index, categories }: SuggestDeps) {
   const namesIn = categoryNames()

@@ -9,7 +9,7 @@ const LEAST_CHARACTERS = 3
  * only.
  */
 const TWO_EDITS_CHARACTERS = 6
-/** Number of candidates per word that the search server returns, sorted by similarity and then by frequency. */
+/** Maximum number of candidates per word that the search server returns, sorted by similarity and then by frequency. */
 const CANDIDATES = 12
 /**
  * Ratio of frequencies that makes a word doubtful. A word that occurs in products may still be a mistake if a word that

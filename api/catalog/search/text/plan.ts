@@ -14,7 +14,8 @@ export interface PlannedPart {
 }
 
 /**
- * Which words of the query a product must contain.
+ * Which words of the query a product must contain. Units of numbers, and function words such as "with", are not
+ * required if the query has other words.
  * - `all`: every word, in title, brand or attributes.
  * - `described`: every word or its correction, in title, brand, attributes or description.
  * - `most`: three quarters of the words, rounded down, but both words of a two-word query.

@@ -15,7 +15,7 @@ export const TEXT_BOOSTS = {
   synonym: 0.8,
   attribute: 0.5,
   description: 0.2,
-  /** Added for the unit of a measure, if its number matches as well. */
+  /** Added if a number and its unit match together. */
   measure: 0.15,
   /** For words such as "with" and "for", which carry little meaning. */
   function: 0.3,

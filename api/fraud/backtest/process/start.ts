@@ -23,11 +23,11 @@ export class ReplayError extends Error {
 }
 
 /**
- * Time limit of a back-test. A million transactions with 500 rules take minutes on an idle machine. They take several
- * times as long while scoring, which has priority, needs the CPU.
+ * Default time limit of a back-test. A million transactions with 500 rules take minutes on an idle machine. They take
+ * several times as long while scoring, which has priority, needs the CPU.
  */
 const DEADLINE_MS = 20 * 60_000
-/** Maximum heap size of the process. The heap contains the lists, one batch of transactions and the counters. */
+/** Maximum heap size of the process. The heap contains mainly the lists and one batch of transactions. */
 const MAX_HEAP_MIB = 384
 const MODULE = new URL('./main.ts', import.meta.url)
 
@@ -64,7 +64,7 @@ export function startReplay(
   })
   child.on('error', (error) => end(`The back-test process failed: ${error.message}`))
   child.on('exit', () => end('The back-test process ended unexpectedly.'))
-  // If the process ends early, sending also fails, but the handler of `exit` has already reported the reason.
+  // If the process ends early, sending also fails, but the handler of `exit` reports the reason.
   sendRequest(child, request).catch(() => undefined)
   return { done, cancel: end }
 }

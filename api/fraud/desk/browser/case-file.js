@@ -66,7 +66,7 @@ function away(what) {
   return make('div', 'soft', `The ${what} is not available at the moment.`)
 }
 
-/** Returns the profile without its lists of objects. The page shows these long lists in parts of their own. */
+/** Returns the profile without lists of objects, which would be too long here. */
 /** @param {Record<string, unknown>} profile */
 function flat(profile) {
   return Object.fromEntries(Object.entries(profile).filter(([, value]) => !(Array.isArray(value) && typeof value[0] === 'object')))

@@ -16,14 +16,14 @@ const DAY_MS = 86_400_000
 /**
  * The known data about a transaction. Each part may be temporarily unavailable. The other parts are shown anyway.
  * @typedef {object} Dossier
- * @property {Case | undefined} found the transaction's case; undefined if it has none
+ * @property {Case | undefined} found the open case; undefined if a transaction was opened instead of a case
  * @property {any} transaction
  * @property {any} profile of the user
  * @property {any[]} others transactions of the user, newest first
  */
 
 /**
- * Shows one case, or a transaction without a case.
+ * Shows one case, or one transaction without its case.
  * @param {object} wiring
  * @param {(error: unknown) => void} wiring.onFailure
  * @param {() => void} wiring.onSuccess

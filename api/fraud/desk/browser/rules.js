@@ -24,7 +24,7 @@ import { versionList } from './versions.js'
 const NO_SUCH_RULE = { status: 404, code: 'rule_not_found', message: '', details: [], retryAfterS: 0, requestId: '' }
 
 /**
- * Shows the rules in force and the rule editor.
+ * Shows the rules and the rule editor.
  * @param {Wiring} wiring
  */
 export function rulesView({ onFailure, onSuccess }) {

@@ -13,7 +13,7 @@ export function row(title, ...cells) {
 }
 
 /**
- * Creates a table in a box that scrolls if the table is too wide.
+ * Creates a table in a box that scrolls if the table is too large.
  * @param {string} caption
  * @param {readonly string[]} heads
  * @param {readonly Node[]} rows

@@ -49,7 +49,7 @@ export const session = {
   may(...scopes) {
     return current?.scopes.some((scope) => scope === 'admin' || scopes.includes(scope)) === true
   },
-  /** Asks the server who is signed in. */
+  /** Reads the session from the server. Returns undefined if nobody is signed in. */
   async read() {
     current = await ask('GET', SESSION).catch((error) => {
       if (failureOf(error).status === 401) return undefined

@@ -36,7 +36,7 @@ export interface Courier {
    * Delivers or moves one record.
    * @param release called when the attempt has ended, to free the slot of the delivery
    * @param closing fires when the sink gives up the partition
-   * @returns `abandoned` if the record was neither delivered nor moved
+   * @returns `abandoned` if the delivery failed and the record was not moved
    */
   deliver(attempt: Attempt, release: () => void, closing: AbortSignal): Promise<'done' | 'abandoned'>
   /** Turns a record that cannot be decoded into a dead letter. */
@@ -44,10 +44,7 @@ export interface Courier {
   close(): Promise<void>
 }
 
-/**
- * How long failed deliveries are repeated. If a receiver is down for longer, an operator has to replay the dead
- * letters.
- */
+/** Default of `giveUpAfterMs`. If a receiver is down for longer, an operator has to replay the dead letters. */
 const GIVE_UP_AFTER_MS = 24 * 3_600_000
 /** First pause after a write to Kafka has failed. Later pauses are longer, up to `LONGEST_PAUSE_MS`. */
 const FIRST_PAUSE_MS = 50

@@ -34,8 +34,8 @@ export interface HttpSender {
  */
 const TIMEOUT_MS = 5_000
 /**
- * Maximum number of bytes that are read from a response body. Only the status of a response matters, but the connection
- * can be used again only if the body is read to its end.
+ * Maximum number of bytes that are read from a response body. The body is ignored, but the connection can be used again
+ * only if the body is read to its end.
  */
 const MAX_ANSWER_BYTES = 16_384
 /** Maximum size of the response headers. */

@@ -22,7 +22,7 @@ export interface DeliveryLaneDeps extends LaneTools {
   readonly isRetry: boolean
   readonly fetcher: Fetcher
   readonly metrics: SinkMetrics
-  /** Shortest time between two commits. */
+  /** How soon after a change a commit is due. */
   readonly commitEveryMs: number
   readonly runtime: Pick<Runtime, 'now' | 'random' | 'log'>
 }

@@ -12,7 +12,7 @@ interface Step {
  * The schedule of all pauses. The first retries come soon, because most faults are over within seconds. The pauses grow
  * to an hour, so that a receiver that is down for a day gets about forty requests per record. Each pause has its own
  * partitions in the retry topic. The records of a partition are therefore roughly in the order in which they are due,
- * and records with short pauses never wait behind those with long pauses.
+ * and records with short pauses do not wait behind those with long pauses.
  */
 const STEPS: readonly Step[] = [
   { pauseMs: SECOND_MS, attempts: 2 },

@@ -1,6 +1,7 @@
 """Produces and consumes with the ordinary Confluent client, as a user's own program would.
 
-Arguments: brokers, registry URL, topic, count. Prints one JSON object with its observations.
+Arguments: brokers, registry URL, topic, count. Creates the topic, registers schemas, and deletes them at the end.
+Prints one JSON object with its observations.
 """
 import json
 import sys

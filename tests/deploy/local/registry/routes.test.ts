@@ -267,7 +267,7 @@ test.each([
   ['subject', '/subjects/s', '/subjects/s?permanent=true'],
   ['version', '/subjects/s/versions/1', '/subjects/s/versions/1?permanent=true'],
 ])(
-  'an id is never assigned again after a permanent deletion of its %s, even if compaction removes every trace of it',
+  'an id is never assigned again after a permanent deletion of its %s, even if compaction removes its records',
   async (_what, soft, permanent) => {
     await register('s', V1)
     await call('DELETE', soft)

@@ -37,7 +37,7 @@ export function documentsDriver(options: TestDriverOptions = {}) {
     pipe(driver, input)
   }
 
-  /** Returns the documents that were written since the last call, in order. */
+  /** Returns the documents that were written since the last call, in order. Also updates `newest` and `leaders`. */
   function written(): CatalogDocument[] {
     const documents = driver.read(catalogDocuments).map(({ value }) => value as CatalogDocument)
     for (const document of documents) newest.set(document.product_id, document)

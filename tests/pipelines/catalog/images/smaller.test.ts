@@ -27,7 +27,9 @@ async function opened() {
     return (await store.originals.keep(draft)).hash
   }
 
-  /** Applies records about images. A null value means that no product uses the image anymore. */
+  /**
+   * Returns a function that applies records about images. A null value means that no product uses the image anymore.
+   */
   function applying(records: readonly (readonly [string, { products: number } | null])[], images: ImageStore = store) {
     const target = smallerImagesTarget(images, { log } as unknown as Parameters<typeof smallerImagesTarget>[1])
     const batch = records.map(([key, value], offset) => ({ offset, timestamp: 0, key, value }))

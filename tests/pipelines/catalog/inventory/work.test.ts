@@ -11,7 +11,7 @@ const HELD_MS = 900_000
 const FEW = 200
 const MANY = 2_000
 const PER_COMMIT = 100
-/** Upper bound for the number of rows that a decision about one unit of stock may read or write. */
+/** Upper bound for numbers of rows that do not depend on the number of reservations. */
 const SOME = 10
 /** Size of the cache, so small that every read and write reaches the state. */
 const CACHE_BYTES = 1

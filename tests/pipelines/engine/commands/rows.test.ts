@@ -24,8 +24,8 @@ import { decisionDriver } from '../../../../pipelines/engine/testing.ts'
 import { APPEND_TIME } from '../../../../schemas/retention.ts'
 
 /**
- * A movement of an account: a deposit if the amount is positive, and a withdrawal if it is negative. Deposits expire,
- * and withdrawals use the oldest deposits first.
+ * A movement of an account: a deposit if the amount is positive, and a withdrawal if it is negative. Withdrawals use
+ * the oldest deposits first.
  */
 interface Move {
   readonly amount: number
@@ -131,7 +131,7 @@ test('a decision reads rows in key order, including those that earlier commands 
   )
 })
 
-test('rows and timers survive a lost disk, and after a crash a decision exists as a whole or not at all', () => {
+test('rows survive a lost disk, and after a crash a decision exists as a whole or not at all', () => {
   const { ask, driver, view } = opened()
   ask('a', { amount: 5 }, { id: 'one', appendedAt: START + 1 })
   driver.crashAt('produced')

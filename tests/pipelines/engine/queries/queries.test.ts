@@ -211,7 +211,7 @@ test('a partition whose owner has no address is not ready', async () => {
   expect((await answer()).body.error).toBe('not_ready')
 })
 
-test('queries require the token if one is set, and are otherwise accepted only from a loopback address', async () => {
+test('queries require the token if one is set, and without a token, a worker that listens on all addresses refuses them', async () => {
   const at = bench()
   const token = 'a token of some length'
   const guarded = await hosted(at, { queryToken: token })

@@ -12,7 +12,7 @@ const DAY_MS = 24 * HOUR_MS
 const HALTED_POLL_MS = 5
 const CHANGELOG = 'words-totals-changelog'
 
-/** Creates a backend that counts the rows written to it. */
+/** Creates a backend that counts the rows written to the store `totals`. */
 function counted(): { backend: StateBackend; rows: () => number } {
   const backend = memoryBackend()
   let rows = 0

@@ -127,7 +127,7 @@ test('a store that no node declares is refused at its first use', () => {
   )
 })
 
-test('a test can read every store between calls to the driver, even after a use was rejected', () => {
+test('a test can read a store between calls to the driver, even after a use was rejected', () => {
   const driver = testDriver(
     withNode(
       'process',

@@ -275,7 +275,7 @@ test('if the store cannot encode a key, only the record that uses this key fails
   expect(headersOf(driver)).toMatchObject([{ offset: '1', code: 'process_failed' }])
 })
 
-test('a failure that no record has caused stops the worker under every policy', () => {
+test('a failure that no record has caused stops the worker, even if the policy for every stage is "drop"', () => {
   const all: OnError = { decode: 'drop', reject: 'drop', process: 'drop', produce: 'drop' }
   const huge = 'x'.repeat(1_100_000)
   const hooked = topology('hooked', (t) => {
@@ -414,7 +414,7 @@ test('for any order of good and failing records, commits and crashes, the output
   )
 })
 
-test('failures and skipped records are logged immediately, and then every 10 s with the number of omitted lines', () => {
+test('failures and skipped records of a source are logged immediately, and then at most every 10 s with the number of omitted lines', () => {
   const events: [string, Record<string, unknown>][] = []
   const record = (fields: object, event: string) => void events.push([event, fields as Record<string, unknown>])
   const runtime = manualRuntime({ log: { debug: record, info: record, warn: record, error: record } })
@@ -426,8 +426,8 @@ test('failures and skipped records are logged immediately, and then every 10 s w
     const place = { topic, partition: 0, offset }
     const fault = { stage: 'process', code: 'process_failed', message: 'a bug', processor: 'add' } as const
     failed.add(new RecordFailure('adding/add failed', place, fault, cause))
-    // Each failure is reported twice, because the engine processes a record again when another record in its batch
-    // fails.
+    // Each skipped record is reported twice, because the engine processes a record again when another record in its
+    // batch fails.
     for (let i = 0; i < 2; i++) failed.skipped(place, fault, 'drop')
   }
 

@@ -18,7 +18,7 @@ const numbers = { ...numberTopic('numbers', 1), config: { 'max.message.bytes': S
 const lateNumbers = numberTopic('late-numbers', 1)
 const doubled = numberTopic('doubled', 1)
 
-/** Creates a topology that doubles numbers, rejects 13, drops 0, and treats negative numbers as late. */
+/** Creates a topology that doubles numbers, rejects 13, drops 0, treats negative numbers as late, and throws at 99. */
 function doubling(onError?: OnError, lateOutput = lateNumbers) {
   return topology('doubling', (t) => {
     t.source(numbers, { onError, lateOutput })

@@ -442,7 +442,7 @@ test('responses that arrive out of order do not produce a time twice', () => {
   expect(mark.ready([{ position: 5 }])).toBeUndefined()
 })
 
-test('a clock that was briefly ahead, by any amount, confirms no time in the future', () => {
+test('a clock that was briefly ahead confirms no time in the future', () => {
   const mark = timeMark(100, 0, 1)
   mark.observe(0, 21_000, 5, 21_000)
   expect(mark.ready([{ position: 5 }])).toBe(21_000)

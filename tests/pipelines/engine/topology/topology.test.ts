@@ -66,7 +66,7 @@ test('describe prints sources, processors, stores and topics as text', () => {
 `)
 })
 
-test('describe prints the same information as a Mermaid flow chart', () => {
+test('describe prints sources, processors, stores and sub-topologies as a Mermaid flow chart', () => {
   const { mermaid } = wordCount().describe()
   expect(mermaid.split('\n')[0]).toBe('flowchart LR')
   for (const part of ['[/"lines"/]', '["split"]', '[("totals")]', 'subgraph part1["sub-topology 1"]']) expect(mermaid).toContain(part)

@@ -106,7 +106,7 @@ test.each(['succeeds', 'fails', 'is fenced'])('a record may fail during a commit
   expect(b.all(totals).filter(({ key }) => key === 'a')).toMatchObject([{ value: 1 }, { value: 3 }, { value: 6 }])
 })
 
-test('when the partitions move after a failure, the next owner skips the record', async () => {
+test('each failing record is skipped once, also after a second worker has joined and after the first one has stopped', async () => {
   const b = bench()
   const first = await b.worker(adding())
   await sendToAll(b, [1, BUG, 2])

@@ -74,7 +74,7 @@ test.each<Record<string, string>>([{ host: 'rebound.example' }, { origin: 'https
   },
 )
 
-test('a host accepts its own name, and every name if its port is not on a loopback address', async () => {
+test('a host accepts its own name, and also an unknown name if its port is not on a loopback address', async () => {
   const deps = { backend: memoryBackend(), runtime: systemRuntime(), runners: () => [wordRunner(bench())] }
   const named = await startHost({ healthPort: 0, healthHost: '127.0.0.1', address: 'http://worker-1.internal:9400' }, deps)
   const open = await startHost({ healthPort: 0, healthHost: '0.0.0.0' }, deps)
@@ -114,7 +114,7 @@ test('the health port closes connections without traffic', async () => {
   expect([socket.bytesWritten > 0, received]).toEqual([true, ''])
 })
 
-test('a host is not ready until its tasks run, and says why', async () => {
+test('a host is not ready while a runner starts, and gives the reason of that runner', async () => {
   const at = bench()
   at.registry.unreachable = true
   const backend = memoryBackend()

@@ -13,6 +13,12 @@ beforeAll(async () => {
 })
 
 const BLOCKING_LINE: [string, string] = ['author-1', 'blocked all']
+const WARM_UP_LINE: [string, string] = ['author-1', 'brief stall']
+/**
+ * Duration of the stall in which the stall thread loads the protocol package. On a busy machine, loading takes longer
+ * than the time that a session of 6 s leaves for it.
+ */
+const WARM_UP_STALL_MS = 3_000
 /** Duration of a stall. It exceeds the session time-out of the test brokers, 6 s. */
 const LONGER_THAN_A_SESSION_MS = 10_000
 const SHORT_TOLERANCE_MS = 3_000
@@ -38,20 +44,29 @@ async function stopped({ child, exited }: WorkerProcess): Promise<{ fences: numb
 
 test('a worker whose event loop is blocked for 10 s stays in its group, whose sessions last 6 s, and commits', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
-  const worker = bench.spawn({ block: { word: 'blocked', ms: LONGER_THAN_A_SESSION_MS } })
+  const blocks = [
+    { word: 'brief', ms: WARM_UP_STALL_MS },
+    { word: 'blocked', ms: LONGER_THAN_A_SESSION_MS },
+  ]
+  const worker = bench.spawn({ blocks })
   await worker.ready
+  await bench.send([WARM_UP_LINE])
+  await bench.complete()
   await bench.send(authorLines(100, 1))
   await bench.complete()
   await bench.send([BLOCKING_LINE])
   await bench.complete()
   expect(await bench.output()).toEqual(exactCounts(bench.expected))
-  expect(await stopped(worker)).toEqual({ fences: 0, stalls: 1 })
+  const { fences, stalls } = await stopped(worker)
+  expect(fences).toBe(0)
+  // The thread may have connected too late for the brief stall.
+  expect(stalls).toBeGreaterThanOrEqual(1)
 })
 
 test('a worker that is blocked beyond the tolerance loses its partitions, and no record is lost or duplicated', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
-  const block = { word: 'blocked', ms: LONGER_THAN_TOLERANCE_AND_SESSION_MS }
-  const stalling = bench.spawn({ block, stallToleranceMs: SHORT_TOLERANCE_MS })
+  const blocks = [{ word: 'blocked', ms: LONGER_THAN_TOLERANCE_AND_SESSION_MS }]
+  const stalling = bench.spawn({ blocks, stallToleranceMs: SHORT_TOLERANCE_MS })
   await stalling.ready
   const [stallingId] = (await owners(bench.transport, bench.topology)).keys()
   await bench.send([BLOCKING_LINE])

@@ -51,7 +51,7 @@ test('a clock that is temporarily set forward delays neither commits nor wall ti
   expect([...latest(wordCounts).keys()].sort()).toEqual(['ahead', 'before', 'right again'])
 })
 
-test('a clock that is set back by hours delays no wall tick', async () => {
+test('a clock that is set back by an hour delays no wall tick', async () => {
   const times: number[] = []
   const ticking = topology('ticking', (t) => {
     t.source(lines).tick('tick', { everyMs: 20, clock: 'wall' }, (time) => void times.push(time))

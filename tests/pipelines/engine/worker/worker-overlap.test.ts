@@ -21,7 +21,7 @@ const counting = topology('counting', (t) => {
   })
 })
 
-/** Starts a worker whose commit of the first word is in flight until `release` or `fail` is called. */
+/** Starts a worker whose commit of the first word is in flight until `release`, `releaseOne` or `fail` is called. */
 async function overlapped({ broker, worker, send }: Bench, options: { guarantee?: 'at-least-once' } = {}) {
   const gate = Promise.withResolvers<void>()
   gate.promise.catch(() => {}) // Prevents an unhandled rejection. The commit itself handles the error.

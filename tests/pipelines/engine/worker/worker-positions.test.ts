@@ -70,7 +70,9 @@ test('if the group offsets have expired, the offsets in the state are used', asy
   expect(all(wordCounts).map(({ value }) => value)).toEqual([1, 2, 3])
 })
 
-/** Deletes a topic and creates it again. Like Kafka, also deletes the group's offsets for its partitions. */
+/**
+ * Deletes a topic and creates it again. Like Kafka, also deletes the offsets of the group, which reads only this topic.
+ */
 function recreate({ broker }: ReturnType<typeof bench>, topic: Topic<string, string>, group: string): void {
   broker.deleteTopic(topic.name)
   broker.groups.forgetOffsets(group)

@@ -25,8 +25,8 @@ export interface WorkerArguments {
   readonly standby?: 0 | 1
   readonly guarantee?: 'exactly-once' | 'at-least-once'
   readonly kill?: { readonly step: CommitFaultPoint; readonly commit: number }
-  /** Blocks the event loop for this many milliseconds at the first line with this word. */
-  readonly block?: { readonly word: string; readonly ms: number }
+  /** For each entry, the event loop is blocked for `ms` milliseconds at the first line with the word. */
+  readonly blocks?: readonly { readonly word: string; readonly ms: number }[]
   readonly stallToleranceMs?: number
   readonly logLevel?: string
 }
@@ -41,13 +41,15 @@ function fault(step: CommitFaultPoint): void {
   if (passed === given.kill.commit) process.kill(process.pid, 'SIGKILL')
 }
 
-let blocked = false
+const pendingBlocks = new Map(given.blocks?.map(({ word, ms }) => [word, ms]))
 
 function blockOnce(line: string): void {
-  if (blocked || given.block === undefined || !line.includes(given.block.word)) return
-  blocked = true
-  const until = performance.now() + given.block.ms
-  while (performance.now() < until);
+  for (const [word, ms] of pendingBlocks) {
+    if (!line.includes(word)) continue
+    pendingBlocks.delete(word)
+    const until = performance.now() + ms
+    while (performance.now() < until);
+  }
 }
 
 mkdirSync(given.folder, { recursive: true })

@@ -137,7 +137,7 @@ test('no transaction is open when time handlers start, because they may take lon
   expect(openAtStart).not.toContain(true)
 })
 
-test('a time whose markers are committed but whose handlers did not run is published after the restart', async () => {
+test('after a worker has failed in a time handler, the next worker publishes times again', async () => {
   const { worker, send, all, broker } = bench()
   const { transport } = eagerTransport(broker)
   const backend = memoryBackend()

@@ -141,38 +141,35 @@ test('the next owner aborts the open transaction of a dead worker, so that nobod
   expect(heirLog).toContain('transactions_of_the_dead_ended')
 })
 
-test.each(['none', 'zstd'] as const)(
-  'compression %s applies to every batch of outputs, repartition topics and changelogs',
-  async (compression) => {
-    const bench = await wordBench(brokers)
-    const proxy = await brokerProxy(brokers)
-    onTestFinished(() => proxy.close())
-    const worker = createWorker(
-      { topology: wordCount(bench.topology, { lines: textTopic(bench.lines), wordCounts: numberTopic(bench.counts) }), compression },
-      {
-        transport: await connected(proxy.address),
-        registry: memoryRegistry(),
-        backend: memoryBackend(),
-        identity: memberIdentity(join(bench.folder.path, 'member'), bench.topology),
-        runtime: systemRuntime(),
-      },
-    )
-    onTestFinished(() => worker.stop())
-    await worker.start()
-    const long = 'word'.repeat(100)
-    await bench.send([['ann', `${long} ${long}`]])
-    await bench.complete()
-    await worker.stop()
-    const written = proxy.requests('produce')
-    const topics = [bench.counts, `${bench.topology}-by-word-repartition`, `${bench.topology}-totals-changelog`]
-    for (const topic of topics) {
-      const requests = written.filter((request) => request.includes(topic))
-      expect([topic, requests.length > 0]).toEqual([topic, true])
-      expect([topic, requests.some((request) => request.includes(long))]).toEqual([topic, compression === 'none'])
-    }
-    expect(await bench.output()).toEqual(exactCounts(bench.expected))
-  },
-)
+test.each(['none', 'zstd'] as const)('compression %s applies to outputs, repartition topics and changelogs', async (compression) => {
+  const bench = await wordBench(brokers)
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const worker = createWorker(
+    { topology: wordCount(bench.topology, { lines: textTopic(bench.lines), wordCounts: numberTopic(bench.counts) }), compression },
+    {
+      transport: await connected(proxy.address),
+      registry: memoryRegistry(),
+      backend: memoryBackend(),
+      identity: memberIdentity(join(bench.folder.path, 'member'), bench.topology),
+      runtime: systemRuntime(),
+    },
+  )
+  onTestFinished(() => worker.stop())
+  await worker.start()
+  const long = 'word'.repeat(100)
+  await bench.send([['ann', `${long} ${long}`]])
+  await bench.complete()
+  await worker.stop()
+  const written = proxy.requests('produce')
+  const topics = [bench.counts, `${bench.topology}-by-word-repartition`, `${bench.topology}-totals-changelog`]
+  for (const topic of topics) {
+    const requests = written.filter((request) => request.includes(topic))
+    expect([topic, requests.length > 0]).toEqual([topic, true])
+    expect([topic, requests.some((request) => request.includes(long))]).toEqual([topic, compression === 'none'])
+  }
+  expect(await bench.output()).toEqual(exactCounts(bench.expected))
+})
 
 test('an undecodable record becomes a dead letter, processing continues, and npm run dlq shows it', async () => {
   const bench = await wordBench(brokers)

@@ -176,7 +176,10 @@ function takeTime(): void {
   }
 }
 
-/** Creates a topology that slowly stores a row of `rowBytes` for each line, and commits only when it must. */
+/**
+ * Creates a topology that slowly stores a row of `rowBytes` for each line. Due to its long interval, it commits only
+ * when it is idle or must.
+ */
 function rememberingSlowly(rowBytes: number): Topology {
   const value = 'x'.repeat(rowBytes)
   return topology(

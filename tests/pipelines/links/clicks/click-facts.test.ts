@@ -48,7 +48,7 @@ describe('user agents', () => {
     expect(read(userAgent)).toMatchObject({ bot: true, device: 'bot' })
   })
 
-  test('any length and any characters are accepted, and the result is bounded', () => {
+  test('a user agent of any length and with unusual characters is accepted, and the name of the browser is short', () => {
     expect(read(`${CHROME} ${'a'.repeat(1_000_000)}`)).toMatchObject({ browser: 'Chrome' })
     expect(read('\u0000\ud800 💥').browser).toBe('unknown')
     expect(read(`${'x'.repeat(200)}/1.0`).browser.length).toBeLessThanOrEqual(40)
@@ -96,7 +96,7 @@ describe('countries', () => {
     expect(read(given, ip)).toBe(country)
   })
 
-  test('an invalid database prevents the start, with a message that says what to do', () => {
+  test('a missing or invalid database is refused, with a message that names the setting', () => {
     expect(() => countryReader('/nowhere/countries.mmdb')).toThrow('GEOIP_DATABASE')
     expect(() => countryReader(import.meta.filename)).toThrow('GEOIP_DATABASE')
   })

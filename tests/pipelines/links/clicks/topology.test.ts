@@ -82,7 +82,7 @@ test('a visitor is counted once a day', () => {
   expect(newestStats(driver).get('abc1234')).toMatchObject({ total_clicks: 5, unique_clicks: 2 })
 })
 
-test('only the newest 48 hours have counts, and clicks in earlier hours count only in the total', () => {
+test('only the newest 48 hours have counts, but clicks in earlier hours count in the total', () => {
   const driver = drive()
   send(driver, { time: START - 60 * HOUR })
   send(driver)
@@ -207,7 +207,7 @@ describe('a deleted link', () => {
   })
 })
 
-test('a commit writes each link once, for any number of clicks', () => {
+test('a commit writes each link once, even with 5,000 clicks', () => {
   const driver = drive('manual')
   for (let i = 0; i < 5_000; i++) send(driver, { ip: `10.0.${i >> 8}.${i & 255}` })
   driver.settle()

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { readPipelinesConfig } from '../../../../pipelines/config.ts'
 import { keptVisitorSecret } from '../../../../pipelines/links/clicks/visitor-secret.ts'
 
-test('all workers of a machine share one generated secret, which other users cannot read', () => {
+test('workers with the same state folder share one generated secret, which other users cannot read', () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-secret-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const state = join(folder, 'state')

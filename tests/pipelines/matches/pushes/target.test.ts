@@ -136,7 +136,7 @@ test('the note of a block that has been lifted forbids no push about a later mat
   expect(await verdict()).toBe('open')
 })
 
-test('if a noted block is older than the match, the push waits for the view, because the block must have been lifted since', async () => {
+test('if the view has a block instead of the match, the push waits for the view, because the block must have been lifted since', async () => {
   const { apply, verdict } = view()
   apply('ann:bob', { ...RELATION, match_id: null, conversation_id: null, matched_at: null, is_blocked: true })
   expect(await verdict()).toBe('unknown')

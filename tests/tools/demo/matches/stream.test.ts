@@ -55,7 +55,7 @@ test('a user swipes another user at most once, and only if both look for each ot
   expect(swipes.every(({ person, target }) => suit(person, target) && suit(target, person))).toBe(true)
 })
 
-test('the most popular users get the most swipes and likes', () => {
+test('the 40 most popular users get more than a fifth of the swipes, and are liked more often than others', () => {
   const swipes = swipesOf(take(10_000))
   const isPopular = ({ target }: Swipe) => target.index < 40
   const liked = (some: readonly Swipe[]) => some.filter(({ direction }) => direction !== 'LEFT').length / some.length

@@ -38,7 +38,7 @@ test('tweets come from known cities, and their ids exceed 2^53', () => {
   expect(new Set(tweets.map(({ tweet_id }) => tweet_id)).size).toBe(tweets.length)
 })
 
-test('a local event trends in its own place', () => {
+test('all tweets about a local event come from its place', () => {
   const stream = demoStream({ seed: 3, rate: RATE, startAt: START })
   const events = Array.from({ length: RATE * 600 }, () => stream.next())
   const [burst] = stream.happening(events[events.length - 1].at)

@@ -43,7 +43,7 @@ test('no pause is shorter than requested by the receiver, up to an hour', () => 
   expect(plan(7 * DAY_MS)).toEqual({ step: RETRY_STEPS - 1, notBefore: 5_000 + LONGEST_PAUSE_MS })
 })
 
-test('each pause has its own partitions, and a topic with fewer partitions still accepts every record', () => {
+test('each pause has its own partitions if their number is a multiple of five, and with any number every record has one', () => {
   for (const partitions of [1, 3, 5, 7, 10, 20]) {
     for (let step = 0; step < RETRY_STEPS; step++) {
       for (let hash = 0; hash < 40; hash++) {
