@@ -16,7 +16,6 @@ export interface ChosenService {
   readonly settings: unknown
 }
 
-/** The configuration of an API process. */
 export interface ApiConfig extends ValueOf<typeof apiSettings> {
   readonly services: readonly ChosenService[]
   readonly kafka: KafkaSettings

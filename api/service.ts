@@ -26,7 +26,7 @@ import type { WatchedViews } from './kit/watched/watched-keys.ts'
 /** The resources that an API process opens once and shares among its services. */
 export interface ServiceKit {
   readonly views: ViewReader & ListReader & ScoreReader & BinaryReader
-  /** Reads small values that are needed very often. The order of these reads is not guaranteed. */
+  /** Combines reads of small values that are needed very often. Reads of one event loop turn may be reordered. */
   readonly sharedViews: SharedReader
   /** Reads values and learns from the store when they change. While nothing changes, results need not be read again. */
   readonly watchedViews: WatchedViews
@@ -35,9 +35,9 @@ export interface ServiceKit {
   readonly tables: TableReader
   readonly facts: KafkaFacts
   readonly commands: Commands
-  /** Opens in-memory tables for millions of small entries. The service must close them. */
+  /** Opens in-memory tables for millions of small entries, with snapshots on disk. The service must close them. */
   readonly packedTables: OpenPackedTable
-  /** Opens in-memory tables for a few objects. The tables also keep a snapshot on disk. The service must close them. */
+  /** Opens in-memory tables for a few objects, with snapshots on disk. The service must close them. */
   readonly smallTables: OpenSmallTable
   /** Reads topics into the service's own structures, such as columns. The service must close the feeds. */
   readonly topicFeeds: OpenTopicFeed
@@ -84,9 +84,8 @@ export interface ExtraListener {
   readonly front: FrontHandler
 }
 
-/** A running service. */
 export interface OpenService extends ServiceRoutes {
-  /** Handles requests on the API's own port before the app does. */
+  /** Handles requests on the API's own ports, with and without TLS, before the app does. */
   readonly front?: FrontHandler
   readonly listeners?: readonly ExtraListener[]
   /**

@@ -37,8 +37,8 @@ export async function checkFor(input: CheckInput, limiter: Limiter, clients: Api
 }
 
 /**
- * Returns the `reason` of the response. If only this instance's own counts decided, `within_limits` would promise too
- * much.
+ * Returns the `reason` for a verdict. If only this instance's own counts decided, it is `limiter_unavailable`, because
+ * `within_limits` would promise too much.
  */
 function reasonOf(verdict: Verdict) {
   const isAlone = verdict.outcome === 'allowed' && verdict.withoutStore !== undefined
@@ -46,8 +46,8 @@ function reasonOf(verdict: Verdict) {
 }
 
 /**
- * Removes the query, because many gateways send it as part of the path. With a query, a request would bypass the rule
- * for its exact path.
+ * Removes the query and the fragment, because many gateways send a query as part of the path. With a query, a request
+ * would bypass the rule for its exact path.
  */
 function withoutQuery(target: string): string {
   const end = target.search(/[?#]/)

@@ -1,6 +1,5 @@
 import { defineErrors } from '../kit/errors.ts'
 
-/** Errors of the rate limit service. */
 export const limitsErrors = defineErrors({
   rule_exists: {
     status: 409,

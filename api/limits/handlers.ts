@@ -49,7 +49,7 @@ export interface LimitsDeps {
   readonly paths: LimitedPaths
   /** Whether the counters' memory is almost full. */
   isMemoryShort(): boolean
-  /** Deletes counters. */
+  /** Resets counters in Redis and in this process. */
   forget(keys: readonly string[]): Promise<void>
   readonly commands: Commands
   readonly tables: TableReader
@@ -70,7 +70,7 @@ const MAX_KEY_IDS = 8
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
 
-/** Creates the handlers of the rate limit service. */
+/** Creates the handlers of the rate limit service: docs/services/limits.md */
 export function limitsHandlers({
   settings,
   limiter,

@@ -56,7 +56,7 @@ const Match = z.strictObject({
     .default(['client'])
     .openapi({
       description:
-        'Requests share a counter if they have the same values for all of these keys. A rule whose key is `ip`, alone or with `endpoint`, applies only to callers without an API key, a token or a client certificate.',
+        'Requests share a counter if they have the same values for all of these keys. A rule by `api_key` or `user` applies only to callers that have one. A rule whose key is `ip`, alone or with `endpoint`, applies only to callers without an API key, a token or a client certificate.',
     }),
 })
 

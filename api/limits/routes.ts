@@ -141,10 +141,10 @@ export const usageRoute = defineRoute({
   operationId: 'readRateLimitUsage',
   summary: "Get a client's use of its limits",
   description:
-    "Returns the counters of a client. Administrators may read the counters of any client, and other callers only their own. The id of a caller is the client of its API key, `user:<id>` for a caller with a token, or `ip:<address>` for any other caller. Unless the caller's token has the scope `admin` or `internal`, this request itself counts against the caller's limits.",
+    "Returns the counters of a client. Administrators may read the counters of any client, and other callers only their own. The id of a caller is the client of its API key, `user:<id>` for a caller with a token, `certificate:<name>` for a caller with a client certificate, or `ip:<address>` for any other caller. Unless the caller's token has the scope `admin` or `internal`, this request itself counts against the caller's limits.",
   auth: { kind: 'optional', anySubjectOf: 'admin' },
   params: clientParams,
-  answers: { 200: { description: 'All rules that count requests of this client.', schema: UsageSchema } },
+  answers: { 200: { description: 'The rules with counters that count only requests of this client.', schema: UsageSchema } },
   errors: [limitsErrors.client_not_found, errors.not_ready],
 })
 
@@ -153,7 +153,7 @@ export const resetRoute = defineRoute({
   path: '/api/v1/rate-limits/usage/{client_id}',
   operationId: 'resetRateLimitUsage',
   summary: "Reset a client's counters",
-  description: 'Resets the counters of all rules that count requests of this client.',
+  description: 'Resets the counters that count only requests of this client.',
   auth: ADMIN,
   params: clientParams,
   answers: { 204: { description: 'The counters are reset.' } },

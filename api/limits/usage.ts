@@ -14,7 +14,7 @@ export interface UsageDeps {
   readonly settings: LimitSettings
   /** The store without leases. Its counts treat leased units as used, even if they are not spent yet. */
   readonly counters: CounterStore
-  /** Deletes counters. */
+  /** Resets counters in Redis and in this process. */
   forget(keys: readonly string[]): Promise<void>
   /** Whether IPv6 addresses are counted by /48, because the memory of the counters is almost full. */
   isMemoryShort(): boolean

@@ -17,7 +17,6 @@ export async function clickExport(reader: TableReader, range: ClickRange): Promi
   let page: ClickPage | undefined = await readClicks(reader, range, undefined)
   const encoder = new TextEncoder()
 
-  /** Formats a page of clicks as CSV lines. */
   function linesOf({ clicks }: ClickPage): Uint8Array {
     return encoder.encode(clicks.map(lineOf).join(''))
   }

@@ -1,4 +1,3 @@
-/** One short domain. */
 export interface ShortDomain {
   /** The domain as in a Host header: in lower case, with the port unless it is the default. */
   readonly host: string

@@ -1,10 +1,9 @@
 import { defineErrors } from '../kit/errors.ts'
 
-/** Errors of the links service. */
 export const linksErrors = defineErrors({
   invalid_url: {
     status: 400,
-    when: 'a URL is missing, malformed or not allowed: it must use http or https, have at most 2,048 characters, a host with a dot or an address, no user name, and not point to one of the short domains',
+    when: 'a URL is missing, malformed or not allowed: it must use http or https, have at most 2,048 characters, a host with a dot or an address, no user name or password, and not point to one of the short domains',
     message: 'This URL cannot be shortened.',
   },
   invalid_alias: {

@@ -61,7 +61,7 @@ export function linksHandlers({ views, tables, facts, commands, domains, secret,
   const creation = linkCreation({ commands, domains, secret, now })
   const ofClicks = clickRoutes({ views, tables, facts, linkOf: known, now })
 
-  /** Changes a link on behalf of its owner or an administrator. */
+  /** Changes or deletes a link on behalf of its owner or an administrator. */
   async function change(from: CommandRequest, code: string, operation: string, command: Partial<LinkCommand>, asked: unknown) {
     if (!isCode(code)) throw new ApiError(linksErrors.url_not_found)
     const open = await commands.open(from, [operation, code, asked])

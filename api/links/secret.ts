@@ -3,7 +3,7 @@ import { keptSecret } from '../../runtime/kept-secret.ts'
 
 /**
  * Returns the secret from which short codes are derived in development. The secret is created on first use. All API
- * instances share it.
+ * instances with the same `home` share it.
  * @param home the folder for all local data
  */
 export function developmentSecret(home: string): string {

@@ -1,6 +1,5 @@
 import { defineErrors } from '../kit/errors.ts'
 
-/** Errors of the match feed. */
 export const matchesErrors = defineErrors({
   under_age: {
     status: 400,

@@ -14,7 +14,7 @@ import { matchesErrors } from './errors.ts'
 import type { People } from './people.ts'
 import { explainRoute } from './routes.ts'
 
-/** Maximum number of users who are listed by name per cell. The counts include all users. */
+/** Maximum number of users who are listed per cell. The counts include all users. */
 const MAX_NAMED = 10
 
 export interface ExplainDeps {

@@ -38,8 +38,9 @@ export interface FeedDeps {
 /** Creates the route that shows candidates. The route needs only Redis. */
 export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: FeedDeps) {
   /**
-   * Returns the location around which to search. A location in the request also updates the user's location. If Kafka
-   * is unavailable, this update is dropped and counted.
+   * Returns the location around which to search. A location in the request also updates the user's location; if Kafka
+   * does not accept the update, `onPlaceDropped` is called. A request without a location reports that the user is
+   * active.
    */
   async function placeFor(
     userId: string,
@@ -63,8 +64,8 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
   }
 
   /**
-   * Reports that a user is active. If Kafka does not accept the report, the report is dropped, because a later feed
-   * request sends a new one.
+   * Reports that a user is active, unless this was reported recently. If Kafka does not accept the report, the report
+   * is dropped; a later feed request sends a new one.
    */
   function reportActivity(userId: string, state: UserState): void {
     const at = Math.max(now(), state.profile.created_at + 1)

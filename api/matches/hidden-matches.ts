@@ -19,7 +19,9 @@ export interface HiddenMatches {
   of(userId: string, matches: readonly OpenMatch[]): Promise<Set<string>>
 }
 
-/** How long a check stays valid. If a user is switched on or off during this time, the total may be wrong. */
+/**
+ * How long a check stays valid. During this time, a user who is switched on stays hidden, and the total may be wrong.
+ */
 const CHECKED_MS = 60_000
 /** Maximum delay until a match appears in the view. Matches that may have appeared after a check are checked again. */
 const MATCH_DELAY_MS = 600_000

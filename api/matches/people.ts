@@ -71,8 +71,8 @@ export interface People {
    */
   swiper(userId: string, targetId: string): Promise<Pick<SwipeState, 'self' | 'recent' | 'countsFrom'>>
   /**
-   * Returns profiles by id. Leaves out users without a profile, users who are switched off, and users in a partition of
-   * the view that is still being built.
+   * Returns profiles by id. Leaves out users without a profile and users who are switched off. Users in a partition of
+   * the view that is still being built may be missing.
    */
   shown(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
   /**
@@ -94,8 +94,8 @@ export interface People {
   sever(userId: string, field: string, at: number, isSevered: boolean): Promise<void>
   /**
    * Counts a jump: a move of more than a kilometre from the user's last location, or the first location after the user
-   * has deleted a profile. Returns a function that takes the jump back and never throws. Throws `rate_limit_exceeded`
-   * if there were too many jumps in the last hour.
+   * has recently deleted a profile. Returns a function that takes the jump back and never throws. Throws
+   * `rate_limit_exceeded` if there were too many jumps in the last hour.
    */
   checkJump(userId: string, state: Parameters<typeof placeOf>[0], place: Place): Promise<() => Promise<void>>
   keysOf(userId: string): UserKeys
@@ -224,7 +224,7 @@ export function partitionOfCell(facts: Pick<Facts, 'partitionOf'>, geohash4: str
   return facts.partitionOf({ name: matchIndex.name, key: utf8 }, geohash4)
 }
 
-/** Returns the fields of a user that another user may see. */
+/** Returns the fields of a user that feeds, likes and matches show. */
 export function personJson(profile: MatchProfile, now: number) {
   const { user_id, display_name, birth_date, photo_urls } = profile
   return { user_id, display_name, age: ageAt(birth_date, now), photo_urls }

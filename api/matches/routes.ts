@@ -160,7 +160,7 @@ export const likesRoute = defineRoute({
   operationId: 'listLikes',
   summary: 'List who likes you',
   description:
-    'Returns the 1,000 users who liked you most recently, newest first. Leaves out users whom you have swiped or may not see, and users if you and they do not suit each other in age and gender.',
+    'Returns up to 1,000 users who liked you most recently, newest first. Leaves out users whom you have swiped or may not see, and users if you and they do not suit each other in age and gender.',
   auth: user,
   answers: { 200: { description: 'The users.', schema: LikesSchema } },
   errors: [matchesErrors.profile_not_found, errors.not_ready],
@@ -225,7 +225,7 @@ export const unblockRoute = defineRoute({
   path: '/v1/blocks/{user_id}',
   operationId: 'unblockUser',
   summary: 'Lift a block',
-  description: 'You and the other user can find each other again. A match that the block ended does not return.',
+  description: 'You and the other user can find each other again, unless the block ended a match or the other user blocks you.',
   auth: user,
   idempotent: true,
   params: other,

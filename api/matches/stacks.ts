@@ -21,7 +21,7 @@ import type { People } from './people.ts'
 
 export interface Served {
   readonly stack: Stack
-  /** The candidates of the stack that the user may still see, in display order. */
+  /** The candidates to show, in display order. */
   readonly left: readonly StackedCandidate[]
 }
 
@@ -29,8 +29,8 @@ export interface Served {
 export type StackFor = (userId: string, state: UserState, place: Place) => Promise<Served>
 
 /**
- * Maximum number of searches that run at once. When Redis has lost its data, every feed needs a search, and more
- * searches at once would only slow all of them down.
+ * Maximum number of searches that run at once in this process. When Redis has lost its data, every feed needs a search,
+ * and more searches at once would only slow all of them down.
  */
 const MAX_BUILDS = 32
 /** Interval at which a waiting feed request checks whether another search for the same user has ended. */
@@ -45,7 +45,8 @@ const NOBODY: ReadonlySet<string> = new Set()
 
 /**
  * Creates the function that returns the candidates for a user. It returns the kept candidates if they are fresh enough,
- * and otherwise runs a search while the request waits. Only one search per user runs at a time.
+ * and otherwise runs a search while the request waits. A lock in Redis keeps requests from searching for the same user
+ * at the same time.
  */
 export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps: BuildDeps): StackFor {
   let running = 0
@@ -133,7 +134,9 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
   }
 }
 
-/** Returns the kept candidates that the user may see now; undefined if the kept stack is not fresh enough. */
+/**
+ * Returns the kept candidates that the user may see now; undefined if there is no kept stack or it is not fresh enough.
+ */
 async function served(state: UserState, place: Place, interestsOf: InterestReader, now: number): Promise<Served | undefined> {
   const { stack } = state
   if (stack === undefined) return undefined

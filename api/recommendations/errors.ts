@@ -1,6 +1,5 @@
 import { defineErrors } from '../kit/errors.ts'
 
-/** Errors of the recommendations service. */
 export const recommendationErrors = defineErrors({
   invalid_page_token: {
     status: 400,

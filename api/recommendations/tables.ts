@@ -13,7 +13,7 @@ import type { SavedItems } from './model/source.ts'
 import type { RecommendSources } from './recommend.ts'
 import type { RequestUser } from './users/request-user.ts'
 
-/** All in-memory data that lists need. Every process reads this data from topics. */
+/** All in-memory data that lists need, apart from models. Every process reads this data from topics. */
 export interface RecommendationTables extends RecommendSources {
   readonly items: ItemTable
   readonly editorial: ReadonlyMap<string, EditorialList>

@@ -36,7 +36,7 @@ function readRequest(id: string): readonly unknown[] {
   return ['readSnippet', id]
 }
 
-/** Decides who may read which snippet. */
+/** Decides who may read which snippet, uses up limited reads, and deletes snippets. */
 export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   /** Number of unknown keys that were tried, by the id of the burnt snippet. */
   const unknownKeys = new LRUCache<string, number>({ max: REMEMBERED_SNIPPETS })

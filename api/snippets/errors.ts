@@ -1,6 +1,5 @@
 import { defineErrors } from '../kit/errors.ts'
 
-/** Errors of the snippets service. */
 export const snippetErrors = defineErrors({
   paste_not_found: {
     status: 404,

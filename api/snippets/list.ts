@@ -31,8 +31,8 @@ export const SORTS = {
 export type Sort = keyof typeof SORTS
 
 /**
- * Maximum number of snippets that can be listed, with or without a search. Without a search, the limit applies to all
- * partitions together.
+ * Maximum number of public snippets that can be listed, with or without a search. Without a search, the limit applies
+ * to all partitions together. The lists of users are not limited.
  */
 export const MAX_LISTED = MOST_FOUND
 /** Maximum number of different words in a search. ClickHouse matches each word separately. */

@@ -71,7 +71,7 @@ export const SnippetOptions = z.object({
 
 export interface CheckedOptions {
   readonly title: string | null
-  /** The language; undefined if the service should detect it. */
+  /** The language; undefined if the request names none. */
   readonly language: string | undefined
   /** The lifetime in ms; null if unlimited. */
   readonly lifetimeMs: number | null

@@ -45,9 +45,10 @@ const RAW_HEADERS = {
 
 export function snippetReads({ access, contents, views, counted, now }: ReadDeps) {
   /**
-   * Opens the content, and then counts the read unless it is speculative. For a snippet with limited reads, also
-   * extends the life of its blob: after the last read, nothing refers to the blob any more, but a caller who has lost
-   * the answer can repeat the request while the blob exists. Repetitions do not extend this time.
+   * Opens the content, and then counts the read. A speculative read is counted only if reads are limited. For a snippet
+   * with limited reads, also extends the life of its blob: after the last read, nothing refers to the blob any more,
+   * but a caller who has lost the answer can repeat the request while the blob exists. Repetitions do not extend this
+   * time.
    */
   async function read(from: ReadRequest, snippet: SnippetRecord): Promise<SnippetReading> {
     const blob = await openContent(contents, snippet, from.address)
@@ -115,7 +116,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     return { status: 200, headers: { ...headers, 'Content-Length': String(snippet.bytes) }, body: streamOf(content.pieces, blob) }
   }
 
-  /** Returns all versions except the first. */
+  /** Returns the newest versions, at most MAX_VERSIONS, without the first version. */
   async function laterVersions(root: string): Promise<SnippetRecord[]> {
     return await readVersions(views, access.partitionOf(root), root)
   }

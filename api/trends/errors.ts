@@ -1,6 +1,5 @@
 import { defineErrors } from '../kit/errors.ts'
 
-/** Errors of the trends service. */
 export const trendsErrors = defineErrors({
   unknown_location: {
     status: 404,

@@ -118,7 +118,10 @@ function timeText(epochMs: number): string | null {
   return epochMs === 0 || Number.isNaN(time.getTime()) ? null : time.toISOString()
 }
 
-/** Checks that each topic folds to a term and that no topic has two weights. Removes duplicate excluded topics. */
+/**
+ * Checks that each topic folds to a term and that no topic has two weights. Removes duplicate excluded topics, and
+ * rounds weights to 32-bit floats.
+ */
 function checkedTopics(body: z.output<typeof InterestsBody>): Pick<InterestProfile, 'topic_weights' | 'exclude_topics'> {
   const details: ErrorDetail[] = []
   const weights = new Map<string, string>()

@@ -19,11 +19,11 @@ const TrendEntrySchema = z
       description:
         '`Trending` above 3 times the usual volume, `Viral` above 10 times. Except in posted lists, a label needs at least 20 users.',
     }),
-    trending_since: timestamp('When the term entered the top 30.'),
+    trending_since: timestamp('When the trend entered the top 30; for trends below the top 30, the end of the counted window.'),
     sample_tweets: z.array(z.string()).openapi({ description: 'Ids of the newest tweets, at most 3.', example: ['1234567890123456789'] }),
     rank_change: z.int().nullable().openapi({
       description:
-        'Ranks gained since a list that is 10 to 20 minutes old; null if the term is not in the top 30 of both lists, and in posted lists.',
+        'Ranks gained since a list that is 10 to 20 minutes old; null if the trend is not in the top 30 of both lists, and in posted lists.',
       example: 3,
     }),
     peak_rank: z
@@ -86,10 +86,9 @@ export const PastListSchema = z
             .number()
             .nullable()
             .openapi({ description: `Volume at that time divided by the usual volume; ${LATER}` }),
-          users: z
-            .int()
-            .nullable()
-            .openapi({ description: `Number of different users; null in posted lists and ${LATER}` }),
+          users: z.int().nullable().openapi({
+            description: 'Number of different users; null in posted lists and in lists that were stored before this field existed.',
+          }),
           trending_since: timestamp(`When the term entered the top 30; ${LATER}`).nullable(),
         })
         .openapi('PastTrendEntry'),

@@ -101,8 +101,8 @@ function entriesOf(body: Refresh, windowEnd: number, details: ErrorDetail[]): Tr
 }
 
 /**
- * Converts a posted entry. The sender gives a single velocity, which is used as both velocities. The score and the
- * label follow from the velocity by the pipeline's formulas.
+ * Converts a posted entry. The sender gives a single velocity, which is used as both velocities. The score follows from
+ * the count and the velocity by the pipeline's formula, and the label from the velocity alone.
  */
 function entryOf(given: Refresh['top_k'][number], term: string, windowEnd: number): TrendEntry {
   return {

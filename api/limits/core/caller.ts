@@ -43,8 +43,9 @@ const MAX_KEY_CHARACTERS = 256
 const NOT_READY = Symbol('not ready')
 
 /**
- * Identifies a caller by the first of the following that the request has: key, user, client certificate, address. Until
- * the keys have been read, only keys that are too long are refused.
+ * Identifies a caller by the first of the following that the request has: known key, user, client certificate, address.
+ * A caller with a refused key is identified by its address. Until the keys have been read, only keys that are too long
+ * are refused.
  */
 export function callerOf({ apiKey, userId, certificate, ip }: ShownIdentity, clients: ApiClients): KnownCaller {
   const found = apiKey === undefined ? undefined : clientOf(apiKey, clients)

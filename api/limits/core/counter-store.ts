@@ -9,15 +9,15 @@ export interface CounterStoreOptions {
   monotonic(): number
   readonly timeoutMs?: number
   /**
-   * This instance's own counts. Every answer from Redis updates them. Units that Redis has not counted are charged with
-   * the next request for the same counter.
+   * This instance's own counts, which learn from the answers of Redis. Units that Redis has not counted are charged
+   * with the next request for the same counter.
    */
   readonly own?: Pick<OwnCounts, 'learn' | 'chargesFor' | 'owe'>
   /** Called for every failed batch, except those that only return units, with the cause. */
   onFailure?(reason: FailureReason, cause: Error | undefined): void
 }
 
-/** How long a request waits for the store. After this time, the instance decides without the store's answer. */
+/** How long a request waits for the store by default. After this time, it counts as undecided. */
 export const TIMEOUT_MS = 5
 
 /**
@@ -41,8 +41,8 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
   /** Decides with counters on one shard, in a single atomic step. */
   function decideOnShard(group: string, asks: readonly Ask[]): Promise<Outcome> | Undecided {
     const node = scripts.nodeOf(group)
-    // No request waits for units to be returned, and a failed return does little harm: the units merely stay counted
-    // until their window ends or the bucket is full again.
+    // No request waits for units to be returned, and a failed return does little harm: the units merely stay counted,
+    // as if they had been spent.
     if (asks.every(({ mode }) => mode === 'give-back')) return batches.add(group, node, 'background', asks)
     const admission = batches.circuitOf(node).admit()
     if (admission === 'skip') return CIRCUIT_OPEN

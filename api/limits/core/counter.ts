@@ -1,6 +1,6 @@
 import type { Limit } from './formulas.ts'
 
-/** The counter of one rule for one caller. */
+/** A counter of one rule, for one caller or for several callers that share it. */
 export interface Counter {
   readonly key: string
   /** The key's hash tag. Counters with the same tag are checked and updated in one atomic step. */
@@ -23,8 +23,8 @@ export type Ask =
       readonly counter: Counter
       readonly units: number
       /**
-       * Called if the connection breaks before the answer arrives. The number of taken units is then unknown, and no
-       * units are returned.
+       * Called if the script call fails without a reply from Redis, for example because the connection breaks. The
+       * number of taken units is then unknown, and no units are returned.
        */
       onUnknownOutcome?(): void
     }
@@ -34,7 +34,7 @@ export type Ask =
 export interface Reading {
   /** Units that the ask took, or would have taken if another ask had not refused the request. */
   readonly taken: number
-  /** The shard's clock, µs since 1970. */
+  /** The shard's time or an estimate of it, µs since 1970. */
   readonly nowUs: number
   /** The current count of the window, or the µ-tokens of the bucket, before units were taken. */
   readonly held: number
@@ -62,15 +62,16 @@ export type Outcome = readonly Reading[] | Undecided
 
 export interface CounterStore {
   /**
-   * Returns one reading per ask, in order. All asks of a call for counters on the same shard are decided in one atomic
-   * step. Returns a plain value instead of a promise if the store is not needed. Never rejects.
+   * Returns one reading per ask, in order, or the reason why there is no decision. The store decides all asks of a call
+   * for counters on the same shard in one atomic step. Returns a plain value instead of a promise if it need not wait
+   * for the store. Never rejects.
    */
   decide(asks: readonly Ask[]): Outcome | Promise<Outcome>
 }
 
 /** The functions of a Redis client that the counters need. */
 export interface ScriptRunner {
-  /** Runs DECIDE_SCRIPT. Rejects if Redis does not accept the script. */
+  /** Runs DECIDE_SCRIPT. Rejects if Redis is unreachable or replies with an error. */
   run(keys: readonly string[], args: readonly (string | number)[]): Promise<number[]>
   /** Returns the group of a hash tag. One script can decide counters whose tags have the same group. */
   groupOf(tag: string): string

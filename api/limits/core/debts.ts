@@ -4,7 +4,7 @@ type Charge = Extract<Ask, { mode: 'give-back' | 'charge' }>
 
 /** Units that this instance granted to requests without the store, and that the store has not counted yet. */
 export interface Debts {
-  /** Adds the charges to the debts. */
+  /** Adds the charges to the debts. Ignores other asks. */
   owe(charges: readonly Ask[]): void
   /** Removes and returns the debts of the counters in these asks. The caller must send the debts, or add them again. */
   chargesFor(asks: readonly Ask[]): readonly Ask[]

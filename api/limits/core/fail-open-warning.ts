@@ -17,10 +17,7 @@ export interface FailedOpen {
  */
 export interface FailOpenWarning {
   undecided(reason: UndecidedReason): void
-  /**
-   * Keeps the cause of a failure for the next warning. Either a batch of the counter store failed, or the limiter
-   * itself threw.
-   */
+  /** Keeps the reason and the cause of a failure for later warnings. */
   failed(reason: FailureReason | 'fault', cause: Error | undefined): void
   /** Logs a warning for requests that no warning has counted yet. */
   flush(): void

@@ -18,8 +18,8 @@ export interface WindowCounts {
 /** How much of a rule's limit a caller has used. */
 export interface LimitStatus {
   /**
-   * Number of requests that are counted at this time: the estimate for the window, or the tokens missing from the
-   * bucket.
+   * Number of requests that were counted before this request: the estimate for the window, or the tokens missing from
+   * the bucket.
    */
   readonly estimate: number
   /** Number of requests that are left after this request, a whole number of at least 0. */

@@ -4,10 +4,10 @@ import { capacityOf, elapsedUs, estimateOf, type Limit, refilled, US_PER_SECOND,
 /** Maximum share of a limit that one instance may have taken but not spent. */
 const GREATEST_SLICE = 0.01
 /**
- * Maximum share of a limit that all instances together may have taken but not spent. In the worst case, every instance
- * has an unspent slice when the limit is reached. The limiter then refuses requests although this share of the limit is
- * unused. A deviation of up to 5 % is acceptable. The slice of each instance is proportional to its share of the
- * requests.
+ * Share of a limit that all instances together should at most have taken but not spent. In the worst case, every
+ * instance has an unspent slice when the limit is reached. The limiter then refuses requests although this share of the
+ * limit is unused. A deviation of up to 5 % is acceptable. The slice of each instance is proportional to its share of
+ * the requests.
  */
 const ALL_SLICES = 0.04
 /** The share of a counter's requests that an instance assumes to be its own, until it has measured its real share. */
@@ -72,7 +72,7 @@ export function newEntry(counter: Counter, now: number): LeaseEntry {
   return { counter, ...counts, ...share, ...refusal, reading: NOTHING, readAt: now, renewal: undefined }
 }
 
-/** Returns whether a rule has changed. The window need not be compared, because it is part of the counter's key. */
+/** Returns whether a rule's limit or burst has changed. The window is part of the counter's key. */
 export function hasChanged(one: Limit, other: Limit): boolean {
   return one !== other && (one.limit !== other.limit || one.burst !== other.burst)
 }

@@ -6,14 +6,14 @@ import type { LeaseTable } from './lease-table.ts'
 export interface LeaseRenewal {
   /**
    * Takes the next slice. Only one request per counter is sent to the store at a time, and all waiting requests share
-   * its answer.
+   * its answer. Resolves with the reason if the store does not decide.
    */
   renew(entry: LeaseEntry): Promise<Undecided | undefined>
   /** Takes the next slice of a hot counter before the current slice is used up, so that requests rarely wait. */
   renewEarly(entry: LeaseEntry): void
   /**
-   * Asks the store whether a counter that refused a request has units again. All requests that are refused in the
-   * meantime share one query.
+   * Asks the store whether a counter that refused a request has units again. Does nothing if such a query is running or
+   * not yet due.
    */
   recheckRefusal(entry: LeaseEntry, now: number): void
   /** Returns the unspent units to the store. */

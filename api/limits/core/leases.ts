@@ -15,7 +15,7 @@ export interface LeasedCounters extends CounterStore {
   sweep(): boolean
   /** Forgets the state of counters that were reset. */
   forget(keys: readonly string[]): void
-  /** Returns all units to the store. */
+  /** Returns all unspent units to the store. */
   close(): Promise<void>
   /** Number of decisions that were made without asking the store. */
   readonly local: number
@@ -57,9 +57,9 @@ type Plan = 'spend' | 'refuse' | 'ask' | 'lease'
 
 /**
  * Takes slices from the budgets of hot counters and spends them without asking the store. Remembers a refusal for as
- * long as the store would certainly refuse further requests. The store has counted every unit that is spent here, so
- * leases never exceed a limit. When the limit is reached, at most 1 % of the limit is unspent in each instance, and at
- * most 4 % in all instances together.
+ * long as the store would refuse further requests, unless units are returned. The store has counted every unit that is
+ * spent here, so leases never exceed a limit. When the limit is reached, at most 1 % of the limit is unspent in each
+ * instance, and about 4 % in all instances together.
  */
 export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: LeaseOptions): LeasedCounters {
   const table = leaseTable()
@@ -130,7 +130,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     return outcome instanceof Promise && attempts === 0 ? withTimeout(outcome, since + timeoutMs - monotonic()) : outcome
   }
 
-  /** Spends units from slices for the asks whose counters have a slice, and asks the store about the other asks. */
+  /** Spends units of slices and applies remembered refusals as planned, and asks the store about the other asks. */
   function spend(
     asks: readonly Ask[],
     found: readonly (LeaseEntry | undefined)[],

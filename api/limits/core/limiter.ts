@@ -40,8 +40,8 @@ export type Verdict =
 
 export interface Limiter {
   /**
-   * Decides whether a request is allowed. Returns a plain value instead of a promise if the store is not needed. Throws
-   * or rejects only because of a bug; `failOpenLimiter` then allows the request.
+   * Decides whether a request is allowed. Returns a plain value instead of a promise if it need not wait for the store.
+   * Throws or rejects only because of a bug; `failOpenLimiter` then allows the request.
    */
   decide(request: LimitedRequest): Verdict | Promise<Verdict>
 }
@@ -50,7 +50,7 @@ export interface LimiterOptions {
   readonly counters: CounterStore
   /** Returns the rules; undefined if they have not been read yet. All requests are then allowed. */
   rules(): RuleTable | undefined
-  /** Decides requests that the counters leave undecided. Without this function, undecided requests are allowed. */
+  /** Decides requests that the counters leave undecided. If undefined, these requests are allowed. */
   readonly own?: Pick<OwnCounts, 'decide'>
 }
 

@@ -62,7 +62,7 @@ export function compileRules(rules: Iterable<LimitRule>, keyPrefix: string = DEF
   }
 }
 
-/** Adds the rules of a pattern. Skips rules whose key already has a rule from a more specific pattern. */
+/** Adds the rules of a pattern that apply, except rules whose key already has a rule from a more specific pattern. */
 function take(place: Place | undefined, method: string, caller: LimitedCaller, found: CompiledRule[]): void {
   if (place === undefined) return
   for (const { compiled } of winnersOf(place, method, caller.tier)) {

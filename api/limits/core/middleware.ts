@@ -23,7 +23,7 @@ export interface RateLimitOptions {
   readonly rules: readonly GivenRule[]
   /**
    * Identifies the caller of a request.
-   * @default the client's address. `X-Forwarded-For` is used if it comes from `trustedProxies`.
+   * @default the client's address, or its /64 for IPv6. `X-Forwarded-For` is used if it comes from `trustedProxies`.
    */
   callerOf?(c: Context): LimitedCaller
   /**
@@ -63,9 +63,10 @@ const TIER = 'free'
 const WARNING = 'RateLimitWarning'
 
 /**
- * Creates a middleware that limits the request rates of a Hono app. A request over its limit gets a 429. Responses,
- * including 429s, get the rate-limit headers. If Redis does not respond within 5 ms, this process falls back to its own
- * counts. If the middleware itself throws, the request proceeds. Preflight requests of browsers are not counted.
+ * Creates a middleware that limits the request rates of a Hono app. A request over its limit gets a 429. If a rule that
+ * rejects applies to a request, the response gets the rate-limit headers. If Redis does not respond within 5 ms, this
+ * process falls back to its own counts. If the limiter or `callerOf` throws, the request proceeds. Preflight requests
+ * of browsers are not counted.
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
   const { keyPrefix = DEFAULT_KEY_PREFIX } = options

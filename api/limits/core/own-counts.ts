@@ -5,7 +5,7 @@ import { recentCounters } from './recent-counters.ts'
 
 /**
  * This instance's own counts, which decide while the store does not. They start from the last counts that the store
- * returned, and keep every caller within its limit on this instance.
+ * returned, as far as this instance still remembers them.
  */
 export interface OwnCounts extends Debts {
   /**
@@ -13,7 +13,10 @@ export interface OwnCounts extends Debts {
    * the two counts is kept.
    */
   learn(asks: readonly Ask[], readings: readonly Reading[], isLate: boolean): void
-  /** Decides the asks of one request in the same way as the store. */
+  /**
+   * Decides the asks of one request in the same way as the store. Adds units that the store will not count itself to
+   * the debts.
+   */
   decide(asks: readonly Ask[], undecided: Undecided): readonly Reading[]
   /** Forgets counters that were reset. */
   forget(keys: readonly string[]): void

@@ -5,7 +5,8 @@ export type RateHeaders = Readonly<Record<string, string>>
 const NONE: RateHeaders = {}
 
 /**
- * Formats the status of the strictest rule as `X-RateLimit-*` headers and as the structured fields of the IETF draft.
+ * Formats the status of the strictest rule as `X-RateLimit-*` headers and as the structured fields of the IETF draft. A
+ * refusal also gets `Retry-After`.
  */
 export function rateHeaders(verdict: Verdict): RateHeaders {
   if (!('strictest' in verdict) || verdict.strictest === undefined) return NONE

@@ -8,7 +8,7 @@ export interface KnownCounter {
   readonly atUs: number
 }
 
-/** Remembers the most recently used counters, in a fixed amount of memory. */
+/** Remembers recently updated counters, in a fixed amount of memory. */
 export interface RecentCounters {
   find(key: string): KnownCounter | undefined
   set(key: string, held: number, heldBefore: number, atUs: number): void

@@ -10,13 +10,14 @@ export interface CompiledRule {
   /** A name for the rule's key. Rules whose keys have the same parts have the same name. */
   readonly keyName: string
   /**
-   * Returns whether the rule applies to a caller. A rule whose key is `ip`, alone or with `endpoint`, applies only to
-   * callers with no API key, no user and no client certificate.
+   * Returns whether the rule's key applies to a caller. A rule by `api_key` or `user` applies only to callers that have
+   * one. A rule whose key is `ip`, alone or with `endpoint`, applies only to callers with no API key, no user and no
+   * client certificate.
    */
   appliesTo(caller: LimitedCaller): boolean
   /**
-   * Returns the text that identifies one counter of the rule. For `endpoint`, the text contains the pattern of the
-   * rule, so all paths that match the pattern share a counter.
+   * Returns the text that identifies one counter of the rule. `endpoint` adds nothing to it, because all paths that
+   * match the rule's pattern share a counter.
    */
   identityOf(caller: LimitedCaller): string
   /**

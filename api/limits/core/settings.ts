@@ -21,7 +21,7 @@ export interface LimitSettings {
   areRulesInForce(): boolean
   /** Returns all rules, including seeded and inactive rules. Throws ApiError `not_ready`. */
   allRules(): LimitRule[]
-  /** Returns a rule. Throws ApiError `not_ready`. */
+  /** Returns a rule, even an inactive one; undefined if there is none. Throws ApiError `not_ready`. */
   rule(ruleId: string): LimitRule | undefined
   readonly clients: ApiClients
   /** Returns all API keys, including revoked keys. Throws ApiError `not_ready`. */
@@ -56,7 +56,7 @@ function staleGauge(metrics: Registry, tables: Readonly<Record<string, Pick<Glob
 
 /**
  * Opens the settings. They follow the topics until they are closed. An API process that starts while Kafka is
- * unavailable works without the topics: seeded rules apply, and no API key is refused.
+ * unavailable works without the topics: seeded rules apply, and API keys are not looked up.
  */
 export async function limitSettings({ transport, registry, log, metrics }: LimitSettingsOptions): Promise<LimitSettings> {
   const { schemas } = await openSerdes(registry, [])

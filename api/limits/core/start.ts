@@ -53,7 +53,7 @@ export interface RunningLimits {
   readonly counters: CounterStore
   /** Whether the counters' memory is almost full. */
   isMemoryShort(): boolean
-  /** Deletes counters. Rejects if Redis does not respond. */
+  /** Resets counters in Redis and in this process. Rejects if Redis does not respond. */
   forget(keys: readonly string[]): Promise<void>
   /** Returns leased units to Redis and publishes the last records, if Redis and Kafka respond in time. */
   close(): Promise<void>

@@ -1,7 +1,10 @@
 import type { CounterStore } from './counter.ts'
 import { type LeasedCounters, type LeaseOptions, leasedCounters, SWEEP_MS } from './leases.ts'
 
-/** Sweeps leases with a timer. The timer runs only while there are leases, so that an idle process does not wake up. */
+/**
+ * Sweeps leases with a timer. The timer runs only while there is something to sweep, so that an idle process does not
+ * wake up.
+ */
 export function sweptLeases(options: LeaseOptions): CounterStore & Pick<LeasedCounters, 'forget' | 'close'> {
   const leases = leasedCounters(options)
   let sweeping: NodeJS.Timeout | undefined

@@ -4,7 +4,7 @@ import type { Later } from '../../kit/spaced-warning.ts'
 import type { DecisionObserver } from './fail-open-limiter.ts'
 import { failOpenWarning, withoutStore } from './fail-open-warning.ts'
 
-/** Measures decisions, and logs one warning per second while Redis does not decide. */
+/** Measures decisions. Logs warnings while Redis does not decide, and while decisions cannot be recorded. */
 export interface LimiterTelemetry extends DecisionObserver {
   /** Logs pending warnings. */
   flush(): void

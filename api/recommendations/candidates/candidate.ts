@@ -29,7 +29,6 @@ export interface Candidate {
   isEditorial: boolean
 }
 
-/** The candidates of a request. */
 export interface CandidateSet {
   readonly size: number
   /**

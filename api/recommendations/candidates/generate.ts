@@ -44,8 +44,9 @@ const PER_PREFERENCE = 30
 const OLDER_ITEM = 0.8
 
 /**
- * Collects the candidates of a request from all channels. Items that are watched, hidden or inactive are left out. All
- * searches for vectors start together, before anything else, because another thread may answer them.
+ * Collects the candidates of a request from the channels that suit the kind of list. Leaves out the anchor and items
+ * that are watched, hidden or inactive. All searches for vectors start together, before anything else, because another
+ * thread may answer them.
  */
 export async function generateCandidates(sources: CandidateSources, request: CandidateRequest): Promise<CandidateSet> {
   const { items, leaders } = sources

@@ -3,7 +3,6 @@ import type { SavedItems } from '../model/source.ts'
 import { ITEM_TABLE_FORM, type ItemTable, itemTable } from './item-table.ts'
 import { BLOCK, blockOf, contentOf, kindOf } from './saved-blocks.ts'
 
-/** The items of a snapshot. */
 export interface LoadedItems {
   readonly items: ItemTable
   /** The contents of the most recently changed items. */
@@ -28,7 +27,6 @@ export const itemSnapshot: FeedSnapshotForm<LoadedItems> = {
   },
 }
 
-/** Returns the blocks of a snapshot. */
 export function* blocksOf(items: ItemTable, newer: SavedItems): Generator<Buffer> {
   yield* items.saved()
   const saved = [...newer.saved()]

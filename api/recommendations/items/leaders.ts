@@ -33,7 +33,7 @@ const PER_TRAIT = 100
 const PER_GENRE = 100
 const OVERALL = 200
 const EXPLORED = 200
-/** Weight of the uncertainty in the upper confidence bound, as in UCB1. */
+/** Weight of the uncertainty in the upper confidence bound, a tenth of its weight in UCB1. */
 const CONFIDENCE = Math.SQRT2 / 10
 const PRIOR_SHOWN = 10
 const PRIOR_CHOSEN = 0.5
@@ -47,7 +47,8 @@ export interface LeadersOptions {
   now(): number
   /**
    * Pauses the pass over all items, so that the process can answer requests. A pass over a million items takes half a
-   * second, and the previous lists are used until it ends. If undefined, the lists are built without a pause.
+   * second, and the previous lists are used until it ends. The first pass and passes over few items do not pause. If
+   * undefined, no pass does.
    */
   otherWork?(): Promise<unknown>
   /** How long the lists are used before they are rebuilt, ms. */
@@ -176,8 +177,8 @@ function visitor(items: ItemTable, time: number, wanted: ReadonlySet<Trait>) {
 }
 
 /**
- * Returns an optimistic estimate of an item's click rate: the upper confidence bound of UCB1, with prior values for
- * impressions and clicks.
+ * Returns an optimistic estimate of an item's click rate: the upper confidence bound of UCB1, with less weight for the
+ * uncertainty and with prior values for impressions and clicks.
  */
 function boundOf(shown: number, chosen: number, logShown: number): number {
   const times = shown + PRIOR_SHOWN

@@ -47,7 +47,10 @@ function hashedBytes(start: number, text: string): number {
   return hash
 }
 
-/** Returns the traits of an item: its categories, and then its attributes, sorted by name. */
+/**
+ * Returns the first MAX_TRAITS traits of an item: its categories, and then its attributes except `genres`, sorted by
+ * name.
+ */
 export function traitsOf(item: Described): Trait[] {
   const traits: Trait[] = []
   for (const [name, value] of pairsOf(item)) traits.push(traitOf(name, value))

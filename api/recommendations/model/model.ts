@@ -28,13 +28,14 @@ export interface RecommendationModel {
    */
   similarTo(itemId: bigint, count: number): Promise<readonly NearItem[]>
   /**
-   * Returns the product of a user's vector and an item's factors, at most 1. The product ranks much better than the
-   * cosine, because the length of the factors shows how much is known about the item.
+   * Returns the product of a user's vector and an item's factors, at most 1; undefined if the model has no factors for
+   * the item. The product ranks much better than the cosine, because the length of the factors shows how much is known
+   * about the item.
    */
   productWith(vector: Float32Array, itemId: bigint): number | undefined
   /**
-   * Returns the vector (length 1) of an item. For an item that is newer than the model, the vector is computed from the
-   * item's content.
+   * Returns the vector (length 1) of an item; undefined if the model has none. For an item that is newer than the
+   * model, the vector is computed from the item's content.
    */
   vectorOf(itemId: bigint): Float32Array | undefined
   /** Computes the vector of an item that is newer than the model, or replaces it after the content has changed. */

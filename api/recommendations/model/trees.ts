@@ -16,7 +16,7 @@ export class TreesError extends BundleError {
 /**
  * Parses trees.
  * @param columns names of the features in a row, in order
- * @throws TreesError if the trees were trained on other columns, are too many, or contain something other than numbers
+ * @throws TreesError if the trees were trained on other columns, are too many or too large, or are not valid
  */
 export function parseTrees(text: string, columns: readonly string[]): Trees {
   const [head, ...blocks] = text.split(/^Tree=\d+$/m)

@@ -10,7 +10,7 @@ export interface NearRow {
 /** How results are ranked: by the inner product with the query, or by the cosine if the query has length 1. */
 export type NearBy = 'product' | 'cosine'
 
-/** Finds the vectors with the greatest inner product or cosine with a query. Keys are counted from 0. */
+/** Approximately finds the vectors with the greatest inner product or cosine with a query. Keys are counted from 0. */
 export interface VectorIndex {
   /** @param vector a vector whose length is at most 1 */
   add(key: number, vector: Float32Array): void

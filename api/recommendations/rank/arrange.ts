@@ -22,7 +22,10 @@ export interface Arrangement {
 export interface Arranged extends Scored {
   /** Whether the item is in the list only to find out whether users choose it. */
   readonly isExplored: boolean
-  /** The position that the item would have by its score alone, counted from 0. */
+  /**
+   * The position that the item would have by its boosted score alone, counted from 0. For an explored item, its actual
+   * position.
+   */
   readonly placeByScore: number
 }
 

@@ -19,7 +19,7 @@ export interface Scored {
   readonly score: number
   /**
    * The ranking features of all candidates that were scored together, and where those of this candidate start. Few
-   * candidates need an array of their own, and hundreds of such arrays would take a part of the time of a list.
+   * candidates need an array of their own, and creating hundreds of such arrays would take noticeable time.
    */
   readonly rows: Float64Array
   readonly start: number

@@ -27,8 +27,7 @@ const KNOWN_USER: Partial<Record<RankingFeature, number>> = {
   times_shown_log: -0.4,
 }
 /**
- * Additional weights for a user without interactions. The weights decrease to 0 between the two numbers of interactions
- * below.
+ * Additional weights for a new user. The weights decrease to 0 between the two numbers of interactions below.
  */
 const NEW_USER: Partial<Record<RankingFeature, number>> = { trending_score: 1.5, preference_weight: 1.5, is_editorial: 0.5 }
 const NEW_UNTIL_INTERACTIONS = 10

@@ -51,7 +51,7 @@ export interface AnswerItem extends ListedItem {
 
 export interface ServedList {
   readonly items: readonly AnswerItem[]
-  /** Titles and other properties of the items and of their sources. */
+  /** Titles and other properties of the items on the page and of their sources. */
   readonly shown: ReadonlyMap<bigint, ShownItem>
   readonly degraded: readonly Degradation[]
   readonly modelVersion: string

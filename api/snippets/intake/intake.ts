@@ -33,7 +33,7 @@ export interface IntakeDeps {
 
 /** Maximum size of a form field other than the content. It is small, because all options are short. */
 const MAX_FIELD_BYTES = 4_096
-/** Maximum number of parts of a form. No valid form has this many, because no field may be given twice. */
+/** Maximum number of parts of a form. No form needs this many, because no field may be given twice. */
 const MAX_PARTS = 32
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/
 /** Media types of bodies that consist only of the content. The second type is the default of `curl --data-binary`. */

@@ -9,7 +9,9 @@ export interface JsonContentReader {
    * @returns the decoded bytes of the content in this chunk
    */
   piece(bytes: Uint8Array): Uint8Array[]
-  /** Ends the body and returns its fields without the content. Throws ApiError if the body is not valid JSON. */
+  /**
+   * Ends the body and returns its fields, with `""` in place of the content. Throws ApiError if the body is invalid.
+   */
   end(): { readonly fields: unknown; readonly hasContent: boolean }
 }
 
@@ -32,9 +34,9 @@ const places = { between: 0, string: 1, content: 2 } as const
 type Place = (typeof places)[keyof typeof places]
 
 /**
- * Finds the value of `content` in the outermost object by looking only at brackets and quotes, and replaces it with
- * `""`. JSON.parse validates the rest of the body only at the end. If the body is invalid, the caller must therefore
- * discard the content that it has already received.
+ * Finds the value of `content` in the outermost object by looking only at brackets, quotes, colons and commas, and
+ * replaces it with `""`. JSON.parse validates the rest of the body only at the end. If the body is invalid, the caller
+ * must therefore discard the content that it has already received.
  */
 export function jsonContentReader(): JsonContentReader {
   const rest: Buffer[] = []

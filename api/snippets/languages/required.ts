@@ -131,7 +131,10 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
   return alternatives('')
 }
 
-/** Returns the group that is likely to exclude the most texts: the one whose shortest literal is the longest. */
+/**
+ * Returns the group that is likely to exclude the most texts: the one whose shortest literal is the longest; undefined
+ * without groups.
+ */
 function mostTelling(groups: readonly string[][]): string[] | undefined {
   const shortest = (group: readonly string[]) => Math.min(...group.map(({ length }) => length))
   return groups.toSorted((a, b) => shortest(b) - shortest(a) || a.length - b.length)[0]

@@ -3,7 +3,10 @@ import type { HighlightRequest } from './highlight-worker.ts'
 
 /** Turns source code into HTML that contains only text and `<span class="hljs-…">`. */
 export interface Highlighter {
-  /** Returns the HTML; undefined if highlighting took too long or failed. In that case, the page shows plain text. */
+  /**
+   * Returns the HTML; undefined if highlighting failed, took too long, or had to wait too long. The page then shows
+   * plain text.
+   */
   highlight(text: string, language: string): Promise<string | undefined>
   close(): Promise<void>
 }

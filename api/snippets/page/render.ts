@@ -12,7 +12,6 @@ export interface ShownContent {
   readonly isCut: boolean
 }
 
-/** Renders the HTML page of a snippet. */
 export function snippetPage(snippet: SnippetRecord, content: ShownContent): string {
   const burns = snippet.readsLeft !== undefined
   const raw = `/api/v1/pastes/${snippet.id}/raw`

@@ -13,7 +13,7 @@ export interface SearchForm {
   readonly safe?: boolean
 }
 
-/** Answers with an HTML page. */
+/** Renders a page with the search form that all pages of trends have. */
 export function pageAnswer(status: number, title: string, { q = '', safe = false }: SearchForm, main: Html): Promise<Answer> {
   const header = html`<p class="name"><a href="${startAddress(safe)}">Trends</a></p>
 <form role="search" action="/trends">

@@ -13,7 +13,7 @@ type Entry = TrendList['trends'][number]
 /** The volumes of each term during the last day, oldest first. */
 export type Days = ReadonlyMap<string, readonly number[]>
 
-/** Maximum number of other names that are shown with a trend. */
+/** Maximum number of variants, and of related trends, that are named with a trend. */
 const SHOWN_NAMES = 4
 const CURVE = { width: 120, height: 24 }
 

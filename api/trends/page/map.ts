@@ -17,8 +17,8 @@ const WORLD: Frame = { x: -180, y: -72, width: 360, height: 130 }
 const LEAST_DEGREES = 4
 const MARGIN = 0.15
 /**
- * Number of dots that fit across the map. This number keeps the dots at the same size on the screen, regardless of the
- * part of the world that is shown.
+ * Width of the map, in radii of a dot. Dots therefore have the same size on the screen, regardless of the part of the
+ * world that is shown.
  */
 const DOTS_ACROSS = 260
 const CURRENT_TIMES = 2

@@ -18,7 +18,7 @@ export interface TrendStreams {
    * @param isHead whether only the headers are requested
    */
   open(region: Region, safe: boolean, address: string, isHead: boolean): Promise<Answer>
-  /** Looks for changed lists. Called every second while there are readers. */
+  /** Sends changed lists and heartbeats, and disconnects slow readers. Called every second while there are readers. */
   look(): Promise<void>
   /** Ends all streams and refuses new streams, because a stopping process waits for open answers. */
   stop(): void
@@ -36,8 +36,8 @@ export interface TrendStreamsOptions {
 /** Maximum number of readers. Each reader needs a connection and a few kilobytes. */
 export const MAX_READERS = 1_000
 /**
- * Maximum number of readers with one address. Behind a load balancer, the limit on connections does not apply. Without
- * this limit, one client could therefore take all streams.
+ * Maximum number of readers with one address. Behind a load balancer, the limit on connections per address does not
+ * apply. Without this limit, one client could therefore take all streams.
  */
 export const MAX_READERS_PER_ADDRESS = 100
 const LOOK_EVERY_MS = 1_000

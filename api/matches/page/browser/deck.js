@@ -260,7 +260,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
       }, CLOCK_MS)
       inOrder(load)
     },
-    /** Clears the deck when the user signs out. */
+    /** Stops sending requests and clears the deck. */
     stop() {
       isRunning = false
       document.removeEventListener('keydown', onKey)

@@ -100,7 +100,7 @@ export function matchList({ onFailure }) {
       run++
       void poll()
     },
-    /** Clears the list when the user signs out. */
+    /** Stops sending requests and clears the list. */
     stop() {
       isRunning = false
       clearTimeout(timer)
@@ -112,7 +112,7 @@ export function matchList({ onFailure }) {
       part('no-matches').hidden = false
     },
     /**
-     * Announces a match that the answer to a swipe contained.
+     * Announces a match that the answer to a swipe contained, and soon reads the list again.
      * @param {Person} person
      */
     expect(person) {
