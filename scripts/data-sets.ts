@@ -8,7 +8,7 @@ export interface DataSet {
   readonly path: string
 }
 
-/** The public data sets that benchmarks, scripts and tests read. They are not part of the repository. */
+/** The public data sets that the project reads. They are not part of the repository. */
 export const DATA_SETS = {
   tweets: { origin: 'CrisisLexT6, 60,082 tweets about six events of 2012 and 2013, from crisislex.org', path: 'tweets/t6_tweets.csv.gz' },
   payments: {

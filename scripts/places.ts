@@ -21,7 +21,7 @@ const COUNTRIES = 50
 const CITIES = 500
 /**
  * Offset of the woeids of cities that are missing from the public list. Such a city gets this number plus its GeoNames
- * id. The sum is far above every woeid of the list.
+ * id. The sum is above every woeid of the list.
  */
 const GEONAMES_WOEID_BASE = 100_000_000
 /**

@@ -15,7 +15,7 @@ export type Output = 'through' | 'lines' | 'at-end'
 /**
  * Runs a package's program with the current Node.
  * @param timeoutMs the program is killed after this time
- * @returns its exit code
+ * @returns its exit code, or 1 if a signal ended it
  */
 export async function runPackage(command: string, args: readonly string[], output: Output, timeoutMs?: number): Promise<number> {
   const child = spawn(process.execPath, [join(BIN, command), ...args], {

@@ -1,8 +1,7 @@
 /**
- * The entry point of every `npm run` command of this project. It makes sure that the packages, Node 24 and the system
- * programs are installed, then runs the task's TypeScript file with Node 24. It is plain JavaScript without
- * dependencies, because it runs before anything is installed, on any Node from version 18. When everything is
- * installed, its checks take milliseconds.
+ * The entry point of every `npm run` command of this project. It makes sure that the packages, Node 24 or newer and the
+ * system programs are installed, then runs the task's TypeScript file. It is plain JavaScript without dependencies,
+ * because it runs before anything is installed, on any Node from version 18.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -66,8 +65,8 @@ function unknown(name) {
 }
 
 /**
- * Handles `--help` and wrong options before anything is installed or deleted. The declarations of commands need no
- * packages.
+ * Handles `--help` and wrong options before anything is installed; the declarations of commands need no packages.
+ * Returns true if the task must not run.
  */
 async function isAnswered(declaration, args) {
   if (!existsSync(declaration)) return false
@@ -77,7 +76,7 @@ async function isAnswered(declaration, args) {
   return exitCode !== undefined
 }
 
-/** Handles `--help` and wrong options with a different Node, because this Node cannot load TypeScript. */
+/** Does the same with a different Node, because this Node cannot load TypeScript. */
 function isAnsweredBy(node, declaration, args) {
   if (!existsSync(declaration)) return false
   const answer = fileURLToPath(new URL('./command-line/answer.ts', import.meta.url))
@@ -93,8 +92,9 @@ function folderFor(task) {
 }
 
 /**
- * Runs the task as a child, forwards signals to it and exits with its code. The task may receive a signal twice, from
- * the terminal and from this process.
+ * Runs the task as a child, forwards signals to it and takes over its exit code. Afterwards removes the processes and
+ * files that a test or benchmark left behind. The task may receive a signal twice, from the terminal and from this
+ * process.
  */
 function handOver(node, args, path, folder) {
   const child = spawn(node, args, {

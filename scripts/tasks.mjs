@@ -7,7 +7,7 @@ const TESTS = [...STACK, 'python', 'chromium']
 export const TASKS = {
   start: { does: 'starts everything and keeps it running until Ctrl-C', file: 'deploy/local/start.ts', programs: STACK },
   status: { does: 'shows the health, address and lag of each part of the running stack', file: 'deploy/local/status.ts' },
-  test: { does: 'runs all checks and tests, or the tests of some paths', file: 'scripts/verify.ts', programs: TESTS },
+  test: { does: 'runs the checks and tests, or the tests of some paths', file: 'scripts/verify.ts', programs: TESTS },
   'test:chaos': { does: 'injects random faults and compares outputs with the expected ones', file: 'tests/chaos/run.ts', programs: TESTS },
   'test:simulation': { does: 'replays random schedules of a whole cluster on one thread, from seeds', file: 'tests/simulation/run.ts' },
   'test:soak': { does: 'monitors the memory and open files of workers under steady load', file: 'tests/chaos/soak.ts', programs: STACK },

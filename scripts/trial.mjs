@@ -7,7 +7,7 @@ const PARENT_CHECK_MS = 1_000
 
 /** The folder in which Linux keeps files in memory. */
 const MEMORY_DISK = '/dev/shm'
-/** Size of the memory disk that tests need. All servers of a test run together write less than 1 GB. */
+/** Free space that tests need on the memory disk. All servers of a test run together write less than 1 GB. */
 const MEMORY_DISK_BYTES = 4 * 1024 ** 3
 /**
  * Free memory that is needed for tests with files in memory: 4 GB for servers and processes, and 4 GB for the files.
@@ -24,9 +24,9 @@ export function trialFolder(parent = tmpdir()) {
 }
 
 /**
- * Returns the folder for a test run's temporary files. It is in memory if there is enough memory. Files in memory are
- * faster: tests start and stop servers all the time, and on a disk each server would wait for every file and every
- * fsync. Like files on disk, files in memory survive a kill -9.
+ * Returns the folder for a test run's temporary files. It is in memory if the memory disk is usable and there is enough
+ * memory. Tests start and stop servers all the time, and on a disk they would wait for fsync. Like files on disk, files
+ * in memory survive a kill -9.
  *   @param env environment variables; a folder that the user chose with TMPDIR is kept
  */
 export function testDisk(env, memoryDisk = MEMORY_DISK) {

@@ -4,7 +4,7 @@ import { choices, flag, integer, repeated, text } from './command-line/option.ts
 export default command({
   call: 'npm test --',
   description:
-    'Checks types, lint and dead exports, runs all tests on separate servers, and ends with one line of totals. With paths or projects, it runs only those tests and no checks.',
+    'Checks types, lint and dead exports, runs the tests on servers of their own, and ends with one line of totals. With paths or projects, it runs only those tests and no checks.',
   positionals: { PATH: repeated(text('Test files or parts of their paths.')) },
   options: {
     projects: choices('Kinds of tests, separated by commas. Default: all except chaos.', [

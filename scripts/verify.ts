@@ -33,7 +33,7 @@ const WITHOUT_DATA = 'without-data'
 const SLOWEST_OF_ALL = 20
 
 /**
- * Runs all checks and tests, even after failures, and prints the totals in the last line. With paths or projects, runs
+ * Runs the checks and tests, even after failures, and prints the totals in the last line. With paths or projects, runs
  * only those tests and no checks.
  */
 async function main(): Promise<number> {

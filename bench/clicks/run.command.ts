@@ -4,7 +4,7 @@ import { integer, text } from '../../scripts/command-line/option.ts'
 export default command({
   call: 'npm run bench:clicks --',
   description:
-    'Measures the clicks pipeline (topology and sinks) in one real worker process, on separate servers, and verifies every count in ClickHouse. Linux only, because times and memory come from /proc.',
+    'Measures the clicks pipeline (topology and sinks) in one real worker process, on its own servers, and verifies every count in ClickHouse. Linux only, because times and memory come from /proc.',
   options: {
     clicks: integer("Clicks per backlog. One backlog is spread evenly over 100,000 links, one by Zipf's law, one is on one link.", {
       default: 300_000,

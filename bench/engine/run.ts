@@ -54,7 +54,7 @@ interface Place {
 
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
-/** Creates the topics and the folder of one run. */
+/** Creates the output topic of one run, and returns the environment of its processes. */
 async function newWorker(config: BenchConfig, { brokers, folder, transport }: Place, input: string): Promise<WorkerEnvironment> {
   const { job, guarantee, commitIntervalMs, compression, statePadding, memoryMib } = config
   const group = `bench-${job.toLowerCase()}-${randomUUID().slice(0, 8)}`

@@ -26,7 +26,7 @@ export const BENCH_LISTS = new Map([['trusted', new Set(Array.from({ length: LIS
 const numbers = FIELDS.filter(({ type }) => type === 'number').map(({ name }) => name)
 const booleans = FIELDS.filter(({ type }) => type === 'boolean').map(({ name }) => name)
 
-/** Kinds of comparisons. Their frequencies are similar to those in the seeded rules. */
+/** Kinds of comparisons in generated rules. */
 const PARTS: readonly ((random: Random) => string)[] = [
   (random) => `${pick(random, numbers)} > ${limit(random)}`,
   (random) => `${pick(random, numbers)} <= ${limit(random)}`,

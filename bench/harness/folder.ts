@@ -50,7 +50,7 @@ export function withStarted<S extends { stop(): Promise<void> }, T>(
 }
 
 /**
- * Returns settings for a stack that writes only to `folder` and listens only on free ports, so that it can run
+ * Returns settings for a stack that keeps its data in `folder` and listens only on free ports, so that it can run
  * alongside other stacks.
  */
 export async function ownStack(folder: string): Promise<Record<string, string>> {

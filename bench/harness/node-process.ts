@@ -39,7 +39,7 @@ export function startApiProcess(flags: readonly string[], env: Record<string, st
   return startNode('api/main.ts', [...API_HEAP_FLAGS, ...flags], { ...API_HEAP_ENV, ...env }, 'api_started')
 }
 
-/** Starts a worker process with the same flags and environment as `npm start`. */
+/** Starts a worker process with the same flags and heap settings as `npm start`. */
 export function startWorkerProcess(flags: readonly string[], env: Record<string, string>): Promise<NodeProcess> {
   return startNode('pipelines/main.ts', [...BUFFER_HEAP_FLAGS, ...flags], { ...BUFFER_HEAP_ENV, ...env }, 'host_started')
 }

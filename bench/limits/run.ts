@@ -36,7 +36,7 @@ const WARM_UP_SECONDS = 1
 const TIMEOUT_MS = 5
 /**
  * Time-out in the comparison with peers. It is long because the peers also wait for an overloaded store. With the usual
- * short time-out, Millrace would admit requests without a decision, and these would count as decisions.
+ * short time-out, Millrace would decide requests without the store, and these would count as decisions.
  */
 const PATIENT_MS = 1_000
 

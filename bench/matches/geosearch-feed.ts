@@ -1,7 +1,7 @@
 /**
- * A feed that finds its candidates with GEOSEARCH, nearest first. It filters, ranks and responds like Millrace's feed,
- * but checks no tokens or rate limits, and stores no stacks. Arguments: address of Redis, key of the geo set, and
- * number of partitions of the user view.
+ * A feed that finds its candidates with GEOSEARCH, nearest first. It filters and ranks like Millrace's feed, but checks
+ * no tokens or rate limits, and stores no stacks. Arguments: address of Redis, key of the geo set, and number of
+ * partitions of the user view.
  */
 import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'

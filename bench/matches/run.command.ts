@@ -6,7 +6,7 @@ import { PART_NAMES } from './part-names.ts'
 export default command({
   call: 'npm run bench:matches --',
   description:
-    'Measures the match feed on separate servers with an API, a deciding worker and a bulk worker, compared with peers in the same run: swipes (a Go server that waits for all replicas), feeds with a kept stack (an empty Hono route), feeds that search (Redis GEOSEARCH with the same filters), the time from a mutual swipe to its push, match-pairs (Kafka Streams on job J3), swipes that all have the same target, and the space that a user takes in Redis and in the log. Users are the public profiles, or generated ones if these are missing. Linux only, because CPU times come from /proc.',
+    'Measures the match feed on its own servers with an API, a deciding worker and a bulk worker, compared with peers in the same run: swipes (a Go server that waits for all replicas), feeds with a kept stack (an empty Hono route), feeds that search (Redis GEOSEARCH with the same filters), the time from a mutual swipe to its push, match-pairs (Kafka Streams on job J3), swipes that all have the same target, and the space that a user takes in Redis and in the log. Users are the public profiles, or generated ones if these are missing. Linux only, because CPU times come from /proc.',
   options: {
     part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
     profiles: integer('Number of users.', { default: PUBLIC_PROFILES, min: 1_000 }),

@@ -29,11 +29,14 @@ export interface MatchesSystem extends People {
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly redis: Redis
-  /** Returns the headers of a user's requests. The token is created at the first call. */
+  /**
+   * Returns the headers of a user's requests. The token is created at the user's first call, so `scope` counts only
+   * then.
+   */
   headersOf(userId: string, scope?: string): Promise<Record<string, string>>
   /** CPU seconds so far, by process. */
   cpu(): Readonly<Record<string, number>>
-  /** Waits until the pipelines and sinks have processed everything. */
+  /** Waits until the pipelines and sinks of `groups` have processed everything; by default all but the pushes. */
   untilIdle(groups?: readonly string[]): Promise<void>
   stop(): Promise<void>
 }

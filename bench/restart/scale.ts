@@ -46,8 +46,8 @@ export interface Scaling {
 }
 
 /**
- * Adds a third worker to two running workers, stops a worker, starts it again, and kills a worker. Before each change,
- * waits until all standbys have caught up.
+ * Adds a third worker to two running workers, stops a worker, starts it again, and kills a worker, as far as `changes`
+ * names these. Before each change, waits until all standbys have caught up.
  */
 export async function scale(place: Place, { keys, valueBytes, rate, changes, report }: Scaling): Promise<void> {
   const options = {

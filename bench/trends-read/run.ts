@@ -1,5 +1,5 @@
 /**
- * `npm run bench:trends-read`: measures the read side of the trends service on separate servers: lists in a closed loop
+ * `npm run bench:trends-read`: measures the read side of the trends service on its own servers: lists in a closed loop
  * with wrk on the same cores, or histories. `npm run bench:trends` measures the pipeline. See run.command.ts.
  */
 import { ensureDevelopmentKey, mintToken } from '../../api/kit/auth/development-key.ts'

@@ -9,7 +9,7 @@ import { type FreshnessFigures, measureFreshness } from './freshness.ts'
 import { untilIdle } from './progress.ts'
 import { measureBacklog, startWorkers, verifyContributions } from './throughput.ts'
 
-/** Results with full lists: 500 terms in each of the 551 regions. No other lists cost more. */
+/** Results with full lists: 500 terms in each of the 551 regions. */
 export interface FullListFigures {
   /** CPU seconds for one renewal of all lists while no tweets arrive. */
   readonly renewalCpu: Readonly<Record<Part, number>>

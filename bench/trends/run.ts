@@ -1,4 +1,4 @@
-/** `npm run bench:trends`: measures the whole pipeline on separate servers. See run.command.ts. */
+/** `npm run bench:trends`: measures the whole pipeline on its own servers. See run.command.ts. */
 import type { AnyTopic } from '../../schemas/topic.ts'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { withStarted } from '../harness/folder.ts'

@@ -91,8 +91,8 @@ function markFile(runDir: string, name: string): string {
 }
 
 /**
- * Starts a process with its output in the log file. The process has a separate process group, so that Ctrl-C in a
- * terminal does not end it before `stop` is called.
+ * Starts a process with its output in the log file, and writes its pid file. The process has a separate process group,
+ * so that Ctrl-C in a terminal does not end it before `stop` is called.
  */
 export async function startChild(spec: ChildSpec): Promise<Child> {
   mkdirSync(spec.runDir, { recursive: true })
@@ -125,7 +125,7 @@ export async function startChild(spec: ChildSpec): Promise<Child> {
   }
 }
 
-/** Finds the process that an earlier run started under this name, if it is still running. */
+/** Finds the running process with this name, if any, by its pid file. */
 export function findChild(runDir: string, name: string): Child | undefined {
   const file = markFile(runDir, name)
   if (!existsSync(file)) return undefined
@@ -144,7 +144,7 @@ export function findChild(runDir: string, name: string): Child | undefined {
   return childOf(name, runDir, mark, whenExited, isRunning)
 }
 
-/** Finds all running processes that earlier runs started from this data folder. */
+/** Finds all running processes that have a pid file in the folder. */
 export function findChildren(runDir: string): Child[] {
   if (!existsSync(runDir)) return []
   return readdirSync(runDir)

@@ -14,7 +14,7 @@ export interface Component {
   whenExited(): Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
   /** Shuts the component down gracefully. */
   stop(): Promise<void>
-  /** Kills the process with SIGKILL. Only tests use this method. */
+  /** Kills the process with SIGKILL. Tests and benchmarks use this method. */
   kill(): Promise<void>
   readonly pid: number | undefined
 }

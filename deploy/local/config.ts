@@ -19,8 +19,8 @@ export type ServerChoice<Local> = { readonly given: string } | ({ readonly given
 export type LocalConfig = ReturnType<typeof configOf> & { readonly home: string }
 
 /**
- * Distance between the ports of consecutive API processes. With a distance of 100, the ports after the API's default
- * port 8080 do not collide with other default ports (8081, 8090, 8123).
+ * Distance between the ports of consecutive API processes. It keeps the ports of the second API away from other default
+ * ports (8081, 8090, 8123).
  */
 export const API_PORT_STEP = 100
 
@@ -127,7 +127,7 @@ function portOf(env: Values<Variables>, name: string): number {
   return Number(env[name])
 }
 
-/** Returns every port on which the stack listens, with the name of its setting. */
+/** Returns every port on which the stack may listen, with the name of its setting. */
 function portsOf(env: Settings): [setting: string, port: number][] {
   const ports: [string, number][] = []
   if (!env.KAFKA_BROKERS) ports.push(['KAFKA_PORT', env.KAFKA_PORT], ['KAFKA_CONTROLLER_PORT', env.KAFKA_CONTROLLER_PORT])
@@ -169,7 +169,7 @@ function configOf(settings: Settings) {
     clickhouse: choice(settings.CLICKHOUSE_URL, { port: settings.CLICKHOUSE_PORT }),
     registry: choice(settings.SCHEMA_REGISTRY_URL, { port: settings.SCHEMA_REGISTRY_PORT }),
     search: choice(settings.OPENSEARCH_URL, { port: settings.OPENSEARCH_PORT, heapMb: settings.OPENSEARCH_HEAP_MB }),
-    /** Number of worker processes. */
+    /** Number of worker processes, without the deciders. */
     workers: settings.WORKERS,
     pipelines: settings.PIPELINES,
     /** The user's nice value for workers that do not decide commands. */

@@ -9,7 +9,7 @@ import type { PartKind } from './run-file.ts'
  */
 const TIMEOUT_MS = 2_000
 
-/** Returns true when the broker can be used. If it cannot, returns false or throws an error. */
+/** Returns true when a broker returns metadata. Otherwise, returns false or throws an error. */
 export async function isKafkaHealthy(brokers: string): Promise<boolean> {
   const admin = new Admin({
     clientId: 'health',

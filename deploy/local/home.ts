@@ -22,9 +22,7 @@ export class HomeError extends Error {
   override readonly name = 'HomeError'
 }
 
-/**
- * Name of a file that shows that Millrace has created the folder. Millrace never deletes a folder without this file.
- */
+/** Name of the file that marks a data folder of Millrace. A reset deletes nothing in a folder without this file. */
 const MARKER = 'millrace-home'
 const LOCK = 'lock'
 /**
@@ -110,7 +108,7 @@ function strangersIn(path: string): string[] {
 
 /**
  * Deletes data, state, logs and pid files, but keeps tools and keys.
- * @throws HomeError when the folder is not a data folder of Millrace
+ * @throws HomeError when the folder is not a data folder of Millrace, or also contains other files
  */
 export function resetHome(path: string): void {
   if (!existsSync(path)) return
@@ -129,7 +127,7 @@ export function resetHome(path: string): void {
  * Locks the folder for this process.
  * @param guardWaitMs how long to wait for another process that is taking the lock
  * @returns a function that releases the lock
- * @throws HomeError when another running process holds the lock
+ * @throws HomeError when another running process holds the lock, or the lock cannot be taken
  */
 export function lockHome(home: Home, guardWaitMs = GUARD_WAIT_MS): () => void {
   const release = guard(home, guardWaitMs)

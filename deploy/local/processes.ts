@@ -130,10 +130,7 @@ export function apiProcess(index: number, config: LocalConfig, home: Home, serve
   })
 }
 
-/**
- * Describes the process that sends the demo's streams. Its rate of tweets is 1/300 of the rate that workers can process
- * on one core.
- */
+/** Describes the process that sends the demo's streams. */
 export function demoProcess(config: LocalConfig, home: Home, servers: Addresses): Component {
   const env = { ...serverEnv(servers), API_URL: `http://${LOOPBACK}:${config.apiPort}`, MILLRACE_HOME: home.path }
   return serverComponent({

@@ -11,7 +11,7 @@ export interface RunPart {
   readonly kind: PartKind
   /** The address to which clients connect: host:port or a URL; empty for a process without a listener. */
   readonly address: string
-  /** Base URL at which an API reports why it is not ready. For other parts, this is their address. */
+  /** Base URL at which an API reports why it is not ready. Other parts have no such URL. */
   readonly operations?: string
   /** Path of the log file; undefined for a server that was not started by this stack. */
   readonly logFile: string | undefined

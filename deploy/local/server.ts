@@ -36,7 +36,7 @@ export interface ServerSpec extends ServerPlace {
 export function serverComponent(spec: ServerSpec): Component {
   let child: Child | undefined
   let starting: Promise<'started' | 'reused'> | undefined
-  /** True if `stop` was called while the start was in progress. */
+  /** True from a call of `stop` until the next start. */
   let stopped = false
   const fingerprint = spec.fingerprint ?? spec.address
 

@@ -13,7 +13,7 @@ const COLUMNS = { name: 12, pid: 9, health: 12, address: 28 }
 
 /**
  * Prints each part with its health and address, and the lag of every topology and sink.
- * @returns exit code 1 when a part is unhealthy
+ * @returns exit code 1 when a part is unhealthy, or the stack is not running or still starting
  */
 async function main(): Promise<number> {
   commandLine(declaration)

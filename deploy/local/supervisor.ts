@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Component } from './component.ts'
 
-/** Pause before the first restart. The pause doubles with every crash. */
+/** Pause before the first restart. Until a process has recovered, the pause doubles with every restart. */
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 30_000
 /**

@@ -5,14 +5,14 @@ import { UsageError } from './option.ts'
 /** Conventional exit code for a wrong command line. */
 export const USAGE_EXIT_CODE = 2
 
-/** The result of checking a command line before the command is loaded. */
+/** The result of checking a command line. */
 export interface Answer {
   readonly text: string
   /** The exit code of the process; undefined when the command line is valid and the command may run. */
   readonly exitCode: 0 | typeof USAGE_EXIT_CODE | undefined
 }
 
-/** Handles `--help` and wrong options. */
+/** Returns the help text for `--help`, and the error message for a wrong command line. */
 export function answerTo(command: Command<unknown>, args: readonly string[]): Answer {
   try {
     return command.parse(args) === 'help' ? { text: command.help, exitCode: 0 } : { text: '', exitCode: undefined }
@@ -22,7 +22,7 @@ export function answerTo(command: Command<unknown>, args: readonly string[]): An
   }
 }
 
-/** Handles `--help` and wrong options of the command that the given file declares. */
+/** Does the same for the command that the given file declares. */
 export async function answerOf(declaration: string, args: readonly string[]): Promise<Answer> {
   const { default: command } = (await import(pathToFileURL(declaration).href)) as { default: Command<unknown> }
   return answerTo(command, args)

@@ -30,7 +30,7 @@ export interface Command<V> {
   parse(args: readonly string[]): V | 'help'
 }
 
-/** The values that `parseArgs` found for one option. */
+/** One occurrence of an option, as `parseArgs` found it. */
 interface OptionToken {
   readonly name: string
   readonly rawName: string

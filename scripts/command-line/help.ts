@@ -1,6 +1,6 @@
 import type { Option } from './option.ts'
 
-/** Maximum line width. Terminals have at least 80 columns, and most have more. */
+/** Width at which text is wrapped, in columns. */
 const WIDTH = 100
 const INDENT = '  '
 /** Maximum length of a name that has its description on the same line. */

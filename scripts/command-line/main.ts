@@ -1,7 +1,7 @@
 import { answerTo } from './check.ts'
 import type { Command } from './command.ts'
 
-/** Classes of errors that are always bugs. Their stack traces are printed. */
+/** Classes of errors that usually indicate a bug. Their stack traces are printed. */
 const BUGS = [TypeError, RangeError, ReferenceError]
 
 interface Issues {
@@ -23,8 +23,8 @@ export function commandLine<V>(command: Command<V>): V {
 }
 
 /**
- * Runs a program and prints an error as one line.
- * @param work returns the exit code; undefined means 0
+ * Runs a program. If it throws, prints the error and sets the exit code to 1.
+ * @param work returns the exit code; undefined leaves `process.exitCode` unchanged
  */
 export async function runMain(work: () => Promise<number> | Promise<void>): Promise<void> {
   endWithReader()

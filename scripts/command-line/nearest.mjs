@@ -1,4 +1,4 @@
-/** Maximum share of letters in which a typo may differ from a known name. */
+/** Maximum edit distance of a typo, as a fraction of the known name's length. One difference is always accepted. */
 const MOST_DIFFERENCES = 0.4
 
 /** Returns the known name that the user most likely meant by `given`; undefined when none is similar. */

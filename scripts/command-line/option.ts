@@ -1,4 +1,4 @@
-/** Thrown for an invalid command line. The message contains the cause and the remedy in one line. */
+/** Thrown for an invalid command line. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ENV, ROOT, SETUP_LOG } from './config.mjs'
 
-/** An error whose message is meant for the user. The message contains cause and remedy in one line. */
+/** An error whose message is printed for the user without a stack trace. */
 export class Failure extends Error {}
 
 /** Runs a step of the setup, and reports what is being installed and how long it took. */
@@ -14,7 +14,7 @@ export async function step(what, work) {
   process.stderr.write(`  installed ${what} in ${((Date.now() - start) / 1000).toFixed(1)} s\n`)
 }
 
-/** Runs a command with its output in the setup log. On failure, the error contains that output. */
+/** Runs a command with its output in the setup log. If its exit code is not 0, the error contains that output. */
 export function logged(command, args, cwd = ROOT, env = {}) {
   mkdirSync(dirname(SETUP_LOG), { recursive: true })
   const start = existsSync(SETUP_LOG) ? readFileSync(SETUP_LOG).length : 0

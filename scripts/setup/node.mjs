@@ -36,7 +36,7 @@ const PINNED_NPM = {
 }
 
 /**
- * Finds Node 24 and an npm that runs on it. If this machine's Node is older, both are installed from the registry.
+ * Finds Node 24 or newer and an npm that runs on it. If this machine's Node is older, installs both from the registry.
  * @returns the executable of Node, and the command and first arguments of npm
  */
 export async function ensureNode() {

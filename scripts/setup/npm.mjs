@@ -3,7 +3,7 @@ import { ENV, ROOT, SETUP_LOG } from './config.mjs'
 
 /**
  * Returns the command and first arguments that run npm: the npm that started this process, with the Node of this
- * process.
+ * process, or else the `npm` on the PATH.
  */
 export function startingNpm() {
   const cli = ENV.npm_execpath

@@ -5,12 +5,12 @@ import { Failure, step } from './commands.mjs'
 import { ROOT } from './config.mjs'
 import { runNpm } from './npm.mjs'
 
-/** Free disk space that the setup needs, in bytes: 1.2 GB for packages, 45 MB for the broker, and the rest for data. */
+/** Free disk space that the setup needs, in bytes: 1.2 GB for packages, and the rest for servers and data. */
 const FREE_BYTES_FOR_SETUP = 3e9
 
 /**
- * Installs the packages of the lockfile if it has changed since the last installation. The stamp is in node_modules and
- * is deleted with it.
+ * Installs the packages of the lockfile unless they are installed. A stamp in node_modules contains the hash of the
+ * lockfile for which this was last checked.
  * @param npm command and first arguments of an npm that runs on Node 24; on an older Node, npm omits binaries that
  * require a newer Node
  */

@@ -7,7 +7,8 @@ import { ENV, ROOT, SETUP_LOG, TOOLS } from './config.mjs'
 const JAVA_MAJOR = 17
 
 /**
- * Makes sure that the programs are installed. Missing programs are installed if the process runs as root.
+ * Makes sure that the programs are installed. Missing programs are installed if the process runs as root and `apt-get`
+ * exists.
  *   @returns the java executable to use; undefined if Java is not wanted or not installed
  */
 export async function ensurePrograms(wanted) {
@@ -20,7 +21,7 @@ export async function ensurePrograms(wanted) {
   return names.includes('java') ? findJava() : undefined
 }
 
-/** Programs that may be missing. Tasks that could use such a program report that it is missing, and run without it. */
+/** Programs that may be missing. The setup then prints a warning, and the task runs without them. */
 const OPTIONAL = new Set(['chromium'])
 
 async function tryOptional(missing) {
@@ -92,7 +93,7 @@ function cureFor(missing) {
   return `missing on this machine: ${needed}. As root: apt-get update && apt-get install -y --no-install-recommends ${packages.join(' ')}`
 }
 
-/** Returns the name of the newest Java runtime that this Debian release offers. */
+/** Returns the package of the newest of these Java runtimes that this Debian release offers, or else of the oldest. */
 function javaPackage() {
   const known = ['openjdk-25-jre-headless', 'openjdk-21-jre-headless', 'openjdk-17-jre-headless']
   const isOffered = (name) => /Candidate: [^(]/.test(spawnSync('apt-cache', ['policy', name], { encoding: 'utf8' }).stdout ?? '')

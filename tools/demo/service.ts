@@ -16,7 +16,7 @@ export interface DemoService {
   readonly name: string
   /**
    * Sends the stream to the service's topics or HTTP API. Resolves at `endAt`, when the user stops the demo, or when
-   * the demo cannot be played because the API does not run the service.
+   * the demo cannot be played.
    */
   play(session: StreamSession, options: DemoOptions): Promise<void>
 }

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { DeadLetterRecord } from '../../pipelines/engine/index.ts'
 
-/** Formats a summary with one line per topology and code. */
+/** Formats a summary of one topology or sink, with one line for each code and processor. */
 export function formatSummary(name: string, letters: readonly DeadLetterRecord[]): string {
   const open = letters.filter((letter) => !letter.replayed)
   const byCode = Map.groupBy(open, (letter) => `${letter.code}${letter.processor === '' ? '' : ` from ${letter.processor}`}`)

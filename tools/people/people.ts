@@ -48,7 +48,8 @@ const MOST_LIKED = 0.75
 const SUPER_LIKED = 0.05
 
 /**
- * Reads the public profiles and towns, or generates them if they are missing.
+ * Makes people from the public profiles and towns. If one of these data sets is missing or has too few profiles, the
+ * profiles that are missing are generated.
  * @param folder the folder of the public data sets
  * @param now epoch ms; determines birth dates
  */

@@ -8,7 +8,7 @@ there there's these they they're thing things think this those though thru time 
 way we we're well went were what what's when where which while who why will with won't would yeah yes you you're your`.split(/\s+/),
 )
 const HASHTAG = /[#＃]([\p{L}\p{N}_]*\p{L}[\p{L}\p{N}_]*)/gu
-/** Matches links, mentions and hashtags. They end a sequence of words, as punctuation does. */
+/** Matches links, mentions, hashtags and HTML entities. They end a sequence of words, as punctuation does. */
 const NO_WORDS = /https?:\S+|www\.\S+|[@#＃]\S+|&\w+;/giu
 const WORD_OR_BREAK = /[\p{L}\p{N}](?:[\p{L}\p{N}'’-]*[\p{L}\p{N}])?|[^\s\p{L}\p{N}]+/gu
 const IS_WORD = /^[\p{L}\p{N}]/u

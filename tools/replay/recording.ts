@@ -48,13 +48,14 @@ const HOME_OF_EVENT: readonly [part: string, country: string][] = [
   ['Alberta', 'CA'],
 ]
 /**
- * Share of an event's tweets that come from its country. The remaining tweets come from all English-speaking countries.
+ * Share of tweets whose place is drawn from the country of their event, or from all cities if that country is unknown.
+ * The places of the other tweets are drawn from all English-speaking countries.
  */
 const HOME_SHARE = 0.5
 
 /**
- * Converts recorded tweets to tweets of the platform. The recording contains neither users nor places. Users and places
- * are derived from the tweet's id, so every replay produces the same tweets.
+ * Converts recorded tweets to tweets of the platform. The recording contains neither users nor places. Both are derived
+ * from the tweet's id, so they are the same in every replay.
  */
 export function tweetMaker(): (recorded: RecordedTweet, createdAt: number) => Tweet {
   const anywhere = cityPick(citiesOf(ENGLISH_SPEAKING))

@@ -16,8 +16,8 @@ import declaration from './run.command.ts'
 import { changeStock, fillViews } from './views.ts'
 
 /**
- * Duration of the warm-up. It is long enough to request each page more than once, because the API process has Redis
- * report the changes of a page only from the page's second request on (ADR 76).
+ * Duration of the warm-up. With the default number of products, it is long enough to request each page more than once,
+ * because the API process has Redis report the changes of a page only from the page's second request on (ADR 76).
  */
 const WARM_UP_SECONDS = 8
 const MS_PER_SECOND = 1_000

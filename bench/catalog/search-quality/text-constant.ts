@@ -15,7 +15,7 @@ import { DEPTH, ndcg } from './ndcg.ts'
 
 const CONSTANTS = [1, 2, 4, 6, 8, 10, 14, 20, 30, 50, 100]
 /**
- * Number of candidates per query. Products with lower text scores are left out, because the other factors could not
+ * Number of candidates per query. Products with lower text scores are left out, because the other factors can hardly
  * raise them into the first ten.
  */
 const CANDIDATES = 1_000
@@ -33,9 +33,9 @@ interface Candidate {
 }
 
 /**
- * Returns a table of NDCG@10 for each constant of the text factor. The judgments are about titles only, so sales,
- * stars, age and stock of each product are drawn at random. These random factors are noise: the best constant is the
- * one with which they displace the fewest good products.
+ * Returns a table of NDCG@10 for each constant of the text factor. The judgments are about titles only, so all other
+ * factors are drawn at random. They are noise: the best constant is the one with which they displace the fewest good
+ * products.
  */
 export async function textConstants(products: ProductIndex, queries: readonly JudgedQuery[], now: number): Promise<string[]> {
   const moment = { now, salesPercentile: now / HALF_LIFE_MS + Math.log2(PERCENTILE_UNITS) }

@@ -50,7 +50,7 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
   return {
     isFilled,
     /**
-     * Creates the index and fills it.
+     * Creates the index and fills it. An existing index is deleted first.
      * @param writers number of concurrent bulk requests
      * @param signal stops the filling early
      * @returns the number of products that were written

@@ -49,7 +49,7 @@ export async function seedBlocklist(transport: Transport, registry: string, entr
 
 /**
  * Writes profiles with a week of payments for users, their devices and their cards, in the form in which the sink
- * writes them. Returns the size of a user's profile in bytes.
+ * writes them. Returns the mean size of a user's profile in bytes.
  */
 export async function seedProfiles(url: string, users: number): Promise<number> {
   const redis = new Redis(url)

@@ -15,7 +15,7 @@ export interface ServiceQuality {
   readonly segments: readonly Quality[]
   /** Share of all items that were recommended to at least one user. */
   readonly coverage: number
-  /** Mean number of different genres in a list of 20 items. Only the first genre of each item counts. */
+  /** Mean number of different genres in a list of up to 20 items. Only the first genre of each item counts. */
   readonly genres: number
 }
 

@@ -3,7 +3,7 @@ import type { Say } from '../../matches/rounds.ts'
 import type declaration from './run.command.ts'
 import type { World } from './world.ts'
 
-/** Input of every part of the benchmark. */
+/** Input of a part of the benchmark. */
 export interface PartInput {
   readonly world: World
   /** Folder of the generated bundle. */

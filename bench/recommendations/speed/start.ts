@@ -30,7 +30,8 @@ const MEMORY = {
 
 /**
  * Measures how long an API process takes until it is ready, and its memory then. All items have statistics, and there
- * is no model. Starts of the smallest API, without a snapshot of the items and with a snapshot take turns.
+ * is no model. Starts of the smallest API, starts without a snapshot of the items and starts with a snapshot take
+ * turns.
  */
 export async function measureStart({ world, values, folder: parent, say }: Omit<PartInput, 'bundle'>): Promise<void> {
   const folder = join(parent, `start-${values.items}`)

@@ -31,7 +31,7 @@ export interface Engine {
   close(): Promise<void>
 }
 
-/** An error with ClickHouse's error code. The message has ClickHouse's format, `Code: N. DB::Exception: ... (NAME)`. */
+/** An error with ClickHouse's error code. */
 export class EngineError extends Error {
   override readonly name = 'EngineError'
   readonly code: number

@@ -35,7 +35,9 @@ interface JarEntry {
   readonly sha256: string
 }
 
-/** Returns the folder of a server's jars. Downloads the jars from Maven Central if they are missing or damaged. */
+/**
+ * Returns the folder of a server's jars. Downloads all jars from Maven Central if one is missing or has the wrong size.
+ */
 export async function ensureJars(set: JarSet, toolsDir: string): Promise<string> {
   const pom = await readFile(set.pom)
   const target = join(toolsDir, `${set.name}-${createHash('sha256').update(pom).digest('hex').slice(0, HASH_CHARACTERS)}`)

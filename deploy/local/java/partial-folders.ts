@@ -14,8 +14,8 @@ export function partialPath(target: string): string {
 }
 
 /**
- * Removes the unfinished folders that killed processes have left: those of `target`, and those of its earlier versions.
- * The names of versions differ only in the hash after the last hyphen.
+ * Removes the unfinished folders of `target` and of its other versions that are at least a day old. The names of
+ * versions differ only in the hash after the last hyphen.
  * @param now epoch ms
  */
 export async function removeAbandoned(target: string, now = Date.now()): Promise<void> {

@@ -5,7 +5,8 @@ const POM = fileURLToPath(new URL('./pom.xml', import.meta.url))
 const PINS = fileURLToPath(new URL('./jars.sha256', import.meta.url))
 
 /**
- * Returns the folder of the broker's jars. Downloads the jars from Maven Central if they are missing or damaged.
+ * Returns the folder of the broker's jars. Downloads all jars from Maven Central if one is missing or has the wrong
+ * size.
  * @param pins path of the file with the hashes of the jars
  */
 export async function ensureKafkaJars(toolsDir: string, pins: string = PINS): Promise<string> {

@@ -44,7 +44,7 @@ export const subjectNotFound = (subject: string) => new RegistryError('subjectNo
 export const versionNotFound = (version: number | string) => new RegistryError('versionNotFound', `Version ${version} not found.`)
 export const schemaNotFound = () => new RegistryError('schemaNotFound', 'Schema not found')
 
-/** Returns one message per incompatibility, with the two schemas that were compared. */
+/** Returns one message per incompatibility, with the names of the two schemas that were compared. */
 export function incompatibleMessages(found: readonly Incompatibility[], reader: string, writer: string): string[] {
   return found.map(({ type, path, message }) => `${type} at '${path || '/'}': ${message} (reader: ${reader}, writer: ${writer})`)
 }

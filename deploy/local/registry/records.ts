@@ -9,7 +9,7 @@ export type SchemasRecord =
   | { readonly type: 'highest-id'; readonly id: number }
   /** A tombstone: the version was permanently deleted. */
   | { readonly type: 'schema-removed'; readonly subject: string; readonly version: number }
-  /** All versions up to this version are soft-deleted. Only Confluent's registry writes this record. */
+  /** All versions up to this version are soft-deleted. */
   | { readonly type: 'subject-deleted'; readonly subject: string; readonly version: number }
   /** An undefined subject means the global setting. An undefined level removes the setting. */
   | { readonly type: 'config'; readonly subject: string | undefined; readonly level: CompatibilityLevel | undefined }
@@ -19,9 +19,9 @@ export interface StoredSchema {
   readonly subject: string
   readonly version: number
   readonly id: number
-  /** Canonical JSON text. */
+  /** JSON text. It is canonical if this registry wrote it. */
   readonly schema: string
-  /** True if the schema is soft-deleted. Such a schema is not listed, but can still be read by id. */
+  /** True if the schema is soft-deleted. Such a schema is listed only on request, but can still be read by id. */
   readonly deleted: boolean
 }
 

@@ -13,7 +13,7 @@ const FORBIDDEN_CODE = 40_301
 const MAX_BODY_BYTES = 1024 * 1024
 
 /**
- * Returns the routes of Confluent's REST API:
+ * Returns the supported routes of Confluent's REST API:
  * https://docs.confluent.io/platform/current/schema-registry/develop/api.html.
  */
 export function registryRoutes(registry: Registry): Hono {

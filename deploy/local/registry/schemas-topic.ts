@@ -15,8 +15,8 @@ export interface SchemasTopic {
   /** Applies, in order, all records that were written since the last call. The first call applies the whole topic. */
   catchUp(apply: (record: SchemasRecord) => void): Promise<void>
   /**
-   * Writes all records in one batch. Resolves when the broker has stored them. After a failure, it is unknown whether
-   * they were stored; call `catchUp` to find out.
+   * Writes all records. Resolves when the broker has stored them. After a failure, it is unknown whether they were
+   * stored; call `catchUp` to find out.
    */
   append(records: readonly SchemasRecord[]): Promise<void>
   close(): Promise<void>

@@ -10,9 +10,7 @@ import { partialPath, removeAbandoned } from '../java/partial-folders.ts'
 const run = promisify(execFile)
 
 const SOURCES = ['BrowserGuardPlugin.java', 'SearchNode.java'].map((name) => fileURLToPath(new URL(`./${name}`, import.meta.url)))
-/**
- * The oldest version of Java that runs the server. Later versions also run classes that were compiled for this version.
- */
+/** The oldest supported version of Java. Later versions also run classes that were compiled for this version. */
 const JAVA_RELEASE = '17'
 const COMPILER = 'jdk.compiler/com.sun.tools.javac.Main'
 const ARCHIVER = 'jdk.jartool/sun.tools.jar.Main'
@@ -21,9 +19,9 @@ const JAR = 'node.jar'
 const HASH_CHARACTERS = 12
 
 /**
- * Returns the jar with the class that starts the server and the plugin that refuses browsers. Compiles both if the
- * source of one has changed. No JDK is necessary, because Debian's `jre-headless` packages also contain the compiler's
- * module. The jar is in a separate folder, together with the class archive.
+ * Returns the jar with the class that starts the server and the plugin that refuses browsers. Compiles both unless a
+ * jar for their present sources exists. No JDK is necessary, because Debian's `jre-headless` packages also contain the
+ * compiler's module. The jar is in a separate folder, together with the class archive.
  * @param jars folder of the server's jars
  */
 export async function ensureNodeJar(jars: string): Promise<string> {

@@ -6,7 +6,7 @@ const TOKEN_SECONDS = 3_600
 const MS_PER_SECOND = 1_000
 
 export interface Reply {
-  /** The HTTP status; 0 if the API did not respond. */
+  /** The HTTP status; 0 if the API did not respond or its response is not JSON. */
   readonly status: number
   /** The error code of a request that failed; empty if the request succeeded. */
   readonly code: string

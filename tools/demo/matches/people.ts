@@ -45,9 +45,9 @@ const BIO_SHARE = 0.8
 /** The genders of users. The constant below contains their shares in the same order. */
 const GENDERS = ['m', 'f', 'x'] as const
 const GENDER_SHARES = [0.49, 0.49, 0.02]
-/** Share of users who seek everybody. */
+/** Share of men and women who seek everybody. Users of the gender `x` always do. */
 const OPEN_SHARE = 0.15
-/** Share of users who seek their own gender. */
+/** Share of men and women who seek their own gender. */
 const SAME_SHARE = 0.06
 
 /** The fields of `PUT /v1/me` that the demo sends. */

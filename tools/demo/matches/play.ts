@@ -6,9 +6,7 @@ import type { DemoService } from '../service.ts'
 import { personAt } from './people.ts'
 import { type DemoMatchEvent, type DemoMatches, demoMatches } from './stream.ts'
 
-/**
- * Maximum number of events per second. Each event is one or more HTTP requests, and each request makes several records.
- */
+/** Maximum number of events per second. Each event is one to four HTTP requests. */
 const GREATEST_RATE = 10
 /** Maximum number of likes that a user answers at once. */
 const ANSWERED = 3

@@ -10,8 +10,8 @@ const APPEAR_SHARE = 0.1
 const MOVE_SHARE = 0.15
 const ANSWER_SHARE = 0.25
 /**
- * Maximum distance of a move in each direction. The API limits moves of more than a kilometre to 20 an hour, so two
- * successive places of a user are less than a kilometre apart.
+ * Maximum distance between a user and the user's home, to the north or south and to the east or west. The API limits
+ * moves of more than a kilometre to 20 an hour, so two successive places of a user are less than a kilometre apart.
  */
 const WALK_KM = 0.3
 const POPULARITY_EXPONENT = 0.7

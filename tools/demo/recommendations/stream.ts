@@ -26,13 +26,13 @@ const USERS = 300
 const FIRST_USER = 91_000
 const LEAST_ITEMS = 3
 const MOST_ITEMS = 8
-/** Share of items that a visitor chooses from a different group. */
+/** Share of items that a visitor chooses from a random group instead of the group of the visit. */
 const STRAYING = 0.2
 const CLICKED = 0.3
 const PURCHASED = 0.1
 const SKIPPED = 0.05
 
-/** Creates a stream of visits. A visit requests a list and then views some items, mostly from one group. */
+/** Creates a stream of visits. A visitor requests a list, and then views or skips some items, mostly from one group. */
 export function visitStream({ seed, rate, startAt, shelves }: VisitStreamOptions): { next(): VisitEvent } {
   const random = seededRandom(seed)
   let at = startAt

@@ -16,7 +16,7 @@ export default command({
       placeholder: 'DAY',
     }),
     'train-to': text('Learns from payments before this day. Default: --test-from.', { placeholder: 'DAY' }),
-    'test-from': text('Tests on payments from this day on. Default: the first day of the test file.', { placeholder: 'DAY' }),
+    'test-from': text('Tests on payments from this day on. Default: the first payment of the test file.', { placeholder: 'DAY' }),
     'test-to': text('Tests on payments before this day. Default: to the end of the test file.', { placeholder: 'DAY' }),
     'label-delay': duration('How long after a payment its label becomes known.', { default: '7d' }),
   },

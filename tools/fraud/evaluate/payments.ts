@@ -18,7 +18,7 @@ const MAX_SCENARIO = 255
 
 /**
  * Reads a CSV file, optionally gzipped, with the columns of the payments data set. Rows must be ordered by time.
- * @throws Error that names the file and the line
+ * @throws Error that names the file and, if a row is wrong, its line
  */
 export async function* readPayments(file: string): AsyncGenerator<LabelledPayment> {
   const raw = createReadStream(file)

@@ -33,7 +33,7 @@ export const FRAUDS: Readonly<Record<Pattern, Fraud>> = {
   structuring,
 }
 
-/** A fraudster tests whether a stolen card works, with tiny amounts that are sent from a server. */
+/** A fraudster tests whether a stolen card works, with many tiny payments from a server. */
 function cardTesting({ random, world, name, at, victim }: Scene): PaymentParts[] {
   const merchant = pick(random, world.merchants)
   const address = serverAddress(random)
@@ -119,7 +119,7 @@ function impossibleTravel({ random, world, name, at, victim }: Scene): PaymentPa
   return [own, ...copies]
 }
 
-/** A program spends from an account as fast as it can. */
+/** A program makes many payments from an account within minutes. */
 function velocity({ random, world, name, at, victim }: Scene): PaymentParts[] {
   const merchants = strangeMerchants(random, world, victim)
   const device = pick(random, [victim.devices[0], `${name}-device`])

@@ -66,7 +66,7 @@ const SPARSE_SHARE = 0.08
 const BUSINESS_SHARE = 0.02
 /** Share of people who share a device with other people of their household. */
 const FAMILY_SHARE = 0.15
-/** Share of people whose second IP address is an office address that many other people share. */
+/** Share of people whose second IP address is an office address, which other people may share. */
 const OFFICE_SHARE = 0.2
 const PEOPLE_PER_OFFICE = 25
 const FEW_PAYMENTS_PER_DAY = 0.3

@@ -47,7 +47,7 @@ def main():
             raise SystemExit(f"the ONNX file of {model['name']} differs from the trained model by {difference} on average")
         order = numpy.argsort(scores, kind="stable")
         picked = order[numpy.linspace(0, len(order) - 1, GOLDEN_VECTORS).astype(int)]
-        # Most rows are normal, so evenly spaced rows alone would have equal scores.
+        # Most rows are normal, so evenly spaced rows alone would have nearly equal scores.
         frauds = order[truth[order] == 1]
         picked = numpy.concatenate([picked[: GOLDEN_VECTORS // 2], frauds[numpy.linspace(0, len(frauds) - 1, GOLDEN_VECTORS // 2).astype(int)]])
         vectors = numpy.ascontiguousarray(own[picked])

@@ -91,7 +91,7 @@ export async function trainVersion(training: VersionTraining): Promise<TrainingO
   const users = new Set(history.userIds.subarray(0, learned)).size
   const sizes = { interactions: history.count, learned, users }
   if (learned < LEAST_INTERACTIONS || users < LEAST_USERS) {
-    const reason = `${learned} interactions of ${users} users are too few to learn from; ${LEAST_INTERACTIONS} of ${LEAST_USERS} are needed`
+    const reason = `${learned} interactions of ${users} users are too few to learn from; ${LEAST_INTERACTIONS} interactions of ${LEAST_USERS} users are needed`
     return { state: 'SKIPPED', reason, metrics: sizes }
   }
   if (learned === history.count) {
