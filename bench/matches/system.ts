@@ -125,8 +125,9 @@ export async function startMatchesSystem(folder: string, options: MatchesSystemO
       async headersOf(userId, scope) {
         const now = Date.now()
         const claims = { subject: userId, issuer: 'millrace', audience: 'millrace', lifetimeSeconds: TOKEN_SECONDS, now }
-        const token = tokens.get(userId) ?? mintToken(key, { ...claims, ...(scope && { scope }) })
-        tokens.set(userId, token)
+        const name = `${userId} ${scope ?? ''}`
+        const token = tokens.get(name) ?? mintToken(key, { ...claims, ...(scope && { scope }) })
+        tokens.set(name, token)
         return { authorization: `Bearer ${await token}` }
       },
       cpu: () => ({

@@ -98,11 +98,11 @@ test('each stage has its own tasks', () => {
  */
 const summedUp = topology('summed-up', (t) => {
   const byStation = t.repartition('by-station', { key: utf8, value: count, partitions: 3 })
-  const sums = new Map<string, number>()
+  let sums = new Map<string, number>()
 
   function sendSums(ctx: Context): void {
     for (const [station, sum] of sums) ctx.emit(byStation, station, sum)
-    sums.clear()
+    sums = new Map()
   }
 
   t.source(rides)

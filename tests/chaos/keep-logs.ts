@@ -4,8 +4,8 @@ import type { ApiProcess } from '../api/api-process.ts'
 import type { System } from '../e2e/system.ts'
 
 /**
- * Time limit for fetching one page of a process. It ensures that a process that hangs does not prevent `keepLines` from
- * copying the other reports.
+ * Time limit for fetching one page of a process. It ensures that a process that hangs does not prevent the other
+ * reports from being copied.
  */
 const PAGE_TIMEOUT_MS = 5_000
 
@@ -20,7 +20,7 @@ export async function keepLogs({ workers, env }: System, target: string): Promis
   for (const name of readdirSync(folder)) if (name.endsWith('.log')) cpSync(join(folder, name), join(target, name))
   cpSync(join(env.MILLRACE_HOME, 'logs'), target, { recursive: true })
   for (const [slot, { address }] of workers.entries()) {
-    const asked = fetch(`${address}/tasks`).then((answer) => answer.text())
+    const asked = fetch(`${address}/tasks`, { signal: AbortSignal.timeout(PAGE_TIMEOUT_MS) }).then((answer) => answer.text())
     writeFileSync(join(target, `tasks-${slot}.json`), await asked.catch(String))
   }
   return target

@@ -24,7 +24,6 @@ export default command({
   environment: {
     KAFKA_BROKERS: 'Addresses of the brokers, as for workers. Default: the local broker.',
     SCHEMA_REGISTRY_URL: 'URL of the schema registry, as for workers. Default: the local registry.',
-    LOG_LEVEL: 'As for workers.',
   },
   examples: [
     ['list', 'Lists failures by code.'],
