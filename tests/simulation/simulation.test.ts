@@ -6,7 +6,7 @@ import type { SubjectName } from './plan.ts'
 
 const REPLAYED_SEEDS = 20
 /**
- * Time limit. All seeds together take about 30 s of CPU time, so on a busy machine they may take many times as long.
+ * Time limit. All seeds together take about a minute of CPU time, so on a busy machine they may take many times as long.
  */
 const TIMEOUT_MS = 900_000
 const run = promisify(execFile)
@@ -36,7 +36,7 @@ test('two processes that run the same seeds have exactly the same events', { tim
 })
 
 /**
- * How many seeds to run for each topology. All seeds together take about half a minute of CPU time. The README of this
+ * How many seeds to run for each topology. All seeds together take about a minute of CPU time. The README of this
  * folder also states these numbers.
  */
 const SEEDS = [
