@@ -38,8 +38,9 @@ export interface TableStore {
   /** Writes the binary rows of a `BinaryTable`, with the same guarantee as `insert`. */
   insertBinary(rows: RowBinary): Promise<void>
   /**
-   * Records that the table contains this Kafka partition up to the end that the log had when reading began. From then
-   * on, readers may conclude from a missing row that the data does not exist. Call `prepare` first.
+   * Records that the table contains this Kafka partition up to the end that the log had when reading began. Once all
+   * partitions are recorded, readers may conclude from a missing row that the data does not exist. Call `prepare`
+   * first.
    */
   noteCaughtUp(topic: string, partition: number): Promise<void>
   /**

@@ -36,7 +36,7 @@ const LOGIN_AGE_RISK = [
 
 /**
  * Adds up the risks of a session (see docs/services/fraud.md#session-risk). Missing signs add nothing.
- * @returns the risk from 0 to 1; null if every sign is missing
+ * @returns the risk from 0 to 1; null if no risk can be determined
  */
 export function sessionRisk({ loginMethod, secondsSinceLogin, isNewDevice, ipCountry, cardCountry }: SessionSigns): number | null {
   const risks: number[] = []

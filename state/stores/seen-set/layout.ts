@@ -18,9 +18,10 @@ export interface SeenSetShape {
 
 /**
  * Where a set stores its items. A set consists of layers of pages: the first layer has one page, and each further layer
- * has several times as many pages as the previous one. The hash of an item selects one page per layer, and the item is
- * stored in the first of these pages that has room. A small set therefore has one page. In a set of any size, adding an
- * item changes one page. A look-up reads one page per layer, or only the first page if the set has no other page.
+ * except the last has several times as many pages as the previous one. The hash of an item selects one page per layer,
+ * and the item is stored in the first of these pages that has room. A small set therefore has one page. In a set of any
+ * size, adding an item changes one page. A look-up reads one page per layer, or only the first page if the set has no
+ * other page.
  */
 export interface SeenSetLayout {
   readonly layers: readonly Layer[]
