@@ -4,8 +4,8 @@ import { isOverloaded } from './rocksdb-load.ts'
 
 const ROWS_PER_FETCH = 256
 /**
- * Duration of a slice: how long a copy runs before it pauses. During the pauses the thread does other work, so the copy
- * takes at most a third of the thread's time.
+ * Duration of a slice: how long a copy runs before it pauses. During the pauses the thread does other work, so copying
+ * the rows takes about a third of the thread's time.
  */
 const SLICE_MS = 4
 const PAUSE_MS = 8

@@ -37,7 +37,8 @@ export interface SeenSetOptions<K, I> extends SeenSetShape {
 /**
  * Stores a set of items per key in 10 to 16 bits per item. The set may report a new item as seen, but never reports a
  * remembered item as new. Every item expires a fixed time after it was last added. A set consists of pages of at most
- * 512 bytes, and adding an item writes one of them. Use `seenSetReader` to read copies of pages outside the engine.
+ * 512 bytes, and adding an item changes at most one of them. Use `seenSetReader` to read copies of pages outside the
+ * engine.
  *
  * Times are epoch ms of a clock that the caller chooses, such as the timestamps of records.
  */
