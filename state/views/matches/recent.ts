@@ -18,9 +18,9 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  * A sink removes the swipes that the view includes. The API may note a swipe after the sink has applied it, so a field
  * can be older than the view. Such a field has no effect for long: a newer field for the same target replaces it, or
  * the sink removes it because it is not newer than the view. The whole hash expires two days after its last change,
- * because outages are expected to be shorter. The hash of an active user never expires. Every new note about a block,
- * an ended match or the lifting of either therefore removes notes of these kinds, and notes about matches, that are at
- * least two days older than the new note.
+ * because outages are expected to be shorter. The hash of an active user never expires. A note of the API that adds a
+ * field about a block or an ended match therefore removes the fields of this kind, and those about matches, that are at
+ * least two days older than the note.
  *
  * When a user deletes their profile, all earlier swipes, blocks and ends of matches by this user are lifted. The sink
  * removes the notes from the user's own hash. It marks the notes in the hashes of other users as lifted once it has
@@ -60,7 +60,7 @@ export type Cause = 'blocks' | 'blocked' | 'ended'
 export const RECENT_KEPT_MS = 48 * 3_600_000
 const MS_PER_SECOND = 1_000
 /**
- * Maximum number of fields of a user's recent events. Further fields are not stored; see
+ * Number of fields at which a user's recent events are full. Swipes on further users are then not noted; see
  * docs/services/matches.md#recent.
  */
 export const MAX_RECENT_FIELDS = 10_000
