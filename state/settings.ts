@@ -84,7 +84,7 @@ export const stateSettings = settingsFragment({
     images: { url: env.IMAGES_URL ?? folderUrl(home, 'images'), s3Endpoint: env.BLOBS_ENDPOINT },
     /** Models are stored uncompressed, because processes map the files into memory. */
     models: { url: env.MODELS_URL ?? folderUrl(home, 'models'), s3Endpoint: env.BLOBS_ENDPOINT, compresses: false },
-    /** Time within which deleted data is erased everywhere. */
+    /** Time within which deleted data vanishes if a service promises to erase it. */
     eraseWithinMs: env.ERASE_WITHIN_SECONDS * MS_PER_SECOND,
   }),
 })

@@ -28,7 +28,7 @@ export interface TableStore {
    * @returns the table's identity, which changes when the table is dropped and created again
    */
   prepare(): Promise<string>
-  /** Returns the first offset that the table lacks; undefined when it has no row of this Kafka partition. */
+  /** Returns the offset after the last one in the table; undefined when it has no row of this Kafka partition. */
   position(topic: string, partition: number): Promise<number | undefined>
   /**
    * Writes all rows as one part, or no row at all. When the response is lost, `position` shows whether the rows were
