@@ -8,7 +8,7 @@ export interface SessionSigns {
   readonly cardCountry: string | null
 }
 
-/** Risk by login method, in lower case. Methods that resist phishing are first. */
+/** Risk by login method. The names are in lower case. */
 const LOGIN_RISK: ReadonlyMap<string, number> = new Map([
   ['passkey', 0],
   ['biometric', 0],
