@@ -99,7 +99,7 @@ function isWithin(inner: string, outer: string): boolean {
   return a.startsWith(b)
 }
 
-/** Addresses of the stores that keep data on disk, and how long deleted data remains in them. */
+/** How to reach the databases and blob stores, and how long deleted data may remain in them. */
 export type StateSettings = ValueOf<typeof stateSettings>
 
 export type ClickhouseSettings = StateSettings['clickhouse']

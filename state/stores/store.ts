@@ -182,9 +182,9 @@ export interface StateBatch {
    */
   putPosition(name: string, offset: number | null): void
   /**
-   * Writes all changes and positions atomically and synchronously. If writing fails (for example because the disk is
-   * full), no part of the batch becomes visible, and the database accepts no more writes until it is reopened. After a
-   * successful write, the batch is empty.
+   * Writes all changes and positions synchronously, and those of each database atomically. If writing to a database
+   * fails (for example because the disk is full), none of its changes become visible, and it accepts no more writes
+   * until it is reopened. After a successful write, the batch is empty.
    */
   write(): void
   drop(): void

@@ -93,10 +93,7 @@ export interface ClusterOptions {
   readonly cluster: string | undefined
 }
 
-/**
- * Number of recent inserts per table that ClickHouse deduplicates by token. A busy sink makes this many in a few
- * minutes.
- */
+/** Number of recent inserts per table that ClickHouse deduplicates by token. */
 const DEDUPLICATION_WINDOW = 1_000
 
 /** ClickHouse's own default. */

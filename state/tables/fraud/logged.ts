@@ -53,9 +53,7 @@ const ENOUGH_COUNTED = 10_000
 const AIMED_SHARE = 0.95
 /** Number of bits with which a share is converted into a hash: the precision of a double. */
 const SHARE_BITS = 52
-/**
- * Settings of queries for back-tests. These queries use one core of ClickHouse, and all other queries have priority.
- */
+/** Settings of queries for back-tests, which use one core of ClickHouse. */
 const QUIET = { max_threads: 1, priority: 10 }
 /**
  * Settings of a batch. FINAL compares only rows of the same day. Otherwise ClickHouse would read all columns of all
