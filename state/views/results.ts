@@ -46,7 +46,6 @@ function resultOperations(view: string, partition: number, result: CommandResult
   if (outcome === 'conflict') return [publish]
   const key = keyOf(view, partition, command_id)
   const keptMs = RESULT_KEPT_MS - (now - decided_at)
-  // The command was repeated after its result had expired, so only the client that repeated it needs the result.
   if (keptMs < MS_PER_SECOND) return [publish]
   const seconds = Math.ceil(Math.min(keptMs, RESULT_KEPT_MS) / MS_PER_SECOND)
   return [{ op: 'set', key, value: `${request_hash} ${answer}` }, { op: 'expire', key, seconds }, publish]

@@ -11,7 +11,7 @@ export interface Reading {
 }
 
 /**
- * * Returns the number and the sums of a profile's transactions in (t − window, t], for each window. The results may *
+ * Returns the number and the sums of a profile's transactions in (t − window, t], for each window. The results may
  * include transactions just outside of a window; see `sumWithin`.
  */
 export function sumsOf({ events, sums }: FraudProfile, { t, id }: Reading, windowsMs: readonly number[]): WindowSum[] {

@@ -6,8 +6,10 @@ import type { UserKeys } from './users.ts'
 
 /**
  * Adds a swipe to the recent events (see recent.ts), unless they already contain it or a newer swipe on its target, or
- * are full. KEYS: 1 the recent events. ARGV: 1 time to live in ms, 2 maximum number of fields, 3 time, 4 swipe id, 5
- * target, 6 direction, 7 the direction of the swipe that a rewind took back, or an empty string.
+ * are full.
+ * KEYS: 1 the recent events.
+ * ARGV: 1 time to live in ms, 2 maximum number of fields, 3 time, 4 swipe id, 5 target, 6 direction, 7 the direction of
+ * the swipe that a rewind took back, or an empty string.
  *
  * A rewind that is older than the user's newest swipe is not noted. If it were, a late rewind could show a user whom
  * the viewer has swiped since. A swipe that is noted late only hides its target for longer. Swipes from before the user
@@ -40,10 +42,11 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
  * Removes the target from the stored candidates, and claims a refill if few candidates are left. A match that the view
  * includes needs no note, and nothing would remove such a note.
  *
- * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 the user's relations, 5 the user's likes. ARGV: as
- * in NOTE_SWIPE, then 8 `1` if the answer may announce a match, 9 the number of candidates below which a refill is due,
- * 10 ms until the next refill. Returns two flags: whether the refill is claimed, and whether the target likes the user
- * or has an open match with the user.
+ * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 the user's relations, 5 the user's likes.
+ * ARGV: as in NOTE_SWIPE, then 8 `1` if the answer may announce a match, 9 the number of candidates below which a
+ * refill is due, 10 ms until the next refill.
+ * Returns two flags: whether the refill is claimed, and whether the target likes the user or has an open match with the
+ * user.
  */
 export const TAKE_SWIPE: ViewScript = {
   name: 'take-swipe',
