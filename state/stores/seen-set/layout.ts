@@ -1,8 +1,8 @@
 import { MAX_PAGE_BYTES, MAX_PAGE_ENTRIES } from './page.ts'
 
 /**
- * The properties of a seen-set. Each of them affects where items are stored, so a store with different properties needs
- * a different name.
+ * The properties of a seen-set. Each of them affects how items are stored, so a store with different properties needs a
+ * different name.
  */
 export interface SeenSetShape {
   /** Minimum number of items that a set remembers. A set with more items may forget the oldest items early. */
