@@ -9,7 +9,7 @@ export interface Codec<T> {
    */
   encode(value: T, out: ByteWriter): void
   /**
-   * Decodes exactly the bytes [start, end) and never reads outside of them.
+   * Decodes exactly the bytes [start, end).
    * @throws CodecError when the bytes are truncated, malformed or too long
    */
   decode(buffer: Buffer, start: number, end: number): T

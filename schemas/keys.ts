@@ -115,9 +115,9 @@ const HASH_SHIFT = 15
 const kept: string[] = new Array(KEPT_TEXTS).fill('')
 
 /**
- * Decodes text like `strictUtf8`. If the same short text was decoded recently, the result is the same string object. In
- * that case nothing is allocated. Maps also find the string faster, because V8 has already computed its hash and only
- * compares addresses.
+ * Decodes text like `strictUtf8`. A short ASCII text that is still among the kept texts is not allocated again: the
+ * result is the kept string object. Maps also find this object faster, because V8 has already computed its hash and
+ * only compares addresses.
  */
 function keptText(buffer: Buffer, start: number, end: number): string {
   const length = end - start

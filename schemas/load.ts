@@ -15,7 +15,7 @@ const loaded = new Map<string, AvroSchema>()
 /** Formats, keyed by file. There is one format per file, so that its codecs are compiled only once. */
 const formats = new Map<string, ValueFormat<never>>()
 
-/** Loads the schema in `schemas/<file>.avsc`. Every call returns the same object. */
+/** Loads the schema in `schemas/<file>.avsc`. Every call for the same file returns the same object. */
 export function loadSchema(file: string): AvroSchema {
   const known = loaded.get(file)
   if (known) return known

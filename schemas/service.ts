@@ -1,7 +1,6 @@
 import type { LimitRule } from './limit-rule.ts'
 import type { AnyTopic } from './topic.ts'
 
-/** The topics and initial rate limit rules of one service. */
 export interface ServiceSchemas {
   readonly topics: readonly AnyTopic[]
   /**

@@ -35,7 +35,7 @@ const REFERENCED_SHARE = 3 / 60
 const SWEEP_SHARE = 3 / 60
 const SCRUB_SHARE = 15 / 60
 
-/** @param withinMs the time within which all deleted data is erased */
+/** @param withinMs the time within which services promise to erase deleted data */
 export function erasureTimes(withinMs: number): ErasureTimes {
   const repeatableMs = withinMs * REPEATABLE_SHARE
   const untouchedMs = withinMs * UNTOUCHED_SHARE

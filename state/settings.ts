@@ -84,7 +84,7 @@ export const stateSettings = settingsFragment({
     images: { url: env.IMAGES_URL ?? folderUrl(home, 'images'), s3Endpoint: env.BLOBS_ENDPOINT },
     /** Models are stored uncompressed, because processes map the files into memory. */
     models: { url: env.MODELS_URL ?? folderUrl(home, 'models'), s3Endpoint: env.BLOBS_ENDPOINT, compresses: false },
-    /** Time within which deleted data is erased everywhere. */
+    /** Time within which deleted data vanishes if a service promises to erase it. */
     eraseWithinMs: env.ERASE_WITHIN_SECONDS * MS_PER_SECOND,
   }),
 })
@@ -99,7 +99,7 @@ function isWithin(inner: string, outer: string): boolean {
   return a.startsWith(b)
 }
 
-/** Addresses of the stores that keep data on disk, and how long deleted data remains in them. */
+/** How to reach the databases and blob stores, and how long deleted data may remain in them. */
 export type StateSettings = ValueOf<typeof stateSettings>
 
 export type ClickhouseSettings = StateSettings['clickhouse']

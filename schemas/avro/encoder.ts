@@ -16,7 +16,7 @@ import {
 
 /**
  * Appends the encoded value.
- * @throws CodecError with the path of the invalid value; `out` is then unchanged
+ * @throws CodecError with the path of the invalid value; `out.length` is then unchanged
  */
 export type Encode<T> = (value: T, out: ByteWriter) => void
 

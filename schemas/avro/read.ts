@@ -17,9 +17,9 @@ import {
 } from './cursor.ts'
 
 /**
- * Functions that read Avro's primitives. Generated decoders call them when their inlined fast path does not apply.
- * Except for those that read floats, which have a fixed size, the functions store the position after the value in the
- * cursor. If the value is malformed, they store -1 and the reason.
+ * Functions that read Avro's primitives, for generated decoders. Except for those that read floats, which have a fixed
+ * size, the functions store the position after the value in the cursor. If the value is malformed, they store -1 and
+ * the reason.
  */
 
 export const TRUNCATED = 'the bytes end inside the value'

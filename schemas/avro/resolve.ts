@@ -169,7 +169,7 @@ function enumeration(from: EnumType, to: EnumType): Plan {
   return { op: 'enum', written: from.symbols.length, symbols }
 }
 
-/** Returns whether the types' unqualified names are equal, or one of the reader's aliases equals the writer's name. */
+/** Returns whether the types' unqualified names are equal, or one of the reader's aliases names the writer's type. */
 function sameName(from: { name: string }, to: { name: string; aliases: readonly string[] }): boolean {
   const name = unqualified(from.name)
   return name === unqualified(to.name) || to.aliases.some((alias) => alias === from.name || unqualified(alias) === name)

@@ -27,8 +27,8 @@ export interface Decision<V> {
 }
 
 /**
- * The two topics of a topology that makes decisions: its commands and its decisions. Keys are the names of the objects
- * that the decisions concern.
+ * The two topics of a topology that makes decisions: its commands and its decisions. Commands and views are keyed by
+ * the name of the object that they concern.
  * @template A the type of the answer, which must be representable as JSON
  */
 export interface CommandFlow<C, V, A> {
@@ -68,7 +68,7 @@ export function commandTopic<C>(name: string, { value, ...options }: FlowTopicOp
   return { name, key: utf8, value: avroValue<Command<C>>(schema), ...options }
 }
 
-/** Declares a compacted topic of decisions whose views have the format `value`. */
+/** Declares a topic of decisions whose views have the format `value`. */
 export function decisionTopic<V>(name: string, { value, ...options }: FlowTopicOptions<V>): Topic<string, Decision<V>> {
   const view = recordOf(value.schema)
   const schema = {

@@ -55,7 +55,7 @@ export function factsOf(request: CountedRequest): CountedFacts {
 
 /**
  * Returns the events of a transaction, one for each entity's profile. The API adds the events to the transactions in
- * flight, and the pipeline adds the same events to the profiles.
+ * flight. The pipeline adds the same data to the profiles, but in packed rows.
  */
 export function eventsOf(request: CountedRequest): EntityEvent[] {
   const { id, at, units, place, ids } = factsOf(request)

@@ -2,10 +2,7 @@ import type { CommandFlow } from '../commands/topics.ts'
 import { snippetCommands, snippetDecisions } from './topics.ts'
 import type { Snippet, SnippetCommand } from './types.ts'
 
-/**
- * The answer to a command about a snippet. Times are in epoch ms. A repeated command gets the first answer again, so
- * the answer contains everything that the caller needs.
- */
+/** The answer to a command about a snippet. Times are in epoch ms. A repeated command gets the first answer again. */
 export type SnippetAnswer =
   | { readonly outcome: 'created'; readonly snippet: CreatedSnippet }
   /**

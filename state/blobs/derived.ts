@@ -7,7 +7,6 @@ export interface DerivedStore {
   /** @returns undefined if the bytes are not stored or are damaged */
   get(hash: BlobHash, form: string): Promise<Buffer | undefined>
   put(hash: BlobHash, form: string, bytes: Buffer): Promise<void>
-  /** Removes the given forms of a blob. */
   remove(hash: BlobHash, forms: readonly string[]): Promise<void>
 }
 

@@ -5,8 +5,8 @@ import type { PackedBlob } from './draft.ts'
 export type BlobHash = string
 
 /**
- * The place where blobs are stored: a folder or a bucket. Blobs are immutable; storing the same content again changes
- * nothing.
+ * The place where blobs are stored: a folder or a bucket. Blobs are immutable; storing the same content again only
+ * renews the time of the last touch.
  */
 export interface BlobShelf {
   /**
@@ -20,7 +20,7 @@ export interface BlobShelf {
    * be missing, but is never incomplete.
    */
   put(hash: BlobHash, blob: PackedBlob): Promise<void>
-  /** Returns the packed bytes, in one buffer when they are short; undefined when the blob is not stored. */
+  /** Returns the packed bytes as a stream or as one buffer; undefined when the blob is not stored. */
   open(hash: BlobHash): Promise<Readable | Buffer | undefined>
   list(): AsyncIterable<ShelvedBlob>
   /**

@@ -26,7 +26,10 @@ export interface SearchAnswer {
 
 /** Calls a search server over HTTP. */
 export interface SearchClient {
-  /** @throws TargetUnavailableError when the server cannot be reached, is overloaded or fails; a retry may help */
+  /**
+   * @throws TargetUnavailableError when there is no complete answer, for example because the request was aborted, or
+   * when the server is overloaded or fails; a retry may help
+   */
   call(call: SearchCall): Promise<SearchAnswer>
 }
 

@@ -35,7 +35,7 @@ export const POSITION_FIELD = 'sink_position'
 
 const HASH_CHARACTERS = 16
 
-/** Identifies the form of an index's documents. */
+/** Returns a hash of everything that determines the form of an index's documents. */
 export function definitionOf({ settings, mappings, version }: IndexForm): string {
   return createHash('sha256').update(JSON.stringify({ settings, mappings, version })).digest('hex').slice(0, HASH_CHARACTERS)
 }

@@ -3,7 +3,6 @@ import { CONFLICT, NOT_FOUND, reasonOf, requireSuccess } from './answers.ts'
 import { pathPart, type SearchClient } from './client.ts'
 import { POSITION_FIELD } from './search-index.ts'
 
-/** A change to one document. */
 export interface DocumentChange {
   readonly id: string
   /** A change with a lower version than the document's is ignored. */

@@ -4,7 +4,7 @@ import { isPassingError } from './passing-errors.ts'
 import { type RedisScript, runScript, type ScriptArgument, type ScriptClient } from './run-script.ts'
 import { serversOfKeys } from './servers.ts'
 
-/** Runs Lua scripts on data that services keep in Redis. No call takes longer than its time limit. */
+/** Runs Lua scripts on data that services keep in Redis. Each call has a time limit. */
 export interface BoundedScripts {
   /**
    * @param keys at least one, all with the same hash tag

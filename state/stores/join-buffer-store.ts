@@ -59,8 +59,8 @@ const NUMBER_BYTES = 4
 /**
  * The first byte of a row's key, for each kind of row. A value row (`first` or `further`) contains values of one join
  * key. The index rows of a segment list the join keys that have values in the segment, so that expired values can be
- * found. Each commit writes one index row per segment, with the keys that received their first value there, so adding a
- * record costs little more than reading and writing one row.
+ * found. A commit usually writes one index row per segment, with the keys that received their first value there, so
+ * adding a record costs little more than reading and writing one row.
  */
 const KINDS = { first: 0x66, further: 0x67, index: 0x69 } as const
 /**

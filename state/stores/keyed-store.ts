@@ -116,7 +116,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     return sorted.changes
   }
 
-  /** Fills the filter with the current keys, so that it contains no deleted ones. */
+  /** Fills the filter with the keys of the column and of all pending changes. */
   function fillFilter(): void {
     if (filter === undefined) return
     filter.clear()

@@ -34,7 +34,7 @@ export interface ScanParts<Change extends ChangedKey, Shown> {
    */
   readonly ofChange: (change: Change) => Shown | undefined
   /**
-   * Called for rows that were unchanged when the scan began.
+   * Called for each row that no change in `sortedChanges` replaces.
    * @returns the current state of the row; undefined if it has been deleted since
    */
   readonly ofRow: (row: readonly [key: Buffer, value: Buffer]) => Shown | undefined

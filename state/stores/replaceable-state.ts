@@ -13,7 +13,7 @@ export interface StateOptions extends RocksdbOptions {
 
 /** Name of the subfolder with the database of the erasable stores. */
 const APART = 'erasable'
-/** Share of the memory budget for the database of the erasable stores. These stores are small. */
+/** Share of the memory budget for the database of the erasable stores. */
 const APART_SHARE = 1 / 4
 
 /** Opens the main database, and a second one if some stores are erasable. */
@@ -33,11 +33,11 @@ async function openState({ apartOf, ...options }: StateOptions): Promise<StateBa
 }
 
 /**
- * Calls `run` with the worker's open database. If the database is found to be damaged, at the start or later, it is
- * deleted. The next run then restores its content from the changelogs, as after the loss of the folder.
+ * Calls `run` with the worker's open database. If the database is damaged when it is opened, it is first deleted, so
+ * `run` gets an empty one, and restores it from the changelogs. If damage is found during `run`, the database is
+ * deleted afterwards.
  * @param onDeleted receives the reason for the deletion
- * @throws StateLocked, StateUnavailable, and the errors of `run`. If damage is found during `run`, `run` ends, and the
- * next run begins with an empty database.
+ * @throws StateLocked, StateUnavailable, and the errors of `run`, including the one that reports damage
  */
 export async function withReplaceableState<Result>(
   options: StateOptions,

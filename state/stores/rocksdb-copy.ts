@@ -4,8 +4,8 @@ import { isOverloaded } from './rocksdb-load.ts'
 
 const ROWS_PER_FETCH = 256
 /**
- * Duration of a slice: how long a copy runs before it pauses. During the pauses the thread does other work, so the copy
- * takes at most a third of the thread's time.
+ * Duration of a slice: how long a copy runs before it pauses. During the pauses the thread does other work, so copying
+ * the rows takes about a third of the thread's time.
  */
 const SLICE_MS = 4
 const PAUSE_MS = 8
@@ -69,8 +69,8 @@ export function catchUp(binding: RocksdbBinding, follower: Follower, copy: Datab
 }
 
 /**
- * Repeats a step until it returns true. The steps wait while the database that they fill is behind with its flushes,
- * because RocksDB would delay the next write, which blocks the whole thread.
+ * Repeats a step until it returns true. The steps wait while the database that they fill is overloaded, because RocksDB
+ * would soon delay a write, which blocks the whole thread.
  */
 async function inSlices(binding: RocksdbBinding, to: Database, { mayGoOn, pauseMs }: Slices, step: () => boolean): Promise<boolean> {
   for (;;) {

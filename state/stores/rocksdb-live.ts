@@ -41,7 +41,7 @@ export interface Follower {
   stop(): void
 }
 
-/** Maximum number of rows in the recorded changes. It limits their memory to about 100 MB. */
+/** Maximum number of rows in the recorded changes. It limits their memory. */
 const MAX_KEPT_ROWS = 500_000
 
 export function liveDatabase(binding: RocksdbBinding, first: Database, writeOptions: { readonly sync: boolean } | undefined): LiveDatabase {

@@ -2,7 +2,7 @@ import type { Database, RocksdbBinding } from './rocksdb-binding.ts'
 
 /**
  * RocksDB delays every write when five full memtables wait to be flushed (one less than the binding allows), or when
- * the first level has 20 files (RocksDB's default). A delayed write blocks the event loop, often for a second.
+ * the first level has 20 files (RocksDB's default). A delayed write blocks the event loop.
  */
 const STALLING_MEMTABLES = 5
 const STALLING_FILES = 20
@@ -10,9 +10,9 @@ const STALLING_FILES = 20
 const OVERLOADED_SHARE = 1 / 2
 
 /**
- * Returns true if the database's flushes and compactions are behind its writes. After a flush or compaction has failed,
- * for example on a full disk, the result is false: RocksDB then runs neither of them until the database is opened
- * again, so writers would wait forever. The next write reports the failure.
+ * Returns true if the database's flushes or compactions are far behind its writes. After a flush or compaction has
+ * failed, for example on a full disk, the result is false: RocksDB then runs neither of them until the database is
+ * opened again, so writers would wait forever. The next write reports the failure.
  */
 export function isOverloaded(binding: Pick<RocksdbBinding, 'db_get_property'>, database: Database): boolean {
   return isBehind(binding, database, Math.ceil(STALLING_MEMTABLES * OVERLOADED_SHARE), STALLING_FILES * OVERLOADED_SHARE)

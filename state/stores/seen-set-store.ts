@@ -35,9 +35,10 @@ export interface SeenSetOptions<K, I> extends SeenSetShape {
 }
 
 /**
- * Stores a set of items per key in 10 to 16 bits per item. The set may report a new item as seen, but never reports a
- * remembered item as new. Every item expires a fixed time after it was last added. A set consists of pages of at most
- * 512 bytes, and adding an item writes one of them. Use `seenSetReader` to read copies of pages outside the engine.
+ * Stores a set of items per key, with a short fingerprint of each item. The set may report a new item as seen, but
+ * never reports a remembered item as new. An item expires after the set's lifetime, or up to a tenth later. A set
+ * consists of pages of at most 512 bytes, and adding an item changes the items of at most one of them. Use
+ * `seenSetReader` to read copies of pages outside the engine.
  *
  * Times are epoch ms of a clock that the caller chooses, such as the timestamps of records.
  */
@@ -142,8 +143,8 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
   }
 
   /**
-   * Returns the pages in which the item may be stored, one per layer. Most sets have only the first page. If a mark in
-   * the first page says so, no other page is read.
+   * Returns the pages in which the item may be stored, one per layer. If the first page is marked as the only one, no
+   * other page is read.
    */
   function placesOf(key: K, hash: ItemHash): Place[] {
     let isOnly = false
@@ -215,7 +216,10 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     return rememberInstead(key, places, unit)
   }
 
-  /** Stores the item and removes the oldest items of its pages to make room, because all of these pages are full. */
+  /**
+   * Stores the item although all of its pages are full. Chooses the page with the oldest run, and removes its oldest
+   * runs to make room.
+   */
   function rememberInstead(key: K, places: readonly Place[], unit: number): Place {
     const oldest = places.reduce((found, place) => (endOf(place.runs) < endOf(found.runs) ? place : found))
     let encoded: Buffer | undefined

@@ -7,7 +7,7 @@ import type { StoreAccess } from './store.ts'
 export interface StoreGuard {
   open(access: StoreAccess | undefined): void
   /**
-   * Checks that the running node has declared the store. Every method for processors calls this first.
+   * Checks that the running node has declared the store. Methods for processors call this before they use the store.
    * @throws Error when the running node has not declared the store
    */
   check(): void

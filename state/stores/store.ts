@@ -22,7 +22,7 @@ export interface EngineStore {
   readonly logged: boolean
   /** True if replaced and deleted values must also vanish from files and changelogs. */
   readonly erasable?: boolean
-  /** Allows queries from outside the task. Undefined for stores that only the engine reads. */
+  /** Allows queries from outside the task. Undefined for stores that cannot be read by key alone. */
   readonly lookup?: AnyStoreLookup
   /** Called once in the life of the task, before any other method and after its state has been restored. */
   open(context: StoreContext): void
@@ -52,7 +52,7 @@ export interface EngineStore {
   discard(): void
 }
 
-/** Reads keys of a store directly from the database, outside its task and without the task's uncommitted changes. */
+/** What a query needs to read a key of a store from the database, outside the task and without uncommitted changes. */
 export interface StoreLookup<K, V> {
   readonly key: Codec<K>
   /** The bytes that precede the encoded key in a row's key. Rows with other prefixes cannot be read by key. */
@@ -182,9 +182,9 @@ export interface StateBatch {
    */
   putPosition(name: string, offset: number | null): void
   /**
-   * Writes all changes and positions atomically and synchronously. If writing fails (for example because the disk is
-   * full), no part of the batch becomes visible, and the database accepts no more writes until it is reopened. The
-   * batch is empty afterwards.
+   * Writes all changes and positions synchronously, and those of each database atomically. If writing to a database
+   * fails (for example because the disk is full), none of its changes become visible, and it accepts no more writes
+   * until it is reopened. After a successful write, the batch is empty.
    */
   write(): void
   drop(): void

@@ -66,7 +66,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
   const entries = entryCache<K, TimerState>({ name, key: keys, cacheBytes: options.cacheBytes, encodeReadKey, read, write })
   let values: Codec<number>
   let column: StateColumn
-  /** The earliest time of a row under BY_TIME. A scan from here skips the tombstones of fired timers. */
+  /** No row under BY_TIME has an earlier time. A scan from here skips the tombstones of fired timers. */
   let firstRow = 0
 
   function encodeReadKey(key: K, out: ByteWriter): void {

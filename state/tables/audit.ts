@@ -3,7 +3,6 @@ import { isoMonth, isoTime } from './time.ts'
 
 const AUDIT_YEARS = 2
 
-/** A change to a subject: who made it, and the subject's content before and after, as JSON. */
 interface Change {
   /** Epoch ms. */
   readonly at: number

@@ -12,10 +12,7 @@ export interface SinkClickhouseOptions {
  * its position to find out whether the insert was applied.
  */
 const REQUEST_TIMEOUT_MS = 60_000
-/**
- * Maximum number of connections. A sink has one write in progress per Kafka partition. With more connections, requests
- * would only wait in the server instead of in this process.
- */
+/** Maximum number of connections. Further requests wait in this process. */
 const MAX_CONNECTIONS = 16
 
 /**

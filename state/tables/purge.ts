@@ -19,8 +19,8 @@ export interface Purged {
   /** Number of removed rows. */
   readonly removed: number
   /**
-   * True if rows that erase others have arrived since the last run. `removed` may nevertheless be 0, because ClickHouse
-   * may have removed the erased rows itself while it merged parts.
+   * True if the run has found unchecked rows that erase others. `removed` may nevertheless be 0, because ClickHouse may
+   * have removed the erased rows itself while it merged parts.
    */
   readonly hasErased: boolean
 }

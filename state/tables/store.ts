@@ -28,7 +28,7 @@ export interface TableStore {
    * @returns the table's identity, which changes when the table is dropped and created again
    */
   prepare(): Promise<string>
-  /** Returns the first offset that the table lacks; undefined when it has no row of this Kafka partition. */
+  /** Returns the offset after the last one in the table; undefined when it has no row of this Kafka partition. */
   position(topic: string, partition: number): Promise<number | undefined>
   /**
    * Writes all rows as one part, or no row at all. When the response is lost, `position` shows whether the rows were
@@ -38,8 +38,9 @@ export interface TableStore {
   /** Writes the binary rows of a `BinaryTable`, with the same guarantee as `insert`. */
   insertBinary(rows: RowBinary): Promise<void>
   /**
-   * Records that the table contains this Kafka partition up to the end that the log had when reading began. From then
-   * on, readers may conclude from a missing row that the data does not exist. Call `prepare` first.
+   * Records that the table contains this Kafka partition up to the end that the log had when reading began. Once all
+   * partitions are recorded, readers may conclude from a missing row that the data does not exist. Call `prepare`
+   * first.
    */
   noteCaughtUp(topic: string, partition: number): Promise<void>
   /**
@@ -54,8 +55,8 @@ export interface TableStore {
 }
 
 /**
- * Errors by which ClickHouse reports a temporary condition. Any other error is a bug or a wrong configuration (an
- * unknown table or column, a value that does not fit), which no retry can fix.
+ * Errors by which ClickHouse reports a temporary condition. Any other error counts as a bug or a wrong configuration,
+ * for example an unknown table or column, which no retry can fix.
  */
 const PASSING = new Set([
   '3', // UNEXPECTED_END_OF_FILE

@@ -6,8 +6,8 @@ type RowValue = string | number | boolean | null | readonly RowValue[] | { reado
 
 /**
  * The definition of a ClickHouse table that a sink fills from topics. In addition to its declared columns, the table
- * has `kafka_topic`, `kafka_partition` and `kafka_offset`. The sink continues after the greatest offset in the table,
- * so rows and position are written in one step.
+ * has `kafka_topic`, `kafka_partition` and `kafka_offset`. From them, the sink learns where to continue, so rows and
+ * position are written in one step.
  */
 export interface TableDefinition<K, V> {
   readonly name: string
@@ -93,10 +93,7 @@ export interface ClusterOptions {
   readonly cluster: string | undefined
 }
 
-/**
- * Number of recent inserts per table that ClickHouse deduplicates by token. A busy sink makes this many in a few
- * minutes.
- */
+/** Number of recent inserts per table that ClickHouse deduplicates by token. */
 const DEDUPLICATION_WINDOW = 1_000
 
 /** ClickHouse's own default. */

@@ -27,7 +27,10 @@ export function withVersion<V extends FileVersion>(history: VersionHistory<V>, v
   return trimmed({ ...history, versions })
 }
 
-/** Makes a version the champion. Returns undefined when the version is not kept. */
+/**
+ * Makes a version the champion. If it was the challenger, there is no challenger any more. Returns undefined when the
+ * version is not kept.
+ */
 export function promoted<V extends FileVersion>(history: VersionHistory<V>, version: string): VersionHistory<V> | undefined {
   if (!history.versions.some((known) => known.version === version)) return undefined
   if (history.champion === version) return history
@@ -49,8 +52,8 @@ export function withChallenger<V extends FileVersion>(
 }
 
 /**
- * Restores the previous champion. Returns undefined when no previous champion is kept. The replaced champion can be
- * promoted again as long as it is among the newest versions.
+ * Restores the previous champion, or the time before the first champion. Returns undefined when neither is kept. The
+ * replaced champion can be promoted again as long as it is among the newest versions.
  */
 export function rolledBack<V extends FileVersion>(history: VersionHistory<V>): VersionHistory<V> | undefined {
   const [before, ...earlier] = history.earlier

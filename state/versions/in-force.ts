@@ -7,7 +7,7 @@ import type { FileVersion } from './version.ts'
  * The version that currently answers requests. A request that reads `current` only once uses one version throughout.
  */
 export interface VersionInForce<T> {
-  /** Undefined until the first version is open. */
+  /** Undefined while no version answers requests. */
   readonly current: { readonly version: FileVersion; readonly opened: T } | undefined
   /**
    * Requests a version; undefined means that no version should answer. Only the last requested version goes into force.
@@ -26,7 +26,10 @@ export interface VersionInForceOptions<T> {
   open(folder: string, version: FileVersion): T | Promise<T>
   /** Reports that this version answers requests from now on; undefined if none does. */
   onSwitch(version: FileVersion | undefined): void
-  /** Releases a version that was opened too late, because another one was requested in the meantime. */
+  /**
+   * Releases a version that is not needed any more, because another one was requested while it was opened, or `close`
+   * was called.
+   */
   onDiscarded(opened: T): void
   /** Reports a version that could not be used. The previous version continues to answer. */
   onRefused(version: FileVersion, error: Error, willRetry: boolean): void

@@ -18,7 +18,10 @@ export interface LocalVersions {
    * @throws BlobsUnavailableError when a blob is missing or the store does not respond; a retry may help
    */
   fetch(version: FileVersion): Promise<string>
-  /** Removes all other versions, and leftovers of killed processes. Files that are mapped into memory stay readable. */
+  /**
+   * Removes all other versions, and partial folders that a killed process left more than an hour ago. Files that are
+   * mapped into memory stay readable.
+   */
   keepOnly(versions: readonly FileVersion[]): Promise<void>
 }
 
@@ -38,10 +41,7 @@ const PARTIAL = '.partial-'
  * first.
  */
 const SETTLE_ATTEMPTS = 5
-/**
- * A folder counts as abandoned by its writer if its last write is older than this, because no file takes an hour to
- * fetch.
- */
+/** A partial folder counts as abandoned by its writer if the last write is older than this. */
 const ABANDONED_MS = 3_600_000
 
 export function localVersions({ blobs, folder, now }: LocalVersionsOptions): LocalVersions {

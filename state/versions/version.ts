@@ -33,7 +33,7 @@ const HASH = /^[0-9a-f]{64}$/
 
 /**
  * Checks a version before any of its files is fetched.
- * @throws VersionRefusedError if a name in the version could lead out of its folder, or the version cannot be complete
+ * @throws VersionRefusedError if a field is invalid, for example a name that leads out of the version's folder
  */
 export function checkVersion({ version, sequence, files }: FileVersion): void {
   const refuse = (fault: string): never => {

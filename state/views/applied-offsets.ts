@@ -2,9 +2,9 @@ import { positionsKey } from './apply.ts'
 import { NOT_CAUGHT_UP, type ViewReader, withCaughtUp } from './view.ts'
 
 /**
- * Returns the position of a view's partition in each of its topics, as text. If two values are equal, nothing was
- * written in between. With one small read, a reader can therefore check whether everything that it has cached from the
- * partition is still current.
+ * Returns the position of a view's partition in each of its topics, as text. If two values are equal, the view
+ * contained the same records both times. With one small read, a reader can therefore check whether what it has cached
+ * of these records is still current.
  * @returns undefined when a topic has no position yet; NOT_CAUGHT_UP while the partition is not caught up
  */
 export async function readAppliedOffsets(

@@ -37,7 +37,7 @@ export interface ViewBatch {
 
 export type ApplyResult =
   | { readonly applied: true }
-  /** Nothing was changed, because the view is at a different position of the topic, or has none (undefined). */
+  /** No operation was applied, because the view is at a different position of the topic, or has none (undefined). */
   | { readonly applied: false; readonly position: number | undefined }
 
 export interface ViewPosition {
@@ -55,7 +55,7 @@ export interface ViewPosition {
 /** The Redis, single or clustered, to which sinks write views. */
 export interface ViewStore {
   /**
-   * Applies the batch and advances the position together, or changes nothing.
+   * Applies all operations of the batch and advances the position together, or does neither.
    * @throws TargetUnavailableError when retrying may help
    */
   apply(batch: ViewBatch): Promise<ApplyResult>
@@ -70,8 +70,8 @@ export interface ViewStore {
    */
   read(keys: readonly string[]): Promise<(string | null)[]>
   /**
-   * Deletes one partition of a view if its position in the topic is still the one that was read. Until all keys of the
-   * partition are gone, no batch can be applied to it.
+   * Deletes one partition of a view, except for the keys that it keeps, if its position in the topic is still the one
+   * that was read. No batch can be applied to the partition until the clearing has ended.
    * @throws TargetUnavailableError when retrying may help. The clearing is then unfinished; see `finishClearing`.
    */
   clear(view: string, partition: number, topic: string, read: ViewPosition, keeps?: KeptKeys): Promise<void>

@@ -3,8 +3,8 @@ import type { CommandResult } from '../../schemas/commands/types.ts'
 import { type View, type ViewContext, type ViewOperation, type ViewReader, viewTag } from './view.ts'
 
 /**
- * Results of commands, stored with the view that the commands changed. One batch applies the change and the result, so
- * a client that has the result can already read the change from the view.
+ * Results of commands, stored with the view that the commands changed. The sink applies the change before the result,
+ * or together with it, so a client that has the result can already read the change from the view.
  *
  * | key or channel | value |
  * |---|---|
@@ -36,8 +36,8 @@ export function decisionView<V>(inner: View<string, V>, now: () => number = Date
 }
 
 /**
- * Returns the operations that publish and store a result. Does not store results that have expired, for example while a
- * view is rebuilt.
+ * Returns the operations that publish and store a result. Conflicts are not stored, nor are results that have expired,
+ * for example while a view is rebuilt.
  */
 function resultOperations(view: string, partition: number, result: CommandResult, now: number): ViewOperation[] {
   const { command_id, reply_to, outcome, answer, request_hash, decided_at } = result
@@ -46,7 +46,6 @@ function resultOperations(view: string, partition: number, result: CommandResult
   if (outcome === 'conflict') return [publish]
   const key = keyOf(view, partition, command_id)
   const keptMs = RESULT_KEPT_MS - (now - decided_at)
-  // The command was repeated after its result had expired, so only the client that repeated it needs the result.
   if (keptMs < MS_PER_SECOND) return [publish]
   const seconds = Math.ceil(Math.min(keptMs, RESULT_KEPT_MS) / MS_PER_SECOND)
   return [{ op: 'set', key, value: `${request_hash} ${answer}` }, { op: 'expire', key, seconds }, publish]

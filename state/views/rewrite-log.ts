@@ -11,7 +11,8 @@ export async function rewriteRedisLogs(redis: Redis | Cluster): Promise<void> {
   const nodes = redis instanceof Cluster ? redis.nodes('all') : [redis]
   for (const node of nodes) {
     if (!/^aof_enabled:1/m.test(await node.info('persistence'))) continue
-    // A running rewrite may already have written values that were deleted later, so another rewrite is requested.
+    // Redis refuses the command while a rewrite is running. That rewrite may already have written values that were
+    // deleted later, so the error is passed on.
     await node.bgrewriteaof().catch((error: Error) => {
       if (!NOT_ALLOWED.test(error.message)) throw error
     })

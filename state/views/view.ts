@@ -75,10 +75,7 @@ export type ViewValue = string | Buffer
 export const VERSION_FIELD = 'version'
 export const VALUE_FIELD = 'value'
 
-/**
- * Defines how a topic's records change a view. The sink writes the view and the API reads it. The formats are defined
- * only in the view's own file.
- */
+/** Defines how records change a view. */
 export interface View<K, V> {
   /**
    * Also the name in hash tags: `{name:partition}`. A name may end with `@` and the version of the layout. Hash tags

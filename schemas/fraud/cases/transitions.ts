@@ -2,7 +2,9 @@ import type { FraudCaseStatus, FraudVerdict } from '../types.ts'
 
 type FinalVerdict = Exclude<FraudVerdict, 'SUSPICIOUS'>
 
-/** The statuses that may follow each status. A final status may only be corrected, and the correction needs a note. */
+/**
+ * The statuses that may follow each status. In addition, the verdict SUSPICIOUS may reopen a case with a final status.
+ */
 const NEXT: Readonly<Record<FraudCaseStatus, readonly FraudCaseStatus[]>> = {
   OPEN: ['IN_REVIEW', 'ESCALATED', 'CONFIRMED_FRAUD', 'FALSE_POSITIVE'],
   IN_REVIEW: ['ESCALATED', 'CONFIRMED_FRAUD', 'FALSE_POSITIVE'],

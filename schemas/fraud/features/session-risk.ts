@@ -8,7 +8,7 @@ export interface SessionSigns {
   readonly cardCountry: string | null
 }
 
-/** Risk by login method, in lower case. Methods that resist phishing are first. */
+/** Risk by login method. The names are in lower case. */
 const LOGIN_RISK: ReadonlyMap<string, number> = new Map([
   ['passkey', 0],
   ['biometric', 0],
@@ -36,7 +36,7 @@ const LOGIN_AGE_RISK = [
 
 /**
  * Adds up the risks of a session (see docs/services/fraud.md#session-risk). Missing signs add nothing.
- * @returns the risk from 0 to 1; null if every sign is missing
+ * @returns the risk from 0 to 1; null if no risk can be determined
  */
 export function sessionRisk({ loginMethod, secondsSinceLogin, isNewDevice, ipCountry, cardCountry }: SessionSigns): number | null {
   const risks: number[] = []

@@ -342,7 +342,7 @@ function writeUsers(
 
 /**
  * Writes the list of users if the user of a transaction is now the newest. All other users then keep their order.
- * @returns false if another user is newer; the users are then not written
+ * @returns false if the newest user was seen at the same time or later; the users are then not written
  */
 function writeNewestUser(old: Buffer, usersAt: number, tierAt: number, most: number, rows: EventRows, row: number): boolean {
   const at = timeAt(rows.bytes, row)

@@ -10,7 +10,10 @@ export interface Reading {
   readonly id: number
 }
 
-/** Returns the number and the sums of a profile's transactions in (t − window, t]. */
+/**
+ * Returns the number and the sums of a profile's transactions in (t − window, t], for each window. The results may
+ * include transactions just outside of a window; see `sumWithin`.
+ */
 export function sumsOf({ events, sums }: FraudProfile, { t, id }: Reading, windowsMs: readonly number[]): WindowSum[] {
   const results = windowsMs.map((): WindowSum => ({ count: 0, units: 0, frauds: 0 }))
   const longest = Math.max(...windowsMs)

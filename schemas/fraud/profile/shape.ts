@@ -55,7 +55,7 @@ const MOST_EVENTS = 512
  * Greater counts need not be distinguished.
  */
 const MOST_SEEN = 128
-/** Maximum number of a user's merchants of the last 90 days. */
+/** Maximum number of remembered merchants of a user. */
 const MOST_MERCHANTS = 256
 const MOST_USER_IDS = 32
 /** Several places are kept, because a late transaction is compared with the place before it. */

@@ -14,7 +14,7 @@ export function readUint48(rows: Uint8Array, at: number): number {
 
 /**
  * Writes an integer from 0 to 2^48 - 1.
- * @throws RangeError for any other number, which would be stored incorrectly
+ * @throws RangeError for a number outside of this range
  */
 export function writeUint48(rows: Uint8Array, value: number, at: number): void {
   if (!(value >= 0 && value < TWO_TO_32 * 65_536)) throw new RangeError(`${value} does not fit into six bytes`)

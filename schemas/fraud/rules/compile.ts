@@ -15,7 +15,7 @@ export interface Condition {
    * only in IS MISSING.
    */
   readonly needs: readonly Field[]
-  /** The names of the lists that the condition reads. */
+  /** The names of the lists that the condition reads outside of IS MISSING. */
   readonly lists: readonly string[]
 }
 

@@ -6,7 +6,7 @@ import { isSnoozed, type Snoozes } from './snoozes.ts'
 import type { RuleTallies } from './tallies.ts'
 import type { Truth } from './truth.ts'
 
-/** Time limit of all shadow rules together for one transaction. The time limit of all rules together is 10 ms. */
+/** Time limit of all shadow rules together for one transaction. */
 const SHADOW_BUDGET_MS = 2
 /** The clock is read once per this many shadow rules, because reading it takes as long as evaluating a rule. */
 const SHADOW_RULES_PER_CLOCK_READ = 16

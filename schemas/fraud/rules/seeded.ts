@@ -9,7 +9,7 @@ const FIRST_PRIORITY = 100
 
 type Seed = readonly [id: string, name: string, action: RuleAction, condition: string]
 
-/** The seeded rules in the order of their priorities, from the most certain to the least certain. */
+/** The seeded rules in the order of their priorities. */
 const SEEDS: readonly Seed[] = [
   [
     'seed-card-testing',

@@ -22,7 +22,6 @@ export const TRIAL_MS = 7 * DAY_MS
 /** Number of earlier champions that are kept and can be restored. */
 export const KEPT_CHAMPIONS = 10
 
-/** Converts a number of hours to milliseconds. */
 export function hoursMs(hours: number): number {
   return hours * HOUR_MS
 }

@@ -1,12 +1,10 @@
 import { type AloneThresholds, MODELS, type ModelName, type Policy } from '../decision/policy.ts'
 import type { FraudAloneThresholds, FraudPolicy } from '../types.ts'
 
-/** Converts a record to a policy. */
 export function policyOf(record: FraudPolicy): Policy {
   return { ...record, alone: perModel((model) => presentOf(record.alone[model])) }
 }
 
-/** Converts a policy to a record. */
 export function policyRecord(policy: Policy): FraudPolicy {
   const { weights, levels, thresholds, floors, default_profile } = policy
   return {

@@ -3,7 +3,7 @@ export class MalformedPageError extends Error {
   override readonly name = 'MalformedPageError'
 }
 
-/** Writes unsigned numbers of up to 32 bits into zeroed bytes, most significant bit first. */
+/** The place at which the next bits are written. All bytes from there on must be zero. */
 export interface BitWriter {
   /** Position in bits. */
   at: number

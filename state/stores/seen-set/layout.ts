@@ -1,8 +1,8 @@
 import { MAX_PAGE_BYTES, MAX_PAGE_ENTRIES } from './page.ts'
 
 /**
- * The properties of a seen-set. Each of them affects where items are stored, so a store with different properties needs
- * a different name.
+ * The properties of a seen-set. Each of them affects how items are stored, so a store with different properties needs a
+ * different name.
  */
 export interface SeenSetShape {
   /** Minimum number of items that a set remembers. A set with more items may forget the oldest items early. */
@@ -18,9 +18,10 @@ export interface SeenSetShape {
 
 /**
  * Where a set stores its items. A set consists of layers of pages: the first layer has one page, and each further layer
- * has several times as many pages as the previous one. The hash of an item selects one page per layer, and the item is
- * stored in the first of these pages that has room. A small set therefore has one page. In a set of any size, adding an
- * item changes one page. A look-up reads one page per layer, or only the first page if the set has no other page.
+ * except the last has several times as many pages as the previous one. The hash of an item selects one page per layer,
+ * and the item is stored in the first of these pages that has room. A small set therefore has one page. In a set of any
+ * size, adding an item changes the items of at most one page. A look-up reads one page per layer, or only the first
+ * page if the set has no other page.
  */
 export interface SeenSetLayout {
   readonly layers: readonly Layer[]
@@ -69,8 +70,8 @@ const LAST_LAYER_FACTOR = 2
  */
 const ROOM = 1.5
 /**
- * The first layer's share of the error rate. Most sets have only this page, so its share is large, which keeps its
- * fingerprints short.
+ * The first layer's share of the error rate. A large share keeps the fingerprints of small sets short, because these
+ * have only the first layer.
  */
 const FIRST_LAYER_ERRORS = 0.6
 const MAX_FINGERPRINT_BITS = 32

@@ -1,9 +1,11 @@
 import type { Page } from './page.ts'
 
-/** Maximum number of entries in a run. A full page forgets a whole run, so a run must be a small part of the page. */
+/**
+ * Number of entries after which a new run begins. A full page forgets a whole run, so runs must be a small part of it.
+ */
 const MAX_RUN_ENTRIES = 56
 
-/** Returns the start of the newest run that contains the fingerprint. */
+/** Returns the start of the newest run that contains the fingerprint; undefined if there is none. */
 export function newestStartWith(page: Page, fingerprint: number): number | undefined {
   return page.find(({ fingerprints }) => fingerprints[placeOf(fingerprints, fingerprint)] === fingerprint)?.start
 }

@@ -1,6 +1,6 @@
 /**
- * MD5 (RFC 1321) of inputs that fit into one block. It takes a quarter of the time of `node:crypto`, where the call
- * costs more than the hash.
+ * MD5 (RFC 1321) of inputs that fit into one block. It is faster than `node:crypto`, where the call costs more than the
+ * hash.
  */
 
 /** Maximum number of input bytes in one block. The padding and the length take the remaining bytes. */

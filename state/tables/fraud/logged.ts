@@ -47,15 +47,13 @@ const HASHES = 2n ** 64n
  * The first share that contains enough transactions is used.
  */
 const COUNTED_SHARES = [2 ** -12, 2 ** -6, 1]
-/** Number of counted transactions that is enough for an estimate with an error of about 3 %. */
+/** Number of counted transactions that is enough for an estimate whose error hardly ever exceeds 3 %. */
 const ENOUGH_COUNTED = 10_000
-/** Share of the limit that a sample aims for, so that a low estimate does not make the sample exceed the limit. */
+/** Share of the limit that a sample aims for. If the estimate is too low, the sample then still fits into the limit. */
 const AIMED_SHARE = 0.95
 /** Number of bits with which a share is converted into a hash: the precision of a double. */
 const SHARE_BITS = 52
-/**
- * Settings of queries for back-tests. These queries use one core of ClickHouse, and all other queries have priority.
- */
+/** Settings of queries for back-tests, which use one core of ClickHouse. */
 const QUIET = { max_threads: 1, priority: 10 }
 /**
  * Settings of a batch. FINAL compares only rows of the same day. Otherwise ClickHouse would read all columns of all

@@ -1,4 +1,4 @@
 /** How many days transactions, feedback and the results of shadow rules and challengers are kept. */
 export const TRANSACTION_DAYS = 90
-/** How many days features are kept. Features take most of the disk space. */
+/** How many days features are kept. */
 export const FEATURE_DAYS = 30

@@ -9,8 +9,8 @@ const KEPT_DAYS = 8
 const MS_PER_SECOND = 1_000
 
 /**
- * Counts of evaluations and matches of rules, grouped by hour, mode and API process, and kept for a week. A process
- * sends the counts of the current hour repeatedly, and later counts replace earlier counts. Fed by
+ * Counts of evaluations and matches of rules, grouped by hour, mode and API process, and kept for `KEPT_DAYS`. A
+ * process sends the counts of the current hour repeatedly, and later counts replace earlier counts. Fed by
  * `fraud-rule-tallies`. Read it with FINAL.
  */
 export const fraudRuleTalliesTable: Table<string, FraudRuleTallies> = {
@@ -40,7 +40,7 @@ export const fraudRuleTalliesTable: Table<string, FraudRuleTallies> = {
   partitionOf: (_node, { hour }) => isoDay(hour),
 }
 
-/** The counts of a rule in one hour, over all API processes. */
+/** The counts of a rule in one hour and mode, over all API processes. */
 export interface RuleHour {
   /** Epoch ms of the hour's beginning. */
   readonly hour: number
@@ -67,7 +67,7 @@ ORDER BY at, mode`
 type HourRow = [at: number, mode: RuleMode, ...counts: number[], missingBy: Record<string, number>]
 
 /**
- * Returns the hours in which a rule was evaluated, oldest first.
+ * Returns the counts of a rule since a time, by hour and mode, oldest first.
  * @param from epoch ms
  */
 export async function readRuleHours(reader: TableReader, rule: string, from: number): Promise<RuleHour[]> {

@@ -13,9 +13,10 @@ export const MOST_FOUND = 2_000
 const GRANULE_ROWS = 256
 
 /**
- * All snippets, sorted by time. The rows of public snippets contain the beginning of their content. Fed by
- * `snippet-texts`. Read it with FINAL, because the newest row of a snippet is the current one. All rows of a snippet
- * have the same creation time. Rows of deleted snippets have no text.
+ * All snippets, sorted by time. The rows of public snippets with unlimited reads contain the title and the beginning of
+ * the content. Fed by `snippet-texts`. Read it with FINAL, because the newest row of a snippet is the current one. All
+ * rows of a snippet have the same creation time. Rows of snippets that are deleted or expired contain neither title nor
+ * content.
  */
 export const snippetsTable: Table<string, SnippetText> = {
   name: 'snippet_texts',

@@ -5,7 +5,7 @@ import type { BinaryTable, Migration } from '../table.ts'
 import { isoMonth } from '../time.ts'
 import { ENTRY_COLUMNS, writeEntry, writeNoEntry } from './snapshot-entry.ts'
 
-/** Number of ranks whose history is kept. Lower ranks are only candidates for personalized lists. */
+/** Number of ranks whose history is kept. Lower ranks appear only in personal lists and in place of hidden terms. */
 const SNAPSHOT_RANKS = 100
 /** See docs/services/trends.md#topics-and-tables. */
 const RETENTION_DAYS = 90

@@ -2,8 +2,8 @@ import type { CatalogProduct, VariantOffer } from '../../../schemas/catalog/type
 import { type NOT_CAUGHT_UP, type ViewOperation, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
- * The variants that are for sale. The values are kept short, because every reservation reads one. The keys are in the
- * view of products:
+ * Which variants of a product are for sale. The values are kept short, because every reservation reads one. The keys
+ * are in the view of products:
  *
  * | key | value |
  * |---|---|

@@ -77,7 +77,7 @@ export async function readCase(
 }
 
 /**
- * Returns whether a transaction has a case.
+ * Returns whether a transaction has a case that is not archived.
  * @param partition the partition of the transaction's id
  */
 export async function hasCase(reader: ViewReader, partition: number, transactionId: string): Promise<boolean | typeof NOT_CAUGHT_UP> {

@@ -32,7 +32,10 @@ export const MOST_IN_FLIGHT = 256
 export const MOST_COUNTERS = 512
 /** How long a transaction is in flight if no profile includes it. */
 export const IN_FLIGHT_MS = 86_400_000
-/** Age above which counters are dropped when counters are joined, because no window reaches back that far. */
+/**
+ * Age above which counters are dropped when counters are joined. A transaction is at most seven days old when it is
+ * scored, and is in flight for a day.
+ */
 export const COUNTED_FOR_MS = 8 * IN_FLIGHT_MS
 
 const SECOND_MS = 1_000

@@ -67,8 +67,8 @@ export async function lockBuild({ scripts }: BuildDeps, { building }: UserKeys, 
 export interface Built {
   readonly stack: Stack
   /**
-   * Resolves when the stack has been stored, or has been discarded because a newer change made it useless. The result
-   * contains the candidates of the stack whom the user has swiped since the search began, or may no longer see.
+   * Resolves when the stack has been stored, or has been discarded because the search no longer held the lock. The
+   * result contains the candidates of the stack whom the user has swiped since the search began, or may no longer see.
    */
   readonly stored: Promise<ReadonlySet<string>>
 }
@@ -113,8 +113,8 @@ export async function buildStack(
   }
 
   /**
-   * Returns the candidates of the last search that are still visible. A search that starts where the last search
-   * stopped does not find them again.
+   * Returns the candidates of the stored stack that are still visible, if this search started where an earlier one
+   * stopped and did not find them again.
    */
   function leftOver(foundAgain: ReadonlySet<string>): Ranked[] {
     if (Object.keys(from).length === 0) return []

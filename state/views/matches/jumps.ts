@@ -12,8 +12,8 @@ const WINDOW_MS = 3_600_000
 const MS_PER_SECOND = 1_000
 
 /**
- * Counts a jump. A user's first location is not a jump, except after the user has deleted a profile. Otherwise, users
- * could move as often as they like by leaving and returning.
+ * Counts a jump if the limit allows it. A user's first location is not a jump, except after the user has deleted a
+ * profile. Otherwise, users could move as often as they like by leaving and returning.
  *
  * KEYS: 1 times of jumps, 2 the recent events.
  * ARGV: 1 now in epoch ms, 2 window in ms, 3 maximum number, 4 a unique member, 5 `1` if the user has no location yet.

@@ -2,14 +2,14 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
 
 /**
  * Recent events of a user that the API knows and the view does not include yet: swipes, blocks, ended matches, and the
- * user's location. Every function that shows users to each other reads these events, so that a user who was swiped or
- * hidden is not shown again.
+ * user's location. Functions that show users to each other read these events, so that a user who was swiped or hidden
+ * is not shown again.
  *
  * | field | value |
  * |---|---|
  * | `s:<user_id>` | newest swipe on another user: time, id and direction, separated by spaces |
  * | `last` | newest of all swipes: time, id, direction, target and, for a rewind, the direction of the swipe that was taken back; separated by spaces |
- * | `x:<user_id>:<cause>` | the other user must not be shown, because one of the users blocks the other, or their match has ended; present until the view includes this |
+ * | `x:<user_id>:<cause>` | time of a block, of its end, or of the end of the match; then a space, and `1` if the other user must not be shown, otherwise `0` |
  * | `m:<user_id>` | time at which the answer to a swipe announced a match, until the view includes the match |
  * | `place` | latitude, longitude and time, separated by spaces |
  * | `active` | time at which a feed request was last reported as activity |
@@ -18,9 +18,9 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  * A sink removes the swipes that the view includes. The API may note a swipe after the sink has applied it, so a field
  * can be older than the view. Such a field has no effect for long: a newer field for the same target replaces it, or
  * the sink removes it because it is not newer than the view. The whole hash expires two days after its last change,
- * because outages are expected to be shorter. The hash of an active user never expires. Every new note about a block,
- * an ended match or the lifting of either therefore removes notes of these kinds, and notes about matches, that are at
- * least two days older than the new note.
+ * because outages are expected to be shorter. The hash of an active user may never expire. A note of the API that adds
+ * a field about a block or an ended match therefore removes the fields of this kind, and those about matches, that are
+ * at least two days older than the note.
  *
  * When a user deletes their profile, all earlier swipes, blocks and ends of matches by this user are lifted. The sink
  * removes the notes from the user's own hash. It marks the notes in the hashes of other users as lifted once it has
@@ -60,7 +60,7 @@ export type Cause = 'blocks' | 'blocked' | 'ended'
 export const RECENT_KEPT_MS = 48 * 3_600_000
 const MS_PER_SECOND = 1_000
 /**
- * Maximum number of fields of a user's recent events. Further fields are not stored; see
+ * Number of fields at which a user's recent events are full. Swipes on further users are then not noted; see
  * docs/services/matches.md#recent.
  */
 export const MAX_RECENT_FIELDS = 10_000

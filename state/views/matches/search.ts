@@ -12,7 +12,7 @@ export const STACK_SIZE = 50
 
 /** Limits on how much a search reads and returns. */
 export interface SearchBounds {
-  /** Maximum number of candidates. The search ends after the step in which this number of users pass the filters. */
+  /** Maximum number of candidates. The search ends after the step in which it has found this number. */
   readonly stackSize: number
   /** Maximum number of index members that a step reads. */
   readonly examinedPerStep: number

@@ -47,8 +47,8 @@ const META = 'meta'
 
 /**
  * Stores a stack without the candidates whom the user has swiped since the search began, or may no longer see, and
- * releases the lock. Stores nothing if the lock has a different owner, because another search is newer or a rewind has
- * made this search useless.
+ * releases the lock. Stores nothing if the caller no longer holds the lock, because it has expired or a rewind has made
+ * this search useless.
  *
  * KEYS: 1 the stack, 2 the recent events, 3 the lock of the search, 4 the position from which the next search
  * continues, 5 the user's relations, which include what the sink has removed from the recent events.
@@ -139,7 +139,10 @@ export function isFresh({ builtAt, basis }: Stack, remaining: number, current: s
   return remaining >= REFILL_BELOW || age < REFILL_EVERY_MS
 }
 
-/** Returns the time from which another search may find more candidates, epoch ms. */
+/**
+ * Returns the time of the next refill that a feed announces, epoch ms: `REFILL_EVERY_MS` after the search if few
+ * candidates remain, otherwise the end of the stack's validity.
+ */
 export function nextRefillAt({ builtAt }: Stack, remaining: number): number {
   return builtAt + (remaining < REFILL_BELOW ? REFILL_EVERY_MS : STACK_TTL_MS)
 }

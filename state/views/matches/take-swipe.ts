@@ -5,7 +5,8 @@ import { REFILL_BELOW, REFILL_EVERY_MS } from './stack.ts'
 import type { UserKeys } from './users.ts'
 
 /**
- * Adds a swipe to the recent events (see recent.ts), unless the request is a repetition.
+ * Adds a swipe to the recent events (see recent.ts), unless they already contain it or a newer swipe on its target, or
+ * are full.
  * KEYS: 1 the recent events.
  * ARGV: 1 time to live in ms, 2 maximum number of fields, 3 time, 4 swipe id, 5 target, 6 direction, 7 the direction of
  * the swipe that a rewind took back, or an empty string.
@@ -37,14 +38,15 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 `
 
 /**
- * Stores a note about a swipe, removes its target from the stored candidates, claims a refill if few candidates are
- * left, and checks whether the target likes the user. A match that the view includes needs no note, and nothing would
- * remove such a note.
+ * Stores a note about a swipe, and about a match if the target likes the user and the answer may announce a match.
+ * Removes the target from the stored candidates, and claims a refill if few candidates are left. A match that the view
+ * includes needs no note, and nothing would remove such a note.
  *
  * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 the user's relations, 5 the user's likes.
  * ARGV: as in NOTE_SWIPE, then 8 `1` if the answer may announce a match, 9 the number of candidates below which a
  * refill is due, 10 ms until the next refill.
- * Returns two flags: whether the refill is claimed, and whether the target likes the user or has a match with the user.
+ * Returns two flags: whether the refill is claimed, and whether the target likes the user or has an open match with the
+ * user.
  */
 export const TAKE_SWIPE: ViewScript = {
   name: 'take-swipe',
@@ -79,7 +81,7 @@ return 1
 export interface TakenSwipe {
   /** True if the caller must request a refill. */
   readonly isRefillClaimed: boolean
-  /** Whether the target likes the user or has a match with the user. */
+  /** Whether the target likes the user or has an open match with the user. */
   readonly isLiked: boolean
 }
 

@@ -77,9 +77,9 @@ function operationsFor(partition: number, key: string, value: UserRecord | null,
 }
 
 /**
- * Returns the operations for a profile. A deletion removes the profile and everything that the API stores about the
- * user. Relations, the seen-set and `self` are removed by tombstones in their own topics. If the deletion removed this
- * data too, it could also remove data of a new profile, because a rebuild of the view reads the topics in any order.
+ * Returns the operations for a profile. A deletion removes the profile and most of what the API stores about the user.
+ * Relations, the seen-set and `self` are removed by tombstones in their own topics. If the deletion removed this data
+ * too, it could also remove data of a new profile, because a rebuild of the view reads the topics in any order.
  */
 function profileOperations(partition: number, userId: string, profile: MatchProfile | null, context?: ViewContext): ViewOperation[] {
   const keys = userKeys(partition, userId)

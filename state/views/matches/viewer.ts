@@ -100,8 +100,8 @@ export async function readRelations(
 }
 
 /**
- * Reads whether each of several users likes the viewer. The result lacks users whom the viewer has swiped or may not
- * see.
+ * Reads whether each of several users likes the viewer. The result lacks users whom the viewer has swiped, has matched
+ * with or may not see.
  */
 export type InterestReader = (userIds: readonly string[]) => Promise<ReadonlyMap<string, Interest> | typeof NOT_CAUGHT_UP>
 
@@ -337,8 +337,8 @@ export function viewerAt(state: Pick<UserState, 'profile' | 'self'>, place: Plac
 export type Exclusion = 'swiped' | 'matched' | Cause
 
 /**
- * Returns a function that determines why a user may not see another user: a swipe, a match or a block. The function
- * needs the relation of the user to the other user; see `readRelations`.
+ * Returns a function that determines why a user may not see another user: a swipe, a match, its end or a block. The
+ * function needs the relation of the user to the other user; see `readRelations`.
  */
 export function exclusionsOf({ self, recent, seenPages }: Pick<UserState, 'self' | 'recent' | 'seenPages'>, now: number) {
   const seen = seenSet.open((page) => seenPages[page], now)

@@ -28,8 +28,9 @@ import {
  * The head is the window's end (epoch ms). In an incomplete list, the number of missing partitions follows a space.
  *
  * Both keys are written with `setIfNewer`: a newer window replaces an older one, and within one window a posted list
- * replaces the pipeline's list. A served entry is the JSON of a response entry without its rank. The writer renders it
- * once; readers only number and join entries. JSON contains no raw line break, so lines need no escaping.
+ * replaces the pipeline's list. A served entry is the JSON of a response entry without its rank. The writer renders it,
+ * so readers only number and join entries, unless terms are hidden. JSON contains no raw line break, so lines need no
+ * escaping.
  *
  * The whole list is copied as it is, because rendering 500 entries of 551 lists twice a minute would cost more than
  * everything else that the sink does. A reader decodes it only for personal lists, and to replace hidden entries.
@@ -68,7 +69,7 @@ export interface ServedList extends Versioned, Head {
 export interface Candidate {
   readonly term: string
   readonly score: number
-  /** The names of the terms that are folded into this term. */
+  /** The variants of the term, each in folded form. */
   readonly variants: readonly string[]
   readonly entry: TrendEntry
   /** Set once the candidate has been rendered. */

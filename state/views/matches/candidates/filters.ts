@@ -27,8 +27,8 @@ interface Filter {
 }
 
 /**
- * The filters, from cheap to expensive. Age and gender must suit both users; the maximum distance is the viewer's
- * choice.
+ * The most expensive filter, the distance, is last. Age and gender must suit both users; the maximum distance is the
+ * viewer's choice.
  */
 const FILTERS: readonly Filter[] = [
   {
