@@ -181,7 +181,7 @@ test('12 partitions that are assigned one after another need at most two request
   expect(proxy.requests('fetch').length).toBeLessThanOrEqual(2)
 })
 
-test('a new assignment continues at its offset, unassign removes the partition, and position returns the offset of the next record', async () => {
+test('a new assignment starts at its offset, unassign removes the partition, and position returns the offset of the next record', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const partition = { topic, partition: 0 }
@@ -305,7 +305,7 @@ test('without polls the fetches stop, a small limit makes polls take turns betwe
 })
 
 test.each(['none', 'zstd'] as const)(
-  'with compression %s committed records arrive once and in order for three poll limits, even after a pause and a new assignment',
+  'compression %s: committed records arrive once and in order with each poll limit, even after a pause and a new assignment',
   async (compression) => {
     const transport = await connected(brokers)
     const topic = await newTopic(transport, 2)
