@@ -79,7 +79,7 @@ test('operations are applied in order, together with the offset after them', asy
   expect(await store.position(view, 3, 'one')).toEqual({ next: 8, at: NOW })
 })
 
-test('a view becomes fresh only with a batch that reaches the end of the log', async () => {
+test('the time of a position changes only with a batch that names the time at which the view was complete', async () => {
   const { view, store, batch } = await open()
   await store.apply(batch(undefined, 1, [], { now: NOW }))
   await store.apply(batch(1, 2, [], { now: NOW + 1 }))
