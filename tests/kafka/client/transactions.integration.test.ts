@@ -599,25 +599,28 @@ test('a batch of a committed transaction that arrives late cannot enter the next
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
 })
 
-test.each(COORDINATOR_ERRORS)('with transactions of version 1, a producer retries requests to the coordinator that fail with %s', async (_name, code) => {
-  const proxy = await throughOlderCluster()
-  const transport = await connected(proxy.address)
-  const topic = await newTopic(transport, 1)
-  const member = newMember(transport, uniqueName('group'), [topic])
-  await member.join()
-  const owned = await ownPartitions(member, 1)
-  const steps = ['initProducerId', 'addOffsetsToTxn', 'endTxn'] as const
-  for (const api of steps) proxy.interfere({ api, action: 'edit', edit: errorAt(ERROR_AFTER_THROTTLE_AT, code) })
-  const addPartitionsError = (response: Buffer) => errorAt(response.indexOf(topic) + topic.length + 1 + 4, code)(response)
-  proxy.interfere({ api: 'addPartitionsToTxn', action: 'edit', edit: addPartitionsError })
-  const producer = await newProducer(transport)
-  append(producer, topic, 0, 'a')
-  await producer.commit(offsetsOf(owned, 1), member)
-  append(producer, topic, 0, 'b')
-  await producer.commit(offsetsOf(owned, 2), member)
-  for (const api of [...steps, 'addPartitionsToTxn'] as const) expect(proxy.requests(api).length, api).toBeGreaterThan(1)
-  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
-})
+test.each(COORDINATOR_ERRORS)(
+  'with transactions of version 1, a producer retries requests to the coordinator that fail with %s',
+  async (_name, code) => {
+    const proxy = await throughOlderCluster()
+    const transport = await connected(proxy.address)
+    const topic = await newTopic(transport, 1)
+    const member = newMember(transport, uniqueName('group'), [topic])
+    await member.join()
+    const owned = await ownPartitions(member, 1)
+    const steps = ['initProducerId', 'addOffsetsToTxn', 'endTxn'] as const
+    for (const api of steps) proxy.interfere({ api, action: 'edit', edit: errorAt(ERROR_AFTER_THROTTLE_AT, code) })
+    const addPartitionsError = (response: Buffer) => errorAt(response.indexOf(topic) + topic.length + 1 + 4, code)(response)
+    proxy.interfere({ api: 'addPartitionsToTxn', action: 'edit', edit: addPartitionsError })
+    const producer = await newProducer(transport)
+    append(producer, topic, 0, 'a')
+    await producer.commit(offsetsOf(owned, 1), member)
+    append(producer, topic, 0, 'b')
+    await producer.commit(offsetsOf(owned, 2), member)
+    for (const api of [...steps, 'addPartitionsToTxn'] as const) expect(proxy.requests(api).length, api).toBeGreaterThan(1)
+    expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
+  },
+)
 
 test('an unanswered EndTxn is repeated until the outcome is known, and commits once', AT_FIRST_TRY, async () => {
   const proxy = await throughProxy()

@@ -262,15 +262,18 @@ describe('uncompressed blobs in a folder', () => {
   const plain = () => blobStore({ shelf: folderShelf(root), draftFolder: folderDrafts, compresses: false })
   const pathOf = (hash: string) => join(root, hash.slice(0, 2), `${hash}.zst`)
 
-  it.each([1_000, 300_000])('stores %i bytes unchanged after a stamp, and a compressing store on the same folder can read them', async (length) => {
-    const content = Buffer.alloc(length, `plain ${length}`)
-    const { hash } = await keep(plain(), content)
-    const stored = readFileSync(pathOf(hash))
-    expect(stored.subarray(16).equals(content)).toBe(true)
-    expect(stored.byteLength).toBe(16 + length)
-    const compressing = blobStore({ shelf: folderShelf(root), draftFolder: folderDrafts })
-    expect(await contentOf(compressing, hash)).toEqual(content)
-  })
+  it.each([1_000, 300_000])(
+    'stores %i bytes unchanged after a stamp, and a compressing store on the same folder can read them',
+    async (length) => {
+      const content = Buffer.alloc(length, `plain ${length}`)
+      const { hash } = await keep(plain(), content)
+      const stored = readFileSync(pathOf(hash))
+      expect(stored.subarray(16).equals(content)).toBe(true)
+      expect(stored.byteLength).toBe(16 + length)
+      const compressing = blobStore({ shelf: folderShelf(root), draftFolder: folderDrafts })
+      expect(await contentOf(compressing, hash)).toEqual(content)
+    },
+  )
 
   it.each([1_000, 300_000])('detects damage to a blob of %i bytes', async (length) => {
     const { hash } = await keep(plain(), Buffer.alloc(length, `damaged ${length}`))

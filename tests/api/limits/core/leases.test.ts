@@ -58,31 +58,34 @@ describe('accuracy', () => {
     maxLength: 5,
   })
 
-  test.each([1, 2, 4])('%i instances with leases admit as much as one exact limiter, within a twentieth of the limit per window', async (count) => {
-    await fc.assert(
-      fc.asyncProperty(limits, load, fc.integer({ min: 0, max: 999_999 }), async (limit, stretches, offset) => {
-        const system = instances(count)
-        system.clock.us += offset
-        const model = modelOf(limit)
-        const counter = counterOf(limit)
-        const admitted = { leased: 0, exact: 0 }
-        let next = 0
-        for (const { seconds, times } of stretches) {
-          const gap = Math.round((limit.windowSeconds * US_PER_SECOND) / limit.limit / times)
-          for (let passed = 0; passed < seconds * US_PER_SECOND; passed += gap) {
-            system.advance(gap)
-            if (await take(system.stores[next++ % count], counter)) admitted.leased++
-            if (model.request(system.clock.us)) admitted.exact++
+  test.each([1, 2, 4])(
+    '%i instances with leases admit as much as one exact limiter, within a twentieth of the limit per window',
+    async (count) => {
+      await fc.assert(
+        fc.asyncProperty(limits, load, fc.integer({ min: 0, max: 999_999 }), async (limit, stretches, offset) => {
+          const system = instances(count)
+          system.clock.us += offset
+          const model = modelOf(limit)
+          const counter = counterOf(limit)
+          const admitted = { leased: 0, exact: 0 }
+          let next = 0
+          for (const { seconds, times } of stretches) {
+            const gap = Math.round((limit.windowSeconds * US_PER_SECOND) / limit.limit / times)
+            for (let passed = 0; passed < seconds * US_PER_SECOND; passed += gap) {
+              system.advance(gap)
+              if (await take(system.stores[next++ % count], counter)) admitted.leased++
+              if (model.request(system.clock.us)) admitted.exact++
+            }
+            const windows = Math.ceil((system.clock.us - START_US) / (limit.windowSeconds * US_PER_SECOND))
+            const allowance = ACCURACY * limit.limit
+            expect(admitted.leased).toBeLessThanOrEqual(admitted.exact + allowance * windows)
+            expect(admitted.leased).toBeGreaterThanOrEqual(admitted.exact - allowance * windows)
           }
-          const windows = Math.ceil((system.clock.us - START_US) / (limit.windowSeconds * US_PER_SECOND))
-          const allowance = ACCURACY * limit.limit
-          expect(admitted.leased).toBeLessThanOrEqual(admitted.exact + allowance * windows)
-          expect(admitted.leased).toBeGreaterThanOrEqual(admitted.exact - allowance * windows)
-        }
-      }),
-      { numRuns: 8 },
-    )
-  })
+        }),
+        { numRuns: 8 },
+      )
+    },
+  )
 })
 
 test.each([4, 8, 16])('%i instances that know their shares together hold at most a twentieth of the limit unspent', async (count) => {
