@@ -22,7 +22,7 @@ export interface ApiProcess {
 }
 
 /**
- * Starts the real API process on a free port, with a working folder inside `folder`. The folder's guardian kills the
+ * Starts the real API process on free ports, with `folder` as its working folder. The folder's guardian kills the
  * process if the test does not stop it.
  * @param root the checkout of the repository whose API is started
  */

@@ -80,7 +80,7 @@ describe('/openapi.json', () => {
     })
   })
 
-  test('documents Idempotency-Key on the routes that accept it', async () => {
+  test('documents Idempotency-Key on a route that accepts it', async () => {
     const { app } = await linksApi()
     const { paths } = (await (await app.request('/openapi.json')).json()) as OpenApi
     const { parameters, responses } = paths['/api/v1/urls'].post

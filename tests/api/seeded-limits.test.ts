@@ -9,7 +9,7 @@ import { apiServices } from '../../api/services.ts'
 import { seededLimits } from '../../schemas/catalogue.ts'
 import { serviceOnFakes } from './on-fakes.ts'
 
-/** Routes that are open to anonymous callers but need no seeded limit, each with the reason. */
+/** Routes that need no scope and have no seeded limit, each with the reason. */
 const CHEAP: Readonly<Record<string, string>> = {
   'GET /v1/trends': 'its responses come from a cache',
   'GET /v1/trends/available': 'it returns a constant response or compares 551 short names',

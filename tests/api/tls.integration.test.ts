@@ -45,7 +45,7 @@ function get(path: string, client?: TestCertificate) {
   })
 }
 
-test('the process serves all routes with TLS, to clients with and without a certificate', async () => {
+test('the process serves TLS to clients with and without a certificate, and plain HTTP', async () => {
   const client = clientAuthority.issue({ commonName: 'payments', usage: 'client' })
   expect((await get('/livez', client)).status).toBe(200)
   expect((await get('/livez')).status).toBe(200)

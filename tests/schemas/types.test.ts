@@ -34,7 +34,7 @@ test('a schema that is not a record is refused', () => {
   expect(() => typescriptOf([{ file: 'one', schema: 'string' }])).toThrow('one.avsc is not a record')
 })
 
-test('every Avro type maps to a TypeScript type', () => {
+test('Avro types map to TypeScript types', () => {
   const schema = {
     type: 'record',
     name: 'All',

@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(home, { recursive: true }))
 
-test('without a setting, all processes of a machine share a key that only the owner can read', () => {
+test('without a setting, processes with the same home folder share a key that only the owner can read', () => {
   const first = openPersonalHashes({ hashKey: undefined }, { home }).email('a@example.com')
   expect(openPersonalHashes({ hashKey: undefined }, { home }).email('a@example.com')).toBe(first)
   expect(statSync(join(home, 'auth', 'fraud-hash-key')).mode & 0o777).toBe(0o600)

@@ -29,7 +29,7 @@ async function firstPayments() {
   return { ids, answers }
 }
 
-test('concurrent first payments of a new user all see each other, each exactly once', async () => {
+test('six concurrent first payments of a new user see 0 to 5 others', async () => {
   let sent = await firstPayments()
   // On a busy machine, a part of scoring may miss its time limit. The answer then names the part in `degraded`, and its
   // velocity need not count the other payments, so the test tries again with a new user.

@@ -210,7 +210,7 @@ describe('failures', () => {
     expect([status, headers.get('retry-after'), body.error, body.command_id]).toEqual([503, '3', 'unavailable', 'c-1'])
   })
 
-  test('a handler that exceeds the time limit is abandoned', async () => {
+  test('a handler that exceeds the time limit gets 503', async () => {
     const { app } = await echoApp()
     const { status, headers, body } = await failureOf(app.request('/endless'))
     expect([status, headers.get('retry-after'), body.error]).toEqual([503, '1', 'unavailable'])

@@ -11,7 +11,7 @@ interface Response {
 
 const JSON_TYPE = 'application/json'
 
-/** Makes `app.request` fail if a response contains an error that the route's OpenAPI document does not list. */
+/** Makes `app.request` fail if a response contains an error that the OpenAPI document does not list for its route. */
 export function checkDocumentation(app: OpenAPIHono): void {
   const { request } = app
   let document: Documented | undefined

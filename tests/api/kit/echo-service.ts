@@ -77,7 +77,7 @@ const broken = defineRoute({ ...shared, method: 'get', path: '/broken', operatio
 const busy = defineRoute({ ...shared, method: 'get', path: '/busy', operationId: 'busy', answers: anything })
 const endless = defineRoute({ ...shared, method: 'get', path: '/endless', operationId: 'endless', timeoutMs: 20, answers: anything })
 
-/** Creates a service whose handlers return the input that they get from the kit. */
+/** Creates a service whose routes show what the kit passes to handlers, and what it does if one fails or is stuck. */
 export function echoService(state: { runs: number; reusableUntil?: number } = { runs: 0 }): ServiceRoutes {
   return {
     name: 'echo',

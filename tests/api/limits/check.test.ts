@@ -82,7 +82,7 @@ test('IPv4 callers of a gateway with an IPv6 socket are counted separately, and 
   ])
 })
 
-test('a query is not part of the path, so it does not make a request bypass the rule for its exact path', async () => {
+test('a query or fragment is not part of the path', async () => {
   const { check, told } = gateway()
   for (const path of ['/other/gateway?a=/b', '/other/gateway#c', '/other/gateway']) await check({ user_id: '42', path })
   expect(told.records.map(([{ path }]) => path)).toEqual(['/other/gateway', '/other/gateway', '/other/gateway'])

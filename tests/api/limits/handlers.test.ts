@@ -59,7 +59,7 @@ async function limitsApi() {
   return { ...api, state, issue }
 }
 
-test('a key is issued only when the response is certain to contain it', async () => {
+test('no key is issued while keys are loading', async () => {
   const { issue, state } = await limitsApi()
   state.areKeysLoaded = false
   expect(await issue({ client_id: 'acme' })).toMatchObject({ status: 503, body: { error: 'not_ready' } })

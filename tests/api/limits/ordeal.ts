@@ -114,8 +114,8 @@ export async function limitsOrdeal(system: LimitsSystem, random: () => number): 
   }
 
   /**
-   * Checks that all nodes together admit exactly as many requests of a new caller as the rule allows. Requests that
-   * Redis did not decide are allowed as well. Redis may or may not have counted them.
+   * Checks that all nodes together admit no more requests of a new caller than the rule allows, and refuse none below
+   * the limit. Requests that Redis did not decide are allowed as well. Redis may or may not have counted them.
    */
   async function limitsHold(): Promise<void> {
     const caller = `exact-${++rounds}`

@@ -10,7 +10,7 @@ const FROM_SECOND = NOW / 1_000 - 3_600
 
 type Row = [second: number, client: string, tier: string, key: string, user: string, ip: string, requests: number]
 
-/** Returns a reader that returns traffic in the same form as ClickHouse, oldest first. */
+/** Returns a reader that returns traffic in the same form as ClickHouse. */
 function readerOf(rows: readonly Row[], leftOut = 0): TableReader {
   return {
     async query({ query }) {
@@ -30,7 +30,7 @@ const byUser = (second: number, user: string, requests: number): Row => [
   requests,
 ]
 
-test('a replay rejects the same requests as the exact limiter', async () => {
+test('a replay rejects as many requests as the exact model', async () => {
   const traffic = fc.array(fc.tuple(fc.integer({ min: 0, max: 30 }), fc.constantFrom('1', '2'), fc.integer({ min: 1, max: 8 })), {
     maxLength: 40,
   })

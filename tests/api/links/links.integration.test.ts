@@ -154,7 +154,7 @@ describe('clicks', () => {
 
 describe('every route', () => {
   test(
-    'answers any request as documented',
+    'answers the requests of a fuzzer as documented',
     async () => {
       const { authorization } = await token('42')
       const { url } = await apiWithStatistics()

@@ -9,7 +9,7 @@ const MINUTE_MS = 60_000
 const PLACE = { lat: 1, lon: 2 }
 const profile = { user_id: BOB, display_name: 'Bob', birth_date: '1990-05-01', photo_urls: [], bio: null }
 
-/** Requests a feed without a place. Returns the feed, and everything that the request publishes and stores. */
+/** Requests a feed, by default without a place. Returns the feed, and what the request publishes and stores. */
 async function feed(
   fields: Readonly<Record<string, string>>,
   lastActiveAt: number | undefined,

@@ -29,7 +29,10 @@ const profile: MatchProfile = {
   deleted_at: null,
 }
 
-/** Opens the routes for Ann. The users in `likers` like her, the first of them most recently. */
+/**
+ * Opens the routes for Ann. The users in `likers` like her, or have a match with her if `matchedAt` is given, the first
+ * of them most recently.
+ */
 function routesOf(
   likers: readonly Partial<MatchProfile>[],
   { sent = [], matchedAt }: { readonly sent?: PairCommand[]; readonly matchedAt?: (at: number) => number } = {},
@@ -85,7 +88,7 @@ const suitable = {}
 const unsuitable = { gender: 'f' }
 const many = (count: number, one: Partial<MatchProfile>) => Array.from({ length: count }, () => one)
 
-test('the list of likes has the newest 1,000 users who pass the filters, no matter how many others like the caller', async () => {
+test('the list of likes has the newest 1,000 users who pass the filters, among the newest 10,000 who like the caller', async () => {
   const mixed = await likesOf([...many(1_200, unsuitable), ...many(3, suitable)])
   expect([mixed.count, mixed.more, mixed.likes[0].liked_at]).toEqual([3, false, new Date(NOW - 1_200).toISOString()])
   const full = await likesOf([suitable, unsuitable, ...many(999, suitable)])
@@ -187,7 +190,7 @@ test('lifting a block that never existed stores no notes', async () => {
   expect(ask.state.severed).toEqual([])
 })
 
-test('a report of a match goes to the partition of the pair, and is accepted even if the pair has no match', async () => {
+test('a report of a match has the key of the pair, and is accepted even if the pair has no match', async () => {
   const sent: PairCommand[] = []
   const body = { match_id: matchIdOf(ANN, BOB).toUpperCase(), user_a: ANN, user_b: BOB, matched_at: new Date(NOW).toISOString() }
   expect((await routesOf([], { sent })(notifyRoute, { body })).status).toBe(202)

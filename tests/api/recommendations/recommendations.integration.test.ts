@@ -152,7 +152,7 @@ test(
 )
 
 test(
-  'ClickHouse contains every event once, and every served list with its features',
+  'ClickHouse contains every event once, and the items of a served list in their order',
   async () => {
     for (let time = 0; time < 3; time++) await view('25', idOf(1, 0), { event_id: 'same', timestamp: 1_768_478_400 + 25_000_000 })
     const { request_id, recommendations } = (await list('25', 'limit=7')).body
@@ -168,7 +168,7 @@ test(
   TEST_MS,
 )
 
-/** Sends the events of 30 users who have watched items in the last few days. Each user prefers one genre. */
+/** Sends the events of 30 users who have watched items in the last twelve hours. Each user prefers one genre. */
 async function sendVisits(): Promise<number> {
   const now = Math.floor(Date.now() / 1_000)
   const events = Array.from({ length: 30 * 12 }, (_, index) => {
@@ -234,7 +234,7 @@ test(
 )
 
 test(
-  'requests of every form get documented answers',
+  'the requests of a fuzzer get documented answers',
   async () => {
     const { authorization } = await stack.bearer('31', 'internal admin')
     const paths = ['/api/v1/recommendations', '/api/v1/events', '/api/v1/items', '/api/v1/me', '/api/v1/editorial-lists', '/internal']

@@ -21,7 +21,7 @@ const axisOf = (itemId: bigint) => Number(itemId % 3n)
 const broken = { vectors: undefined as (() => Error) | undefined, ranking: false, foldIn: false }
 let opened: OpenModel
 
-/** Opens a model whose vectors or trees fail while the flags in `broken` are set. */
+/** Opens a model whose vectors, trees or factors fail while the properties of `broken` are set. */
 async function openBrittle(folder: string, options?: OpenOptions): Promise<OpenModel> {
   const model = await openModel(folder, options)
   opened = model
@@ -180,7 +180,7 @@ test('without trees the candidates are sorted by the similarity of their vectors
   expect(body.recommendations[0].score).toBeCloseTo(1, 3)
 })
 
-test('without vectors and trees, the rules rank the candidates, and similar items are based on the category', async () => {
+test('without vectors and trees, the rules rank the candidates, and requests for similar items still succeed', async () => {
   const { api, list } = await trainedApi()
   Object.assign(broken, { vectors: brokenIndex, ranking: true })
   const body = await list()

@@ -90,8 +90,8 @@ function places(): Record<string, string> {
 }
 
 /**
- * Returns the stores that contain one of these byte strings, with the first matching file of each. Keys of tombstones
- * in Kafka do not count: they remain for a day and may be the hash of a content.
+ * Returns the stores that contain one of these byte strings, with the first matching file of each. In Kafka, hashes do
+ * not count, because the keys of tombstones remain for a day and may be the hash of a content.
  */
 function holding(needles: readonly Buffer[], merged: ReadonlySet<string> = new Set()): Record<string, string> {
   const found: Record<string, string> = {}

@@ -14,7 +14,7 @@ const MORE_THAN_SOCKETS_BUFFER = 10_485_760
 const WAIT_MS = 20
 const SOON = { timeout: 10_000 }
 const ADDRESS = '10.0.0.9'
-/** The callback that would cut off a transfer, for transfers that are never cut off. */
+/** Does nothing when a transfer is cut off. */
 const stays = () => undefined
 const TEXT = { 'content-type': 'text/plain' }
 
@@ -165,7 +165,7 @@ test('many slow readers from one address leave slots for everybody else', async 
   expect(await other.text()).toBe(LONG)
 })
 
-test('a reader below the minimum rate is cut off when a request from any address waits', async () => {
+test('a reader below the minimum rate is cut off when a request from another address waits', async () => {
   const { create, from, monotonic, outgoing } = await narrowApi()
   const long = `/api/v1/pastes/${(await create({ content: LONG })).body.paste_id}/raw`
   const slow = await from('10.0.0.1', long)

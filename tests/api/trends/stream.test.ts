@@ -171,7 +171,7 @@ describe('GET /v1/trends/stream', () => {
     expect((await open(query)).status).toBe(status)
   })
 
-  test('HEAD has the same headers and occupies no place', async () => {
+  test('HEAD gets the status and content type of a stream, and occupies no place', async () => {
     const { open, putList, readersCounted } = await served()
     putList()
     const head = await open('', 'HEAD')
@@ -191,7 +191,7 @@ describe('GET /v1/trends/stream', () => {
   })
 })
 
-test(`${MAX_READERS} readers cost one query per location, further readers are refused, and places become free`, async () => {
+test(`${MAX_READERS} readers of one location cost one query, further readers are refused, and places become free`, async () => {
   const { open, putList, redis, clock, readersCounted } = await served()
   putList()
   const addressOf = (index: number) => `198.51.100.${Math.floor(index / MAX_READERS_PER_ADDRESS)}`

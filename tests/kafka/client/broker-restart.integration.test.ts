@@ -29,7 +29,7 @@ test('when the broker is killed and restarted, producer, group member and reader
   const member = newMember(transport, uniqueName('group'), [topic])
   await member.join()
   const owned = await ownPartitions(member, 2)
-  // A transaction must survive the outage, so the producer uses the broker's default transaction timeout.
+  // A transaction must survive the outage, so its timeout is much longer than the transport's default.
   const producer = transport.producer({ transactionalId: uniqueName('producer'), transactionTimeoutMs: 60_000 })
   await producer.init()
   const fetcher = transport.fetcher({ maxWaitMs: 100 })

@@ -73,7 +73,7 @@ test('closing all connections fails a request that is waiting for one, and the r
   expect(next).toEqual([late])
 })
 
-test('a transport keeps no references to parts that were closed earlier', async () => {
+test('a transport keeps no references to closed fetchers, publishers, producers and memberless groups', async () => {
   setFlagsFromString('--expose-gc')
   const collectGarbage = runInNewContext('gc') as () => void
   const transport = kafkaTransport({ ...ADDRESSES, stallToleranceMs: 0 }, { runtime: systemRuntime(silent) })

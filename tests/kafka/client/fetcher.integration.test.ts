@@ -96,7 +96,7 @@ test('the request time-out bounds how long the broker may wait for data', async 
   expect(Math.max(...waits())).toBeLessThanOrEqual(700)
 })
 
-test('a new partition does not wait for the pending request for silent partitions, and later requests contain all of them', async () => {
+test('a new partition does not wait for the pending request for silent partitions, and a silent partition is fetched afterwards', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 3)
   const producer = await newProducer(direct)
@@ -118,8 +118,7 @@ test('a new partition does not wait for the pending request for silent partition
 
   fetcher.assign({ topic, partition: 2 }, 0, 'fail')
   expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the new partition')))).toEqual(['of the new one'])
-  // The request that returned data of the new partition also contained one of the silent partitions. Both partitions
-  // must still be fetched.
+  // One silent partition is part of a request whose response was lost. The other one must still be fetched.
   append(producer, topic, 0, 'of a silent one')
   append(producer, topic, 1, 'of a silent one')
   await commit(producer)
@@ -166,7 +165,7 @@ test('silent partitions that were assigned at different times end up in one requ
   await expect.poll(() => Math.max(...fetches().map(({ length }) => length)), { timeout: DEADLINE_MS }).toBeGreaterThan(one)
 })
 
-test('partitions that are assigned one after another share one request', async () => {
+test('12 partitions that are assigned one after another need at most two requests', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 12)
   const producer = await newProducer(direct)
@@ -182,7 +181,7 @@ test('partitions that are assigned one after another share one request', async (
   expect(proxy.requests('fetch').length).toBeLessThanOrEqual(2)
 })
 
-test('seek discards fetched records, unassign removes the partition, and position returns the offset of the next record', async () => {
+test('a new assignment starts at its offset, unassign removes the partition, and position returns the offset of the next record', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const partition = { topic, partition: 0 }
@@ -227,7 +226,7 @@ test('records that were fetched before a pause are returned after resume', async
   expect(valuesOf(flatten(await fetcher.poll(DEADLINE_MS)))).toEqual(['a', 'b'])
 })
 
-test('a response that arrives after its partition was unassigned is dropped, including its error', async () => {
+test('a response to an earlier assignment of a partition is dropped, including its error', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const proxy = await brokerProxy(brokers)
@@ -306,7 +305,7 @@ test('without polls the fetches stop, a small limit makes polls take turns betwe
 })
 
 test.each(['none', 'zstd'] as const)(
-  'with compression %s every record arrives once and in order for any poll limit, even after aborted records, a pause and a seek',
+  'compression %s: committed records arrive once and in order with each poll limit, even after a pause and a new assignment',
   async (compression) => {
     const transport = await connected(brokers)
     const topic = await newTopic(transport, 2)

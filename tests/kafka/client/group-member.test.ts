@@ -9,7 +9,7 @@ import type { GroupMember } from '../../../kafka/transport.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import { silent } from './harness.ts'
 
-/** The contents of a heartbeat request (ConsumerGroupHeartbeat v1). */
+/** The fields of a heartbeat request (ConsumerGroupHeartbeat v1) that the tests check. */
 interface Heartbeat {
   readonly memberId: string
   readonly epoch: number
@@ -121,7 +121,7 @@ function scripted(
   return { member, heartbeats, kept, announced, forgotten: () => forgotten, release, waits }
 }
 
-test('the join sends all fields, and later heartbeats only the epoch', async () => {
+test('the join sends all fields, and later heartbeats only the member id and the epoch', async () => {
   const { member, heartbeats } = scripted([{ memberEpoch: 1 }, { memberEpoch: 1 }])
   await member.join()
   await member.heartbeat()
@@ -165,7 +165,7 @@ test('a member notifies its owner when an event is available', async () => {
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('an assignment is delivered once, and owned partitions are reported only after acknowledge, and then at once', async () => {
+test('an assignment is delivered once, and owned partitions are reported once, after acknowledge', async () => {
   const { member, heartbeats } = scripted([{ assignment: [0, 1] }, { assignment: [0, 1] }, {}])
   await member.join()
   expect(member.takeEvent()).toEqual({
@@ -348,7 +348,7 @@ test('after an unanswered heartbeat the next one sends all fields again', async 
   expect(heartbeats[3]).toMatchObject({ epoch: 1, topics: null, owned: null })
 })
 
-test('when the coordinator moves, the member finds it again and reports no event', async () => {
+test('while the coordinator loads the group, the member looks for its coordinator again and reports no event', async () => {
   const { member, forgotten } = scripted([{ errorCode: COORDINATOR_LOAD_IN_PROGRESS }, {}])
   await member.join()
   expect(forgotten()).toBe(1)
@@ -399,7 +399,7 @@ test('a response to a heartbeat from before the rejoin does not affect the new m
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('an unanswered heartbeat does not confirm the membership', async () => {
+test('a heartbeat without an answer fails with a retryable error, and the next one succeeds', async () => {
   const { member } = scripted([{ assignment: [0], intervalMs: 60_000 }, 'lost', {}])
   await member.join()
   await expect(member.heartbeat()).rejects.toMatchObject({ code: 'DISCONNECTED', fatal: false })

@@ -193,7 +193,7 @@ test('a killed worker rejoins at once with its member id, its open transaction i
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['the restarted worker'])
 })
 
-test('a member whose process was killed is removed by another member, long before its session times out', async () => {
+test('a member whose process was killed is removed by another member before its session times out', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const groupId = uniqueName('group')

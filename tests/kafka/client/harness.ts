@@ -18,7 +18,7 @@ import {
 import { systemRuntime } from '../../../runtime/system.ts'
 import { uniqueName } from '../../stack/index.ts'
 
-/** Time limit of every wait in these tests. */
+/** Usual time limit of a wait in these tests. */
 export const DEADLINE_MS = 30_000
 
 export const silent = pino({ level: process.env.KAFKA_TEST_LOG ?? 'silent' })
@@ -33,7 +33,7 @@ export async function connected(brokers: string, options: Partial<KafkaOptions> 
 
 export async function newTopic(transport: Transport, partitions = 1, config: Record<string, string> = {}): Promise<string> {
   const name = uniqueName('topic')
-  // The records in these tests have timestamps in 1970, so the broker's first retention check would delete them.
+  // Records from `append` have timestamps in 1970, so the broker's first retention check would delete them.
   await transport.ensureTopics([{ name, partitions, config: { 'retention.ms': '-1', ...config } }])
   return name
 }
@@ -79,7 +79,7 @@ export function flatten(data: readonly PartitionData[]): ReadRecord[] {
 }
 
 /**
- * Polls until `enough` returns true for the chunks so far, and returns these chunks.
+ * Polls until `enough` returns true for all data so far, and returns this data.
  * @throws Error after the deadline
  */
 export async function pollUntil(
@@ -122,7 +122,7 @@ export function newMember(transport: Transport, groupId: string, topics: readonl
 
 /**
  * Waits for the next event.
- * @throws Error if the event is not of the given kind
+ * @throws Error if the event is of another kind or does not arrive in time
  */
 export async function nextEvent<Type extends GroupEvent['type']>(
   member: GroupMember,

@@ -10,8 +10,8 @@ import { systemRuntime } from '../../../runtime/system.ts'
 
 const [brokers, groupId, memberId, topic, transactionalId] = process.argv.slice(2)
 /**
- * Size of a batch. It is large enough that flushFull sends the batch, so the log contains a part of the transaction
- * when the process dies.
+ * Size of the first record's value. The record fills a batch, so flushFull sends it, and the log contains a part of the
+ * transaction when the process dies.
  */
 const FULL_BATCH_BYTES = 950_000
 

@@ -154,7 +154,7 @@ test('an acknowledgement settles all earlier batches', () => {
   expect([opened.lane.hasWork, opened.holdings]).toEqual([false, { records: 0, bytes: 0 }])
 })
 
-test('when a broker has lost acknowledged records, the unacknowledged records are sent once, under a new epoch', () => {
+test('when a broker has lost acknowledged records, the unacknowledged records are written once', () => {
   const opened = openLane()
   const log = partitionLog()
   const send = () => {
@@ -184,7 +184,7 @@ test('when the epochs of its producer id are used up, a lane requests a new prod
   expect(opened.lane.identity).toBeUndefined()
 })
 
-test('records that have timed out are not resent', () => {
+test('records that have timed out are no longer sent', () => {
   const opened = openLane()
   opened.append('sent', 100)
   const [batch] = takeAll(opened)
@@ -267,7 +267,7 @@ test('despite losses, delays, refusals and restarts, each record is in the log a
       }
     }
     for (let i = 0; i < STEPS; i++) step(random(18))
-    // Ends all faults, so that every record gets an outcome.
+    // Sends the rest, so that every record gets an outcome.
     for (let round = 0; lane.hasWork; round++) {
       expect(round).toBeLessThan(200)
       runtime.advance(2_000)

@@ -17,7 +17,7 @@ const STOP_GRACE_MS = 10_000
 const STORE_PASSWORD = 'changeit'
 
 export interface SecureBroker {
-  /** Address with the host name instead of the IP address, because the certificate names `localhost`. */
+  /** `localhost` and the port. The certificate names `localhost` and 127.0.0.1. */
   readonly address: string
   readonly port: number
   readonly certificate: string

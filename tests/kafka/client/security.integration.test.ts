@@ -20,8 +20,8 @@ import { type SecureBroker, secureBroker } from './secure-broker.ts'
 const DLQ = fileURLToPath(new URL('../../../tools/dlq/main.ts', import.meta.url))
 const SECURITY_TEST_MS = 150_000
 /**
- * How long the test waits. The broker requires connections to re-authenticate every 3 s, so several re-authentications
- * happen in this time.
+ * How long the test keeps committing records. The broker requires connections to re-authenticate every 3 s, so this
+ * happens at least twice.
  */
 const OVER_REAUTHENTICATION_MS = 7_000
 

@@ -50,7 +50,7 @@ function errorAt(at: number, code: number): (response: Buffer) => Buffer {
   }
 }
 
-test('commit returns the end offset of the records in every partition', async () => {
+test('commit returns the end offset of the records in each partition that it wrote to', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 3)
   const producer = await newProducer(transport)
@@ -118,7 +118,7 @@ test('after a failed commit, all appended records can be committed in one transa
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
 })
 
-test('offsets are committed together with records, or alone, and the commit steps are reported in order', async () => {
+test('offsets are committed together with records, or alone, and the step `committed` is reported after the others', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const member = newMember(transport, uniqueName('group'), [topic])
@@ -158,8 +158,7 @@ test('full batches that are flushed early in the background are part of the comm
   for (let round = 0; round < 40; round++) {
     append(producer, topic, 0, `${round} ${FILLER}`, `${round} small`)
     const flushing = producer.flushFull()
-    // The commit starts a little later in each round. In this way, the rounds cover every stage of the flush: before it
-    // is sent, while it is in flight, when the response arrives, and after it has ended.
+    // The commit starts a little later in each round, so that the rounds meet the flush at different stages.
     for (let ticks = 0; ticks < round; ticks++) await Promise.resolve()
     if (round % 5 === 4) await flushing
     append(producer, topic, 1, `${round}`)
@@ -194,7 +193,7 @@ test('a commit with offsets but no group member is rejected', async () => {
   })
 })
 
-test("a record above the broker's limit fails the commit with a clear error, and the producer can continue after the abort", async () => {
+test("a record above the broker's limit fails the commit with an error that names the cause, and the producer can continue after the abort", async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)
@@ -302,7 +301,7 @@ test('other clients can abort an open transaction of a dead producer, but not a 
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const prefix = uniqueName('workers-')
-  // The transaction timeout is far beyond the end of this test, so only the successor can end these transactions.
+  // The transaction timeout is far beyond the end of this test, so the broker does not abort these transactions.
   const open = async (name: string) => {
     const producer = transport.producer({ transactionalId: `${prefix}${name}`, transactionTimeoutMs: 600_000 })
     await producer.init()
@@ -458,7 +457,7 @@ test('an abort with an unanswered batch requests a new epoch, and the batch neve
   expect(valuesOf(await readToEnd(direct, { topic, partition: 0 }))).toEqual(['first', 'by another'])
 })
 
-test('a produce request whose response was lost is repeated with the same sequence number and written once', AT_FIRST_TRY, async () => {
+test('a produce request whose response was lost is repeated and written once', AT_FIRST_TRY, async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address, { requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS })
   const topic = await newTopic(transport, 1)
@@ -475,7 +474,10 @@ test('a produce request whose response was lost is repeated with the same sequen
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['zero', 'once', 'next'])
 })
 
-/** ProduceResponse v11 with one topic and one partition. The partition's error follows the topic name and the index. */
+/**
+ * Returns a function that changes the error in a response to a produce request for one partition. The error follows the
+ * topic's name and the partition's index.
+ */
 function produceError(topic: string, code: number): (response: Buffer) => Buffer {
   const partitionsLength = 1
   const index = 4
@@ -518,8 +520,8 @@ test.each([
 })
 
 /**
- * Returns a proxy that makes the cluster look older: in its responses, version 1 of transactions is the highest enabled
- * version.
+ * Returns a proxy that makes the cluster look older: in the next ApiVersions response, version 1 of transactions is the
+ * highest enabled version.
  */
 async function throughOlderCluster(): Promise<BrokerProxy> {
   const proxy = await throughProxy()
@@ -597,25 +599,28 @@ test('a batch of a committed transaction that arrives late cannot enter the next
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
 })
 
-test.each(COORDINATOR_ERRORS)('with transactions of version 1, a producer retries every step that fails with %s', async (_name, code) => {
-  const proxy = await throughOlderCluster()
-  const transport = await connected(proxy.address)
-  const topic = await newTopic(transport, 1)
-  const member = newMember(transport, uniqueName('group'), [topic])
-  await member.join()
-  const owned = await ownPartitions(member, 1)
-  const steps = ['initProducerId', 'addOffsetsToTxn', 'endTxn'] as const
-  for (const api of steps) proxy.interfere({ api, action: 'edit', edit: errorAt(ERROR_AFTER_THROTTLE_AT, code) })
-  const addPartitionsError = (response: Buffer) => errorAt(response.indexOf(topic) + topic.length + 1 + 4, code)(response)
-  proxy.interfere({ api: 'addPartitionsToTxn', action: 'edit', edit: addPartitionsError })
-  const producer = await newProducer(transport)
-  append(producer, topic, 0, 'a')
-  await producer.commit(offsetsOf(owned, 1), member)
-  append(producer, topic, 0, 'b')
-  await producer.commit(offsetsOf(owned, 2), member)
-  for (const api of [...steps, 'addPartitionsToTxn'] as const) expect(proxy.requests(api).length, api).toBeGreaterThan(1)
-  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
-})
+test.each(COORDINATOR_ERRORS)(
+  'with transactions of version 1, a producer retries requests to the coordinator that fail with %s',
+  async (_name, code) => {
+    const proxy = await throughOlderCluster()
+    const transport = await connected(proxy.address)
+    const topic = await newTopic(transport, 1)
+    const member = newMember(transport, uniqueName('group'), [topic])
+    await member.join()
+    const owned = await ownPartitions(member, 1)
+    const steps = ['initProducerId', 'addOffsetsToTxn', 'endTxn'] as const
+    for (const api of steps) proxy.interfere({ api, action: 'edit', edit: errorAt(ERROR_AFTER_THROTTLE_AT, code) })
+    const addPartitionsError = (response: Buffer) => errorAt(response.indexOf(topic) + topic.length + 1 + 4, code)(response)
+    proxy.interfere({ api: 'addPartitionsToTxn', action: 'edit', edit: addPartitionsError })
+    const producer = await newProducer(transport)
+    append(producer, topic, 0, 'a')
+    await producer.commit(offsetsOf(owned, 1), member)
+    append(producer, topic, 0, 'b')
+    await producer.commit(offsetsOf(owned, 2), member)
+    for (const api of [...steps, 'addPartitionsToTxn'] as const) expect(proxy.requests(api).length, api).toBeGreaterThan(1)
+    expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
+  },
+)
 
 test('an unanswered EndTxn is repeated until the outcome is known, and commits once', AT_FIRST_TRY, async () => {
   const proxy = await throughProxy()

@@ -145,7 +145,7 @@ test('a poll waits for records, and an empty response proves that the reader has
   expect(texts(await woken)).toEqual([])
 })
 
-test('polls return at most the requested amount, take turns between partitions, and lose no record', async () => {
+test('a poll ends when it has the requested amount, and polls take turns between partitions and lose no record', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 't', partitions: 2 })
   const values = Array.from({ length: 20 }, (_, i) => Buffer.from(`value ${i}`.padEnd(10)))
@@ -234,7 +234,7 @@ test('a topic keeps the partition count that it was created with', async () => {
   expect(await transport.offsets([{ topic: 't', partition: 1 }], 'end')).toEqual(new Map([[partitionKey('t', 1), 0]]))
 })
 
-test('compaction keeps the last value of every key and leaves gaps', () => {
+test('compaction keeps the last value of each key, removes deleted keys and leaves gaps', () => {
   const { broker } = opened(1)
   const add = (key: string, value: string | null) =>
     broker.append('t', 0, { timestamp: 1, key: Buffer.from(key), value: value === null ? null : Buffer.from(value), headers: [] })

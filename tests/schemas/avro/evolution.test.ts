@@ -326,7 +326,7 @@ test('a default beyond 2^53 is exact for an int64, and is refused where a JavaSc
   expect(() => compileDecoder(writer, reader(''))).toThrow('declare the long as int64')
 })
 
-test('the default of a float may be a value that JSON numbers cannot express', () => {
+test('the default of a double may be a value that JSON numbers cannot express', () => {
   const reader = {
     type: 'record',
     name: 'R',

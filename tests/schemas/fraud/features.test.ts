@@ -105,7 +105,7 @@ test.each([
   expect(features.geo_impossible_travel).toBe(isImpossible)
 })
 
-test('exactly 100 km, and exactly the greatest possible distance, do not count as impossible travel', () => {
+test('impossible travel begins between 99.99 and 100.01 km at the same moment, and between 899.9 and 900.1 km after an hour', () => {
   const degree = (6_371 * Math.PI) / 180
   const north = (km: number) => [km / degree, 0] as const
   const at = (km: number, minutes: number) => featuresAfter([pay({ at: minutesAgo(minutes), place: [0, 0] })], { place: north(km) })
@@ -141,7 +141,7 @@ test.each<Row>([
   ['the first one', [], { merchant: 'm1' }, { is_new_merchant: true, merchant_txn_count_7d: 0 }],
   ['the first one of this user', [{ merchant: 'm1', user: 'u2' }], { merchant: 'm1' }, { is_new_merchant: true, merchant_txn_count_7d: 1 }],
   ['known', [{ merchant: 'm1', at: NOON - 30 * DAY }], { merchant: 'm1' }, { is_new_merchant: false }],
-  ['known for less than 90 days', [{ merchant: 'm1', at: NOON - 90 * DAY + 1 }], { merchant: 'm1' }, { is_new_merchant: false }],
+  ['paid less than 90 days ago', [{ merchant: 'm1', at: NOON - 90 * DAY + 1 }], { merchant: 'm1' }, { is_new_merchant: false }],
   ['90 days ago', [{ merchant: 'm1', at: NOON - 90 * DAY }, { at: NOON - 1 }], { merchant: 'm1' }, { is_new_merchant: true }],
   ['paid later only', [{ merchant: 'm1', at: NOON + 1 }], { merchant: 'm1' }, { is_new_merchant: true }],
 ])('new merchants: %s', (_what, earlier, now, expected) => {

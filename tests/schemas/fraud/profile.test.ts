@@ -20,7 +20,7 @@ const WINDOWS = [HOUR, DAY, 7 * DAY]
 const IDS = { user: 'u1', device: 'd1', ip: '192.0.2.1', card: 'c1', merchant: 'm1' } as const
 const KINDS = ['user', 'device', 'ip', 'card'] as const
 
-/** Generates transactions. Many refer to one of five common entities, and the rest to other entities. */
+/** Generates transactions. `other` determines which of the common entities a transaction replaces by another one. */
 const transactions = (most: number, spreadMs: number) =>
   fc.array(
     fc.record({
@@ -63,7 +63,7 @@ function withoutRounding({ mean_usd, m2_usd, ...exact }: FraudProfile) {
   return exact
 }
 
-test('transactions in any order and any batches give the same profile', () => {
+test('transactions in any order and any batches give the same profile, apart from rounding and times of first sightings', () => {
   const shuffled = transactions(120, 9 * DAY).chain((made) =>
     fc.tuple(
       fc.constant(requestsOf(made)),
@@ -240,7 +240,7 @@ test('the profile of a device used by everybody lists the newest 32 users and co
   expect(reversed.user_ids).toEqual(profile.user_ids)
 })
 
-test('an ordinary week of a user fits into 2 KB, and the largest profile fits into 32 KB', () => {
+test('an ordinary week of a user fits into 2 KB, and the profile of a busy address fits into 32 KB', () => {
   const week = Array.from({ length: 35 }, (_, index) =>
     pay({
       at: NOON - index * 5 * HOUR - index * 1_234,

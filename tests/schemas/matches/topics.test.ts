@@ -57,6 +57,6 @@ test('data about a deleted user is gone from topics with profiles or places with
   for (const name of [...places, ...people, ...ids, matchIndex.name]) expect([name, specs.get(name)?.erases]).toEqual([name, true])
 })
 
-test('a seen-set holds 50,000 users for 30 days, with at most 1 % false positives', () => {
+test('seen-sets are made for 50,000 users, 30 days and 1 % false positives', () => {
   expect(SEEN_SHAPE).toEqual({ capacity: 50_000, errorRate: 0.01, lifetimeMs: 30 * DAY_MS })
 })

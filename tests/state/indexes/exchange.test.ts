@@ -28,7 +28,7 @@ async function opened(listener: RequestListener) {
     })
 }
 
-test('a body may have any characters, and the connection is reused', async () => {
+test('a body may contain characters outside ASCII, and the connection is reused', async () => {
   const sockets = new Set<unknown>()
   const send = await opened(async (request, response) => {
     sockets.add(request.socket)

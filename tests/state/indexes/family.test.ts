@@ -11,7 +11,7 @@ const notes: Index<string, string> = {
   documentOf: (_key, text) => ({ text }),
 }
 
-test('a new index remembers deletions for longer than a suspended sink needs to notice that it was replaced', async () => {
+test('a new index remembers deletions for an hour and is not refreshed', async () => {
   const calls: SearchCall[] = []
   const client = {
     async call(call: SearchCall) {

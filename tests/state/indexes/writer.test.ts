@@ -92,7 +92,7 @@ test('stale versions and deletions of missing documents succeed; documents that 
   ])
 })
 
-test.each([429, 403, 503])('an item with status %i is retried', async (status) => {
+test.each([429, 403, 503])('an item with status %i means that a retry may help', async (status) => {
   const { writer } = world(() => items([200], [status, { type: 'x', reason: 'later' }]))
   await expect(writer.write([change('1'), change('2')])).rejects.toThrow(TargetUnavailableError)
 })

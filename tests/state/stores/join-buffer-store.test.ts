@@ -138,7 +138,7 @@ test('the values of a hot key are split into rows that fit into the changelog, a
     backend.session(TOPOLOGY).write()
     store.committed()
   }
-  // The times are in random order, but all in the same segment.
+  // The times are not in order, but all in the same segment.
   const times = Array.from({ length: HOT_VALUES }, (_, i) => 30 * SECOND + ((i * 7) % HOT_VALUES))
   times.forEach((time, i) => {
     store.add('hot', time, `${i} ${HOT_VALUE}`)

@@ -233,7 +233,7 @@ test('consecutive scans encode each change only once, and later scans see change
   expect(keysOf('3:')).toEqual([])
 })
 
-test('a scan that omits new keys sees the changes of all others, and sorts no changes', async () => {
+test('a scan that omits new keys sees the changes of all others, and encodes no changes', async () => {
   const { backend, session } = await testBackends[0]()
   let encoded = 0
   const key: Codec<string> = {

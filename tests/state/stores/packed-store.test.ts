@@ -9,7 +9,7 @@ import { packedStore } from '../../../state/stores/packed-store.ts'
 import { openStore, raw, TOPOLOGY, testBackends, testChangelog } from './harness.ts'
 
 const bytes = fc.uint8Array({ maxLength: 40 }).map((array) => Buffer.from(array))
-/** Keys with or without a common prefix. */
+/** Prefixes that all keys of a test have in common. */
 const prefixes = fc.constantFrom('', '0000')
 
 function commonLength(one: string, other: string): number {

@@ -33,7 +33,7 @@ async function write(backend: StateBackend): Promise<void> {
 const notDeleted = (reason: Error) => expect.unreachable(reason.message)
 const positionIn = (backend: StateBackend) => backend.session('words').position(POSITION)
 
-test('a database that cannot be opened is replaced by an empty one to restore into, and other files stay', async () => {
+test('a database that cannot be opened is replaced by a new one, and other files stay', async () => {
   const folder = await writtenFolder()
   for (const name of readdirSync(folder)) if (name.startsWith('MANIFEST')) truncateSync(join(folder, name), 10)
   const reasons: Error[] = []

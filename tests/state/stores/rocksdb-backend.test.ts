@@ -153,7 +153,7 @@ test('a batch that was taken is unaffected by later puts, writes and drops', asy
   await backend.close()
 })
 
-test('positions are exact up to 2^53 and persist', async () => {
+test('positions are exact up to 2^53 - 1 and persist', async () => {
   const folder = newFolder()
   let backend = await openRocksdbBackend({ folder })
   const offsets = [0, 1, 2 ** 32, 2 ** 53 - 1]
@@ -278,7 +278,7 @@ test.each<[string, (folder: string) => void]>([
   await expect(readAll(folder)).rejects.toThrow(StateCorrupted)
 })
 
-test('state in another format is reported as corruption, so that it is deleted and restored', async () => {
+test('state in another format is refused with an error that names the format', async () => {
   const folder = newFolder()
   await withRawDatabase(folder, (binding, database) => {
     const batch = binding.batch_init()
@@ -288,7 +288,7 @@ test('state in another format is reported as corruption, so that it is deleted a
   await expect(openRocksdbBackend({ folder })).rejects.toThrow(/format 99/)
 })
 
-test('a damaged write-ahead log loses only whole batches from its end', async () => {
+test('a truncated write-ahead log loses only whole batches from its end', async () => {
   const folder = newFolder()
   const backend = await openRocksdbBackend({ folder })
   const session = backend.session(TOPOLOGY)
@@ -314,8 +314,8 @@ test('a damaged write-ahead log loses only whole batches from its end', async ()
 })
 
 /**
- * Starts the writer process and returns the lines that it prints. `limitKib` is the file size at which writes fail, as
- * on a full disk.
+ * Starts the writer process and returns it with the lines that it prints. `limitKib` is the file size in KiB at which
+ * writes fail, as on a full disk.
  */
 function startWriter(folder: string, limitKib?: number): { child: ChildProcess; lines: AsyncIterator<string> } {
   const command = `${limitKib === undefined ? '' : `ulimit -f ${limitKib}; `}exec "$0" "$@"`
@@ -383,7 +383,7 @@ test(
 
 // If other processes starve the compactions, the allocator holds up to 10 % more memory, so one run in a few hundred
 // exceeds the budget. A real fault would make every run exceed it.
-test('memory stays within the budget for any number of stores and partitions', { retry: 2, timeout: CHILD_TIMEOUT_MS }, async () => {
+test('memory stays within the budget with 40 stores of 8 partitions', { retry: 2, timeout: CHILD_TIMEOUT_MS }, async () => {
   const budget = 64 * MIB
   const rowCount = 1_000_000
   const child = spawnSync(process.execPath, [childFile('fill-stores.ts'), newFolder(), String(budget), String(rowCount)], {

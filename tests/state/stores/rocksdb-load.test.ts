@@ -12,7 +12,7 @@ function overloaded(memtables: string, files: string, errors = '0', check = isOv
   return check(binding, {} as Parameters<typeof isOverloaded>[1])
 }
 
-test('a database counts as overloaded long before it delays its writers', () => {
+test('a database counts as overloaded with three immutable memtables or ten files in level 0', () => {
   expect(overloaded('0', '0')).toBe(false)
   expect(overloaded('2', '9')).toBe(false)
   expect(overloaded('3', '0')).toBe(true)

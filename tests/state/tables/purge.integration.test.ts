@@ -36,7 +36,7 @@ test('replaced rows vanish, and rows that erase nothing new are not reported aga
   expect(await purger.run()).toEqual({ removed: 0, hasErased: false })
 })
 
-test('a table that is fed by two topics is purged of the rows of both, whatever their offsets', async () => {
+test('in a table that is fed by two topics, rows of the topic with the lower offsets are purged, too', async () => {
   const { insert, left, purger } = await open()
   await insert('long', 1_000, 0, ['a'])
   await insert('short', 0, 0, ['b'])

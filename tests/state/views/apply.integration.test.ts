@@ -39,7 +39,7 @@ function batchOf(view: string) {
   })
 }
 
-test('operations are applied in order and atomically with the offset after them', async () => {
+test('operations are applied in order, together with the offset after them', async () => {
   const { redis, view, tag, store, batch } = await open()
   const listener = new Redis(await testStack().redis())
   onTestFinished(() => listener.disconnect())
@@ -79,7 +79,7 @@ test('operations are applied in order and atomically with the offset after them'
   expect(await store.position(view, 3, 'one')).toEqual({ next: 8, at: NOW })
 })
 
-test('a view becomes fresh only with a batch that reaches the end of the log', async () => {
+test('the time of a position changes only with a batch that names the time at which the view was complete', async () => {
   const { view, store, batch } = await open()
   await store.apply(batch(undefined, 1, [], { now: NOW }))
   await store.apply(batch(1, 2, [], { now: NOW + 1 }))
@@ -139,7 +139,7 @@ test('a view has caught up when it has read all its topics, until it falls back 
   expect(await flag()).toBe(1)
 })
 
-test('clearing removes all keys of one partition and no others', async () => {
+test('clearing removes all keys of one partition except its positions, and no keys of other partitions', async () => {
   const { redis, view, tag, store, batch } = await open()
   const operations = Array.from({ length: 3_000 }, (_, index): ViewOperation => ({ op: 'set', key: `${tag}:${index}`, value: '' }))
   await store.apply(batch(undefined, 1, operations, { caughtUp: true }))
@@ -230,7 +230,7 @@ test('an error reply that no retry can resolve is thrown unchanged', async () =>
   await expect(attempt).rejects.not.toThrow(TargetUnavailableError)
 })
 
-test('if Redis does not respond, writes fail at once, and succeed again when it is back', async () => {
+test('if Redis does not respond, writes fail, and succeed again when it is back', async () => {
   const server = await privateRedis()
   const redis = connectSinkRedis({ url: server.address, cluster: false }, silent)
   onTestFinished(() => redis.disconnect())
@@ -243,7 +243,7 @@ test('if Redis does not respond, writes fail at once, and succeed again when it 
   await expect.poll(() => store.apply(batchOf(view)(1, 2)).catch(() => undefined), { timeout: 10_000 }).toEqual({ applied: true })
 })
 
-test('in a cluster each partition is written to one shard', async () => {
+test('in a cluster, several partitions of a view can be written, and one of them can be cleared', async () => {
   const redis = connectSinkRedis({ url: await privateRedisCluster(), cluster: true }, silent)
   onTestFinished(() => redis.disconnect())
   const store = viewStore(redis)

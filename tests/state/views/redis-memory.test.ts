@@ -28,6 +28,6 @@ test.each([
   else expect(fault).toMatch(new RegExp(`${policy}.*${lost}.*Set noeviction`))
 })
 
-test('without maxmemory nothing is removed under any policy', () => {
+test('without maxmemory, an eviction policy is no fault', () => {
   expect(evictionFault([unlimited])).toBeUndefined()
 })

@@ -112,7 +112,7 @@ test('a smaller image is made once, even for concurrent requests, and not for an
   expect(await service.smaller('0'.repeat(64), 300)).toBeUndefined()
 })
 
-test('equal pictures are stored as one original', async () => {
+test('equal pictures get the same content hash', async () => {
   const service = images(store)
   const bytes = await picture({ width: 31, height: 31, format: 'png' })
   expect(await service.keep(bytes)).toEqual(await service.keep(bytes))
@@ -133,7 +133,7 @@ test('the sweep of another service, which does not know the images, leaves them 
   expect(await service.smaller(content_hash, 150)).toEqual(form)
 })
 
-test('the image at an address may be cached forever, and an unknown address gets 404', async () => {
+test('the image at an address may be cached for a year, and an unknown address gets 404', async () => {
   const service = images(store)
   const { app } = await testApp({
     services: [{ name: 'catalog', description: '', isUserId: () => true, errors: [], probes: [], routes: imagesPart(service).routes }],

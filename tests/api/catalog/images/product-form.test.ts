@@ -21,8 +21,8 @@ function form(parts: readonly Part[]): Buffer {
 }
 
 /**
- * Reads a form in chunks of 5 bytes, or of 1 MB if it is large. The result contains the hash of each file instead of
- * its content.
+ * Reads a form in chunks of 5 bytes, or of 1 MB if it is large. In place of a hash, each stored image has the content
+ * of its file.
  */
 async function read(body: Buffer, contentType = 'multipart/form-data; boundary=b') {
   const kept: string[] = []

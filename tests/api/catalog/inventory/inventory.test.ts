@@ -3,7 +3,7 @@ import { RESERVATION_MS, stockApi, VARIANT } from './harness.ts'
 
 const MOST_UNITS = 2 ** 31 - 1
 
-test('stock is received, reserved, sold and released, and the next GET shows the numbers of each response', async () => {
+test('stock is received, reserved, sold, released and adjusted, and a GET shows the resulting numbers', async () => {
   const { change, send, now } = await stockApi()
   const stock = async () => (await send('GET', `inventory/${VARIANT}`)).body
   expect(await change('RECEIVE', 5)).toMatchObject({ status: 200, body: { available: 5, reserved: 0, version: 1, reservation_id: null } })

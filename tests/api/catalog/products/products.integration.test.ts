@@ -72,7 +72,7 @@ test('every API shows a write at once, and ClickHouse has every version and pric
   ])
 })
 
-test('if many sellers claim a sku at once, one of them gets it, and deleting its product frees it', AT_FIRST_TRY, async () => {
+test('if several requests claim a sku at once, one of them gets it, and deleting its product frees it', AT_FIRST_TRY, async () => {
   const wanted = await Promise.all([0, 1, 0, 1, 0, 1].map((api, i) => create('wanted', { api, headers: i % 2 === 0 ? seller : other })))
   expect(wanted.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409, 409])
   expect(wanted.filter(({ status }) => status === 409).every(({ body }) => body.error === 'sku_taken' && body.sku === 'wanted')).toBe(true)
@@ -101,7 +101,7 @@ test('a creation that was not decided in time is completed by its repetition, ex
   expect(await create('away', { headers: other })).toMatchObject({ status: 409, body: { error: 'sku_taken' } })
 })
 
-test('a seller creates at most 100 products per minute, however they are sent', async () => {
+test('a seller creates at most 100 products per minute, even in bulk requests', async () => {
   const many = await stack.bearer('9', 'seller')
   const bulk = (from: number, count: number) =>
     stack.send('POST', 'seller/products/bulk', {

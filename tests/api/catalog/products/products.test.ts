@@ -120,7 +120,7 @@ test('a repeated request gets the first product, and the same key with another b
   expect(await create({ title: 'Other' }, { headers })).toMatchObject({ status: 409, body: { error: 'idempotency_conflict' } })
 })
 
-test('a request that stopped after its claim is completed hours later, with a new claim', async () => {
+test('a request that stopped after its claim is completed an hour later, with a new claim', async () => {
   const { create, faults, advance, ran } = await productsApi()
   const headers = { 'idempotency-key': 'k' }
   faults.lost = 'claim'
@@ -129,7 +129,7 @@ test('a request that stopped after its claim is completed hours later, with a ne
   faults.lost = undefined
   ran.length = 0
   expect((await create({}, { headers })).status).toBe(201)
-  // The first claim of the sku was made hours ago and has expired, so the first attempt to create the product is
+  // The first claim of the sku was made an hour ago and has expired, so the first attempt to create the product is
   // refused.
   expect(ran.map((step) => step.replace(/-\d$/, ''))).toEqual([
     'catalog-skus 0.0-claim',
@@ -406,7 +406,7 @@ test('an attribute whose name would set the prototype of an object is dropped', 
   expect(Object.hasOwn(made.body.variants[0], '__proto__')).toBe(false)
 })
 
-test('a product may have every field at its maximum length', async () => {
+test('a product may have texts, attributes and prices at their maximum', async () => {
   const { create } = await productsApi()
   const attributes = { ...attributesOf(19), ['n'.repeat(50)]: '字'.repeat(200) }
   const made = await create({

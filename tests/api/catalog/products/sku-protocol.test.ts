@@ -16,7 +16,7 @@ import { content, newStatus, offer } from '../../../pipelines/catalog/requests.t
 
 /**
  * This file simulates requests through several APIs. Their steps happen in any order, with pauses of minutes, lost
- * responses, and repetitions hours later. No sku may ever be used by two products.
+ * responses, and later repetitions. No sku may ever be used by two products.
  */
 const SKUS = ['a', 'b', 'c', 'd', 'e']
 const PARTITIONS = 2

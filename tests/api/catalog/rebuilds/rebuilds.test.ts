@@ -75,7 +75,7 @@ test('an administrator requests a rebuild, and sees its progress', async () => {
   expect((await ask('GET', '/other')).status).toBe(404)
 })
 
-test('a repeated request starts one rebuild', async () => {
+test('a repeated request gets the id of the same rebuild', async () => {
   const { ask, known, published } = await opened()
   const key = { 'idempotency-key': 'once' }
   const first = await ask('POST', '', key)

@@ -125,7 +125,7 @@ test.each(['drill glass', '"', '* OR title:x', '%2B-'])('there is nothing to sug
 })
 
 test.each(['', 'q=', 'q=%20', `q=${'x'.repeat(101)}`, 'q=a&q=b', 'q=a&limit=0', 'q=a&limit=21', 'q=a&limit=x'])(
-  'a wrong request for suggestions is explained: %s',
+  'a wrong request for suggestions is refused: %s',
   async (query) => {
     expect(await ask(`products/suggest?${query}`)).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
   },

@@ -69,12 +69,12 @@ const transactions = fc.array(
   { minLength: 1, maxLength: MAX_TRANSACTIONS },
 )
 
-/** Generates rules, snoozes and transactions. They vary in every property that affects a decision. */
+/** Generates rules, snoozes and transactions. */
 export const worlds = fc.record({ rules, snoozes, transactions })
 
 export type TestTransaction = ReturnType<(typeof transactions)['generate']>['value'][number]
 
-/** Scores a transaction as the live path does. Returns the decision and the logged event. */
+/** Scores a transaction as the live path does. Returns the outcome of the rules, the decision and the logged event. */
 export function scoreLive(given: { rules: readonly Rule[]; snoozes: readonly Snooze[] }, index: number, transaction: TestTransaction) {
   const ruleSet = compileRuleSet(1, given.rules)
   const { scores, scoredAt, isBlocklisted, isUserRead, amountUsd, user } = transaction

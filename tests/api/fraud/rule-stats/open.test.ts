@@ -7,7 +7,7 @@ import { compileRuleSet } from '../../../../schemas/fraud/rules/rule-set.ts'
 import { SEEDED_RULES } from '../../../../schemas/fraud/rules/seeded.ts'
 import { NOON } from '../../../schemas/fraud/payments.ts'
 
-/** Opens the statistics on a table without counts. */
+/** Opens the statistics on a table without counts. Returns a function that reads the statistics of a rule. */
 function statisticsOf(rules: typeof SEEDED_RULES) {
   const part = openRuleStats({
     settings: { ruleSet: compileRuleSet(1, rules), rules: { rules } },

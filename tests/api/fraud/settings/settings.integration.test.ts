@@ -18,7 +18,7 @@ const SOON = { timeout: 30_000, interval: 50 }
 const LAST_LINES = 60
 const RULE = { rule_id: 'v', name: 'v', condition: 'txn.amount > 1', action: 'REVIEW', priority: 1 }
 
-/** Starts servers, the workers of fraud scoring, and two APIs. */
+/** Starts servers, a worker for the settings and their records, and two APIs. */
 async function settingsSystem() {
   const folder = guardedFolder()
   const kafka = await newKafka(folder.path)

@@ -7,7 +7,7 @@ import { snapshotPath } from '../../../../api/kit/snapshots/checked-file.ts'
 import { newBroker, put, reports, SOON, tableFolder, tableWorld } from './table-world.ts'
 
 const HOUR_MS = 3_600_000
-/** How long Kafka can be silent before the table counts as stale. */
+/** Longer than Kafka can be silent before the table counts as stale. */
 const SILENCE_MS = 6_000
 const NOT_READY = expect.objectContaining({ definition: expect.objectContaining({ code: 'not_ready' }) })
 

@@ -30,7 +30,7 @@ async function written() {
 
 const loaded = (folder: string, of = form) => readSnapshot(diskFiles, folder, of, () => NOW)
 
-test('drafts left by killed processes are removed, and those of running processes are not', async () => {
+test('drafts older than an hour are removed, and younger ones are not', async () => {
   const { folder, path } = await written()
   const hour = 3_600_000
   for (const [name, age] of [

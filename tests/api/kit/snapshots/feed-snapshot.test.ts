@@ -91,7 +91,7 @@ function world() {
   }
 }
 
-/** Starts a process that has saved three notes, and stops it. */
+/** Starts a process, waits until it has saved three notes, and stops it. */
 async function saved() {
   const found = world()
   for (const key of ['a', 'b', 'c']) found.put(key, `old ${key}`)
@@ -120,11 +120,11 @@ test('after the topic was created again, nothing of the snapshot is left', async
 })
 
 test.each([
-  ['a damaged', (path: string) => writeFileSync(path, readFileSync(path).fill(1, 30)), {}, 0],
+  ['a damaged snapshot', (path: string) => writeFileSync(path, readFileSync(path).fill(1, 30)), {}, 0],
   ['a snapshot in another form', () => undefined, { form: 'other' }, 0],
   ['a snapshot that is older than Kafka keeps tombstones', () => undefined, {}, 13 * HOUR_MS],
   ['a snapshot from the future', () => undefined, {}, -HOUR_MS],
-])('%s snapshot is ignored, and the topic is read from its beginning', async (_, damage, options, aheadMs) => {
+])('%s is ignored, and the topic is read from its beginning', async (_, damage, options, aheadMs) => {
   const { start, path, clock, events } = await saved()
   damage(path)
   clock.aheadMs = aheadMs

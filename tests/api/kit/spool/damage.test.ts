@@ -103,7 +103,7 @@ test.for([
   expect(await spoolProbe(spool, Date.now).check()).toBeUndefined()
 })
 
-test('a folder whose lock is damaged is reported, and folders of other programs are ignored', async () => {
+test('a folder whose lock is damaged is reported, and files of other programs are ignored', async () => {
   const folder = await deadFolder({ [SEGMENT]: whole, lock: Buffer.alloc(4_096, 'x') })
   await writeFile(join(folder, 'note.txt'), 'not a folder')
   const { spool } = await spoolWorld({ folder })

@@ -99,7 +99,7 @@ function call(port: number, path: string, { client, agent, headers, serverCa = s
   )
 }
 
-/** Opens a TLS connection and returns everything that arrives until it closes. */
+/** Opens a TLS connection, sends `bytes`, and returns everything that arrives until it closes. */
 function raw(port: number, bytes: string, onData: () => void = () => undefined): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port, servername: 'localhost', ca: serverAuthority.cert }, () => socket.write(bytes))
@@ -305,7 +305,7 @@ describe('the limits of the plain HTTP server also hold for TLS', () => {
     await expect.poll(() => events('tls_handshake_failed').length).toBe(1)
   })
 
-  test('connections above the limit are closed, including those in their handshake', async () => {
+  test('connections above the limit are closed, and those in their handshake count', async () => {
     const { server, port } = await served({ connections: 2 })
     const held = [1, 2].map(() => connectPlain(port, '127.0.0.1'))
     await expect.poll(() => server.connections()).toBe(2)

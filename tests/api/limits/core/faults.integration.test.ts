@@ -218,7 +218,7 @@ test('an API reports a Redis that removes keys when its memory is full', async (
   expect(await safe.views.evictionProbe.check()).toBeUndefined()
 })
 
-test('a Cluster that loses a node still enforces limits with the other nodes', async () => {
+test('while a node of a Cluster does not respond, the other nodes still decide', async () => {
   const url = await privateRedisCluster(CLUSTER_MASTERS)
   const { store, failures } = openStore(url, { cluster: true })
   await untilLimiting(store)

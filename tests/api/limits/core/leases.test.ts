@@ -21,7 +21,7 @@ function counterOf(limit: Limit, name = 'rule'): Counter {
   return { key: `limits:{caller}:${name}`, tag: 'caller', limit }
 }
 
-/** Creates several API instances with leases. They share one store and one clock. */
+/** Creates the leased counters of several API instances. They share one store and one clock. */
 function instances(count: number) {
   const clock = { us: START_US, sweptMs: 0 }
   const monotonic = () => (clock.us - START_US) / US_PER_MS
@@ -58,34 +58,37 @@ describe('accuracy', () => {
     maxLength: 5,
   })
 
-  test.each([1, 2, 4])('%i instances with leases admit as much as one exact limiter, within a twentieth of the limit', async (count) => {
-    await fc.assert(
-      fc.asyncProperty(limits, load, fc.integer({ min: 0, max: 999_999 }), async (limit, stretches, offset) => {
-        const system = instances(count)
-        system.clock.us += offset
-        const model = modelOf(limit)
-        const counter = counterOf(limit)
-        const admitted = { leased: 0, exact: 0 }
-        let next = 0
-        for (const { seconds, times } of stretches) {
-          const gap = Math.round((limit.windowSeconds * US_PER_SECOND) / limit.limit / times)
-          for (let passed = 0; passed < seconds * US_PER_SECOND; passed += gap) {
-            system.advance(gap)
-            if (await take(system.stores[next++ % count], counter)) admitted.leased++
-            if (model.request(system.clock.us)) admitted.exact++
+  test.each([1, 2, 4])(
+    '%i instances with leases admit as much as one exact limiter, within a twentieth of the limit per window',
+    async (count) => {
+      await fc.assert(
+        fc.asyncProperty(limits, load, fc.integer({ min: 0, max: 999_999 }), async (limit, stretches, offset) => {
+          const system = instances(count)
+          system.clock.us += offset
+          const model = modelOf(limit)
+          const counter = counterOf(limit)
+          const admitted = { leased: 0, exact: 0 }
+          let next = 0
+          for (const { seconds, times } of stretches) {
+            const gap = Math.round((limit.windowSeconds * US_PER_SECOND) / limit.limit / times)
+            for (let passed = 0; passed < seconds * US_PER_SECOND; passed += gap) {
+              system.advance(gap)
+              if (await take(system.stores[next++ % count], counter)) admitted.leased++
+              if (model.request(system.clock.us)) admitted.exact++
+            }
+            const windows = Math.ceil((system.clock.us - START_US) / (limit.windowSeconds * US_PER_SECOND))
+            const allowance = ACCURACY * limit.limit
+            expect(admitted.leased).toBeLessThanOrEqual(admitted.exact + allowance * windows)
+            expect(admitted.leased).toBeGreaterThanOrEqual(admitted.exact - allowance * windows)
           }
-          const windows = Math.ceil((system.clock.us - START_US) / (limit.windowSeconds * US_PER_SECOND))
-          const allowance = ACCURACY * limit.limit
-          expect(admitted.leased).toBeLessThanOrEqual(admitted.exact + allowance * windows)
-          expect(admitted.leased).toBeGreaterThanOrEqual(admitted.exact - allowance * windows)
-        }
-      }),
-      { numRuns: 8 },
-    )
-  })
+        }),
+        { numRuns: 8 },
+      )
+    },
+  )
 })
 
-test.each([4, 8, 16])('%i instances together never hold more than a twentieth of the limit unspent', async (count) => {
+test.each([4, 8, 16])('%i instances that know their shares together hold at most a twentieth of the limit unspent', async (count) => {
   const load = fc.record({
     limit: fc.integer({ min: 1_000, max: 20_000 }),
     windowSeconds: fc.constantFrom(1, 2),
@@ -115,7 +118,7 @@ test.each([4, 8, 16])('%i instances together never hold more than a twentieth of
   )
 })
 
-test('with and without leases, the excess in the worst window after a pause follows the formula', async () => {
+test('the excess in the worst window after a pause follows the formula, and leases add at most a twentieth of the limit', async () => {
   const limit: Limit = { limit: 400, windowSeconds: 1, burst: 0 }
   const [pauseFrom, pauseTo] = [3_000, 3_150]
   const system = instances(1)
@@ -197,7 +200,7 @@ test.each(['hard', 'soft'] as const)('the next query notices units that another 
   expect([await take(stores[0], counter), await take(stores[0], counter), await take(stores[0], counter)]).toEqual([true, true, false])
 })
 
-test('if the store fails while a caller is refused, the next query lets the caller through', async () => {
+test('if the store fails while a caller is refused, the caller is no longer refused after the next query', async () => {
   const clock = { ms: 0, isAway: false }
   const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
   const store: CounterStore = { decide: async (asks) => (clock.isAway ? { undecided: 'unreachable' } : await exact.store.decide(asks)) }
@@ -404,7 +407,7 @@ test('when one of several counters refuses, units already spent locally are retu
   expect((await take(stores[0], wide, 9_900)) && !(await take(stores[0], wide))).toBe(true)
 })
 
-test('an unanswered query is reported to all requests that wait for a slice', async () => {
+test('while all queries time out, every request is undecided', async () => {
   const clock = { ms: 0 }
   const store: CounterStore = { decide: async () => ({ undecided: 'timeout' }) }
   const leased = leasedCounters({ store, monotonic: () => clock.ms })

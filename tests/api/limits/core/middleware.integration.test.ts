@@ -7,7 +7,7 @@ import { testStack, uniqueName } from '../../../stack/index.ts'
 
 const SOON = { timeout: 30_000, interval: 10 }
 
-test('any Hono app can be limited', async () => {
+test('a Hono app can be limited, even while Redis is gone', async () => {
   const redis = new Redis(await testStack().redis(), { enableOfflineQueue: false })
   onTestFinished(() => redis.disconnect())
   const violations: RuleStatus[] = []

@@ -63,7 +63,7 @@ test('preflights are not counted, but other OPTIONS requests are', async () => {
   expect([...counts.values()]).toEqual([1])
 })
 
-test('apps with different prefixes have separate counters', async () => {
+test("an app's prefix is part of the keys of its counters, and must not contain braces", async () => {
   const { ask, counts } = limitedApp({ keyPrefix: 'shop' })
   await ask('/text')
   expect([...counts.keys()]).toEqual(['shop:{ip:192.0.2.1}:two:w60'])

@@ -48,7 +48,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('the packed package contains only its own code and one small dependency', () => {
+test('the packed package contains only its own code, and depends on one package apart from its peers', () => {
   const installed = join(app, 'node_modules', NAME)
   const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
   expect([Object.keys(dependencies), Object.keys(peerDependencies)]).toEqual([['cluster-key-slot'], ['hono', 'ioredis']])

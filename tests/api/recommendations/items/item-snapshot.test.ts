@@ -32,7 +32,7 @@ function statsOf(random: Random): ItemStats {
   return { at: NOW - integer(random, NOW / 2), ...counts, rating_sum: 3, interactions: integer(random, 900) }
 }
 
-/** Returns a random record of one of the two topics. */
+/** Returns a function that applies a random record of one of the two topics to a table. */
 function changeOf(random: Random, at: number): Change {
   const itemId = BigInt(1 + integer(random, 2 * ITEMS))
   const kind = random()
@@ -110,7 +110,7 @@ test('an unchanged table is loaded exactly, also an empty one', async () => {
   expect([...loaded.itemIds()]).toEqual([...table.itemIds()])
 })
 
-test('blocks of other tables are refused', async () => {
+test('blocks that are cut off or of an unknown kind are refused', async () => {
   const [block] = blocksOf(itemTable(), NEWER)
   await expect(itemSnapshot.load(asRead([block.subarray(0, 100)]))).rejects.toThrow('a page has 99 bytes')
   await expect(itemSnapshot.load(asRead([Buffer.of(99)]))).rejects.toThrow('unknown kind 99')

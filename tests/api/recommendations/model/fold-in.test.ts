@@ -18,7 +18,7 @@ for (const row of fixture.factors) {
 const solver = await foldIn({ gram, dimensions, regularization: fixture.regularization })
 
 test.each(fixture.users.map((user, index) => [index, user] as const))(
-  'user %i gets the same vector as from the Python library implicit',
+  'user %i gets nearly the same vector as from the Python library implicit',
   (_, user) => {
     // The fixture contains confidences. The confidence of an interaction is its weight plus one.
     const weights = user.history.map(([, confidence]) => confidence - 1)

@@ -131,7 +131,7 @@ test.each<[string, Partial<TestBundle>, string]>([
   ['a sum that is not a number', { damage: { 'gram.f64': (content) => Buffer.alloc(content.length, 0xff) } }, 'gram.f64 holds NaN'],
   ['an unreadable index', { damage: { 'items.usearch': () => Buffer.alloc(100) } }, 'index'],
   ['trees for other columns', { damage: { 'trees.txt': (content) => content.subarray(20) } }, 'feature_names'],
-])('%s are refused, and the old version stays', async (_, damage, message) => {
+])('a bundle with %s is refused, and the old version stays', async (_, damage, message) => {
   const good = await publish(1)
   await send(history(good, [good]))
   const bad = await publish(2, damage)

@@ -1,4 +1,4 @@
-/** Short programs, each with the name of its programming language. */
+/** Short texts, each with the name of its language. */
 export const samples: readonly (readonly [string, string])[] = [
   ['python', 'import os\n\ndef main(argv):\n    for name in argv:\n        print(name)\n'],
   ['javascript', "const fs = require('fs')\n\nmodule.exports = (name) => fs.readFileSync(name)\n"],

@@ -49,7 +49,7 @@ describe('lines', () => {
 })
 
 describe('the page', () => {
-  test('escapes all user input, and copies exactly the content', () => {
+  test('escapes all user input, and contains exactly the content', () => {
     const text = '<img src=x onerror=alert(1)>\n& "quotes"\n\n'
     const html = snippetPage(snippet, { html: escapeHtml(text), isCut: false })
     expect(html).not.toContain('<img')

@@ -50,7 +50,7 @@ test.each([
   expect(quantityHint(available)).toBe(hint)
 })
 
-test('badges depend only on the document, except `new`, which also depends on the time', () => {
+test('badges are stored with the document, except `new`, which depends on the time', () => {
   const plain = { was_cents: null, in_stock: 'in_stock', rating_sum: 0, rating_count: 0 } as const
   expect(storedBadges(plain, false)).toEqual([])
   expect(storedBadges({ was_cents: 5, in_stock: 'low_stock', rating_sum: 90, rating_count: 20 }, true)).toEqual([

@@ -65,7 +65,7 @@ test.each<[RuleAction | undefined, ModelScores | undefined, number, string, stri
   expect(verdictOf({ action, scores })).toMatchObject({ risk_score, decision, reason })
 })
 
-test('STEP_UP requires 3-D Secure unless the payment is blocked, and no other action does', () => {
+test('STEP_UP requires 3-D Secure unless the payment is blocked, and REVIEW does not', () => {
   expect(verdictOf({ action: 'STEP_UP' }).requires_3ds).toBe(true)
   expect(verdictOf({ action: 'STEP_UP', scores: REVIEWED }).requires_3ds).toBe(true)
   expect(verdictOf({ action: 'STEP_UP', scores: BLOCKED }).requires_3ds).toBe(false)

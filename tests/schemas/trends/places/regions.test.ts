@@ -25,7 +25,7 @@ test('cities belong to countries, and countries belong to the world', () => {
   }
 })
 
-test('known places have the ids of the public list, and others are GeoNames cities', () => {
+test('New York and Soweto have the ids of the public list, and ids above 100,000,000 belong to cities', () => {
   expect(regionOf(2459115)).toMatchObject({ name: 'New York', country_code: 'US', parent: 23424977 })
   expect(regionOf(1587677)).toMatchObject({ name: 'Soweto', type: 'Town' })
   const others = regions.filter((region) => region.woeid > 100_000_000)

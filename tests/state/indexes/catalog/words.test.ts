@@ -24,12 +24,12 @@ describe('words', () => {
     expect(texts(text)).toEqual(expected)
   })
 
-  it('contain nothing that a query language could read as syntax', () => {
+  it('contain only letters, digits, slashes, periods and hyphens', () => {
     for (const text of ['a AND (b OR c)~2^3 "x" *:* [1 TO 2] \\ {"match_all":{}} <b> a/b//c', '!@#$%^&*()_+|~=`{}[]:";\'<>?,./\u0000'])
       for (const word of wordsOf(text)) expect(word.text).toMatch(/^[\p{L}\p{N}/.-]+$/u)
   })
 
-  it('are found in linear time, whatever the text consists of', () => {
+  it('are found quickly in long, repetitive texts', () => {
     for (const piece of [' ', '1 ', '1-', "1'", '1,000', '4 x ']) {
       const startedAt = performance.now()
       wordsOf(`1${piece.repeat(20_000 / piece.length)}y`)

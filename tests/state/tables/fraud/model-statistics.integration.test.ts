@@ -54,7 +54,7 @@ test('scores of the given versions are counted by the newest verdict, and featur
     ...before,
     event('t1', NOW - 2 * HOUR, 1_000, 0.9),
     event('t2', NOW - 2 * HOUR, 2_000, 0.9),
-    // The earlier version of one model scored this transaction.
+    // An earlier version of one model scored this transaction.
     { ...event('t4', NOW - 4 * DAY, 10, 0.9), model_versions: { ...VERSIONS, payment_fraud: '1' } },
     event('t3', NOW - 40 * DAY, 5, 0.9),
   ]

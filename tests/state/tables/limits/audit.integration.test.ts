@@ -6,7 +6,7 @@ import { testDatabase } from '../database.ts'
 
 const AT = Date.now()
 
-test('two changes to one rule at the same time are separate rows, and the newer one comes first', async () => {
+test('changes to one rule at the same time are separate rows, and the newest one comes first', async () => {
   const { client } = await testDatabase()
   const store = tableStore(limitAuditTable, client, { cluster: undefined })
   await store.prepare()

@@ -4,7 +4,7 @@ import { limitTrafficTable, readTraffic } from '../../../../state/tables/limits/
 import { tableStore } from '../../../../state/tables/store.ts'
 import { testDatabase } from '../database.ts'
 
-/** The beginning of the current hour. Older rows would expire. */
+/** The beginning of the current hour, epoch ms. The rows must be recent, because old ones expire. */
 const HOUR = Math.floor(Date.now() / 3_600_000) * 3_600_000
 
 function traffic(node: string, second: number, left_out: number, paths: readonly string[]): LimitTraffic {

@@ -115,7 +115,7 @@ test('late clicks recompute their day, and only days with new clicks are compute
   expect(found).toEqual([{ day: isoDayOf(now - 3 * day), clicks: 2 }])
 })
 
-test('a second start and a second sink find everything that they need already created', async () => {
+test('two sinks that prepare an existing table at the same time find the same identity', async () => {
   const client = await freshTable()
   const store = tableStore(clicksTable, client, ONE_SERVER)
   const [first, second] = await Promise.all([store.prepare(), store.prepare()])

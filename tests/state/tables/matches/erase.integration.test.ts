@@ -86,7 +86,7 @@ test('for a day after an outage, older deletions are repeated, even if they are 
   await runFor(HOUR_MS)
   await profile(ANN, start + DAY_MS)
   expect(await runFor(HOUR_MS)).toBe(1)
-  // A day later, a row of an old deletion can no longer arrive, so the deletion is no longer repeated.
+  // A day later, the old deletion is no longer repeated.
   await runFor(DAY_MS)
   await swiped(ANN, BOB, start)
   expect(await runFor(HOUR_MS)).toBe(0)

@@ -81,7 +81,7 @@ test.each([
   ['letters outside ASCII', ['zoë']],
   ['words shorter than a trigram', ['ab', 'x']],
   ['punctuation', ['{}']],
-])('a search finds exactly the public snippets with %s, newest first', async (_what, words) => {
+])('a search finds exactly the public, living snippets with %s, newest first', async (_what, words) => {
   const expected = matching(words)
   expect(expected.length).toBeLessThan(MOST_FOUND)
   expect(await search(words)).toEqual({ total: expected.length, ids: expected })

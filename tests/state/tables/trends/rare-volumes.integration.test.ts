@@ -13,7 +13,7 @@ import { testDatabase } from '../database.ts'
 
 const ALONE = { cluster: undefined }
 const MINUTE_MS = 60_000
-/** The last full minute before the test, in epoch ms. The time must be recent, because rows expire after 90 days. */
+/** The beginning of the current minute, epoch ms. The time must be recent, because rows expire after 90 days. */
 const AT = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS
 
 test('a table from an earlier version gets the column for added rows, and these rows add to the volumes of their minute', async () => {

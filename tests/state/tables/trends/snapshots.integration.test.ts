@@ -11,9 +11,7 @@ import { testDatabase } from '../database.ts'
 const ALONE = { cluster: undefined }
 const MINUTE_S = 60
 const SECOND_MS = 1_000
-/**
- * The last full minute before the test, in epoch seconds. The time must be recent, because rows expire after 90 days.
- */
+/** The beginning of the current minute, epoch seconds. The time must be recent, because rows expire after 90 days. */
 const AT = Math.floor(Date.now() / SECOND_MS / MINUTE_S) * MINUTE_S
 
 async function world() {

@@ -25,8 +25,8 @@ export const NO_BOUNDS: SearchBounds = { stackSize: 1e9, examinedPerStep: 1e9, e
 export interface World {
   readonly viewers: readonly Viewer[]
   /**
-   * Returns the ids of all users who pass the filters. Runs several searches, each of which continues where the
-   * previous one stopped.
+   * Returns the ids of all users that at most `most` searches find. Each search continues where the previous one
+   * stopped.
    */
   searchOn(viewer: Viewer, bounds: SearchBounds, most: number): Promise<Set<string>>
   search(viewer: Viewer, excluded: ReadonlySet<string>, bounds?: SearchBounds): Promise<Ranked[]>
