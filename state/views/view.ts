@@ -179,7 +179,7 @@ export interface BinaryReader {
   hgetallBuffer(key: string): Promise<Record<string, Buffer>>
 }
 
-/** A Lua script that changes keys with the same hash tag. Its source must not depend on input. */
+/** A Lua script that uses keys with the same hash tag. Its source must not depend on input. */
 export type ViewScript = RedisScript
 
 /** Runs the readers' scripts on data that the API itself stores in addition to a view. */
