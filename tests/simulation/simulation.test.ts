@@ -6,7 +6,8 @@ import type { SubjectName } from './plan.ts'
 
 const REPLAYED_SEEDS = 20
 /**
- * Time limit. All seeds together take about a minute of CPU time, so on a busy machine they may take many times as long.
+ * Time limit. All seeds together take about a minute of CPU time, so on a busy machine they may take many times as
+ * long.
  */
 const TIMEOUT_MS = 900_000
 const run = promisify(execFile)

@@ -15,7 +15,9 @@ export interface Condition {
    * only in IS MISSING.
    */
   readonly needs: readonly Field[]
-  /** The names of the lists that the condition reads outside of IS MISSING. */
+  /** The names of the lists whose absence can make the result of the condition missing. */
+  readonly neededLists: readonly string[]
+  /** The names of all lists that the condition reads. */
   readonly lists: readonly string[]
 }
 
@@ -33,14 +35,25 @@ export function compileCondition(text: string): Compiled {
 /** Compiles a checked tree. */
 function compile(node: Node): Condition {
   const needs = new Set<Field>()
+  const neededLists = new Set<string>()
   const lists = new Set<string>()
-  collect(node, needs, lists)
-  return { node, evaluate: truth(node), needs: [...needs], lists: [...lists] }
+  collect(node, needs, neededLists)
+  collectLists(node, lists)
+  return { node, evaluate: truth(node), needs: [...needs], neededLists: [...neededLists], lists: [...lists] }
 }
 
 function collect(node: Node, needs: Set<Field>, lists: Set<string>): void {
   if (node.kind === 'missing') return
   if (node.kind === 'field') needs.add(fieldOf(node.name)!)
-  if (node.kind === 'call' && node.name === 'inList') lists.add((node.args[0] as NodeOf<'string'>).value)
+  addList(node, lists)
   for (const child of childrenOf(node)) collect(child, needs, lists)
+}
+
+function collectLists(node: Node, lists: Set<string>): void {
+  addList(node, lists)
+  for (const child of childrenOf(node)) collectLists(child, lists)
+}
+
+function addList(node: Node, lists: Set<string>): void {
+  if (node.kind === 'call' && node.name === 'inList') lists.add((node.args[0] as NodeOf<'string'>).value)
 }

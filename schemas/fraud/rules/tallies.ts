@@ -106,7 +106,7 @@ export class RuleTallies {
   read(): RuleTally[] {
     return this.#ruleSet.rules.map(({ rule, condition, index }) => {
       const { causes, ...counts } = this.#counters[index]
-      const names = [...condition.needs.map(({ name }) => name), ...condition.lists.map(listCause), ARITHMETIC]
+      const names = [...condition.needs.map(({ name }) => name), ...condition.neededLists.map(listCause), ARITHMETIC]
       const missing_by = new Map(names.map((name, position) => [name, causes[position]] as const).filter(([, count]) => count > 0))
       return { rule_id: rule.rule_id, mode: rule.mode, evaluated: this.#evaluated[index], ...counts, missing_by }
     })

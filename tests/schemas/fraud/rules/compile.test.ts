@@ -89,10 +89,11 @@ test.each([
   expect(compiled(text).evaluate(FACTS, LISTS)).toBe(expected)
 })
 
-test('a condition reports the fields and lists whose absence can make its value missing', () => {
-  const { needs, lists } = compiled(
-    "txn.amount > 1 AND features.user_velocity_1h > 1 AND user.txn_count_1h > 1 AND ip.is_tor IS MISSING AND inList('shops', payer.country)",
+test('a condition reports all its lists, and the fields and lists whose absence can make its value missing', () => {
+  const { needs, neededLists, lists } = compiled(
+    "txn.amount > 1 AND features.user_velocity_1h > 1 AND user.txn_count_1h > 1 AND ip.is_tor IS MISSING AND inList('shops', payer.country) AND NOT inList('places', ip.geo_country) IS MISSING",
   )
   expect(needs.map(({ name }) => name)).toEqual(['txn.amount', 'velocity.user.txn_count_1h', 'payer.country'])
-  expect(lists).toEqual(['shops'])
+  expect(neededLists).toEqual(['shops'])
+  expect(lists).toEqual(['shops', 'places'])
 })
