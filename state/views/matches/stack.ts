@@ -141,5 +141,6 @@ export function isFresh({ builtAt, basis }: Stack, remaining: number, current: s
 
 /** Returns the time from which another search may find more candidates, epoch ms. */
 export function nextRefillAt({ builtAt }: Stack, remaining: number): number {
+  if (remaining === 0) return builtAt + EMPTY_TTL_MS
   return builtAt + (remaining < REFILL_BELOW ? REFILL_EVERY_MS : STACK_TTL_MS)
 }
