@@ -37,18 +37,27 @@ interface Look {
 /** @param now epoch ms */
 export function viewVersions(reader: ViewReader, now: () => number): ViewVersions {
   const looks = new Map<number, Look>()
-  /** The last known positions, with the times at which they were requested. */
-  const known = new Map<number, { readonly version: ViewVersion; readonly at: number }>()
+  /** The last known positions, with the times at which they were requested, and the numbers of their reads. */
+  const known = new Map<number, { readonly version: ViewVersion; readonly at: number; readonly number: number }>()
+  let begunReads = 0
 
   function look(partition: number): Look {
     const at = now()
+    const number = ++begunReads
     const begun = { at, found: readAppliedOffsets(reader, TRENDS_VIEW, partition, [trendOutput.name, trendRenewals.name]) }
     looks.set(partition, begun)
     begun.found.then(
-      (version) => (version === NOT_CAUGHT_UP ? forget(partition, begun) : known.set(partition, { version, at })),
-      () => forget(partition, begun),
+      (version) => keep(version === NOT_CAUGHT_UP ? undefined : { version, at, number }),
+      () => keep(undefined),
     )
     return begun
+
+    /** An answer that is slower than the answer of a newer read says nothing new. */
+    function keep(position: { version: ViewVersion; at: number; number: number } | undefined): void {
+      if ((known.get(partition)?.number ?? 0) > number) return
+      if (position === undefined) forget(partition, begun)
+      else known.set(partition, position)
+    }
   }
 
   /** Discards the known position of a partition, so that the next caller reads it again. */

@@ -61,7 +61,7 @@ export interface Postgres {
  * is flushed to the disk.
  */
 export async function startPostgres(folder: string): Promise<Postgres> {
-  const version = existsSync(INSTALLED) ? readdirSync(INSTALLED).toSorted().at(-1) : undefined
+  const version = existsSync(INSTALLED) ? newestOf(readdirSync(INSTALLED)) : undefined
   if (version === undefined) throw new PeerMissingError('PostgreSQL is not installed (apt install postgresql)')
   const program = (name: string) => join(INSTALLED, version, 'bin', name)
   if (!existsSync(program('pgbench'))) throw new PeerMissingError('pgbench is not installed (apt install postgresql)')
@@ -95,13 +95,14 @@ export async function startPostgres(folder: string): Promise<Postgres> {
     }
   }
 
+  let runs = 0
   return {
     measure({ variants, perSecond, seconds, quantity }) {
       run('psql', [...connection, '-d', DATABASE, '-c', 'DROP TABLE IF EXISTS stock, reservations', '-c', SCHEMA(variants, quantity)])
       const scripts = { reserve: RESERVE(variants), deduct: END(0), release: END(1) }
       for (const [name, text] of Object.entries(scripts)) writeFileSync(join(home, name), text)
       const weighted = ['-f', `${join(home, 'reserve')}@2`, '-f', `${join(home, 'deduct')}@1`, '-f', `${join(home, 'release')}@1`]
-      const log = `log-${variants}`
+      const log = `log-${++runs}`
       const pace = ['-R', String(perSecond), '-T', String(seconds), '-c', String(CLIENTS), '-j', '1']
       run('pgbench', [...connection, '-n', '-M', 'prepared', '-l', `--log-prefix=${log}`, ...pace, ...weighted, DATABASE])
       const lines = readdirSync(home)
@@ -114,6 +115,11 @@ export async function startPostgres(folder: string): Promise<Postgres> {
       await exited
     },
   }
+}
+
+/** @param versions such as `17` or `9.6` */
+export function newestOf(versions: readonly string[]): string | undefined {
+  return versions.toSorted((one, other) => Number(one) - Number(other)).at(-1)
 }
 
 /** Permission for all accounts to access files in a folder, but not to list the folder. */

@@ -218,6 +218,8 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
     },
     commitTransaction(appends, offsets, control) {
       if (offsets !== undefined) groups.check(offsets.groupId, offsets.memberId)
+      // An unknown partition must make the whole transaction fail.
+      for (const { topic, partition } of offsets?.offsets ?? []) log(topic, partition)
       const logs = appends.map((append) => log(append.topic, append.partition))
       for (const { topic, records } of appends) for (const record of records) checkSize(topic, record)
       const ends = new Map<string, number>()

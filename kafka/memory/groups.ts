@@ -41,7 +41,8 @@ export interface MemoryGroups {
   /**
    * Commits offsets.
    * @throws FencedError when the member is not in the group, or when no member is given and the group has members
-   * @throws TransportError `UNKNOWN_TOPIC_OR_PARTITION` when a topic does not exist
+   * @throws TransportError `UNKNOWN_TOPIC_OR_PARTITION` when a partition does not exist. As on a broker, the offsets of
+   * all other partitions are committed.
    */
   commit(groupId: string, memberId: string | undefined, offsets: Iterable<OffsetToCommit>): void
   /** Throws FencedError when the member is not in the group. */
@@ -184,11 +185,12 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       const of = group(groupId)
       if (memberId !== undefined) memberOf(groupId, memberId)
       else if (of.members.size > 0) throw new FencedError(`group ${groupId} has a member`)
+      let unknown: TransportError | undefined
       for (const { topic, partition, offset, metadata = '' } of offsets) {
-        if (partitionCount(topic) === undefined)
-          throw new TransportError('UNKNOWN_TOPIC_OR_PARTITION', `topic ${topic} does not exist`, { fatal: true })
-        of.offsets.set(partitionKey(topic, partition), { offset, metadata })
+        if (partition < (partitionCount(topic) ?? 0)) of.offsets.set(partitionKey(topic, partition), { offset, metadata })
+        else unknown ??= new TransportError('UNKNOWN_TOPIC_OR_PARTITION', `topic ${topic} has no partition ${partition}`, { fatal: true })
       }
+      if (unknown !== undefined) throw unknown
     },
     forgetOffsets(groupId) {
       group(groupId).offsets.clear()

@@ -28,7 +28,7 @@ export interface PartitionLog {
   read(from: number, limit: number, maxBytes?: number): LogRecord[]
   /** Removes records below an offset, as retention does. */
   truncateBefore(offset: number): void
-  /** Keeps only the last record of every key, and removes tombstones. */
+  /** Keeps only the last record of every key. Removes tombstones and, as a broker does, records without a key. */
   compact(): void
 }
 
@@ -85,8 +85,8 @@ export function partitionLog(): PartitionLog {
     },
     compact() {
       const last = new Map<string, number>()
-      for (const record of records) last.set(record.key?.toString('latin1') ?? '', record.offset)
-      records = records.filter((record) => record.value !== null && last.get(record.key?.toString('latin1') ?? '') === record.offset)
+      for (const { key, offset } of records) if (key !== null) last.set(key.toString('latin1'), offset)
+      records = records.filter(({ key, value, offset }) => key !== null && value !== null && last.get(key.toString('latin1')) === offset)
     },
   }
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Registry } from 'prom-client'
 import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
 import type { RuleSet } from '../../../schemas/fraud/rules/rule-set.ts'
@@ -51,6 +52,11 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
   let alert: string | undefined
   /** Epoch ms of the first failure since the last success; undefined after a success. */
   let failingSince: number | undefined
+  /**
+   * Token of the claims until a move succeeds. If the answer to a claim or a release was lost, Redis may still hold the
+   * claim, and the next tick then recognises it as its own.
+   */
+  let attempt = randomUUID()
   gauge(registry, 'fraud_blocked_ratio', 'Share of blocked transactions in the last five minutes, over all API processes', () =>
     shareOf(recent),
   )
@@ -109,14 +115,15 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
     const newest = blocking.reduce((found, rule) => (rule.updated_at > found.updated_at ? rule : found))
     // The blocks by this rule raise the share until they have left the window. During this time, the claim prevents all
     // processes from putting another rule into shadow mode.
-    if (!(await claimGuard(scripts, newest.rule_id, BLOCKS_WINDOW_MS))) return
+    if (!(await claimGuard(scripts, attempt, BLOCKS_WINDOW_MS))) return
     try {
       await move(newest)
+      attempt = randomUUID()
       moved.inc()
       log.error({ rule: newest.rule_id, share: shareOf(recent) }, 'fraud_guard_moved_rule_to_shadow')
     } catch (error) {
       log.error({ rule: newest.rule_id, reason: (error as Error).message }, 'fraud_guard_cannot_act')
-      await releaseGuard(scripts)
+      await releaseGuard(scripts, attempt)
     }
   }
 

@@ -10,7 +10,7 @@ export interface LeaseRenewal {
    */
   renew(entry: LeaseEntry): Promise<Undecided | undefined>
   /** Takes the next slice of a hot counter before the current slice is used up, so that requests rarely wait. */
-  renewEarly(entry: LeaseEntry): void
+  renewEarly(entry: LeaseEntry, now: number): void
   /**
    * Asks the store whether a counter that refused a request has units again. Does nothing if such a query is running or
    * not yet due.
@@ -87,8 +87,10 @@ export function leaseRenewal({ store, monotonic, table }: LeaseRenewalOptions): 
 
   return {
     renew,
-    renewEarly(entry) {
+    renewEarly(entry, now) {
       if (entry.units > RENEW_AT * entry.slice || entry.rate < HOT_PER_MS) return
+      // The greatest slice may have shrunk since the last slice was taken, for example because the limit was lowered.
+      if (entry.units >= greatestSlice(entry, now)) return
       void renew(entry)
     },
     recheckRefusal(entry, now) {

@@ -44,6 +44,7 @@ export function leaseTable(): LeaseTable {
     if (mode !== 'hard' && mode !== 'soft') return undefined
     let entry = entries.get(counter.key)
     if (entry === undefined) {
+      if (!isNew) return undefined
       const slot = hashSlotOf(counter.key)
       if (untracked[slot] + 1 < TRACKED_FROM) untracked[slot]++
       else entry = track(counter, now)

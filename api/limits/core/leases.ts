@@ -13,7 +13,10 @@ export interface LeasedCounters extends CounterStore {
    * @returns false when there is nothing to sweep until the next decision
    */
   sweep(): boolean
-  /** Forgets the state of counters that were reset. */
+  /**
+   * Forgets the state of counters that are about to be reset. Their unspent units are not returned, because the reset
+   * also deletes the store's count of these units.
+   */
   forget(keys: readonly string[]): void
   /** Returns all unspent units to the store. */
   close(): Promise<void>
@@ -175,7 +178,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
   function spendSlice(entry: LeaseEntry, units: number, now: number): Reading {
     const reading = localReading(entry, units, now)
     entry.units -= units
-    renewal.renewEarly(entry)
+    renewal.renewEarly(entry, now)
     return reading
   }
 

@@ -22,6 +22,7 @@ const LENGTH = /\r\ncontent-length: (\d+)/i
 export interface HttpPool {
   /** Sends a body as soon as a connection is free. */
   post(body: string, settle: Settle): void
+  /** Closes all connections. Requests without a response fail, including requests that wait for a connection. */
   close(): void
 }
 
@@ -60,7 +61,11 @@ export function httpPool(url: URL, connections: number, headers: Readonly<Record
       else connection.send(waiting)
     },
     close() {
+      // A connection that breaks takes the next waiting request, and would connect again.
+      const waiting = queue.splice(0).slice(taken)
+      taken = 0
       for (const connection of all) connection.close()
+      for (const { settle } of waiting) settle(new Error('the pool was closed'))
     },
   }
 }

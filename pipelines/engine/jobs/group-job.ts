@@ -20,7 +20,7 @@ export interface GroupJob<K, V> {
   readonly publishes: readonly AnyTopic[]
   /**
    * Runs the job until `turn.signal` fires. An error ends the turn, and the next turn of this process begins after a
-   * pause.
+   * pause. To return earlier counts as an error.
    */
   run(turn: JobTurn<K, V>): Promise<void>
   /** Called when this process has stopped taking part in the job. */
@@ -117,7 +117,7 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
       } finally {
         await opened.close()
       }
-      recovered()
+      if (!signal.aborted) throw new Error('the job returned before its turn ended')
     } catch (error) {
       if (signal.aborted) return
       failure = (error as Error).message

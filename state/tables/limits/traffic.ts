@@ -71,7 +71,7 @@ export interface TrafficRow {
 
 /**
  * A replay stops after `MAX_TRAFFIC_ROWS` rows. With these settings, ClickHouse reads and groups the traffic second by
- * second, and stops there as well. With several threads or in another order, it would group the whole hour first, which
+ * second, and stops one row later. With several threads or in another order, it would group the whole hour first, which
  * takes six times as much CPU time and memory.
  */
 const IN_ORDER = { optimize_aggregation_in_order: 1, max_threads: 1 }
@@ -105,10 +105,13 @@ export async function readTraffic(
   const range = { from: Math.floor(from / MS_PER_SECOND), to: Math.floor(to / MS_PER_SECOND) }
   const { method = '', kind, path } = pattern
   const [found, [[leftOut]]] = await Promise.all([
-    readRows<AnsweredRow>(reader, TRAFFIC_QUERY, { ...range, tier, method, kind, path, rows: MAX_TRAFFIC_ROWS }, IN_ORDER),
+    readRows<AnsweredRow>(reader, TRAFFIC_QUERY, { ...range, tier, method, kind, path, rows: MAX_TRAFFIC_ROWS + 1 }, IN_ORDER),
     readRows<[number]>(reader, LEFT_OUT_QUERY, range),
   ])
-  return { rows: trafficRows(found), leftOut, truncated: found.length === MAX_TRAFFIC_ROWS }
+  // The additional row only shows that there are more rows than the replay may have.
+  const truncated = found.length > MAX_TRAFFIC_ROWS
+  if (truncated) found.length = MAX_TRAFFIC_ROWS
+  return { rows: trafficRows(found), leftOut, truncated }
 }
 
 type AnsweredRow = [second: number, clientId: string, tier: string, apiKeyId: string, userId: string, ip: string, requests: number]

@@ -7,7 +7,7 @@ import type { ViewScript, ViewScripts } from '../view.ts'
  * | key | value |
  * |---|---|
  * | `{fraud-blocks}:slot:<number>` | hash for a slot of 15 s: `scored`, and the number of blocks by cause |
- * | `{fraud-blocks}:acted` | the rule that the guard last acted on; expires after a pause |
+ * | `{fraud-blocks}:acted` | the token of the attempt in which a guard last acted; expires after a pause |
  */
 const TAG = '{fraud-blocks}'
 const SLOT_MS = 15_000
@@ -43,15 +43,22 @@ end
 return found`,
 }
 
-/** Returns 1 for the first caller within a period, so that only one process acts. */
+/**
+ * Returns 1 for the first attempt within a period, so that only one process acts. Returns 1 again for the same token,
+ * because the process may not have received the first answer.
+ */
 const CLAIM: ViewScript = {
   name: 'claim-guard',
-  source: `return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0`,
+  source: `
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`,
 }
 
 const RELEASE: ViewScript = {
   name: 'release-guard',
-  source: `return redis.call('DEL', KEYS[1])`,
+  source: `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`,
 }
 
 /**
@@ -70,12 +77,15 @@ export async function addBlocks(scripts: ViewScripts, now: number, { scored, blo
   return { scored: all, blocked: sums }
 }
 
-/** Returns true for at most one process per `pauseMs`. */
-export async function claimGuard(scripts: ViewScripts, ruleId: string, pauseMs: number): Promise<boolean> {
-  return (await scripts.run(CLAIM, [`${TAG}:acted`], [ruleId, pauseMs])) === 1
+/**
+ * Returns true for at most one attempt per `pauseMs`.
+ * @param token identifies the attempt; it stays the same until the process knows that the attempt has succeeded
+ */
+export async function claimGuard(scripts: ViewScripts, token: string, pauseMs: number): Promise<boolean> {
+  return (await scripts.run(CLAIM, [`${TAG}:acted`], [token, pauseMs])) === 1
 }
 
-/** Allows the guard to try again after it failed to act. */
-export async function releaseGuard(scripts: ViewScripts): Promise<void> {
-  await scripts.run(RELEASE, [`${TAG}:acted`], [])
+/** Allows any guard to try again after this attempt failed to act. */
+export async function releaseGuard(scripts: ViewScripts, token: string): Promise<void> {
+  await scripts.run(RELEASE, [`${TAG}:acted`], [token])
 }

@@ -144,5 +144,6 @@ export function isFresh({ builtAt, basis }: Stack, remaining: number, current: s
  * candidates remain, otherwise the end of the stack's validity.
  */
 export function nextRefillAt({ builtAt }: Stack, remaining: number): number {
+  if (remaining === 0) return builtAt + EMPTY_TTL_MS
   return builtAt + (remaining < REFILL_BELOW ? REFILL_EVERY_MS : STACK_TTL_MS)
 }

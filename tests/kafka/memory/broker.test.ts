@@ -247,6 +247,33 @@ test('compaction keeps the last value of each key, removes deleted keys and leav
   expect(broker.fetch('t', 0, 0, 10).nextOffset).toBe(4)
 })
 
+test('compaction keeps a record with an empty key, and removes records without a key', () => {
+  const { broker } = opened(1)
+  const add = (key: Buffer | null, value: string) => broker.append('t', 0, { timestamp: 1, key, value: Buffer.from(value), headers: [] })
+  add(Buffer.alloc(0), 'empty')
+  add(null, 'none')
+  broker.log('t', 0).compact()
+  expect(texts([broker.fetch('t', 0, 0, 10)])).toEqual(['0:empty'])
+})
+
+test('a commit stores the offsets of all existing partitions and reports unknown ones, but a transaction with an unknown one changes nothing', async () => {
+  const { broker } = opened(1)
+  const offsets = [
+    { topic: 'absent', partition: 0, offset: 5 },
+    { topic: 't', partition: 1, offset: 6 },
+    { topic: 't', partition: 0, offset: 7 },
+  ]
+  expect(() => broker.groups.commit('g', undefined, offsets)).toThrow('topic absent has no partition 0')
+  expect([...broker.groups.committed('g')]).toEqual([[partitionKey('t', 0), { offset: 7, metadata: '' }]])
+
+  broker.groups.join('h', 'a', ['t'])
+  const producer = memoryProducer(broker, { transactionalId: 'x' })
+  producer.initSync()
+  producer.appender('t', 0).append(1, null, 0, 0, Buffer.from('v'), 0, 1)
+  expect(() => producer.commitSync(offsets, { groupId: 'h', memberId: 'a' })).toThrow('topic absent does not exist')
+  expect([broker.records('t'), broker.groups.committed('h').size]).toEqual([[], 0])
+})
+
 test('a crash between the steps of a commit leaves the whole transaction or none of it', () => {
   const { broker } = opened(1)
   for (const step of ['produced', 'offsets-added', 'committed'] as const) {

@@ -20,19 +20,25 @@ const RULES = [OLD, NEW, NEWEST_REVIEW]
 /** Implements the Redis scripts in memory. */
 function fakeRedis(now: () => number) {
   const slots = new Map<string, Map<string, number>>()
-  let claimedUntil = 0
-  const redis = { isAway: false }
+  let claim: { readonly token: unknown; readonly until: number } | undefined
+  const redis = {
+    isAway: false,
+    /** Name of a script whose next answer is lost, although the script runs. */
+    late: undefined as string | undefined,
+  }
+  function answerTo(name: string, args: readonly unknown[]): number {
+    const isFree = claim === undefined || now() >= claim.until || claim.token === args[0]
+    if (isFree) claim = name === 'claim-guard' ? { token: args[0], until: now() + Number(args[1]) } : undefined
+    return Number(isFree)
+  }
   const scripts: ViewScripts = {
     async run({ name }, keys, args) {
       if (redis.isAway) throw new Error('Redis is unreachable.')
-      if (name === 'claim-guard') {
-        if (now() < claimedUntil) return 0
-        claimedUntil = now() + Number(args[1])
-        return 1
-      }
-      if (name === 'release-guard') {
-        claimedUntil = 0
-        return 1
+      if (name === 'claim-guard' || name === 'release-guard') {
+        const answer = answerTo(name, args)
+        if (redis.late !== name) return answer
+        redis.late = undefined
+        throw new Error('Redis answered too late.')
       }
       const slot = slots.get(keys[0]) ?? new Map<string, number>()
       slots.set(keys[0], slot)
@@ -166,6 +172,43 @@ test('a failed move is tried again at the next tick', async () => {
   await guard.tick()
   expect(moveToShadow).toHaveBeenCalledTimes(2)
   expect(messages()).toEqual(['fraud_blocks_too_many', 'fraud_guard_cannot_act', 'fraud_guard_moved_rule_to_shadow'])
+})
+
+test('if the answer to a claim comes too late, the same process moves the rule at its next tick, and no other process moves it', async () => {
+  const { process, redis, moveToShadow, clock } = world()
+  const [one, other] = [process(), process()]
+  one.approve(1_000)
+  one.block(50, NEW)
+  redis.late = 'claim-guard'
+  await one.guard.tick()
+  await other.guard.tick()
+  expect(moveToShadow.mock.calls).toEqual([])
+  await one.guard.tick()
+  await one.guard.tick()
+  expect(moveToShadow.mock.calls).toEqual([[NEW]])
+  clock.now += 5 * MINUTE - 1
+  one.approve(1_000)
+  one.block(50, OLD)
+  await one.guard.tick()
+  expect(moveToShadow.mock.calls).toEqual([[NEW]])
+})
+
+test('a failed move is tried again at the next tick even if the answer to the release comes too late or Redis was away', async () => {
+  const { process, redis, moveToShadow } = world()
+  const { guard, approve, block } = process()
+  approve(1_000)
+  block(50, NEW)
+  moveToShadow.mockImplementationOnce(async () => {
+    redis.isAway = true
+    throw new Error('Kafka is unreachable.')
+  })
+  await guard.tick()
+  redis.isAway = false
+  moveToShadow.mockRejectedValueOnce(new Error('Kafka is unreachable.'))
+  redis.late = 'release-guard'
+  await guard.tick()
+  await guard.tick()
+  expect(moveToShadow.mock.calls).toEqual([[NEW], [NEW], [NEW]])
 })
 
 test('without Redis the guard waits and throws nothing', async () => {

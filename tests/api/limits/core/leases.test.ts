@@ -246,6 +246,23 @@ test('a changed rule applies at once, even to a counter that is hot or was refus
   expect(await admittedOf(400)).toBe(0)
 })
 
+test('after a limit was lowered, an instance takes no units while it holds a hundredth of the new limit', async () => {
+  const { stores, advance, exact } = instances(1)
+  const takeAll = async (counter: Counter, requests: number) => {
+    for (let request = 0; request < requests; request++) {
+      advance(100)
+      expect(await take(stores[0], counter)).toBe(true)
+    }
+  }
+  const before = counterOf({ limit: 100_000, windowSeconds: 3_600, burst: 0 })
+  await takeAll(before, 1_000)
+  const taken = exact.takenOf(before.key)
+  const unspent = taken - 1_000
+  expect(unspent).toBeGreaterThan(200)
+  await takeAll(counterOf({ limit: 5_000, windowSeconds: 3_600, burst: 0 }), unspent - 50)
+  expect(exact.takenOf(before.key)).toBe(taken)
+})
+
 test('slices whose replies are lost add up to at most a hundredth of the limit', async () => {
   const clock = { ms: 0, isCut: false }
   const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)

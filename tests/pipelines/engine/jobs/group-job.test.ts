@@ -114,6 +114,16 @@ function pausesOf(): { readonly runtime: Runtime; readonly pauses: number[] } {
   return { runtime: { ...system, sleep }, pauses }
 }
 
+test('a job that returns before its turn ends counts as failing, so its next turn begins after a pause', async () => {
+  const { start } = world()
+  // Lets timers run, so that the test would fail at its deadline if turns followed each other without a pause.
+  const runner = start('a', () => new Promise((resolve) => setImmediate(resolve)))
+  const failure = () => (runner.report() as { failure: string | undefined }).failure
+  await eventually(failure).toBe('the job returned before its turn ended')
+  const { value } = [...runner.samples()].find(({ name }) => name === 'job_failing')!
+  expect(value).toBe(1)
+})
+
 test('after a turn that worked, the pause after the next failure is short again, and the job no longer counts as failing', async () => {
   const { start, order } = world()
   const { runtime, pauses } = pausesOf()

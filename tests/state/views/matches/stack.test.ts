@@ -19,8 +19,14 @@ test.each([
   expect(isFresh(stackOf(ageMs), left, 'another basis', NOW)).toBe(false)
 })
 
-test('another feed request may find more candidates when the stack ends, or half a minute after a search that found few', () => {
-  expect([5, 4, 0].map((left) => nextRefillAt(stackOf(0), left) - NOW)).toEqual([300_000, 30_000, 30_000])
+test.each([
+  [5, 300_000],
+  [4, 30_000],
+  [1, 30_000],
+  [0, 5_000],
+])('with %d candidates left, another feed request may find more candidates %d ms after the search', (left, afterMs) => {
+  expect(nextRefillAt(stackOf(0), left) - NOW).toBe(afterMs)
+  expect([afterMs - 1, afterMs].map((ageMs) => isFresh(stackOf(ageMs), left, BASIS, NOW))).toEqual([true, false])
 })
 
 const profile = {
