@@ -11,8 +11,8 @@ export interface BucketOptions {
   /** Prefix of every key. It is empty or ends with a slash. */
   readonly prefix: string
   /**
-   * Age above which a touch stores the blob again, because S3 has no touch operation. It must be well below the age at
-   * which sweeps may remove a blob.
+   * Age above which a touch returns false, so that the caller stores the blob again, because S3 has no touch operation.
+   * It must be well below the age at which sweeps may remove a blob.
    */
   readonly renewAfterMs: number
   /** How long the next bytes of an answer may take, ms. A put also gets time for its bytes. */

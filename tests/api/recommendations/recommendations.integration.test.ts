@@ -2,6 +2,7 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
+import { RANKING_WIDTH } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { pythonEnvironment } from '../../../scripts/python-environment.ts'
 import { FUZZ_TIMEOUT_MS, fuzz } from '../../stack/fuzzer.ts'
 import { TOOLS } from '../../stack/servers.ts'
@@ -163,7 +164,8 @@ test(
         `SELECT toString(item_id), length(features) FROM recommendations_served FINAL WHERE request_id = '${request_id}' ORDER BY position`,
       )
     await waitUntil(async () => (await served()).length === 7, { what: 'the answer', ...SOON })
-    expect((await served()).map(([id]) => id)).toEqual(recommendations.map(({ item_id }: { item_id: string }) => item_id))
+    const expected = recommendations.map(({ item_id }: { item_id: string }) => [item_id, RANKING_WIDTH])
+    expect((await served()).map(([id, width]) => [id, Number(width)])).toEqual(expected)
   },
   TEST_MS,
 )
