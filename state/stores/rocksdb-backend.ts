@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { StateCorrupted, StateLocked, StateUnavailable } from './errors.ts'
 import { type Directory, directoryRange, FORMAT_VERSION, formatEntry, readDirectory } from './key-spaces.ts'
 import { type Database, loadRocksdbBinding, type RocksdbBinding } from './rocksdb-binding.ts'
@@ -73,6 +73,8 @@ export async function openRocksdbBackend(options: RocksdbOptions): Promise<State
 
 function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: Directory, options: RocksdbOptions): StateBackend {
   const { folder } = options
+  /** The generation in use. The pointer file names an earlier one if it could not be written. */
+  let generation = currentGeneration(folder)
   /** True at first, because an earlier process may have ended before it completed a requested scrub. */
   let mustScrub = true
   let isClosing = false
@@ -120,11 +122,11 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
    * compaction.
    */
   async function rewrite(): Promise<boolean> {
-    const before = currentGeneration(folder)
-    const generation = nextGeneration(before)
+    const next = nextGeneration(generation)
     const old = live.current
-    const copy = await openDatabase(binding, options, databaseFolder(folder, generation), true)
+    const copy = await openDatabase(binding, options, databaseFolder(folder, next), true)
     const follower = live.follow()
+    let failure: Error | undefined
     try {
       mustScrub = false
       const mayGoOn = () => !isClosing && !follower.isOverrun
@@ -133,26 +135,29 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
       // From here on, this block is synchronous, so no write can come between the last changes and the switch to the
       // copy.
       follower.replace(copy)
+      generation = next
       const last = binding.batch_init()
       binding.batch_put(last, ...formatEntry(), undefined)
       binding.batch_write(copy, last, SYNC_WRITE)
-      setGeneration(folder, generation)
+      setGeneration(folder, next)
     } catch (error) {
       mustScrub = true
       follower.stop()
-      // If the copy is already in use but the pointer file could not be written, the next start opens the old database,
-      // and restores the changes that it lacks from the changelog.
+      failure = stateError(`rewriting the state in ${folder}`, error)
       if (live.current !== copy) {
         await closeDatabase(binding, copy)
-        removeOtherGenerations(folder, before)
+        rmSync(databaseFolder(folder, next), { recursive: true, force: true })
+        throw failure
       }
-      throw stateError(`rewriting the state in ${folder}`, error)
     }
     // The native code aborts the process if an iterator is used after its database was closed. A time handler that
     // visits all rows in small steps may keep an iterator open for seconds.
     await Promise.race([live.iteratorsClosed(old), closing.promise])
     await closeDatabase(binding, old)
-    removeOtherGenerations(folder, generation)
+    // If the copy is already in use but the pointer file could not be written, the next start opens the old database,
+    // and restores the changes that it lacks from the changelog.
+    if (failure !== undefined) throw failure
+    removeOtherGenerations(folder, next)
     return true
   }
 

@@ -41,12 +41,12 @@ export function splitBackend({ main, apart, apartOf, isNew }: SplitOptions): Sta
     session: sessionsOf(opener('session')).session,
     copySession: sessionsOf(opener('copySession')).copySession,
     async scrub() {
+      const isRewritten = await apart.scrub()
+      if (!mustScrubMain) return isRewritten
       // One attempt to rewrite `main` is enough: the rows have been deleted, so compactions eventually remove them from
       // the files anyway.
-      const scrubsMain = mustScrubMain
       mustScrubMain = false
-      const isRewritten = await apart.scrub()
-      return scrubsMain ? await main.scrub() : isRewritten
+      return await main.scrub()
     },
     stats() {
       const [one, other] = [main.stats(), apart.stats()]

@@ -54,7 +54,7 @@ const AIMED_SHARE = 0.95
 /** Number of bits with which a share is converted into a hash: the precision of a double. */
 const SHARE_BITS = 52
 /** Settings of queries for back-tests, which use one core of ClickHouse. */
-const QUIET = { max_threads: 1, priority: 10 }
+const QUIET = { max_threads: 1 }
 /**
  * Settings of a batch. FINAL compares only rows of the same day. Otherwise ClickHouse would read all columns of all
  * days for a batch of one day, which takes 10 times as much CPU time and memory.

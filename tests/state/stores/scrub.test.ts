@@ -1,4 +1,5 @@
-import { readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { utf8 } from '../../../schemas/keys.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
@@ -95,6 +96,40 @@ test('changes that are made while the database is rewritten are in the new datab
     backend = await openRocksdbBackend({ folder })
   }
   await backend.close()
+})
+
+test('a rewrite whose pointer file cannot be written is repeated by the next scrub', async () => {
+  const folder = newFolder()
+  const backend = await openRocksdbBackend({ folder })
+  const { own, column } = session(backend)
+  put(column, 'row', '1')
+  own.write()
+  const obstacle = join(folder, 'generation.draft')
+  mkdirSync(obstacle)
+  await expect(backend.scrub()).rejects.toThrow('rewriting the state')
+  rmdirSync(obstacle)
+  put(column, 'row', '2')
+  own.write()
+  expect(await backend.scrub()).toBe(true)
+  expect(readdirSync(folder).sort()).toEqual(['generation', 'generation-2'])
+  await backend.close()
+  const again = await openRocksdbBackend({ folder })
+  expect(all(session(again).column)).toEqual(new Map([['row', '2']]))
+  await again.close()
+})
+
+test('a database whose rewrite has replaced it without a pointer file can still be opened', async () => {
+  const folder = newFolder()
+  const backend = await openRocksdbBackend({ folder })
+  const { own, column } = session(backend)
+  put(column, 'row', '1')
+  own.write()
+  mkdirSync(join(folder, 'generation.draft'))
+  for (let time = 0; time < 2; time++) await expect(backend.scrub()).rejects.toThrow('rewriting the state')
+  await backend.close()
+  const again = await openRocksdbBackend({ folder })
+  expect(all(session(again).column)).toEqual(new Map([['row', '1']]))
+  await again.close()
 })
 
 test('a database that is closed during a rewrite remains unchanged', async () => {

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { erasableState } from '../../../pipelines/engine/index.ts'
@@ -62,7 +62,7 @@ test('only the database of erasable stores is rewritten, and each store is in th
   })
 })
 
-test('if a folder has a single database, its erasable stores must be restored into a new one, and vanish from the old one', async () => {
+test('if a folder has a single database, its erasable stores must be restored into a new one, and vanish from the old one even if a scrub fails', async () => {
   const folder = newFolder()
   await withState(
     folder,
@@ -81,6 +81,10 @@ test('if a folder has a single database, its erasable stores must be restored in
     expect([session.position(USERS_POSITION), session.position(SWIPES_POSITION)]).toEqual([undefined, 7])
     // The store has no position, so a restore clears it first.
     session.clear('users', 0, [USERS_POSITION])
+    const obstacle = join(folder, 'erasable', 'generation.draft')
+    mkdirSync(obstacle)
+    await expect(backend.scrub()).rejects.toThrow('rewriting the state')
+    rmdirSync(obstacle)
     await backend.scrub()
     expect(isOnDisk(folder, SECRET)).toBe(false)
     expect(all(swipes)).toEqual([['ann:bob', '1']])
