@@ -1,8 +1,7 @@
 /**
  * Adds topologies and sinks without input, to show the cost of additional services. A worker process loads this file
  * before its main program (`--import`). The query string of the file's URL contains the numbers of topologies and
- * sinks. The added topologies and sinks are distributed over the two worker roles and over the stores in similar
- * proportions as the real ones.
+ * sinks. The added topologies and sinks are distributed over both worker roles, and the sinks over views and tables.
  */
 
 import { keyedStore, rawValue, type Topic, type Topology, topology, utf8 } from '../pipelines/engine/index.ts'

@@ -233,8 +233,8 @@ export function openFetchLoop(
   }
 
   /**
-   * Sends the due fetches at the end of this turn of the event loop, so that partitions assigned in succession share
-   * one request.
+   * Sends the due fetches in a microtask, after the current synchronous code, so that partitions assigned in one loop
+   * share one request.
    */
   function scheduleSoon(): void {
     if (scheduled) return

@@ -6,8 +6,8 @@ import { atRate, CONNECTIONS, type Contender, inTurn, loadRemark } from '../roun
 
 const VIEWERS = 500
 /**
- * Minimum number of candidates in a stack. With fewer, a feed would soon trigger another search, which this part must
- * not measure.
+ * Minimum number of candidates in the stack of a viewer. A feed repeats the search early if fewer than `REFILL_BELOW`
+ * candidates are left, and this part must not measure searches.
  */
 const LEAST_CANDIDATES = 20
 const SEED = 41

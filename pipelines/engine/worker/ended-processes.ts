@@ -33,10 +33,10 @@ interface KnownAddress {
 }
 
 /**
- * Returns a function that reports whether the process at an HTTP address has certainly ended. This is the case if the
- * address accepted a connection from this process earlier, and its machine now refuses connections, because no process
- * listens there. A machine that has failed or cannot be reached gives no answer, so nothing is known about its
- * processes.
+ * Returns a function that reports whether the process at an HTTP address has ended. The function returns true if the
+ * address accepted a connection from this process earlier and has refused connections for at most `ENDED_FOR_MS`, which
+ * normally means that no process listens there any more. A machine that has failed or cannot be reached gives no
+ * answer, so the function returns false.
  *
  * The condition that the address accepted a connection earlier excludes addresses that mean something else here. For
  * example, processes on other machines may have published their loopback addresses.

@@ -125,8 +125,16 @@ const ENTRIES = {
     "(amount - user's mean) / user's standard deviation; 0 if the deviation is 0",
   ],
   'features.device_age_days': ['number', 'features.device_age_days', 'days since the device was first seen'],
-  'features.is_new_device': ['boolean', 'features.is_new_device', 'whether the user has not paid with this device for 90 days'],
-  'features.is_new_merchant': ['boolean', 'features.is_new_merchant', 'whether the user has not paid this merchant for 90 days'],
+  'features.is_new_device': [
+    'boolean',
+    'features.is_new_device',
+    'whether no transaction of the user, approved or not, used this device in the 90 days before',
+  ],
+  'features.is_new_merchant': [
+    'boolean',
+    'features.is_new_merchant',
+    'whether no transaction of the user, approved or not, went to this merchant in the 90 days before',
+  ],
   'features.session_risk_score': ['number', 'features.session_risk_score', 'risk of the session, 0 to 1'],
 } satisfies Record<string, Entry>
 

@@ -8,6 +8,7 @@ import { memoryWorld, STEP_MS } from './memory-world.ts'
 import { judgeStock, type Outage } from './verdict.ts'
 
 const { seeds, from } = memoryConfig()
+const HOUR_MS = 3_600_000
 const HELD_MS = 3_000
 const CALLERS = 12
 const ACTIONS = 6
@@ -64,7 +65,7 @@ test.each(Array.from({ length: seeds }, (_, index) => from + index))(
 )
 
 test(
-  'the verdict finds movements that are lost, repeated, changed or too early, and wrong answers',
+  'the verdict finds movements that are lost, repeated, changed, too early or too late, and wrong answers',
   async () => {
     const { log, outages } = await play(VERDICT_SEED)
     const { inventoryChanged: movements, inventoryDecisions: decisions, reservationOutcomes: outcomes } = log
@@ -80,6 +81,8 @@ test(
     expect(faultsWith({ inventoryChanged: movements.toSpliced(middle, 0, movements[middle]) })).toBeGreaterThan(0)
     expect(faultsWith({ inventoryChanged: replaced(middle, { available: 1_000 }) })).toBeGreaterThan(0)
     expect(faultsWith({ inventoryChanged: replaced(expiry, { at: 0 }) })).toBeGreaterThan(0)
+    const muchLater = movements[expiry].value.at + HOUR_MS
+    expect(faultsWith({ inventoryChanged: replaced(expiry, { at: muchLater }) })).toBeGreaterThan(0)
     expect(faultsWith({ reservationOutcomes: outcomes.slice(1) })).toBeGreaterThan(0)
     expect(faultsWith({ reservationOutcomes: [...outcomes, outcomes[0]] })).toBeGreaterThan(0)
     const refused = decisions.findIndex(({ value }) => value?.result?.answer.includes('"out_of_stock"'))

@@ -15,10 +15,16 @@ export interface StockVerdict extends StockFold {
 
 /** Maximum delay from the end of a reservation or cart to its expiry while nothing is down. */
 const LATEST_EXPIRY_MS = 5_000
+/**
+ * Maximum time from the end of an outage until all overdue expiries have happened. It is long, because the processes of
+ * a test may wait for a core.
+ */
+const CATCH_UP_MS = 60_000
 
 /**
  * Judges a whole log.
- * @param outages reservations may expire late in these periods and shortly after them
+ * @param outages a reservation or cart may expire late if one of these periods, or the 5 s after it, overlaps the time
+ * between its end and its expiry, and if it expires within `CATCH_UP_MS` after that period
  */
 export function judgeStock(log: StockLog, outages: readonly Outage[]): StockVerdict {
   const stock = foldStock(log)
@@ -26,7 +32,7 @@ export function judgeStock(log: StockLog, outages: readonly Outage[]): StockVerd
   const faults = [...stock.faults, ...carts.faults]
   for (const { reservationId, endsAt, at } of [...stock.expiries, ...carts.expiries]) {
     if (at - endsAt <= LATEST_EXPIRY_MS) continue
-    const isExcused = outages.some(({ from, to }) => from <= at && to + LATEST_EXPIRY_MS >= endsAt)
+    const isExcused = outages.some(({ from, to }) => from <= at && at <= to + CATCH_UP_MS && to + LATEST_EXPIRY_MS >= endsAt)
     if (!isExcused) faults.push(`${reservationId} expired ${at - endsAt} ms after its end`)
   }
   // All movements that end a cart must be of the same kind, because a cart is sold as a whole or not at all.
