@@ -166,7 +166,9 @@ export const CheckSchema = z
     client_id: z.string(),
     rule_id: z.string().nullable(),
     headers: z.record(z.string(), z.string()).openapi({ description: 'Headers to add to your response to the caller.' }),
-    violations: z.array(z.string()).openapi({ description: 'Ids of all exhausted rules, including rules that only log.' }),
+    violations: z
+      .array(z.string())
+      .openapi({ description: 'Ids of all rules with too few units left for this request, including rules that only log.' }),
   })
   .openapi('RateLimitDecision')
 

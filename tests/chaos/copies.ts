@@ -1,6 +1,6 @@
 /**
- * A stateless topology that runs alongside the shop and copies orders. It must copy each order exactly once and in the
- * order of its partition, even if its source gets more partitions in the meantime.
+ * A stateless topology that copies purchases while the shop (`shop.ts`) runs. It must copy each of them exactly once
+ * and keep the sequence within each partition, even if partitions are added to the source in the meantime.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Transport, WorkerProducer } from '../../kafka/transport.ts'

@@ -9,7 +9,9 @@ test('code blocks that name a file are read as whole files or as lines for a lis
     { kind: 'file', path: 'a/b.ts', text: 'first\n\nsecond\n' },
     { kind: 'lines', path: 'list.ts', added: ['import x', '  x,'] },
   ])
-  expect(() => stepsOf('```diff list.ts\n-gone\n```\n')).toThrow('list.ts: -gone adds no line')
+  expect(() => stepsOf('```diff list.ts\n-gone\n```\n')).toThrow(
+    'list.ts: each line of a diff block must begin with "+", but one is "-gone"',
+  )
 })
 
 test('imports are added at the top, and entries at the end of the list', () => {

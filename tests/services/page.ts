@@ -11,7 +11,7 @@ export function stepsOf(page: string): Step[] {
     if (language !== 'diff') return { kind: 'file', path, text }
     const lines = text.trimEnd().split('\n')
     const strange = lines.find((line) => !line.startsWith('+'))
-    if (strange !== undefined) throw new Error(`${path}: ${strange} adds no line`)
+    if (strange !== undefined) throw new Error(`${path}: each line of a diff block must begin with "+", but one is "${strange}"`)
     return { kind: 'lines', path, added: lines.map((line) => line.slice(1)) }
   })
 }

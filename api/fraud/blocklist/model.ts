@@ -65,7 +65,7 @@ export const EntrySchema = z
     entry_id: z.string(),
     entity_type: entityType,
     entity_value: z.string().openapi({
-      description: 'The value in canonical form. If the value is an e-mail address, only its first character and its domain are shown.',
+      description: 'The value in canonical form. For the type `EMAIL`, only the first character and the domain are shown.',
     }),
     reason: z.string(),
     blocked_by: z.string(),

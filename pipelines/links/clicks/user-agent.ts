@@ -62,6 +62,6 @@ function factsOf(userAgent: string): UserAgentFacts {
 function deviceOf(bot: boolean, type: string | undefined, system: string | undefined): string {
   if (bot) return 'bot'
   if (type !== undefined && DEVICES.has(type)) return type
-  // The desktop systems for which bowser reports no device type.
-  return system === 'Linux' || system === 'Chrome OS' ? 'desktop' : UNKNOWN
+  // For Chrome OS, bowser reports no device type.
+  return system === 'Chrome OS' ? 'desktop' : UNKNOWN
 }

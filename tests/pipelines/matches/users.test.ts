@@ -300,7 +300,7 @@ test('nothing of a deleted user is stored again, even if an API accepts it after
   expect([driver.store<SeenSetStore<string, string>>('seen').pages(ANN), driver.read(pairSwipes)]).toEqual([[], []])
 })
 
-test('swipes by a new profile change the scores even of users whom the deleted profile had swiped, before the old swipes are removed', () => {
+test('if a user recreates a deleted profile, new swipes change scores even while the old swipes on the same users are still stored', () => {
   const { profile, swiped, user, driver } = usersDriver()
   profile(ANN)
   profile(BOB)
