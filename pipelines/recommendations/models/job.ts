@@ -132,14 +132,15 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
         if (running === undefined) await begin()
       } else {
         const after = withRequest(models, value, runtime.now(), byTraining)
-        if (after === undefined) runtime.log.warn({ action: value.action, version: value.version }, 'model_request_without_effect')
-        else {
+        // Promoting the version in force changes no record, but an operator has still chosen this version.
+        const isConfirmed = value.action === 'PROMOTE' && value.version !== null && value.version === models.champion
+        if (after !== undefined) {
           await turn.publish(recommendationModels, MODELS_KEY, after)
           models = after
-          if (value.action !== 'CHALLENGE') {
-            byTraining = undefined
-            if (running !== undefined) running.isOverruled = true
-          }
+        } else if (!isConfirmed) runtime.log.warn({ action: value.action, version: value.version }, 'model_request_without_effect')
+        if (isConfirmed || (after !== undefined && value.action !== 'CHALLENGE')) {
+          byTraining = undefined
+          if (running !== undefined) running.isOverruled = true
         }
       }
       await turn.completed(request)

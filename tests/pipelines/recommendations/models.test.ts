@@ -173,6 +173,22 @@ test("an operator's choice during a training run is kept, and a further request 
   expect(models()).toMatchObject({ champion: 'v4', challenger: 'v1', challenger_percent: 20 })
 })
 
+test('an operator who promotes the version in force during a training run keeps it in force', async () => {
+  const { start, ask, begun, models, run } = await world()
+  start('a')
+  ask('one', 'TRAIN')
+  await eventually(() => begun.length).toBe(1)
+  begun[0].end(good('v1'))
+  await eventually(() => models()?.champion).toBe('v1')
+  ask('two', 'TRAIN')
+  await eventually(() => begun.length).toBe(2)
+  ask('keep', 'PROMOTE', { version: 'v1' })
+  begun[1].end(good('v2'))
+  await eventually(() => run('run-2')?.state).toBe('REFUSED')
+  expect(run('run-2')?.reason).toContain('an operator chose')
+  expect(models()).toMatchObject({ champion: 'v1', earlier: [''], versions: [{ version: 'v2' }, { version: 'v1' }] })
+})
+
 test('a roll-back request that was not read before a training run ended takes precedence over the new version', async () => {
   const { start, ask, begun, models, run, results } = await world()
   for (const version of ['v1', 'v2', 'v3']) results.push(good(version))
