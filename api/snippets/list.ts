@@ -69,16 +69,20 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
     return answer(found, paging)
   }
 
-  /** Returns the number of snippets before a page. Throws `invalid_request` if the page exceeds the limit. */
-  function firstOf({ page, limit }: Paging): number {
-    if (page * limit <= MAX_LISTED) return (page - 1) * limit
+  /**
+   * Returns the range of snippets on a page. The last page may have fewer snippets than `limit`. Throws
+   * `invalid_request` if the page is beyond the limit of the list.
+   */
+  function rangeOf({ page, limit }: Paging): { readonly from: number; readonly count: number } {
+    const from = (page - 1) * limit
+    if (from < MAX_LISTED) return { from, count: Math.min(limit, MAX_LISTED - from) }
     throw invalidRequest('query.page', `only the newest ${MAX_LISTED} can be listed; search with other words or request an earlier page`)
   }
 
   async function newest(paging: Paging): Promise<Answer> {
-    const from = firstOf(paging)
-    const found = caughtUp(await readNewest(views, facts.partitionsOf(snippetFlow.decisions), from, paging.limit))
-    return answer(found, paging)
+    const { from, count } = rangeOf(paging)
+    const found = caughtUp(await readNewest(views, facts.partitionsOf(snippetFlow.decisions), from, count))
+    return answer({ ...found, total: Math.min(found.total, MAX_LISTED) }, paging)
   }
 
   /**
@@ -89,7 +93,7 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   async function search(text: string, paging: Paging): Promise<Answer> {
     const words = wordsOf(text)
     if (words.length === 0) return await newest(paging)
-    const found = await searchSnippets(tables, { words, from: firstOf(paging), count: paging.limit, now: now() })
+    const found = await searchSnippets(tables, { words, ...rangeOf(paging), now: now() })
     await mustBeWhole()
     const snippets = await readSnippets(
       views,

@@ -10,6 +10,8 @@ import { snippetsService } from '../../../api/snippets/service.ts'
 import { exactCounters } from '../../../bench/limits/exact-counters.ts'
 import { seededLimits } from '../../../schemas/catalogue.ts'
 import { snippetTexts } from '../../../schemas/snippets/topics.ts'
+import { SNIPPETS_VIEW } from '../../../state/views/snippets/snippets.ts'
+import { viewTag } from '../../../state/views/view.ts'
 import { START } from '../kit/harness.ts'
 import { snippetsApi } from './harness.ts'
 
@@ -298,6 +300,19 @@ describe('lists', () => {
     expect(search.body).toMatchObject({ total: 3, pastes: [{ paste_id: body.paste_id }] })
     expect((await send('GET', '/api/v1/pastes?q=%20')).body.pastes).toHaveLength(1)
     expect((await send('GET', `/api/v1/pastes?q=${'x'.repeat(101)}`)).status).toBe(400)
+  })
+
+  test('reach the 2,000th snippet with every page size, and their total counts no snippet that cannot be listed', async () => {
+    const { create, send, redis } = await snippetsApi()
+    const { body } = await create({ content: 'x', visibility: 'public' })
+    const list = `${viewTag(SNIPPETS_VIEW, 0)}:public`
+    // 1,985 newer snippets and 50 older ones, of which only the ids are stored.
+    const others = Array.from({ length: 2_035 }, (_, index) => ({ score: START + (index < 1_985 ? 1 : -1), member: `other${index}` }))
+    redis.apply(others.map((other) => ({ op: 'zadd', key: list, ...other })))
+    const last = await send('GET', '/api/v1/pastes?page=67&limit=30')
+    expect(last.body).toMatchObject({ total: 2_000, pastes: [{ paste_id: body.paste_id }] })
+    expect((await send('GET', '/api/v1/pastes?page=68&limit=30')).status).toBe(400)
+    expect((await send('GET', '/api/v1/pastes?page=67&limit=30&q=word')).status).toBe(200)
   })
 
   test('are searched for words in NFC, like titles and texts, and for at most 8 words', async () => {
