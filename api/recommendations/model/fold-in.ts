@@ -1,13 +1,12 @@
-import { confidenceOf } from '../../../schemas/recommendations/ranking/confidence.ts'
 import { inverseOf } from './inverse.ts'
 
 export interface FoldIn {
   /**
    * Returns the user's factors, not normalised; undefined if there are no items.
-   * @param factors one row per interaction: the factors of its item
-   * @param weights weights of the interactions, in the same order
+   * @param factors one row per item: the item's factors
+   * @param confidences the sum of the confidences of the interactions with each item, in the same order
    */
-  solve(factors: Float32Array, weights: readonly number[]): Float64Array | undefined
+  solve(factors: Float32Array, confidences: readonly number[]): Float64Array | undefined
 }
 
 export interface FoldInDeps {
@@ -58,26 +57,26 @@ export async function foldIn({ gram, dimensions, regularization }: FoldInDeps): 
     return product
   }
 
-  function apply(factors: Float32Array, weights: readonly number[]): void {
+  function apply(factors: Float32Array, confidences: readonly number[]): void {
     image.set(commonImage)
-    for (let item = 0, start = 0; item < weights.length; item++, start += dimensions) {
-      const product = (confidenceOf(weights[item]) - 1) * productAt(factors, start, direction, dimensions)
+    for (let item = 0, start = 0; item < confidences.length; item++, start += dimensions) {
+      const product = (confidences[item] - 1) * productAt(factors, start, direction, dimensions)
       addAt(factors, start, product, image, dimensions)
     }
   }
 
   return {
-    solve(factors, weights) {
-      if (weights.length === 0) return undefined
+    solve(factors, confidences) {
+      if (confidences.length === 0) return undefined
       const solution = new Float64Array(dimensions)
       residual.fill(0)
-      weights.forEach((weight, item) => void addAt(factors, item * dimensions, confidenceOf(weight), residual, dimensions))
+      confidences.forEach((confidence, item) => void addAt(factors, item * dimensions, confidence, residual, dimensions))
       const enough = dot(residual, residual) * SMALL_RESIDUAL ** 2
       let product = condition()
       direction.set(conditioned)
       commonImage.set(residual)
       for (let step = 0; step < MAX_STEPS && product > 0; step++) {
-        apply(factors, weights)
+        apply(factors, confidences)
         const length = product / dot(direction, image)
         for (let at = 0; at < dimensions; at++) {
           solution[at] += length * direction[at]

@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as otherWork } from 'node:timers/promises'
 import { contentTokens, type ItemContent } from '../../../schemas/recommendations/models/content-tokens.ts'
+import { confidenceOf } from '../../../schemas/recommendations/ranking/confidence.ts'
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { openFactors } from './factors.ts'
 import { foldIn } from './fold-in.ts'
@@ -152,9 +153,19 @@ export async function openVectors(
   return {
     foldIn(history) {
       if (folded.length < history.length * dimensions) folded = new Float32Array(history.length * dimensions)
-      const weights: number[] = []
-      for (const { itemId, weight } of history) if (copyFactors(itemId, folded, weights.length * dimensions)) weights.push(weight)
-      const solution = solver.solve(folded, weights)
+      // As in training, the confidences of all interactions with an item are added up. If each interaction had a row of
+      // its own, several negative ones with the same item could make the system indefinite, and its solution arbitrary.
+      const confidences: number[] = []
+      const places = new Map<bigint, number>()
+      for (const { itemId, weight } of history) {
+        const place = places.get(itemId)
+        if (place !== undefined) confidences[place] += confidenceOf(weight)
+        else if (copyFactors(itemId, folded, confidences.length * dimensions)) {
+          places.set(itemId, confidences.length)
+          confidences.push(confidenceOf(weight))
+        }
+      }
+      const solution = solver.solve(folded, confidences)
       return solution && unit(solution)
     },
     nearest: (vector, count) => nearest(vector, count, 'product'),

@@ -20,9 +20,8 @@ const solver = await foldIn({ gram, dimensions, regularization: fixture.regulari
 test.each(fixture.users.map((user, index) => [index, user] as const))(
   'user %i gets nearly the same vector as from the Python library implicit',
   (_, user) => {
-    // The fixture contains confidences. The confidence of an interaction is its weight plus one.
-    const weights = user.history.map(([, confidence]) => confidence - 1)
-    const solved = solver.solve(Float32Array.from(user.history.flatMap(([item]) => fixture.factors[item])), weights)!
+    const confidences = user.history.map(([, confidence]) => confidence)
+    const solved = solver.solve(Float32Array.from(user.history.flatMap(([item]) => fixture.factors[item])), confidences)!
     expect(cosine(solved, user.factors)).toBeGreaterThanOrEqual(0.999)
     expect(Math.sqrt(product(solved, solved))).toBeCloseTo(Math.sqrt(product(user.factors, user.factors)), 3)
   },

@@ -69,6 +69,20 @@ test('an opened model folds users in, finds items by inner product, and its tree
   await model.close()
 })
 
+test('several interactions with an item count like one with the sum of their confidences, as in training', async () => {
+  const model = await openModel(folder)
+  const liked = { itemId: 3n, weight: 1 }
+  const once = (weight: number) => model.foldIn([{ itemId: 1n, weight }, liked])!
+  const often = (weights: readonly number[]) => model.foldIn([...weights.map((weight) => ({ itemId: 1n, weight })), liked])!
+  // The confidence of an interaction is its weight plus one, but at least 0.1.
+  const pairs = [
+    [often([1, 0.5, 1]), once(4.5)],
+    [often([-1, -1, -1]), once(-0.7)],
+  ]
+  for (const [vector, expected] of pairs) for (const axis of [0, 1]) expect(vector[axis]).toBeCloseTo(expected[axis], 3)
+  await model.close()
+})
+
 test('a model keeps the vectors of only the last items that were added to it, so that a growing catalogue does not fill the memory', async () => {
   writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0, 'title:cold': 1 } })
   const model = await openModel(folder, { mostAdded: 2 })
