@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { ROLL_KEY } from '../../../pipelines/engine/index.ts'
 import { decisionDriver } from '../../../pipelines/engine/testing.ts'
+import { decideProfile } from '../../../pipelines/matches/profiles/decide.ts'
 import { matchProfiles } from '../../../pipelines/matches/profiles/topology.ts'
 import { profileFlow } from '../../../schemas/matches/flow.ts'
 import type { MatchProfileCommand } from '../../../schemas/matches/types.ts'
@@ -30,6 +31,19 @@ test('answers contain no part of a profile, because they are kept for a day, and
   expect(view(ANN)).toMatchObject({ display_name: 'Ann', bio: 'bye', min_age_pref: 18 })
   expect(ask(ANN, { ...COMMAND, action: 'delete', sets: [] })).toEqual({ outcome: 'deleted' })
   expect(view(ANN)).toMatchObject({ display_name: '', birth_date: '', bio: null, photo_urls: [], deleted_at: expect.any(Number) })
+})
+
+test('a new profile does not begin before the deletion of the former one, even if the clock has gone back since', () => {
+  // Events up to the time of the deletion are ignored, and the API dates all events after the beginning of the profile.
+  const deleted = decideProfile(
+    decideProfile(undefined, COMMAND, { key: ANN, now: 10_000, commandId: 'one' }).state,
+    { ...COMMAND, action: 'delete', sets: [] },
+    { key: ANN, now: 60_000, commandId: 'two' },
+  ).state
+  expect(deleted).toMatchObject({ deleted_at: 60_000 })
+  const { answer, state } = decideProfile(deleted, COMMAND, { key: ANN, now: 55_000, commandId: 'three' })
+  expect(answer).toEqual({ outcome: 'created' })
+  expect(state).toMatchObject({ created_at: 60_000, updated_at: 60_000, deleted_at: null })
 })
 
 test('a deletion makes the broker close the segments that contain the profile, and an idle system adds no records', () => {
