@@ -4,7 +4,7 @@ import { decisionDriver } from '../../../pipelines/engine/testing.ts'
 import { decideProfile } from '../../../pipelines/matches/profiles/decide.ts'
 import { matchProfiles } from '../../../pipelines/matches/profiles/topology.ts'
 import { profileFlow } from '../../../schemas/matches/flow.ts'
-import type { MatchProfileCommand } from '../../../schemas/matches/types.ts'
+import type { MatchProfile, MatchProfileCommand } from '../../../schemas/matches/types.ts'
 import { ANN } from './swipes.ts'
 
 const MINUTE_MS = 60_000
@@ -35,13 +35,11 @@ test('answers contain no part of a profile, because they are kept for a day, and
 
 test('a new profile does not begin before the deletion of the former one, even if the clock has gone back since', () => {
   // Events up to the time of the deletion are ignored, and the API dates all events after the beginning of the profile.
-  const deleted = decideProfile(
-    decideProfile(undefined, COMMAND, { key: ANN, now: 10_000, commandId: 'one' }).state,
-    { ...COMMAND, action: 'delete', sets: [] },
-    { key: ANN, now: 60_000, commandId: 'two' },
-  ).state
+  const at = (now: number) => ({ key: ANN, now, commandId: String(now) })
+  const former = decideProfile(undefined, COMMAND, at(10_000)).state as MatchProfile
+  const deleted = decideProfile(former, { ...COMMAND, action: 'delete', sets: [] }, at(60_000)).state as MatchProfile
   expect(deleted).toMatchObject({ deleted_at: 60_000 })
-  const { answer, state } = decideProfile(deleted, COMMAND, { key: ANN, now: 55_000, commandId: 'three' })
+  const { answer, state } = decideProfile(deleted, COMMAND, at(55_000))
   expect(answer).toEqual({ outcome: 'created' })
   expect(state).toMatchObject({ created_at: 60_000, updated_at: 60_000, deleted_at: null })
 })
