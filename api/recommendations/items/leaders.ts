@@ -1,3 +1,4 @@
+import { isWithin } from '../../kit/age.ts'
 import { type ItemTable, NEW_ITEM_INTERACTIONS } from './item-table.ts'
 import { MAX_TRAITS, NO_TRAIT, type Trait } from './traits.ts'
 
@@ -75,8 +76,8 @@ export function leaders({ items, now, otherWork, keptMs = () => KEPT_MS }: Leade
     // The lists are also rebuilt when the number of items has grown, because a process that has just started is still
     // reading items.
     const hasGrown = items.size > 1.1 * madeOf
-    const isMissing = trait !== undefined && !made.byTrait.has(trait) && (madeOf <= ROWS_AT_ONCE || time - madeAt >= NEW_TRAIT_MS)
-    if (isMaking || (time - madeAt < keptMs() && !hasGrown && !isMissing)) return
+    const isMissing = trait !== undefined && !made.byTrait.has(trait) && (madeOf <= ROWS_AT_ONCE || !isWithin(madeAt, NEW_TRAIT_MS, time))
+    if (isMaking || (isWithin(madeAt, keptMs(), time) && !hasGrown && !isMissing)) return
     const isFirst = madeOf === 0
     madeAt = time
     madeOf = items.size

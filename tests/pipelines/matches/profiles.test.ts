@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { ROLL_KEY } from '../../../pipelines/engine/index.ts'
 import { decisionDriver } from '../../../pipelines/engine/testing.ts'
+import { decideProfile } from '../../../pipelines/matches/profiles/decide.ts'
 import { matchProfiles } from '../../../pipelines/matches/profiles/topology.ts'
 import { profileFlow } from '../../../schemas/matches/flow.ts'
-import type { MatchProfileCommand } from '../../../schemas/matches/types.ts'
+import type { MatchProfile, MatchProfileCommand } from '../../../schemas/matches/types.ts'
 import { ANN } from './swipes.ts'
 
 const MINUTE_MS = 60_000
@@ -30,6 +31,17 @@ test('answers contain no part of a profile, because they are kept for a day, and
   expect(view(ANN)).toMatchObject({ display_name: 'Ann', bio: 'bye', min_age_pref: 18 })
   expect(ask(ANN, { ...COMMAND, action: 'delete', sets: [] })).toEqual({ outcome: 'deleted' })
   expect(view(ANN)).toMatchObject({ display_name: '', birth_date: '', bio: null, photo_urls: [], deleted_at: expect.any(Number) })
+})
+
+test('a new profile does not begin before the deletion of the former one, even if the clock has gone back since', () => {
+  // Events up to the time of the deletion are ignored, and the API dates all events after the beginning of the profile.
+  const at = (now: number) => ({ key: ANN, now, commandId: String(now) })
+  const former = decideProfile(undefined, COMMAND, at(10_000)).state as MatchProfile
+  const deleted = decideProfile(former, { ...COMMAND, action: 'delete', sets: [] }, at(60_000)).state as MatchProfile
+  expect(deleted).toMatchObject({ deleted_at: 60_000 })
+  const { answer, state } = decideProfile(deleted, COMMAND, at(55_000))
+  expect(answer).toEqual({ outcome: 'created' })
+  expect(state).toMatchObject({ created_at: 60_000, updated_at: 60_000, deleted_at: null })
 })
 
 test('a deletion makes the broker close the segments that contain the profile, and an idle system adds no records', () => {

@@ -93,3 +93,14 @@ test('the lists are used for as long as the caller specifies, because a replay r
   now += 1
   expect(found.overall()[0]).toBe(3)
 })
+
+test('the lists are rebuilt after the clock has gone back', () => {
+  const items = itemTable()
+  for (let row = 0; row < 10; row++) put(items, row, row / 10)
+  let now = START
+  const found = leaders({ items, now: () => now })
+  expect(found.overall()[0]).toBe(9)
+  put(items, 3, 1)
+  now -= 60 * MINUTE_MS
+  expect(found.overall()[0]).toBe(3)
+})
