@@ -183,7 +183,11 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
         const uploaded = namesImages ? null : imagesFor()
         const content = contentOf(body, uploaded, categories.tree)
         const open = await commands.open(input, ['replaceProduct', productId, expectedVersion ?? null, body, hashesOf(given)])
-        const images = namesImages ? await open.once('images', imagesFor) : uploaded
+        const namedImages = () => {
+          if (product === undefined) throw new ApiError(catalogErrors.product_not_found)
+          return imagesFor()
+        }
+        const images = namesImages ? await open.once('images', namedImages) : uploaded
         const written = {
           actor: who.actor,
           seller_id: who.owner,

@@ -1,3 +1,5 @@
+import { isWithin } from '../../kit/age.ts'
+
 /** Remembers values for a short time. */
 export interface Recent<V> {
   get(key: string): V | undefined
@@ -13,15 +15,15 @@ export interface RecentOptions {
 }
 
 export function recent<V>({ keptMs, most, now }: RecentOptions): Recent<V> {
-  const entries = new Map<string, { readonly value: V; readonly until: number }>()
+  const entries = new Map<string, { readonly value: V; readonly setAt: number }>()
   return {
     get(key) {
       const entry = entries.get(key)
-      return entry !== undefined && entry.until > now() ? entry.value : undefined
+      return entry !== undefined && isWithin(entry.setAt, keptMs, now()) ? entry.value : undefined
     },
     set(key, value) {
       entries.delete(key)
-      entries.set(key, { value, until: now() + keptMs })
+      entries.set(key, { value, setAt: now() })
       if (entries.size > most) entries.delete(entries.keys().next().value!)
     },
   }

@@ -114,13 +114,15 @@ function countOf({ hits }: Answer): number {
 
 /** Searches products. Throws ApiError `invalid_request` for a wrong cursor, `unavailable` and `not_ready`. */
 export function searcher({ index, percentile, synonyms, now, many = MANY }: SearcherDeps): Searcher {
+  const noCounts = () => recent<number>({ keptMs: COUNTS_KEPT_MS, most: MOST_KEPT, now })
   /** Words that were recently found to be correct. */
   const rightWords = recent<true>({ keptMs: WORDS_KEPT_MS, most: MOST_KEPT, now })
   /**
    * Number of products with the exact words of a query, at most `many`. Only queries that find enough products have an
-   * entry.
+   * entry. The numbers depend on the synonyms, so they are forgotten when a synonym changes.
    */
-  const exactCounts = recent<number>({ keptMs: COUNTS_KEPT_MS, most: MOST_KEPT, now })
+  let exactCounts = noCounts()
+  let countedWith: Synonyms | undefined
   const firstHits = hitsAmongMany(index)
   /** The number of shards of the index, according to the last answer. */
   let shards = 1
@@ -217,10 +219,12 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
    * greater. If there are no words, counts all public products.
    */
   async function exactCount(q: string, plan: TextPlan | undefined): Promise<number> {
-    const known = exactCounts.get(q)
+    // The synonyms may change while the server counts. In that case, the number belongs to the former synonyms.
+    const counts = exactCounts
+    const known = counts.get(q)
     if (known !== undefined) return known
     const count = countOf(await index.search(countSearch(plan, [], Math.max(ENOUGH, many))))
-    if (count >= ENOUGH) exactCounts.set(q, count)
+    if (count >= ENOUGH) counts.set(q, count)
     return count
   }
 
@@ -237,7 +241,10 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
   async function firstPages(request: SearchRequest, number: number, moment: RelevanceMoment): Promise<Found> {
     const { q } = request
     const from = (number - 1) * request.pageSize
-    const exact = q === undefined ? undefined : planOf(q, synonyms())
+    const current = synonyms()
+    if (current !== countedWith) exactCounts = noCounts()
+    countedWith = current
+    const exact = q === undefined ? undefined : planOf(q, current)
     // The products are counted first. Counting is much cheaper than reading a page with facets, and a page with too few
     // products would be discarded.
     const exactly = await exactCount(q ?? '', exact)

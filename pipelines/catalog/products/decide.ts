@@ -2,6 +2,7 @@ import { CLAIM_USABLE_MS } from '../../../schemas/catalog/products/limits.ts'
 import type { CatalogProductCommand, CatalogProductState } from '../../../schemas/catalog/types.ts'
 import { applyContent, isApplied } from './content.ts'
 import { done, type ProductDecision, type ProductFacts, revised, whenAllowed } from './decision.ts'
+import { runPeriods } from './periods.ts'
 import { cancelPeriod, setPrice } from './set-price.ts'
 import { mayFollow, setStatus } from './status.ts'
 
@@ -59,11 +60,15 @@ function replace(state: CatalogProductState, command: CatalogProductCommand, { n
   if (!mayFollow(product.status, status)) return { answer: { outcome: 'no_transition', status: product.status } }
   const unclaimed = unclaimedSkus(state, command, now)
   if (unclaimed.length > 0) return { answer: { outcome: 'unclaimed', skus: unclaimed } }
-  const applied = applyContent(revised(state, now, { version: product.version + 1, status }), command.content!, command.may_force)
+  // The timers may not yet have begun or ended the periods that are due.
+  const current = runPeriods(revised(state, now, { version: product.version + 1, status }), now)
+  const applied = applyContent(current.state, command.content!, command.may_force)
   if (!isApplied(applied)) return { answer: applied }
   const cause = { actor: command.actor, at: now, isForced: false, reason: 'CHANGED' } as const
   const forcing = { ...cause, isForced: true }
-  return done(state, applied.state, cause, new Map(applied.forced.map((index) => [index, forcing])))
+  const priceIn = ({ product: { variants } }: CatalogProductState, index: number) => variants[index].price_cents
+  const kept = [...current.causes].filter(([index]) => priceIn(current.state, index) === priceIn(applied.state, index))
+  return done(state, applied.state, cause, new Map([...kept, ...applied.forced.map((index) => [index, forcing] as const)]))
 }
 
 /**

@@ -23,7 +23,9 @@ export function setPrice(state: CatalogProductState, command: CatalogProductComm
   const asked = command.price!
   const index = indexOf(state, asked.variant_id)
   if (index === undefined) return { answer: { outcome: 'variant_not_found' } }
-  const priced: Priced = { variant: state.product.variants[index], pricing: state.pricing[index] }
+  // The timers may not yet have begun or ended the periods that are due.
+  const current = runPeriods(revised(state, now, {}), now)
+  const priced: Priced = { variant: current.state.product.variants[index], pricing: current.state.pricing[index] }
   const isInRange = passesGuard(priced.pricing, asked.price_cents)
   if (!isInRange && !command.may_force) return { answer: outOfRange(priced.variant, priced.pricing) }
   const isForced = !isInRange
@@ -31,7 +33,8 @@ export function setPrice(state: CatalogProductState, command: CatalogProductComm
   const { starts_at, ends_at } = asked
   const compare_price = asked.sets_compare_price ? asked.compare_price : (priced.pricing.regular ?? priced.variant).compare_price
   if (starts_at === null && ends_at === null) {
-    return done(state, replacing(revised(state, now, {}), index, atOnce(priced, asked.price_cents, compare_price)), cause)
+    const after = replacing(current.state, index, atOnce(priced, asked.price_cents, compare_price))
+    return done(state, after, cause, new Map([...current.causes].filter(([other]) => other !== index)))
   }
   const from = Math.max(starts_at ?? now, now)
   const period: CatalogPricePeriod = {
@@ -46,12 +49,11 @@ export function setPrice(state: CatalogProductState, command: CatalogProductComm
   const { periods } = priced.pricing
   const other = periods.find((one) => one.starts_at < period.ends_at && period.starts_at < one.ends_at)
   if (other !== undefined) return { answer: { outcome: 'period_overlaps', starts_at: other.starts_at, ends_at: other.ends_at } }
-  if (countPeriods(state) >= MOST_PERIODS) return { answer: { outcome: 'too_many_periods' } }
+  if (countPeriods(current.state) >= MOST_PERIODS) return { answer: { outcome: 'too_many_periods' } }
   const sorted = [...periods, period].sort((a, b) => a.starts_at - b.starts_at)
   const pricing = { ...accepting(priced.pricing, asked.price_cents), periods: sorted }
-  const planned = replacing(revised(state, now, {}), index, { ...priced, pricing })
-  const begun = runPeriods(planned, now)
-  return done(state, begun.state, cause, begun.causes)
+  const begun = runPeriods(replacing(current.state, index, { ...priced, pricing }), now)
+  return done(state, begun.state, cause, new Map([...current.causes, ...begun.causes]))
 }
 
 /** Cancels a period. If the period is running, the regular price returns at once. */

@@ -275,6 +275,40 @@ test('a period can begin immediately, and a price that takes effect immediately 
   expect(view(String(ID))).toMatchObject({ pricing: [{ lowest_cents: 700, regular: null, periods: [] }] })
 })
 
+test('a price that takes effect immediately ends a period that has begun since the timers last ran', () => {
+  const { ask, create, driver, prices, view } = opened()
+  create([offer('a'), offer('b')])
+  const period = { starts_at: driver.now + 10, ends_at: driver.now + 10 * MINUTE_MS }
+  for (const command of [newPrice(FIRST, 900), replacement([offer('a', 900), offer('b')])]) {
+    const { product, pricing } = view(String(ID))!
+    expect([product.variants[0].price_cents, pricing[0].periods]).toEqual([1_000, []])
+    ask(newPrice(FIRST, 700, period))
+    ask(newPrice(variantIdOf(ID, 2), 800, period))
+    prices()
+    driver.advanceWallClock(20)
+    expect(productOf(ask(command)).periods[FIRST]).toBeUndefined()
+    expect(prices().map(({ reason, changes }) => [reason, ...changes.map(({ new_price_cents }) => new_price_cents)])).toEqual([
+      ['CHANGED', 900],
+      ['PERIOD_BEGAN', 800],
+    ])
+    driver.advanceWallClock(MINUTE_MS)
+    expect(view(String(ID))?.product.variants.map(({ price_cents }) => price_cents)).toEqual([900, 800])
+    ask(newPrice(FIRST, 1_000))
+    ask(newPrice(variantIdOf(ID, 2), 1_000))
+    Object.assign(period, { starts_at: driver.now + 10, ends_at: driver.now + 10 * MINUTE_MS })
+  }
+})
+
+test('a replacement with the price of a period that has ended since the timers last ran keeps this price', () => {
+  const { ask, create, driver, view } = opened()
+  create()
+  ask(newPrice(FIRST, 700, { ends_at: driver.now + 10 }))
+  driver.advanceWallClock(20)
+  ask(replacement([offer('a', 700)]))
+  driver.advanceWallClock(MINUTE_MS)
+  expect(view(String(ID))?.product.variants).toMatchObject([{ price_cents: 700 }])
+})
+
 test('a replacement during a period changes the compare price that belongs to the price it repeats', () => {
   const { ask, create, driver, view } = opened()
   create([offer('a', 1_000, { compare_price: 1_200 })])

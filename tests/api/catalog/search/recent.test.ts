@@ -19,3 +19,11 @@ it('if there are too many values, the ones that were set last are kept', () => {
   for (const [at, key] of ['a', 'b', 'a', 'c'].entries()) counts.set(key, at)
   expect([counts.get('a'), counts.get('b'), counts.get('c')]).toEqual([2, undefined, 3])
 })
+
+it('a value that was set before the clock was set back is not remembered for longer', () => {
+  let now = 100_000
+  const values = recent<string>({ keptMs: 1_000, most: 2, now: () => now })
+  values.set('a', 'one')
+  now -= 60_000
+  expect(values.get('a')).toBeUndefined()
+})
