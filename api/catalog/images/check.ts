@@ -28,10 +28,10 @@ const TIMEOUT_SECONDS = 20
  */
 const QUALITY = 92
 /**
- * Encoding effort for AVIF, which takes far longer to encode than other formats. At this effort, a large photo takes at
- * most a few seconds.
+ * Encoding effort for AVIF, which takes far longer to encode than other formats: about 2 s of CPU time for a photo of
+ * 12 megapixels. An effort of 2 takes three times as long, and the files are hardly smaller.
  */
-const AVIF_EFFORT = 2
+const AVIF_EFFORT = 0
 
 type Format = 'jpeg' | 'png' | 'webp' | 'avif'
 

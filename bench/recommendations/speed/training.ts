@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { seededRandom } from '../../../tools/random/random.ts'
+import { interrupted } from '../../harness/folder.ts'
 import { ROOT, startProgram } from '../../harness/node-process.ts'
 import { childPids, peakRssMib } from '../../harness/process-stats.ts'
 import { row } from '../../harness/table.ts'
@@ -42,7 +43,8 @@ export async function measureTraining({ world, values, folder, say }: PartInput,
   try {
     while (!existsSync(outcomeFile)) {
       if (!existsSync(`/proc/${training.pid}/stat`)) throw new Error('the training process ended without writing its outcome')
-      rounds.push(await atRate(values.lists, values.seconds, ask, system.cpu))
+      // A training run may take an hour, so Ctrl-C must end it.
+      rounds.push(await Promise.race([atRate(values.lists, values.seconds, ask, system.cpu), interrupted]))
       for (const pid of [training.pid, ...childPids(training.pid)]) peaks.set(pid, Math.max(peaks.get(pid) ?? 0, peakRssMib(pid)))
       await delay(PAUSE_MS)
     }
