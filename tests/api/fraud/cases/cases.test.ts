@@ -276,6 +276,14 @@ test('a case that leaves the state between look-up and decision is brought back,
   expect(answer).toEqual({ status: 200, body: { status: 'recorded', case_id } })
 })
 
+test('a change of a case that leaves the state between look-up and decision brings the case back', async () => {
+  const { send, case_id, redis, tables } = await archivedCase()
+  // The view still shows the case for a moment after the topology has deleted it from its state.
+  redis.apply([{ op: 'set', key: `{${caseFlow.name}:0}:case:${case_id}`, value: JSON.stringify(tables.archived[0]) }])
+  const answer = await send('PATCH', `cases/${case_id}`, { body: { status: 'FALSE_POSITIVE', notes: 'n' } })
+  expect(answer).toMatchObject({ status: 200, body: { case_id, status: 'FALSE_POSITIVE' } })
+})
+
 test('while the view is being built, cases are not ready', async () => {
   const { send, redis } = await casesApi()
   redis.flush()
