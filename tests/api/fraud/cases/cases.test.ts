@@ -284,6 +284,16 @@ test('a change of a case that leaves the state between look-up and decision brin
   expect(answer).toMatchObject({ status: 200, body: { case_id, status: 'FALSE_POSITIVE' } })
 })
 
+test('a change of an archived case does not change the case of a later payment with the same id', async () => {
+  const { send, case_id, reviewed, driver } = await archivedCase()
+  reviewed('t1')
+  const later = (await send('GET', 'cases?status=OPEN')).body.cases[0]
+  const answer = await send('PATCH', `cases/${case_id}`, { body: { status: 'FALSE_POSITIVE', notes: 'n' } })
+  expect(answer).toMatchObject({ status: 409, body: { error: 'case_transition', case: { case_id, status: 'CONFIRMED_FRAUD' } } })
+  expect((await send('GET', `cases/${later.case_id}`)).body).toMatchObject(later)
+  expect(driver.read(fraudFeedback)).toEqual([])
+})
+
 test('while the view is being built, cases are not ready', async () => {
   const { send, redis } = await casesApi()
   redis.flush()
