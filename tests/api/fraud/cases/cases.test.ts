@@ -294,6 +294,16 @@ test('a change of an archived case does not change the case of a later payment w
   expect(driver.read(fraudFeedback)).toEqual([])
 })
 
+test('feedback about a later payment with the same id does not change the archived case of the earlier payment', async () => {
+  const { send, case_id, transaction, daysPass, driver } = await archivedCase()
+  daysPass(70)
+  transaction('t1', START + 95 * DAY_MS)
+  daysPass(30)
+  const answer = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'FALSE_POSITIVE', notes: 'n' } })
+  expect(answer).toMatchObject({ status: 200, body: { case_id: expect.not.stringContaining(case_id) } })
+  expect(driver.read(fraudFeedback).map(({ value }) => value)).toMatchObject([{ verdict: 'FALSE_POSITIVE', previous_verdict: null }])
+})
+
 test('while the view is being built, cases are not ready', async () => {
   const { send, redis } = await casesApi()
   redis.flush()
