@@ -57,6 +57,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
    * claim, and the next tick then recognises it as its own.
    */
   let attempt = randomUUID()
+  let isActing = false
   gauge(registry, 'fraud_blocked_ratio', 'Share of blocked transactions in the last five minutes, over all API processes', () =>
     shareOf(recent),
   )
@@ -99,7 +100,12 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
       log.error({ share, transactions: recent.scored, blocked: Object.fromEntries(strongest(recent)) }, 'fraud_blocks_too_many')
     }
     alert = describe(recent)
-    if (moveToShadow !== undefined) await act(moveToShadow)
+    // A slow move may outlast a tick. The next tick would repeat the claim with the same token and move another rule.
+    if (moveToShadow === undefined || isActing) return
+    isActing = true
+    await act(moveToShadow).finally(() => {
+      isActing = false
+    })
   }
 
   /**

@@ -162,6 +162,21 @@ test.each([
   expect(moveToShadow.mock.calls).toEqual([[OLD]])
 })
 
+test('a tick during a slow move does not move another rule', async () => {
+  const rules = [OLD, NEW]
+  const { process, moveToShadow } = world({ rules })
+  const { guard, approve, block } = process()
+  moveToShadow.mockImplementationOnce(async () => {
+    rules[1] = { ...NEW, mode: 'shadow' }
+    await guard.tick()
+  })
+  approve(1_000)
+  for (const rule of [OLD, NEW]) block(30, rule)
+  await guard.tick()
+  await guard.tick()
+  expect(moveToShadow.mock.calls).toEqual([[NEW]])
+})
+
 test('a failed move is tried again at the next tick', async () => {
   const { process, moveToShadow, messages } = world()
   moveToShadow.mockRejectedValueOnce(new Error('Kafka is unreachable.'))
