@@ -1,7 +1,7 @@
 import type { CaseAnswer } from '../../../schemas/fraud/cases/flow.ts'
 import { reviewOf } from '../../../schemas/fraud/cases/review.ts'
 import { fraudCases } from '../../../schemas/fraud/cases/topics.ts'
-import type { FraudCaseCommand } from '../../../schemas/fraud/types.ts'
+import type { FraudCase, FraudCaseCommand, TxnScored } from '../../../schemas/fraud/types.ts'
 import { readTableCaseOf } from '../../../state/tables/fraud/cases.ts'
 import { hasCase } from '../../../state/views/fraud/cases.ts'
 import { ApiError } from '../../kit/errors.ts'
@@ -9,6 +9,7 @@ import { caughtUp } from '../../kit/readiness.ts'
 import { fraudErrors } from '../errors.ts'
 import type { CasesDeps } from './deps.ts'
 
+const DAY_MS = 24 * 3_600_000
 /**
  * How long to look for a transaction. If a transaction was just scored, its event may not have reached ClickHouse yet.
  */
@@ -18,7 +19,7 @@ const LOOK_AGAIN_MS = 200
  * Minimum age of a transaction whose case may have moved from the topology's state to ClickHouse. A case moves 30 days
  * after it was closed, so its transaction is at least 30 days old. One day less allows for clocks that differ.
  */
-const ARCHIVED_AFTER_MS = 29 * 24 * 3_600_000
+const ARCHIVED_AFTER_MS = 29 * DAY_MS
 
 type Run = (command: FraudCaseCommand, step?: string) => Promise<CaseAnswer>
 
@@ -68,5 +69,10 @@ async function lookedUp({ findTransaction, tables, now }: CasesDeps, id: string)
   const { scored } = found
   const mayBeArchived = now() - scored.scored_at >= ARCHIVED_AFTER_MS
   const archived = mayBeArchived ? await readTableCaseOf(tables, id) : undefined
-  return { transaction: reviewOf(scored), archived: archived ?? null }
+  return { transaction: reviewOf(scored), archived: archived === undefined || isOfEarlierPayment(archived, scored) ? null : archived }
+}
+
+/** Returns whether an archived case belongs to an earlier payment with the same id. */
+function isOfEarlierPayment(archived: string, { scored_at }: Pick<TxnScored, 'scored_at'>): boolean {
+  return (JSON.parse(archived) as FraudCase).transaction.scored_at < scored_at - DAY_MS
 }

@@ -57,6 +57,9 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
    * claim, and the next tick then recognises it as its own.
    */
   let attempt = randomUUID()
+  let isActing = false
+  /** The rule whose last move failed. The move may still take effect, because Kafka may only have been slow. */
+  let failed: Rule | undefined
   gauge(registry, 'fraud_blocked_ratio', 'Share of blocked transactions in the last five minutes, over all API processes', () =>
     shareOf(recent),
   )
@@ -99,7 +102,12 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
       log.error({ share, transactions: recent.scored, blocked: Object.fromEntries(strongest(recent)) }, 'fraud_blocks_too_many')
     }
     alert = describe(recent)
-    if (moveToShadow !== undefined) await act(moveToShadow)
+    // A slow move may outlast a tick. The next tick would repeat the claim with the same token and move another rule.
+    if (moveToShadow === undefined || isActing) return
+    isActing = true
+    await act(moveToShadow).finally(() => {
+      isActing = false
+    })
   }
 
   /**
@@ -110,6 +118,12 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
     const blocking = ruleSet()
       .live.map(({ rule }) => rule)
       .filter((rule) => rule.action === 'BLOCK' && recent.blocked.has(causeOf(rule)))
+    if (failed !== undefined && !blocking.map(causeOf).includes(causeOf(failed))) {
+      // The failed move has taken effect, so its claim must stay as after a success.
+      failed = undefined
+      attempt = randomUUID()
+      return
+    }
     const byRules = blocking.reduce((total, rule) => total + recent.blocked.get(causeOf(rule))!, 0)
     if (byRules / recent.scored <= MAX_BLOCKED_SHARE) return
     const newest = blocking.reduce((found, rule) => (rule.updated_at > found.updated_at ? rule : found))
@@ -118,12 +132,16 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
     if (!(await claimGuard(scripts, attempt, BLOCKS_WINDOW_MS))) return
     try {
       await move(newest)
+      failed = undefined
       attempt = randomUUID()
       moved.inc()
       log.error({ rule: newest.rule_id, share: shareOf(recent) }, 'fraud_guard_moved_rule_to_shadow')
     } catch (error) {
       log.error({ rule: newest.rule_id, reason: (error as Error).message }, 'fraud_guard_cannot_act')
-      await releaseGuard(scripts, attempt)
+      // The claim is kept for one more attempt. Otherwise, another rule could be moved before this move takes effect.
+      const isFirst = failed === undefined
+      failed = isFirst ? newest : undefined
+      if (!isFirst) await releaseGuard(scripts, attempt)
     }
   }
 

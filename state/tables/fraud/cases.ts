@@ -112,9 +112,12 @@ export async function readTableCase(reader: TableReader, caseId: string): Promis
   return row?.[0]
 }
 
-/** Returns the JSON of a transaction's case; undefined if the table has none. */
+/**
+ * Returns the JSON of a transaction's case; undefined if the table has none. If a later payment had the same id,
+ * returns the newest case.
+ */
 export async function readTableCaseOf(reader: TableReader, transactionId: string): Promise<string | undefined> {
-  const query = `SELECT whole FROM fraud_cases WHERE transaction_id = {id:String} ORDER BY version DESC, is_archived DESC LIMIT 1`
+  const query = `SELECT whole FROM fraud_cases WHERE transaction_id = {id:String} ORDER BY created_at DESC, version DESC, is_archived DESC LIMIT 1`
   const [row] = await readRows<[string]>(reader, query, { id: transactionId })
   return row?.[0]
 }

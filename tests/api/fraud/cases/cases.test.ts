@@ -276,6 +276,34 @@ test('a case that leaves the state between look-up and decision is brought back,
   expect(answer).toEqual({ status: 200, body: { status: 'recorded', case_id } })
 })
 
+test('a change of a case that leaves the state between look-up and decision brings the case back', async () => {
+  const { send, case_id, redis, tables } = await archivedCase()
+  // The view still shows the case for a moment after the topology has deleted it from its state.
+  redis.apply([{ op: 'set', key: `{${caseFlow.name}:0}:case:${case_id}`, value: JSON.stringify(tables.archived[0]) }])
+  const answer = await send('PATCH', `cases/${case_id}`, { body: { status: 'FALSE_POSITIVE', notes: 'n' } })
+  expect(answer).toMatchObject({ status: 200, body: { case_id, status: 'FALSE_POSITIVE' } })
+})
+
+test('a change of an archived case does not change the case of a later payment with the same id', async () => {
+  const { send, case_id, reviewed, driver } = await archivedCase()
+  reviewed('t1')
+  const later = (await send('GET', 'cases?status=OPEN')).body.cases[0]
+  const answer = await send('PATCH', `cases/${case_id}`, { body: { status: 'FALSE_POSITIVE', notes: 'n' } })
+  expect(answer).toMatchObject({ status: 409, body: { error: 'case_transition', case: { case_id, status: 'CONFIRMED_FRAUD' } } })
+  expect((await send('GET', `cases/${later.case_id}`)).body).toMatchObject(later)
+  expect(driver.read(fraudFeedback)).toEqual([])
+})
+
+test('feedback about a later payment with the same id does not change the archived case of the earlier payment', async () => {
+  const { send, case_id, transaction, daysPass, driver } = await archivedCase()
+  daysPass(70)
+  transaction('t1', START + 95 * DAY_MS)
+  daysPass(30)
+  const answer = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'FALSE_POSITIVE', notes: 'n' } })
+  expect(answer).toMatchObject({ status: 200, body: { case_id: expect.not.stringContaining(case_id) } })
+  expect(driver.read(fraudFeedback).map(({ value }) => value)).toMatchObject([{ verdict: 'FALSE_POSITIVE', previous_verdict: null }])
+})
+
 test('while the view is being built, cases are not ready', async () => {
   const { send, redis } = await casesApi()
   redis.flush()

@@ -162,6 +162,45 @@ test.each([
   expect(moveToShadow.mock.calls).toEqual([[OLD]])
 })
 
+test('if a move takes effect after it failed, no process moves another rule', async () => {
+  const rules = [OLD, NEW]
+  const { process, moveToShadow } = world({ rules })
+  const [one, other] = [process(), process()]
+  moveToShadow.mockRejectedValueOnce(new Error('Kafka answered too late.'))
+  one.approve(1_000)
+  for (const rule of [OLD, NEW]) one.block(30, rule)
+  await one.guard.tick()
+  rules[1] = { ...NEW, mode: 'shadow' }
+  for (const { guard } of [other, one, other, one]) await guard.tick()
+  expect(moveToShadow.mock.calls).toEqual([[NEW]])
+})
+
+test('after two failed moves of one process, another process may move the rule', async () => {
+  const { process, moveToShadow, messages } = world()
+  const [one, other] = [process(), process()]
+  for (let at = 0; at < 2; at++) moveToShadow.mockRejectedValueOnce(new Error('Kafka is unreachable.'))
+  one.approve(1_000)
+  one.block(50, NEW)
+  for (const { guard } of [one, one, other]) await guard.tick()
+  expect(moveToShadow).toHaveBeenCalledTimes(3)
+  expect(messages().at(-1)).toBe('fraud_guard_moved_rule_to_shadow')
+})
+
+test('a tick during a slow move does not move another rule', async () => {
+  const rules = [OLD, NEW]
+  const { process, moveToShadow } = world({ rules })
+  const { guard, approve, block } = process()
+  moveToShadow.mockImplementationOnce(async () => {
+    rules[1] = { ...NEW, mode: 'shadow' }
+    await guard.tick()
+  })
+  approve(1_000)
+  for (const rule of [OLD, NEW]) block(30, rule)
+  await guard.tick()
+  await guard.tick()
+  expect(moveToShadow.mock.calls).toEqual([[NEW]])
+})
+
 test('a failed move is tried again at the next tick', async () => {
   const { process, moveToShadow, messages } = world()
   moveToShadow.mockRejectedValueOnce(new Error('Kafka is unreachable.'))

@@ -60,6 +60,10 @@ test('cases are found by id and by transaction, and archived cases are listed, e
   expect(await list({ assignedTo: 'ann' })).toEqual([1, '9007199254740994'])
   const wholes = await readTableCases(client, [first.case_id, '1'])
   expect([...wholes].map(([id, text]) => [id, JSON.parse(text)])).toEqual([[first.case_id, { ...first, is_archived: true }]])
+  // A later payment has the same id.
+  const later = closedCase('9007199254740995', { transaction: first.transaction, version: 1, created_at: NOW + 1 })
+  await put(later)
+  expect(await whole(readTableCaseOf(client, first.transaction.transaction_id))).toEqual(later)
   // A request has reopened this case.
   await put({ ...first, version: 3 })
   expect(await list({ statuses: ['CONFIRMED_FRAUD'] })).toEqual([1, '9223372036854775807'])
