@@ -99,6 +99,7 @@ export interface Cluster {
   /**
    * Refreshes the metadata of these topics. Calls that are made while another request is in flight share the next
    * request.
+   * @throws Disconnected when no broker answers; a fatal TransportError when a broker refuses one of these topics
    */
   refresh(topics: readonly string[]): Promise<void>
   /**
@@ -117,6 +118,8 @@ export function openCluster(context: Context): Cluster {
   const known = new Set<string>()
   const topics = new Map<string, KnownTopic>()
   const seen = new Map<string, SeenEpochs>()
+  /** The topics whose metadata the last answer refused. */
+  const refused = new Map<string, TransportError>()
   /**
    * The brokers whose last answer was missing or outdated. Maps the address to the sequence number of that failure.
    * Requests go to all other brokers first, and then to these brokers in the order of their failures.
@@ -188,10 +191,13 @@ export function openCluster(context: Context): Cluster {
       const name = topic.name as string
       if (topic.errorCode !== 0 && topic.partitions.length === 0) {
         const reason = errorName(topic.errorCode)
-        if (reason !== 'UNKNOWN_TOPIC_OR_PARTITION' && reason !== 'LEADER_NOT_AVAILABLE') throw fatal(reason, `metadata of topic ${name}`)
-        topics.delete(name)
+        if (reason === 'UNKNOWN_TOPIC_OR_PARTITION' || reason === 'LEADER_NOT_AVAILABLE') {
+          topics.delete(name)
+          refused.delete(name)
+        } else refused.set(name, fatal(reason, `metadata of topic ${name}`))
         continue
       }
+      refused.delete(name)
       const before = topics.get(name)
       const { latest, earlierSince } = seenOf(name, topic.topicId)
       const leaders: (Leader | undefined)[] = []
@@ -222,6 +228,15 @@ export function openCluster(context: Context): Cluster {
   }
 
   async function refresh(wanted: readonly string[]): Promise<void> {
+    await refreshed(wanted)
+    for (const topic of wanted) {
+      const refusal = refused.get(topic)
+      if (refusal !== undefined) throw refusal
+    }
+  }
+
+  /** Waits for an answer that covers these topics. */
+  async function refreshed(wanted: readonly string[]): Promise<void> {
     for (const topic of wanted) known.add(topic)
     // The caller can wait for the running request only if that request covers all topics that the caller needs.
     if (refreshing !== undefined && wanted.every((topic) => refreshing?.covers.has(topic))) return refreshing.done

@@ -59,7 +59,7 @@ export class FetchPosition implements TopicPartition {
   /** The reader of the first segment; defined while only a part of that segment has been polled. */
   reading: ChunkReader | undefined
   bufferedBytes = 0
-  /** True from a reset of the offset until the next answer. */
+  /** True when the next segment begins with the first data after a reset of the offset. */
   private wasReset = false
 
   constructor({ topic, partition }: TopicPartition, offset: number, reset: ReaderReset, leaderEpoch: number) {
@@ -101,6 +101,9 @@ export class FetchPosition implements TopicPartition {
 
   /** Drops the fetched data that `poll` has not returned yet. */
   dropQueue(): void {
+    // `poll` has not reported a reset whose first segment is still complete.
+    const unread = this.reading === undefined ? this.queue : this.queue.slice(1)
+    this.wasReset ||= unread.some(({ wasReset }) => wasReset)
     this.queue = []
     this.reading = undefined
     this.bufferedBytes = 0

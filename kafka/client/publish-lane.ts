@@ -317,9 +317,11 @@ export class PublishLane implements PublishAppender {
   fail(error: TransportError): void {
     const sent = this.#stamped.map(({ batch }) => batch)
     const unsent = [...this.#ready, ...(this.#current === undefined ? [] : [this.#current])]
-    this.#stamped = []
     this.#ready = []
     this.#current = undefined
+    // The log may lack the dropped batches, so later records need new numbers, and must not wait for a repetition.
+    if (sent.length > 0) this.#renumber([])
+    this.#isRepeating = false
     const uncertain = new TransportError(error.code, `${error.message}; the record may have been written`, { fatal: false, cause: error })
     for (const batch of sent) batch.settle(error.fatal ? uncertain : error)
     for (const batch of unsent) batch.settle(error)

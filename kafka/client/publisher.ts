@@ -143,10 +143,21 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     if (isLocating) return
     isLocating = true
     try {
-      await cluster.refresh([...new Set(lost.map(({ topic }) => topic))])
+      const byTopic = Map.groupBy(lost, ({ topic }) => topic)
+      await Promise.all([...byTopic].map(([topic, lanes]) => locateIn(topic, lanes)))
+    } finally {
+      isLocating = false
+      schedule()
+    }
+  }
+
+  /** Looks for the leaders of one topic. All topics share a request, but each has a result of its own. */
+  async function locateIn(topic: string, lost: readonly PublishLane[]): Promise<void> {
+    try {
+      await cluster.refresh([topic])
       for (const lane of lost) {
         lane.leaderLost = false
-        if (cluster.leader(lane.topic, lane.partition) === undefined) lane.postpone('LEADER_NOT_AVAILABLE')
+        if (cluster.leader(topic, lane.partition) === undefined) lane.postpone('LEADER_NOT_AVAILABLE')
       }
     } catch (error) {
       if (!(error instanceof Disconnected) && error instanceof TransportError && error.fatal) for (const lane of lost) lane.fail(error)
@@ -154,9 +165,6 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
         interrupted(lost[0], (error as Error).message)
         for (const lane of lost) lane.postpone((error as Error).message)
       }
-    } finally {
-      isLocating = false
-      schedule()
     }
   }
 

@@ -109,6 +109,27 @@ test('a reader that copies a whole log starts over when the log has lost records
   })
 })
 
+test('a reader that starts over learns of it even if the log loses records again before the reader has polled', async () => {
+  const world = producerWorld(2)
+  await runSteps(world, async ({ producer, transport, write }) => {
+    await write('a', 'b', 'c')
+    const fetcher = opened(transport, 0, 'rebuild')
+    await readTo(fetcher, 6)
+    for (const [kept, value] of [
+      [2, 'd'],
+      [1, 'e'],
+    ] as const) {
+      loseAfter(world.cluster, kept)
+      await producer.init()
+      await write(value)
+      await pass(transport)
+    }
+    const read = await readTo(fetcher, 4)
+    expect(textsOf(read)).toEqual(['a', 'e'])
+    expect(read.find(({ chunks }) => chunks.length > 0)).toMatchObject({ wasReset: true })
+  })
+})
+
 test('a reader does not return fetched records that the log has lost', async () => {
   const world = producerWorld(2)
   await runSteps(world, async ({ producer, transport, write }) => {

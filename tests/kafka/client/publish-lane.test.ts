@@ -315,3 +315,25 @@ test('if the partition fails for good, only records that were never sent are rep
     ['waiting', true],
   ])
 })
+
+test('after its records have failed while a batch had to be repeated, a lane sends later records', () => {
+  const opened = openEstablishedLane()
+  opened.append('a')
+  const [unanswered] = takeAll(opened)
+  opened.lane.answered(unanswered, UNANSWERED)
+  opened.lane.fail(new TransportError('TOPIC_AUTHORIZATION_FAILED', 'not permitted', { fatal: true }))
+  opened.runtime.advance(60_000)
+  opened.append('b')
+  const [next] = takeAll(opened)
+  expect(valuesOf(next.bytes)).toEqual(['b'])
+  // The log may lack the failed batch, so its sequence number must not be missing before the next batch.
+  expect([next.bytes.readInt16BE(PRODUCER_EPOCH_AT), next.bytes.readInt32BE(BASE_SEQUENCE_AT)]).toEqual([1, 0])
+  opened.lane.answered(next, { kind: 'appended' })
+  expect(opened.fates).toEqual(
+    new Map([
+      ['first', ['ok']],
+      ['a', ['TOPIC_AUTHORIZATION_FAILED']],
+      ['b', ['ok']],
+    ]),
+  )
+})
