@@ -62,8 +62,6 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   const closing = new AbortController()
   let state: LaneState = 'opening'
   let window: OffsetWindow | undefined
-  /** Offsets of records that were done before this lane was opened. */
-  let doneBefore: ReadonlySet<number> = new Set()
   let waiting: Waiting[] = []
   /** Monotonic time at which the next waiting record is due. */
   let firstDueAt = NEVER
@@ -110,8 +108,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
       metrics.lostRecords += start - next
       runtime.log.warn({ ...partition, target: courier.name, from: next, to: start }, 'sink_records_lost_to_retention')
     }
-    doneBefore = isOfThisLog ? doneOffsets(known.offset, known.metadata) : new Set()
-    window = offsetWindow(Math.max(next, start))
+    window = offsetWindow(Math.max(next, start), isOfThisLog ? doneOffsets(known.offset, known.metadata) : [])
     hasNews = true
     runtime.log.info({ ...partition, target: courier.name, next, start, end }, 'sink_partition_opened')
     leaderEpoch = window.next === known?.offset ? known.leaderEpoch : undefined
@@ -166,9 +163,8 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
 
   function takeRecord(record: QueuedRecord | BadRecord, into: OffsetWindow): void {
     const offset = record.chunk.offsets[record.row]
-    into.add(offset)
-    if (doneBefore.has(offset)) into.finish(offset)
-    else if ('code' in record) run(offset, courier.setAside(record, closing.signal), () => metrics.badRecords++)
+    if (!into.add(offset)) return
+    if ('code' in record) run(offset, courier.setAside(record, closing.signal), () => metrics.badRecords++)
     else wait(record)
   }
 

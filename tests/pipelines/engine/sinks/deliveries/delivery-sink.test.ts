@@ -3,6 +3,7 @@ import { memoryTransport } from '../../../../../kafka/memory/transport.ts'
 import { type Transport, TransportError } from '../../../../../kafka/transport.ts'
 import { replayDeadLetters } from '../../../../../pipelines/engine/dlq/replay.ts'
 import { DELIVERED, type DeliveryOutcome } from '../../../../../pipelines/engine/sinks/deliveries/delivery.ts'
+import { doneOffsets } from '../../../../../pipelines/engine/sinks/deliveries/offset-window.ts'
 import { RETRY_STEPS } from '../../../../../pipelines/engine/sinks/deliveries/retry-schedule.ts'
 import { seededRandom } from '../../../../../tools/random/random.ts'
 import { headerOf, RETRIES, SINK, TOPIC, world } from './world.ts'
@@ -61,6 +62,32 @@ test('a second crash does not repeat what the first process had delivered', asyn
   first.crash()
   const second = run()
   await until(() => calls.filter(({ value }) => value === 'letter 0').length === 2)
+  await pass(1_000)
+  second.crash()
+  calls.length = 0
+  control.answer = () => DELIVERED
+  run()
+  await until(() => committed()?.offset === 10)
+  expect(calls.map(({ value }) => value)).toEqual(['letter 0'])
+})
+
+test('a crash before the records could be fetched again does not repeat what was delivered before', async () => {
+  const { append, run, until, pass, calls, control, committed, broker } = world()
+  control.answer = (value) => (value === 'letter 0' ? new Promise(() => {}) : DELIVERED)
+  for (let index = 0; index < 10; index++) append(`letter ${index}`)
+  const first = run()
+  await until(() => doneOffsets(0, committed()?.metadata ?? '').size === 9)
+  first.crash()
+  const inner = memoryTransport(broker)
+  const withoutRecords: Transport = {
+    ...inner,
+    fetcher(options) {
+      const fetcher = inner.fetcher(options)
+      return { ...fetcher, poll: async (waitMs) => (await fetcher.poll(waitMs)).slice(0, 0) }
+    },
+  }
+  const second = run(withoutRecords)
+  await until(() => second.lanes().some(({ topic, state }) => topic === TOPIC && state === 'running'))
   await pass(1_000)
   second.crash()
   calls.length = 0
