@@ -108,7 +108,10 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
       metrics.lostRecords += start - next
       runtime.log.warn({ ...partition, target: courier.name, from: next, to: start }, 'sink_records_lost_to_retention')
     }
-    window = offsetWindow(Math.max(next, start), isOfThisLog ? doneOffsets(known.offset, known.metadata) : [])
+    const done = isOfThisLog ? [...doneOffsets(known.offset, known.metadata)] : []
+    // If the log has lost its end, later records get the offsets of records that were done.
+    const kept = done.filter((offset) => offset < end)
+    window = offsetWindow(Math.max(next, start), kept)
     hasNews = true
     runtime.log.info({ ...partition, target: courier.name, next, start, end }, 'sink_partition_opened')
     leaderEpoch = window.next === known?.offset ? known.leaderEpoch : undefined

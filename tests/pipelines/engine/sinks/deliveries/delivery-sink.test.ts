@@ -97,6 +97,25 @@ test('a crash before the records could be fetched again does not repeat what was
   expect(calls.map(({ value }) => value)).toEqual(['letter 0'])
 })
 
+test('records that a shorter log gets later are delivered, although their offsets were done in the earlier log', async () => {
+  const { append, run, until, calls, control, committed, broker } = world()
+  control.answer = (value) => (value === 'letter 0' ? new Promise(() => {}) : DELIVERED)
+  for (let index = 0; index < 4; index++) append(`letter ${index}`)
+  const first = run()
+  await until(() => doneOffsets(0, committed()?.metadata ?? '').size === 3)
+  first.crash()
+  broker.deleteTopic(TOPIC)
+  broker.createTopic({ name: TOPIC, partitions: 1 })
+  append('letter 0')
+  calls.length = 0
+  control.answer = () => DELIVERED
+  run()
+  await until(() => calls.length === 1)
+  for (const value of ['new 1', 'new 2', 'new 3']) append(value)
+  await until(() => committed()?.offset === 4)
+  expect(calls.map(({ value }) => value)).toEqual(['letter 0', 'new 1', 'new 2', 'new 3'])
+})
+
 test('a failed record waits in the retry topic while the position advances, and is delivered again after growing pauses', async () => {
   const { append, run, until, calls, control, committed, broker, runtime } = world()
   control.answer = (value, attempt) => (value === 'late' && attempt <= 4 ? FAILED : DELIVERED)
