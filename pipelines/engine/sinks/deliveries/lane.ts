@@ -167,8 +167,14 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   function takeRecord(record: QueuedRecord | BadRecord, into: OffsetWindow): void {
     const offset = record.chunk.offsets[record.row]
     if (!into.add(offset)) return
-    if ('code' in record) run(offset, courier.setAside(record, closing.signal), () => metrics.badRecords++)
+    if ('code' in record) setAside(record)
     else wait(record)
+  }
+
+  function setAside(bad: BadRecord): void {
+    const origin = isRetry ? retryStateOf(bad.chunk, bad.row).origin : undefined
+    const letter = { ...bad, origin }
+    run(bad.chunk.offsets[bad.row], courier.setAside(letter, closing.signal), () => metrics.badRecords++)
   }
 
   function wait(record: QueuedRecord): void {

@@ -226,6 +226,19 @@ test('records that cannot be decoded go to the dead letters, and the others to t
   expect(sink.metrics).toMatchObject({ applied: 2, badRecords: 1 })
 })
 
+test('a record that cannot be decoded when it is retried becomes a dead letter that names its original topic', async () => {
+  const { run, until, broker, texts } = world()
+  run()
+  await until(() => broker.topics().includes(RETRIES))
+  const header = (key: string, value: string) => ({ key, value: Buffer.from(value) })
+  const headers = [header('trace', 'own'), header('retry.topic', TOPIC), header('retry.offset', '7'), header('retry.failures', '1')]
+  broker.append(RETRIES, 0, { timestamp: 5, key: Buffer.from('k'), value: Buffer.from('{'), headers })
+  await until(() => texts(LETTERS).length === 1)
+  const [letter] = broker.records(LETTERS)
+  expect([headerOf(letter, 'dead-letter.topic'), headerOf(letter, 'dead-letter.offset')]).toEqual([TOPIC, '7'])
+  expect(letter.headers.map(({ key }) => key)).not.toContain('retry.failures')
+})
+
 test('a failed record that Kafka does not accept into the retry topic is not skipped', async () => {
   const { append, run, until, pass, broker, control, committed, texts } = world()
   control.answer = (value, attempt) => (value === 'letter' && attempt === 1 ? FAILED : DELIVERED)
