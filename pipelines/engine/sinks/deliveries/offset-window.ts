@@ -39,7 +39,8 @@ export const MAX_WINDOW_SPAN = MAX_BITMAP_BYTES * BITS_PER_BYTE
 export function offsetWindow(start: number, doneBefore: Iterable<number> = []): OffsetWindow {
   /** The offsets whose records are not done. They are added in ascending order and stay in that order. */
   const open = new Set<number>()
-  const done = new Set(doneBefore)
+  const before = new Set(doneBefore)
+  const done = new Set(before)
   let end = start
 
   function next(): number {
@@ -56,7 +57,7 @@ export function offsetWindow(start: number, doneBefore: Iterable<number> = []): 
     },
     add(offset) {
       end = Math.max(end, offset + 1)
-      if (done.has(offset)) return false
+      if (before.has(offset)) return false
       open.add(offset)
       return true
     },
