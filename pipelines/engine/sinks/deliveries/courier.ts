@@ -3,7 +3,7 @@ import { type PublishAppender, type Publisher, type Transport, TransportError } 
 import type { Runtime } from '../../../../runtime/runtime.ts'
 import type { SinkDeadLetter, SinkDeadLetters } from '../dead-letters.ts'
 import { isPassing } from '../passing.ts'
-import type { BadRecord, QueuedRecord } from '../queue.ts'
+import type { QueuedRecord } from '../queue.ts'
 import { countOne, type DeliveryCounts } from './counts.ts'
 import type { DeliveryOutcome, DeliveryTarget } from './delivery.ts'
 import { originOf, type RetryState, retryHeaders } from './retry-record.ts'
@@ -40,7 +40,7 @@ export interface Courier {
    */
   deliver(attempt: Attempt, release: () => void, closing: AbortSignal): Promise<'done' | 'abandoned'>
   /** Turns a record that cannot be decoded into a dead letter. */
-  setAside(bad: BadRecord, closing: AbortSignal): Promise<'done' | 'abandoned'>
+  setAside(bad: SinkDeadLetter, closing: AbortSignal): Promise<'done' | 'abandoned'>
   close(): Promise<void>
 }
 

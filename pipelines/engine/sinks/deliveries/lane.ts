@@ -62,8 +62,6 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   const closing = new AbortController()
   let state: LaneState = 'opening'
   let window: OffsetWindow | undefined
-  /** Offsets of records that were done before this lane was opened. */
-  let doneBefore: ReadonlySet<number> = new Set()
   let waiting: Waiting[] = []
   /** Monotonic time at which the next waiting record is due. */
   let firstDueAt = NEVER
@@ -110,8 +108,10 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
       metrics.lostRecords += start - next
       runtime.log.warn({ ...partition, target: courier.name, from: next, to: start }, 'sink_records_lost_to_retention')
     }
-    doneBefore = isOfThisLog ? doneOffsets(known.offset, known.metadata) : new Set()
-    window = offsetWindow(Math.max(next, start))
+    const done = isOfThisLog ? [...doneOffsets(known.offset, known.metadata)] : []
+    // If the log has lost its end, later records get the offsets of records that were done.
+    const kept = done.filter((offset) => offset < end)
+    window = offsetWindow(Math.max(next, start), kept)
     hasNews = true
     runtime.log.info({ ...partition, target: courier.name, next, start, end }, 'sink_partition_opened')
     leaderEpoch = window.next === known?.offset ? known.leaderEpoch : undefined
@@ -166,10 +166,15 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
 
   function takeRecord(record: QueuedRecord | BadRecord, into: OffsetWindow): void {
     const offset = record.chunk.offsets[record.row]
-    into.add(offset)
-    if (doneBefore.has(offset)) into.finish(offset)
-    else if ('code' in record) run(offset, courier.setAside(record, closing.signal), () => metrics.badRecords++)
+    if (!into.add(offset)) return
+    if ('code' in record) setAside(record)
     else wait(record)
+  }
+
+  function setAside(bad: BadRecord): void {
+    const origin = isRetry ? retryStateOf(bad.chunk, bad.row).origin : undefined
+    const letter = { ...bad, origin }
+    run(bad.chunk.offsets[bad.row], courier.setAside(letter, closing.signal), () => metrics.badRecords++)
   }
 
   function wait(record: QueuedRecord): void {

@@ -8,7 +8,8 @@ export interface OffsetWindow {
   readonly next: number
   /** The offset after all added and skipped offsets. */
   readonly end: number
-  add(offset: number): void
+  /** Adds the offset of a record. @returns false if the record was done before the window was created */
+  add(offset: number): boolean
   finish(offset: number): void
   /** Moves the end past offsets that have no records. */
   skipTo(end: number): void
@@ -29,11 +30,17 @@ const MAX_BITMAP_BYTES = 2_048
 /** Number of offsets that the metadata of a commit can describe. */
 export const MAX_WINDOW_SPAN = MAX_BITMAP_BYTES * BITS_PER_BYTE
 
-/** Creates a window. @param start the first offset that is not done */
-export function offsetWindow(start: number): OffsetWindow {
+/**
+ * Creates a window.
+ * @param start the first offset that is not done
+ * @param doneBefore later offsets whose records are done. They stay in the metadata until the window has passed them,
+ * because their records may not be read again before the next restart
+ */
+export function offsetWindow(start: number, doneBefore: Iterable<number> = []): OffsetWindow {
   /** The offsets whose records are not done. They are added in ascending order and stay in that order. */
   const open = new Set<number>()
-  const done = new Set<number>()
+  const before = new Set(doneBefore)
+  const done = new Set(before)
   let end = start
 
   function next(): number {
@@ -49,8 +56,10 @@ export function offsetWindow(start: number): OffsetWindow {
       return end
     },
     add(offset) {
-      open.add(offset)
       end = Math.max(end, offset + 1)
+      if (before.has(offset)) return false
+      open.add(offset)
+      return true
     },
     finish(offset) {
       if (open.delete(offset)) done.add(offset)

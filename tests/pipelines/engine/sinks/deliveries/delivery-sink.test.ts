@@ -3,6 +3,7 @@ import { memoryTransport } from '../../../../../kafka/memory/transport.ts'
 import { type Transport, TransportError } from '../../../../../kafka/transport.ts'
 import { replayDeadLetters } from '../../../../../pipelines/engine/dlq/replay.ts'
 import { DELIVERED, type DeliveryOutcome } from '../../../../../pipelines/engine/sinks/deliveries/delivery.ts'
+import { doneOffsets } from '../../../../../pipelines/engine/sinks/deliveries/offset-window.ts'
 import { RETRY_STEPS } from '../../../../../pipelines/engine/sinks/deliveries/retry-schedule.ts'
 import { seededRandom } from '../../../../../tools/random/random.ts'
 import { headerOf, RETRIES, SINK, TOPIC, world } from './world.ts'
@@ -68,6 +69,51 @@ test('a second crash does not repeat what the first process had delivered', asyn
   run()
   await until(() => committed()?.offset === 10)
   expect(calls.map(({ value }) => value)).toEqual(['letter 0'])
+})
+
+test('a crash before the records could be fetched again does not repeat what was delivered before', async () => {
+  const { append, run, until, pass, calls, control, committed, broker } = world()
+  control.answer = (value) => (value === 'letter 0' ? new Promise(() => {}) : DELIVERED)
+  for (let index = 0; index < 10; index++) append(`letter ${index}`)
+  const first = run()
+  await until(() => doneOffsets(0, committed()?.metadata ?? '').size === 9)
+  first.crash()
+  const inner = memoryTransport(broker)
+  const withoutRecords: Transport = {
+    ...inner,
+    fetcher(options) {
+      const fetcher = inner.fetcher(options)
+      return { ...fetcher, poll: async (waitMs) => (await fetcher.poll(waitMs)).slice(0, 0) }
+    },
+  }
+  const second = run(withoutRecords)
+  await until(() => second.lanes().some(({ topic, state }) => topic === TOPIC && state === 'running'))
+  await pass(1_000)
+  second.crash()
+  calls.length = 0
+  control.answer = () => DELIVERED
+  run()
+  await until(() => committed()?.offset === 10)
+  expect(calls.map(({ value }) => value)).toEqual(['letter 0'])
+})
+
+test('records that a shorter log gets later are delivered, although their offsets were done in the earlier log', async () => {
+  const { append, run, until, calls, control, committed, broker } = world()
+  control.answer = (value) => (value === 'letter 0' ? new Promise(() => {}) : DELIVERED)
+  for (let index = 0; index < 4; index++) append(`letter ${index}`)
+  const first = run()
+  await until(() => doneOffsets(0, committed()?.metadata ?? '').size === 3)
+  first.crash()
+  broker.deleteTopic(TOPIC)
+  broker.createTopic({ name: TOPIC, partitions: 1 })
+  append('letter 0')
+  calls.length = 0
+  control.answer = () => DELIVERED
+  run()
+  await until(() => calls.length === 1)
+  for (const value of ['new 1', 'new 2', 'new 3']) append(value)
+  await until(() => committed()?.offset === 4)
+  expect(calls.map(({ value }) => value)).toEqual(['letter 0', 'new 1', 'new 2', 'new 3'])
 })
 
 test('a failed record waits in the retry topic while the position advances, and is delivered again after growing pauses', async () => {
@@ -178,6 +224,19 @@ test('records that cannot be decoded go to the dead letters, and the others to t
   await until(() => committed()?.offset === 3)
   expect(texts(LETTERS)).toEqual(['{'])
   expect(sink.metrics).toMatchObject({ applied: 2, badRecords: 1 })
+})
+
+test('a record that cannot be decoded when it is retried becomes a dead letter that names its original topic', async () => {
+  const { run, until, broker, texts } = world()
+  run()
+  await until(() => broker.topics().includes(RETRIES))
+  const header = (key: string, value: string) => ({ key, value: Buffer.from(value) })
+  const headers = [header('trace', 'own'), header('retry.topic', TOPIC), header('retry.offset', '7'), header('retry.failures', '1')]
+  broker.append(RETRIES, 0, { timestamp: 5, key: Buffer.from('k'), value: Buffer.from('{'), headers })
+  await until(() => texts(LETTERS).length === 1)
+  const [letter] = broker.records(LETTERS)
+  expect([headerOf(letter, 'dead-letter.topic'), headerOf(letter, 'dead-letter.offset')]).toEqual([TOPIC, '7'])
+  expect(letter.headers.map(({ key }) => key)).not.toContain('retry.failures')
 })
 
 test('a failed record that Kafka does not accept into the retry topic is not skipped', async () => {

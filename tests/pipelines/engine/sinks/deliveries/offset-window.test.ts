@@ -19,6 +19,22 @@ test('the next offset is the first one that is not done', () => {
   expect([window.next, window.end, window.metadata()]).toEqual([12, 12, ''])
 })
 
+test('records that were done before the window was created stay done until the window has passed them', () => {
+  const window = offsetWindow(5, [6, 8])
+  expect(doneOffsets(window.next, window.metadata())).toEqual(new Set([6, 8]))
+  expect([5, 6, 7, 8, 9].map((offset) => window.add(offset))).toEqual([true, false, true, false, true])
+  window.finish(5)
+  expect(window.next).toBe(7)
+  expect(doneOffsets(window.next, window.metadata())).toEqual(new Set([8]))
+})
+
+test('a record that takes the offset of a record that this window finished is delivered', () => {
+  const window = offsetWindow(5)
+  for (const offset of [5, 6]) window.add(offset)
+  window.finish(6)
+  expect(window.add(6)).toBe(true)
+})
+
 test('metadata fits into a commit, and offsets beyond it count as not done', () => {
   const window = offsetWindow(100)
   const last = 100 + 2 * MAX_WINDOW_SPAN
