@@ -97,7 +97,8 @@ export async function readViolations(reader: TableReader, { rule = '', client = 
     rows.push(...found)
     // A period that has no row of this page may still have rows of earlier pages.
     if (found.length > 0) skipped = 0
-    else if (skipped > 0) skipped -= (await readRows<[number]>(reader, COUNT_QUERY, selected))[0][0]
+    // Rows that arrived since the first query may raise the count above the number of rows to skip.
+    else if (skipped > 0) skipped = Math.max(0, skipped - (await readRows<[number]>(reader, COUNT_QUERY, selected))[0][0])
     to = from
   }
   return rows.map(([second, rule_id, client_id, method, path, action, estimate, limit]) => ({

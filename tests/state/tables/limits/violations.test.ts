@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { readViolations } from '../../../../state/tables/limits/violations.ts'
+import type { TableReader } from '../../../../state/tables/reader.ts'
+
+test('a violation that arrives while a page behind the newest rows is read causes no negative offset', async () => {
+  const offsets: number[] = []
+  const reader: TableReader = {
+    async query({ query, query_params }) {
+      const isCount = query.includes('count()')
+      if (!isCount) offsets.push((query_params as { offset: number }).offset)
+      // The page query saw the 100 rows before the page, and the count sees one row more.
+      const rows = isCount ? [[101]] : []
+      return { json: async <Row>() => rows as Row[] }
+    },
+  }
+  expect(await readViolations(reader, { offset: 100, limit: 50, now: Date.parse('2026-01-02T03:04:05Z') })).toEqual([])
+  expect(offsets[0]).toBe(100)
+  expect(offsets.length).toBeGreaterThan(1)
+  for (const offset of offsets.slice(1)) expect(offset).toBe(0)
+})
