@@ -29,10 +29,7 @@ export interface MatchesSystem extends People {
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly redis: Redis
-  /**
-   * Returns the headers of a user's requests. The token is created at the user's first call, so `scope` counts only
-   * then.
-   */
+  /** Returns the headers of a user's requests. A token is created at the first call with this user and scope. */
   headersOf(userId: string, scope?: string): Promise<Record<string, string>>
   /** CPU seconds so far, by process. */
   cpu(): Readonly<Record<string, number>>
