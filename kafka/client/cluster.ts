@@ -189,15 +189,13 @@ export function openCluster(context: Context): Cluster {
     if (byNode.size > 0) brokers = [...byNode.values()]
     for (const topic of answer.topics) {
       const name = topic.name as string
+      refused.delete(name)
       if (topic.errorCode !== 0 && topic.partitions.length === 0) {
         const reason = errorName(topic.errorCode)
-        if (reason === 'UNKNOWN_TOPIC_OR_PARTITION' || reason === 'LEADER_NOT_AVAILABLE') {
-          topics.delete(name)
-          refused.delete(name)
-        } else refused.set(name, fatal(reason, `metadata of topic ${name}`))
+        if (reason === 'UNKNOWN_TOPIC_OR_PARTITION' || reason === 'LEADER_NOT_AVAILABLE') topics.delete(name)
+        else refused.set(name, fatal(reason, `metadata of topic ${name}`))
         continue
       }
-      refused.delete(name)
       const before = topics.get(name)
       const { latest, earlierSince } = seenOf(name, topic.topicId)
       const leaders: (Leader | undefined)[] = []

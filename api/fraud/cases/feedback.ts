@@ -2,6 +2,7 @@ import type { CaseAnswer } from '../../../schemas/fraud/cases/flow.ts'
 import { reviewOf } from '../../../schemas/fraud/cases/review.ts'
 import { fraudCases } from '../../../schemas/fraud/cases/topics.ts'
 import type { FraudCase, FraudCaseCommand, TxnScored } from '../../../schemas/fraud/types.ts'
+import { DAY_MS } from '../../../schemas/retention.ts'
 import { readTableCaseOf } from '../../../state/tables/fraud/cases.ts'
 import { hasCase } from '../../../state/views/fraud/cases.ts'
 import { ApiError } from '../../kit/errors.ts'
@@ -9,7 +10,6 @@ import { caughtUp } from '../../kit/readiness.ts'
 import { fraudErrors } from '../errors.ts'
 import type { CasesDeps } from './deps.ts'
 
-const DAY_MS = 24 * 3_600_000
 /**
  * How long to look for a transaction. If a transaction was just scored, its event may not have reached ClickHouse yet.
  */
@@ -72,7 +72,10 @@ async function lookedUp({ findTransaction, tables, now }: CasesDeps, id: string)
   return { transaction: reviewOf(scored), archived: archived === undefined || isOfEarlierPayment(archived, scored) ? null : archived }
 }
 
-/** Returns whether an archived case belongs to an earlier payment with the same id. */
+/**
+ * Returns whether an archived case belongs to an earlier payment with the same id. A payment can reuse an id only after
+ * 24 hours, because until then it gets the first payment's answer.
+ */
 function isOfEarlierPayment(archived: string, { scored_at }: Pick<TxnScored, 'scored_at'>): boolean {
   return (JSON.parse(archived) as FraudCase).transaction.scored_at < scored_at - DAY_MS
 }

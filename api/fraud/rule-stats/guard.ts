@@ -120,8 +120,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
       .filter((rule) => rule.action === 'BLOCK' && recent.blocked.has(causeOf(rule)))
     if (failed !== undefined && !blocking.map(causeOf).includes(causeOf(failed))) {
       // The failed move has taken effect, so its claim must stay as after a success.
-      failed = undefined
-      attempt = randomUUID()
+      succeeded()
       return
     }
     const byRules = blocking.reduce((total, rule) => total + recent.blocked.get(causeOf(rule))!, 0)
@@ -132,8 +131,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
     if (!(await claimGuard(scripts, attempt, BLOCKS_WINDOW_MS))) return
     try {
       await move(newest)
-      failed = undefined
-      attempt = randomUUID()
+      succeeded()
       moved.inc()
       log.error({ rule: newest.rule_id, share: shareOf(recent) }, 'fraud_guard_moved_rule_to_shadow')
     } catch (error) {
@@ -143,6 +141,11 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
       failed = isFirst ? newest : undefined
       if (!isFirst) await releaseGuard(scripts, attempt)
     }
+  }
+
+  function succeeded(): void {
+    failed = undefined
+    attempt = randomUUID()
   }
 
   return {

@@ -21,7 +21,9 @@ export function decideProfile(known: MatchProfile | undefined, command: MatchPro
   const alive = known?.deleted_at === null ? known : undefined
   switch (command.action) {
     case 'put':
-      return put(known, command, facts)
+      // The clock may be behind that of the worker that decided a deletion. Events from before the deletion are
+      // ignored, and the API dates the events of a new profile by the time of its creation.
+      return put(alive, command, { ...facts, now: Math.max(facts.now, known?.deleted_at ?? 0) })
     case 'patch':
       return alive === undefined ? NOT_FOUND : patch(alive, command, facts)
     case 'delete':
@@ -31,11 +33,7 @@ export function decideProfile(known: MatchProfile | undefined, command: MatchPro
 
 const NOT_FOUND: ProfileDecision = { answer: { outcome: 'not_found' } }
 
-function put(known: MatchProfile | undefined, command: MatchProfileCommand, { key, now }: CommandFacts): ProfileDecision {
-  const alive = known?.deleted_at === null ? known : undefined
-  // The clock may be behind that of the worker that decided the deletion. Events from before the deletion are ignored,
-  // and the API dates the events of a new profile by the time of its creation.
-  const at = Math.max(now, known?.deleted_at ?? 0)
+function put(alive: MatchProfile | undefined, command: MatchProfileCommand, { key, now }: CommandFacts): ProfileDecision {
   const given = { ...PROFILE_DEFAULTS, ...givenFields(command) }
   const { display_name, birth_date } = command
   // The API refuses a `put` without a name or a birth date.
@@ -44,8 +42,8 @@ function put(known: MatchProfile | undefined, command: MatchProfileCommand, { ke
     ...given,
     ...required,
     user_id: key,
-    created_at: alive?.created_at ?? at,
-    updated_at: at,
+    created_at: alive?.created_at ?? now,
+    updated_at: now,
     deleted_at: null,
   }
   return { answer: { outcome: alive === undefined ? 'created' : 'changed' }, state: profile }

@@ -34,26 +34,24 @@ export function compileCondition(text: string): Compiled {
 
 /** Compiles a checked tree. */
 function compile(node: Node): Condition {
-  const needs = new Set<Field>()
-  const neededLists = new Set<string>()
-  const lists = new Set<string>()
-  collect(node, needs, neededLists)
-  collectLists(node, lists)
-  return { node, evaluate: truth(node), needs: [...needs], neededLists: [...neededLists], lists: [...lists] }
+  const read: FactsRead = { needs: new Set(), neededLists: new Set(), lists: new Set() }
+  collect(node, read, true)
+  return { node, evaluate: truth(node), needs: [...read.needs], neededLists: [...read.neededLists], lists: [...read.lists] }
 }
 
-function collect(node: Node, needs: Set<Field>, lists: Set<string>): void {
-  if (node.kind === 'missing') return
-  if (node.kind === 'field') needs.add(fieldOf(node.name)!)
-  addList(node, lists)
-  for (const child of childrenOf(node)) collect(child, needs, lists)
+interface FactsRead {
+  readonly needs: Set<Field>
+  readonly neededLists: Set<string>
+  readonly lists: Set<string>
 }
 
-function collectLists(node: Node, lists: Set<string>): void {
-  addList(node, lists)
-  for (const child of childrenOf(node)) collectLists(child, lists)
-}
-
-function addList(node: Node, lists: Set<string>): void {
-  if (node.kind === 'call' && node.name === 'inList') lists.add((node.args[0] as NodeOf<'string'>).value)
+/** @param isNeeded whether the absence of what the node reads can make the result of the condition missing */
+function collect(node: Node, read: FactsRead, isNeeded: boolean): void {
+  if (node.kind === 'field' && isNeeded) read.needs.add(fieldOf(node.name)!)
+  if (node.kind === 'call' && node.name === 'inList') {
+    const list = (node.args[0] as NodeOf<'string'>).value
+    read.lists.add(list)
+    if (isNeeded) read.neededLists.add(list)
+  }
+  for (const child of childrenOf(node)) collect(child, read, isNeeded && node.kind !== 'missing')
 }
