@@ -9,7 +9,15 @@ import { PRIVATE } from '../kit/headers.ts'
 import { isOwner, type SnippetAccess } from './access.ts'
 import { isSnippetId } from './ids.ts'
 import { snippetJson } from './json.ts'
-import { answeringBlobs, type Contents, jsonWithContent, type OpenContent, openContent, readContent } from './stored-content.ts'
+import {
+  answeringBlobs,
+  type Contents,
+  jsonWithContent,
+  type OpenContent,
+  openChecked,
+  openContent,
+  readContent,
+} from './stored-content.ts'
 
 export interface ReadDeps {
   readonly access: SnippetAccess
@@ -51,11 +59,12 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
    * time.
    */
   async function read(from: ReadRequest, snippet: SnippetRecord): Promise<SnippetReading> {
-    const blob = await openContent(contents, snippet, from.address)
     if (snippet.readsLeft === undefined) {
+      const blob = await openContent(contents, snippet, from.address)
       if (!from.isSpeculative()) counted.offer(snippet.id, { read_at: now() })
       return { snippet, blob }
     }
+    const blob = await openChecked(contents, snippet, from.address)
     try {
       if (snippet.readsLeft > 0) await answeringBlobs(() => contents.blobs.touch(snippet.hash))
       return { snippet: await access.takeRead(from, snippet), blob }

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { type BlobStore, BlobsUnavailableError, type OpenBlob } from '../../state/blobs/blob-store.ts'
 import type { SnippetRecord } from '../../state/views/snippets/snippets.ts'
 import { ApiError, errors } from '../kit/errors.ts'
@@ -60,6 +61,22 @@ export async function openContent(
     slot?.giveBack()
     throw error
   }
+}
+
+/**
+ * Opens the content after it has been read to its end once, so that damaged content costs no read. Throws the same
+ * errors as `openContent`, and BlobCorruptError if the content is damaged.
+ */
+export async function openChecked(contents: Contents, snippet: SnippetRecord, address: string): Promise<OpenContent> {
+  const blob = await openContent(contents, snippet, address)
+  if (snippet.bytes <= WHOLE_BYTES) {
+    const bytes = await answeringBlobs(() => wholeContent(blob))
+    return { content: () => Readable.from([bytes]), close: blob.close }
+  }
+  await answeringBlobs(async () => {
+    for await (const piece of blob.content()) void piece
+  })
+  return await openContent(contents, snippet, address)
 }
 
 /**

@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { snippetsApi } from './harness.ts'
 
@@ -113,4 +115,21 @@ describe('revealing a snippet with limited reads', () => {
     }
     expect((await press(undefined)).status).toBe(404)
   })
+})
+
+test.each([
+  ['short', 1],
+  ['long', 5_000],
+])('damaged %s content costs none of the limited reads', async (_what, times) => {
+  const { create, send, draftFolder } = await snippetsApi()
+  const content = Array.from({ length: times }, (_, line) => `secret line ${line} ${Math.sin(line)}\n`).join('')
+  const { body } = await create({ content, burn_after_reads: 1 })
+  const path = `/api/v1/pastes/${body.paste_id}`
+  const file = join(dirname(draftFolder), body.content_hash.slice(0, 2), `${body.content_hash}.zst`)
+  const intact = readFileSync(file)
+  writeFileSync(file, intact.with(intact.byteLength >> 1, ~intact[intact.byteLength >> 1]))
+  const attempts = [send('GET', path), send('GET', `${path}/raw`), send('POST', `/p/${body.paste_id}`)]
+  expect((await Promise.all(attempts)).map(({ status }) => status)).toEqual([500, 500, 500])
+  writeFileSync(file, intact)
+  expect((await send('GET', path)).body).toMatchObject({ content, reads_left: 0 })
 })
