@@ -28,7 +28,7 @@ export function listPage(list: TrendList, region: Region, safe: boolean, days: D
 <a href="${listAddress(region, !safe)}">${safe ? 'Show all terms' : 'Leave out vulgar terms'}</a></p>
 ${list.complete ? '' : html`<p class="note">This list is incomplete, because a part of the service is late.</p>`}
 ${days === undefined ? html`<p class="note">The curves of the last day cannot be shown now.</p>` : ''}
-${list.trends.length === 0 ? html`<p class="note">Nobody has used a term here within the last hour.</p>` : table(list, region, safe, days)}
+${list.trends.length === 0 ? html`<p class="note">No terms can be shown here at the moment.</p>` : table(list, region, safe, days)}
 <section aria-labelledby="places"><h2 id="places">Places</h2>
 ${placesMap(region, safe)}
 ${places(region, safe)}</section>`

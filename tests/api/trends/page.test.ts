@@ -139,6 +139,15 @@ test('an incomplete list says so', async () => {
   expect(html).toContain('This list is incomplete')
 })
 
+test('a list whose terms are all hidden does not say that nobody used a term', async () => {
+  const { page, putList } = await opened()
+  putList({ entries: [entry('fuck')] })
+  const { status, html } = await page('/trends?safe=true')
+  expect(status).toBe(200)
+  expect(html).toContain('No terms can be shown here at the moment.')
+  expect(html).not.toContain('Nobody')
+})
+
 test('a list that is too old is not shown', async () => {
   const { page, putList, clock } = await opened()
   putList()
