@@ -149,7 +149,12 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
     if (hides === undefined) return list
     const entries = list.entries.flatMap((entry) => withoutHidden(entry, hides) ?? [])
     if (entries.length === list.entries.length) return { ...list, entries }
-    const whole = await currentCandidates(woeid).catch(unlessMissing)
+    let whole = await currentCandidates(woeid).catch(unlessMissing)
+    if (whole !== undefined && Number(whole.version) < Number(list.version)) {
+      // Both were read at the same known position of the partition, but a newer list was stored between the two reads.
+      candidateLists.delete(woeid)
+      whole = await currentCandidates(woeid).catch(unlessMissing)
+    }
     // There are no readable candidates, for example because the sink runs a different version of the software. The list
     // is then shorter.
     if (whole === undefined) return { ...list, entries }

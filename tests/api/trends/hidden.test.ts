@@ -46,6 +46,22 @@ describe('a blocked term', () => {
     expect(await termsOf('/v1/trends')).toEqual(['term2', 'term3'])
   })
 
+  test('is replaced by candidates of the served list, even if a personalized list was read before that list was stored', async () => {
+    const { putList, termsOf, block, bearer, clock } = await world()
+    const reader = await bearer({ sub: '42' })
+    await block('term2')
+    putList()
+    expect(await termsOf('/v1/trends?limit=3')).toEqual(['term1', 'term3', 'term4'])
+    // A list of another location moves the partition, so that every list in it is read again.
+    clock.now += 30_000
+    putList({ woeid: 23424977 })
+    await termsOf('/v1/trends?personalized=true', reader)
+    putList({ entries: [entry('new', { score: 99 }), ...terms(40)] })
+    await termsOf('/v1/trends?limit=3')
+    clock.now += 2_000
+    expect(await termsOf('/v1/trends?limit=3')).toEqual(['new', 'term1', 'term3'])
+  })
+
   test('disappears from personalized and past lists', async () => {
     const { putList, termsOf, block, bearer, table } = await world()
     putList()
