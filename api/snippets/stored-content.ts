@@ -70,7 +70,7 @@ export async function openContent(
 export async function openChecked(contents: Contents, snippet: SnippetRecord, address: string): Promise<OpenContent> {
   const blob = await openContent(contents, snippet, address)
   if (snippet.bytes <= WHOLE_BYTES) {
-    const bytes = await answeringBlobs(() => wholeContent(blob))
+    const bytes = await wholeContent(blob)
     return { content: () => Readable.from([bytes]), close: blob.close }
   }
   await answeringBlobs(async () => {
@@ -129,12 +129,15 @@ function inPlace(blob: OpenBlob, slot: Slot, cut: AbortController): OpenContent 
 
 export async function readContent(blob: OpenBlob, { bytes }: SnippetRecord): Promise<StoredContent> {
   if (bytes > WHOLE_BYTES) return { kind: 'streamed', pieces: blob.content() }
-  return { kind: 'whole', bytes: await answeringBlobs(() => wholeContent(blob)) }
+  return { kind: 'whole', bytes: await wholeContent(blob) }
 }
 
+/** Reads the content to its end. Throws ApiError `unavailable`. */
 export async function wholeContent(blob: OpenBlob): Promise<Buffer> {
   const pieces: Buffer[] = []
-  for await (const piece of blob.content()) pieces.push(piece)
+  await answeringBlobs(async () => {
+    for await (const piece of blob.content()) pieces.push(piece)
+  })
   return Buffer.concat(pieces)
 }
 

@@ -6,6 +6,7 @@ import type { ArrivingBody } from '../../kit/route.ts'
 import type { SnippetAccess } from '../access.ts'
 import { PLAINTEXT } from '../languages/detect.ts'
 import type { ReadRequest, SnippetReads } from '../read.ts'
+import { answeringBlobs } from '../stored-content.ts'
 import { type Highlighter, MAX_HIGHLIGHTED_BYTES } from './highlighter.ts'
 import { escapeHtml } from './lines.ts'
 import { errorPage, revealPage, type ShownContent, snippetPage } from './render.ts'
@@ -57,7 +58,7 @@ export function snippetPages({ access, reads, highlighter }: PageDeps) {
   }
 
   async function shown({ bytes, language }: SnippetRecord, content: AsyncIterable<Buffer>): Promise<ShownContent> {
-    const text = await beginningOf(content)
+    const text = await answeringBlobs(() => beginningOf(content))
     const isColoured = language !== PLAINTEXT && bytes <= MAX_HIGHLIGHTED_BYTES
     const html = isColoured ? await highlighter.highlight(text, language) : undefined
     return { html: html ?? escapeHtml(text), isCut: isLong({ bytes }) }

@@ -1,4 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs'
+import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { addressRanges, LOOPBACK } from '../../../api/kit/client-address.ts'
 import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
@@ -10,6 +11,7 @@ import { snippetsService } from '../../../api/snippets/service.ts'
 import { exactCounters } from '../../../bench/limits/exact-counters.ts'
 import { seededLimits } from '../../../schemas/catalogue.ts'
 import { snippetTexts } from '../../../schemas/snippets/topics.ts'
+import { BlobsUnavailableError } from '../../../state/blobs/blob-store.ts'
 import { SNIPPETS_VIEW } from '../../../state/views/snippets/snippets.ts'
 import { viewTag } from '../../../state/views/view.ts'
 import { START } from '../kit/harness.ts'
@@ -183,6 +185,22 @@ describe('reads', () => {
     expect(shown.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/)
     expect((await send('POST', `/p/${body.paste_id}`)).status).toBe(404)
     expect(counted).toEqual([])
+  })
+
+  test('are answered with 503 if the content store fails while it sends the content', async () => {
+    const failing = async () =>
+      new Readable({
+        read() {
+          this.destroy(new BlobsUnavailableError('the bucket does not respond'))
+        },
+      })
+    const { create, send } = await snippetsApi({ shelf: { open: failing } })
+    const { body } = await create({ content: 'x' })
+    for (const path of ['', '/raw', `/diff?with=${body.paste_id}`]) {
+      const answer = await send('GET', `/api/v1/pastes/${body.paste_id}${path}`)
+      expect([answer.status, answer.body.error], path).toEqual([503, 'unavailable'])
+    }
+    expect((await send('GET', `/p/${body.paste_id}`)).status).toBe(503)
   })
 
   test('are answered with 503 while the view is being built, never with a wrong 404', async () => {
