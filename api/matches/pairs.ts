@@ -37,8 +37,18 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     const actor_id = command.actor_id ?? userOf(from)
     if (actor_id === otherId) throw new ApiError(matchesErrors.invalid_target)
     const open = await commands.open(from, [command.action, actor_id, otherId, command.match_id ?? null])
-    const body: PairCommand = { match_id: null, matched_at: null, ...command, actor_id, other_id: otherId }
+    const body: PairCommand = { match_id: null, matched_at: null, not_before: 0, ...command, actor_id, other_id: otherId }
     return open.run(pairFlow, pairKey(actor_id, otherId), body)
+  }
+
+  /**
+   * Returns a command that takes effect after the caller's profile was created. Otherwise, if the clock of the worker
+   * that decides the command is behind, the command would count as an action of the caller's former, deleted profile.
+   */
+  async function ofProfile(from: CommandRequest, action: 'block' | 'unblock'): Promise<Pick<PairCommand, 'action' | 'not_before'>> {
+    // While the view is unavailable or being built, the command is sent nevertheless.
+    const state = await people.stateOf(userOf(from)).catch(() => undefined)
+    return { action, not_before: state === undefined ? 0 : state.profile.created_at + 1 }
   }
 
   /**
@@ -147,7 +157,14 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
         if (found === undefined) throw new ApiError(matchesErrors.match_not_found)
         return found
       })
-      const body: PairCommand = { action: 'unmatch', actor_id: userId, other_id: otherId, match_id: matchId, matched_at: null }
+      const body: PairCommand = {
+        action: 'unmatch',
+        actor_id: userId,
+        other_id: otherId,
+        match_id: matchId,
+        matched_at: null,
+        not_before: 0,
+      }
       const { outcome, changed_at } = await open.run(pairFlow, pairKey(userId, otherId), body)
       if (outcome === 'not_found') throw new ApiError(matchesErrors.match_not_found)
       await sever([userId, 'ended'], [otherId, 'ended'], changed_at)
@@ -161,12 +178,12 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     }),
     bind(blockRoute, async (input) => {
       const otherId = input.params.user_id
-      await noteBlock(userOf(input), otherId, await decide(input, otherId, { action: 'block' }), true)
+      await noteBlock(userOf(input), otherId, await decide(input, otherId, await ofProfile(input, 'block')), true)
       return noContent()
     }),
     bind(unblockRoute, async (input) => {
       const otherId = input.params.user_id
-      await noteBlock(userOf(input), otherId, await decide(input, otherId, { action: 'unblock' }), false)
+      await noteBlock(userOf(input), otherId, await decide(input, otherId, await ofProfile(input, 'unblock')), false)
       return noContent()
     }),
     bind(notifyRoute, async (input) => {

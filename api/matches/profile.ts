@@ -4,7 +4,7 @@ import type { MatchProfile, MatchProfileCommand } from '../../schemas/matches/ty
 import { cellOf, geohashOf } from '../../state/views/matches/candidates/cells.ts'
 import { ageAt } from '../../state/views/matches/candidates/person.ts'
 import { placeField } from '../../state/views/matches/recent.ts'
-import { type OwnState, placeOf } from '../../state/views/matches/viewer.ts'
+import { lastSwipeOf, type OwnState, placeOf } from '../../state/views/matches/viewer.ts'
 import { type Answer, jsonAnswer, noContent } from '../kit/answer.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
 import { ApiError, invalidRequest } from '../kit/errors.ts'
@@ -36,6 +36,7 @@ const NOTHING_SET: MatchProfileCommand = {
   max_dist_km: null,
   is_active: null,
   photo_urls: [],
+  not_before: 0,
 }
 
 export interface ProfileDeps {
@@ -48,10 +49,25 @@ export interface ProfileDeps {
 
 /** Creates the routes of a user's own profile and location. */
 export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
-  async function decide(from: CommandRequest, action: MatchProfileCommand['action'], given: object): Promise<ProfileAnswer> {
+  async function decide(
+    from: CommandRequest,
+    action: MatchProfileCommand['action'],
+    given: object,
+    not_before = 0,
+  ): Promise<ProfileAnswer> {
     const open = await commands.open(from, [`${action}MatchProfile`, given])
     const sets = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name]))
-    return open.run(profileFlow, userOf(from), { ...NOTHING_SET, ...given, action, sets })
+    return open.run(profileFlow, userOf(from), { ...NOTHING_SET, ...given, action, sets, not_before })
+  }
+
+  /**
+   * Returns the time of the newest known swipe, location and block of a user, epoch ms. A deletion must not precede
+   * them, because it would then not remove them.
+   */
+  async function newestEventOf(userId: string): Promise<number> {
+    const [state, blocks] = await Promise.all([people.stateOf(userId), people.blocked(userId, 0, 1)])
+    if (state === undefined) return 0
+    return Math.max(placeOf(state)?.at ?? 0, lastSwipeOf(state)?.at ?? 0, blocks.firstAt)
   }
 
   async function change(
@@ -86,7 +102,9 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
       return jsonAnswer(200, shown(await people.self(userOf(input))), PRIVATE)
     }),
     bind(deleteProfileRoute, async (input) => {
-      const answer = await decide(input, 'delete', {})
+      // While the view is unavailable or being built, the profile is deleted nevertheless.
+      const newest = await newestEventOf(userOf(input)).catch(() => 0)
+      const answer = await decide(input, 'delete', {}, newest)
       if (answer.outcome === 'not_found') throw new ApiError(matchesErrors.profile_not_found)
       return noContent()
     }),

@@ -104,6 +104,8 @@ export interface MatchProfileCommand {
   max_dist_km: null | number
   is_active: null | boolean
   photo_urls: string[]
+  /** delete: earliest time of the deletion, the time of the newest known event of the user; 0: not known */
+  not_before: number
 }
 
 export type MatchProfileAction = 'put' | 'patch' | 'delete'
@@ -217,6 +219,8 @@ export interface PairCommand {
   match_id: null | string
   /** notify */
   matched_at: null | number
+  /** block, unblock: earliest time of the change, after the creation of the profile of the user who asks; 0: not known */
+  not_before: number
 }
 
 export type PairAction = 'block' | 'unblock' | 'unmatch' | 'notify'

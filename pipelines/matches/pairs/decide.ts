@@ -11,9 +11,9 @@ export function decidePair(known: PairRow | undefined, command: PairCommand, { n
   const side = sideOf(command.actor_id, command.other_id)
   switch (command.action) {
     case 'block':
-      return changed(row, withBlock(row, side, after(row, now)))
+      return changed(row, withBlock(row, side, after(row, command, now), command.not_before))
     case 'unblock':
-      return changed(row, withoutBlock(row, side, after(row, now)))
+      return changed(row, withoutBlock(row, side, after(row, command, now)))
     case 'unmatch':
       return row.match_id === null || row.match_id !== command.match_id ? NOT_FOUND : endedBy(row, now)
     case 'notify':
@@ -24,10 +24,12 @@ export function decidePair(known: PairRow | undefined, command: PairCommand, { n
 const NOT_FOUND: PairDecision = { answer: { outcome: 'not_found' } }
 
 /**
- * Returns the time of a block or of its end. It is always later than `counts_from`, even within the same millisecond.
+ * Returns the time of a block or of its end. It is always later than `counts_from`, even within the same millisecond,
+ * and later than the deletion of a former profile of the actor, even if the clock is behind that of the worker that
+ * decided the deletion.
  */
-function after({ counts_from }: PairRow, now: number): number {
-  return Math.max(now, counts_from + 1)
+function after({ counts_from }: PairRow, { not_before }: PairCommand, now: number): number {
+  return Math.max(now, counts_from + 1, not_before)
 }
 
 function changed(before: PairRow, after: PairRow): PairDecision {

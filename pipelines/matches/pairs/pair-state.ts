@@ -63,9 +63,12 @@ export function ended(row: PairRow, now: number): PairRow {
   return isMatched(row) ? { ...row, ended_at: now } : row
 }
 
-/** Adds a block. The block ends the match and takes back the likes of both users. */
-export function withBlock(row: PairRow, side: SideName, now: number): PairRow {
-  if (row[side].blocks) return row
+/**
+ * Adds a block. The block ends the match and takes back the likes of both users.
+ * @param since an earlier block by the same user belongs to a deleted profile, so it is replaced
+ */
+export function withBlock(row: PairRow, side: SideName, now: number, since: number): PairRow {
+  if (row[side].blocks && blockedAt(row, side) >= since) return row
   const forgotten = withoutLikes(ended(row, now), now)
   return { ...forgotten, [side]: { ...forgotten[side], blocks: true, blocked_at: now } }
 }

@@ -27,7 +27,9 @@ export function decideProfile(known: MatchProfile | undefined, command: MatchPro
     case 'patch':
       return alive === undefined ? NOT_FOUND : patch(alive, command, facts)
     case 'delete':
-      return alive === undefined ? NOT_FOUND : { answer: { outcome: 'deleted' }, state: remainder(alive, facts.now) }
+      return alive === undefined
+        ? NOT_FOUND
+        : { answer: { outcome: 'deleted' }, state: remainder(alive, deletionTime(alive, command, facts)) }
   }
 }
 
@@ -62,6 +64,14 @@ function patch(alive: MatchProfile, command: MatchProfileCommand, { now }: Comma
 function givenFields(command: MatchProfileCommand): Partial<MatchProfile> {
   const { action: _action, sets, ...fields } = command
   return Object.fromEntries(Object.entries(fields).filter(([name]) => sets.includes(name)))
+}
+
+/**
+ * Returns the time of a deletion. Everything that the user did up to this time is removed, so the time must not precede
+ * the user's events, even if the clock is behind the clocks of the processes that dated these events.
+ */
+function deletionTime({ created_at }: MatchProfile, { not_before }: MatchProfileCommand, { now }: CommandFacts): number {
+  return Math.max(now, created_at, not_before)
 }
 
 /**

@@ -253,6 +253,8 @@ export interface BlockedUsers {
   readonly total: number
   /** The users whom the user blocked most recently come first. */
   readonly ids: readonly string[]
+  /** Time at which the first block of the page began, epoch ms; 0 if the page is empty. */
+  readonly firstAt: number
 }
 
 /**
@@ -286,7 +288,8 @@ export async function readBlocks(
   const inBoth = notes.filter(({ otherId }, index) => ofNotes.has(otherId) && times[index] !== null).length
   const added = newer.filter(({ isBlocked }) => isBlocked).map(({ otherId, at }) => ({ member: otherId, score: at }))
   const blocks = [...stored.filter(({ member }) => !ofNotes.has(member)), ...added].sort((one, other) => other.score - one.score)
-  return { total: count - inBoth + added.length, ids: blocks.slice(from, from + limit).map(({ member }) => member) }
+  const page = blocks.slice(from, from + limit)
+  return { total: count - inBoth + added.length, ids: page.map(({ member }) => member), firstAt: page[0]?.score ?? 0 }
 }
 
 /** Returns the newest location that the user has reported. */

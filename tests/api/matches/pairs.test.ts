@@ -49,6 +49,7 @@ function routesOf(
   const deps = {
     people: {
       sever: async (...note: unknown[]) => void state.severed.push(note),
+      stateOf: async () => ({ profile, self: undefined, recent: {} }),
       own: async () => ({ profile, self: undefined, recent: parseRecent(state.recent), seenPages: {}, stack: undefined }),
       async list(_userId: string, list: 'likes' | 'matches', start: number, stop: number) {
         const members = [...state[list]].map(([member, score]) => ({ member, score }))
@@ -184,6 +185,16 @@ test('a match that a block has ended is noted separately, so that it stays ended
   expect(await notesOf(unblockRoute, { ...done, ended_at: NOW })).toEqual([...blocks(NOW + 1, false), ...ended])
 })
 
+test('a block and its end are later than the profile of the caller, so that they do not count as actions of a deleted profile', async () => {
+  const sent: PairCommand[] = []
+  const ask = routesOf([], { sent }, { outcome: 'done', changed_at: NOW })
+  for (const route of [blockRoute, unblockRoute]) expect((await ask(route, { params: { user_id: BOB } })).status).toBe(204)
+  expect(sent).toMatchObject([
+    { action: 'block', not_before: NOW + 1 },
+    { action: 'unblock', not_before: NOW + 1 },
+  ])
+})
+
 test('lifting a block that never existed stores no notes', async () => {
   const ask = routesOf([], {}, { outcome: 'done', changed_at: 0 })
   expect((await ask(unblockRoute, { params: { user_id: BOB } })).status).toBe(204)
@@ -194,7 +205,7 @@ test('a report of a match has the key of the pair, and is accepted even if the p
   const sent: PairCommand[] = []
   const body = { match_id: matchIdOf(ANN, BOB).toUpperCase(), user_a: ANN, user_b: BOB, matched_at: new Date(NOW).toISOString() }
   expect((await routesOf([], { sent })(notifyRoute, { body })).status).toBe(202)
-  expect(sent).toEqual([{ action: 'notify', actor_id: ANN, other_id: BOB, match_id: matchIdOf(ANN, BOB), matched_at: NOW }])
+  expect(sent).toEqual([{ action: 'notify', actor_id: ANN, other_id: BOB, match_id: matchIdOf(ANN, BOB), matched_at: NOW, not_before: 0 }])
 })
 
 test('only other services may report a match, and a wrong report is refused', async () => {

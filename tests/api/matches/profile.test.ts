@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
 import { ApiError, errors } from '../../../api/kit/errors.ts'
 import { profileRoutes } from '../../../api/matches/profile.ts'
-import { feedRoute, locationRoute } from '../../../api/matches/routes.ts'
+import { deleteProfileRoute, feedRoute, locationRoute } from '../../../api/matches/routes.ts'
 import { locationUpdates, matchRelations } from '../../../schemas/matches/topics.ts'
 import { placeField } from '../../../state/views/matches/recent.ts'
 import { ANN } from '../../pipelines/matches/swipes.ts'
@@ -85,6 +85,44 @@ test('a user cannot become a minor, sees no score, and gets null for an unknown 
   expect(body.user_id).toBe(sub)
   expect(Object.keys(body).filter((name) => /elo|score|deleted/.test(name))).toEqual([])
 })
+
+test.each([
+  ['swipe', { last: { swipeId: 's', targetId: 't', direction: 'LEFT', at: NOW + 3 } }, 0, NOW + 3],
+  ['location', { place: { lat: 1, lon: 2, at: NOW + 2 } }, 0, NOW + 2],
+  ['block', {}, NOW + 1, NOW + 1],
+])(
+  'a deletion is not earlier than the last %s, even if the clock of the process that dated it was ahead',
+  async (_what, recent, firstAt, at) => {
+    const sent: unknown[] = []
+    const run = async (_flow: unknown, _key: string, command: unknown) => {
+      sent.push(command)
+      return { outcome: 'deleted' }
+    }
+    const open = vi.fn(async () => ({ run }))
+    const people = {
+      stateOf: async () => ({ profile: { created_at: 0 }, self: undefined, recent }),
+      blocked: async () => ({ total: 0, ids: [], firstAt }),
+    }
+    const deps = { people, commands: { open }, now: () => NOW }
+    const routes = profileRoutes(deps as unknown as Parameters<typeof profileRoutes>[0])
+    const { handler } = routes.find(({ definition }) => definition === (deleteProfileRoute as object))!
+    const input = { caller: { subject: ANN } } as unknown as Parameters<typeof handler>[0]
+    expect((await handler(input)).status).toBe(204)
+    people.stateOf = async () => {
+      throw new ApiError(errors.not_ready)
+    }
+    expect((await handler(input)).status).toBe(204)
+    expect(sent).toMatchObject([
+      { action: 'delete', sets: [], not_before: at },
+      { action: 'delete', sets: [], not_before: 0 },
+    ])
+    // A repeated request is recognised by these parts, even if the user has swiped since the first attempt.
+    expect(open.mock.calls.map(([, parts]: unknown[]) => parts)).toEqual([
+      ['deleteMatchProfile', {}],
+      ['deleteMatchProfile', {}],
+    ])
+  },
+)
 
 test('a feed has 20 candidates unless the request says otherwise', () => {
   expect(feedRoute.query!.parse({})).toEqual({ limit: 20 })

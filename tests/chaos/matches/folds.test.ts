@@ -79,7 +79,7 @@ test.each(SEEDS)('seed %i: swipes, commands and deletions of a pair lead to a st
       driver.pipe(pairSwipes, pairKey(ANN, BOB), made)
     } else {
       const action = pick(random, ['block', 'unblock', 'unmatch', 'notify'] as const)
-      const command: PairCommand = { action, actor_id: one, other_id: other, match_id: matchId, matched_at: null }
+      const command: PairCommand = { action, actor_id: one, other_id: other, match_id: matchId, matched_at: null, not_before: 0 }
       const decidedAt = driver.now
       commands.push({ command, decidedAt, outcome: ask(pairKey(ANN, BOB), command).outcome })
     }
@@ -98,14 +98,21 @@ test('a pair without commands has only one possible final state', () => {
 
 test('a block at the same time as a like can come before or after the match, and the answer does not show which', () => {
   const swipes = [pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000)]
-  const command: PairCommand = { action: 'block', actor_id: ANN, other_id: BOB, match_id: null, matched_at: null }
+  const command: PairCommand = { action: 'block', actor_id: ANN, other_id: BOB, match_id: null, matched_at: null, not_before: 0 }
   const ends = foldPair(swipes, [{ command, decidedAt: 2_500, outcome: 'done' }])
   expect(new Set(ends.map(({ matchedAt, hasEnded }) => `${matchedAt} ${hasEnded}`))).toEqual(new Set(['undefined false', '2000 true']))
 })
 
 test('the answer to a request to end a match shows that there was a match', () => {
   const swipes = [pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000)]
-  const command: PairCommand = { action: 'unmatch', actor_id: ANN, other_id: BOB, match_id: matchIdOf(ANN, BOB), matched_at: null }
+  const command: PairCommand = {
+    action: 'unmatch',
+    actor_id: ANN,
+    other_id: BOB,
+    match_id: matchIdOf(ANN, BOB),
+    matched_at: null,
+    not_before: 0,
+  }
   expect(foldPair(swipes, [{ command, decidedAt: 2_500, outcome: 'done' }])).toMatchObject([{ matchedAt: 2_000, hasEnded: true }])
   expect(foldPair(swipes, [{ command, decidedAt: 2_500, outcome: 'not_found' }])).toMatchObject([{ matchedAt: 2_000, hasEnded: false }])
 })

@@ -179,6 +179,7 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
         other_id: other,
         match_id: matchIdOf(one, other),
         matched_at: null,
+        not_before: 0,
       }
       append(topics.matchPairCommands, pairKey(one, other), command(body))
     }

@@ -36,7 +36,7 @@ function goodEvidence(): Evidence {
   const [first, second, third] = [swipe(ANN, BOB, 'RIGHT', 1_000), swipe(BOB, ANN, 'SUPER_LIKE', 2_000), swipe(ANN, CAT, 'RIGHT', 3_000)]
   const events = [first, second, third]
   const ofPairs = events.map(({ duration_ms, position, ...rest }) => logged(pairKey(rest.swiper_id, rest.target_id), rest))
-  const block: PairCommand = { action: 'block', actor_id: CAT, other_id: BOB, match_id: null, matched_at: null }
+  const block: PairCommand = { action: 'block', actor_id: CAT, other_id: BOB, match_id: null, matched_at: null, not_before: 0 }
   const command: Command<PairCommand> = { command_id: 'c', reply_to: '', request_hash: '', deadline: 0, body: block }
   const result = {
     command_id: 'c',

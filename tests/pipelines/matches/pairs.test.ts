@@ -15,8 +15,8 @@ const DAY_MS = 24 * 3_600_000
 
 function pairsDriver() {
   const { ask, driver } = decisionDriver(matchPairs, pairFlow)
-  const command = (action: PairCommand['action'], actor_id: string, other_id: string, match_id: string | null = null) =>
-    ask(pairKey(actor_id, other_id), { action, actor_id, other_id, match_id, matched_at: null })
+  const command = (action: PairCommand['action'], actor_id: string, other_id: string, match_id: string | null = null, not_before = 0) =>
+    ask(pairKey(actor_id, other_id), { action, actor_id, other_id, match_id, matched_at: null, not_before })
   const pipe = (...swipes: PairSwipe[]) => {
     for (const one of swipes) driver.pipe(pairSwipes, pairKey(one.swiper_id, one.target_id), one)
   }
@@ -229,6 +229,29 @@ test("actions of a new profile are kept even if they precede the removal of the 
   pipe(pairSwipe(BOB, ANN, 'RIGHT', driver.now))
   expect(relation(ANN, BOB)).toMatchObject({ match_id: matchIdOf(ANN, BOB), matched_at: driver.now })
   expect([events().length, pushes().length]).toEqual([1, 2])
+})
+
+test('a block by a new profile stays even if the clock is behind that of the worker that decided the deletion', () => {
+  const { pipe, events, relation, command, driver } = pairsDriver()
+  const deletedAt = driver.now + 5_000
+  driver.pipe(matchDeletions, ANN, { user_id: ANN, deleted_at: deletedAt })
+  expect(command('block', ANN, BOB, null, deletedAt + 1)).toMatchObject({ changed_at: deletedAt + 1 })
+  pipe(pairSwipe(ANN, BOB, 'RIGHT', deletedAt + 2), pairSwipe(BOB, ANN, 'RIGHT', deletedAt + 2))
+  driver.advanceWallClock(3_000)
+  expect(relation(BOB, ANN)).toMatchObject({ is_blocked: true, match_id: null })
+  expect(events()).toEqual([])
+})
+
+test('a new profile can repeat a block before the deletion of the former profile arrives, and the block stays', () => {
+  const { relation, command, driver } = pairsDriver()
+  const first = command('block', ANN, BOB).changed_at as number
+  driver.advanceWallClock(10)
+  const deletedAt = driver.now
+  driver.advanceWallClock(10)
+  expect(command('block', ANN, BOB, null, deletedAt + 1).changed_at).toBeGreaterThan(first)
+  driver.pipe(matchDeletions, ANN, { user_id: ANN, deleted_at: deletedAt })
+  driver.advanceWallClock(3_000)
+  expect(relation(BOB, ANN)).toMatchObject({ is_blocked: true })
 })
 
 test('a deletion lifts a block even if the other user has blocked since then, and makes the end of a match void', () => {

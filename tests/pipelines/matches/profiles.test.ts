@@ -22,6 +22,7 @@ const COMMAND: MatchProfileCommand = {
   max_dist_km: null,
   is_active: null,
   photo_urls: ['https://example.com/ann.jpg'],
+  not_before: 0,
 }
 
 test('answers contain no part of a profile, because they are kept for a day, and the profile may be deleted earlier', () => {
@@ -42,6 +43,16 @@ test('a new profile does not begin before the deletion of the former one, even i
   const { answer, state } = decideProfile(deleted, COMMAND, at(55_000))
   expect(answer).toEqual({ outcome: 'created' })
   expect(state).toMatchObject({ created_at: 60_000, updated_at: 60_000, deleted_at: null })
+})
+
+test('a deletion is later than everything that the user did, even if the clock has gone back since', () => {
+  const at = (now: number) => ({ key: ANN, now, commandId: String(now) })
+  const profile = decideProfile(undefined, COMMAND, at(10_000)).state as MatchProfile
+  const deletedAt = (now: number, not_before: number) =>
+    decideProfile(profile, { ...COMMAND, action: 'delete', sets: [], not_before }, at(now)).state?.deleted_at
+  expect(deletedAt(60_000, 0)).toBe(60_000)
+  expect(deletedAt(5_000, 0)).toBe(10_000)
+  expect(deletedAt(60_000, 60_500)).toBe(60_500)
 })
 
 test('a deletion makes the broker close the segments that contain the profile, and an idle system adds no records', () => {

@@ -40,6 +40,7 @@ export function profileCommand(action: MatchProfileCommand['action'], given: Par
     max_dist_km: null,
     is_active: null,
     photo_urls: [],
+    not_before: 0,
     ...given,
   }
 }

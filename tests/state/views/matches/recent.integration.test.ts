@@ -184,7 +184,7 @@ async function annAndBob() {
 
   function answer(action: PairCommand['action'], actor_id: string, other_id: string): PairAnswer {
     const match_id = action === 'unmatch' ? matchIdOf(actor_id, other_id) : null
-    const decided = ask(pairKey(actor_id, other_id), { action, actor_id, other_id, match_id, matched_at: null })
+    const decided = ask(pairKey(actor_id, other_id), { action, actor_id, other_id, match_id, matched_at: null, not_before: 0 })
     driver.advanceWallClock(5)
     return decided as PairAnswer
   }

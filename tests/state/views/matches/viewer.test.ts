@@ -90,8 +90,8 @@ test('the list of blocks follows the notes that the view does not include yet, p
     apply([{ op: 'hset', key: keys.recent, fields: { [severedField(otherId, 'blocks')]: value } }])
   for (const [index, member] of ['a', 'b', 'c', 'd'].entries()) block(member, 10 + index)
   expect([await read(0, 3), await read(3, 3)]).toEqual([
-    { total: 4, ids: ['d', 'c', 'b'] },
-    { total: 4, ids: ['a'] },
+    { total: 4, ids: ['d', 'c', 'b'], firstAt: 13 },
+    { total: 4, ids: ['a'], firstAt: 10 },
   ])
   note('e', '20 1')
   note('c', '20 0')
@@ -99,11 +99,11 @@ test('the list of blocks follows the notes that the view does not include yet, p
   note('a', '5 0')
   apply([{ op: 'hset', key: keys.recent, fields: { [severedField('f', 'blocked')]: '20 1', [severedField('f', 'ended')]: '20 1' } }])
   expect([await read(0, 2), await read(2, 2), await read(4, 2)]).toEqual([
-    { total: 4, ids: ['e', 'd'] },
-    { total: 4, ids: ['b', 'a'] },
-    { total: 4, ids: [] },
+    { total: 4, ids: ['e', 'd'], firstAt: 20 },
+    { total: 4, ids: ['b', 'a'], firstAt: 11 },
+    { total: 4, ids: [], firstAt: 0 },
   ])
   // The view includes the new block, but the API has stored its note again.
   block('e', 20)
-  expect(await read(0, 10)).toEqual({ total: 4, ids: ['e', 'd', 'b', 'a'] })
+  expect(await read(0, 10)).toEqual({ total: 4, ids: ['e', 'd', 'b', 'a'], firstAt: 20 })
 })
