@@ -21,13 +21,10 @@ export function matchErasure(context: SinkContext): Runner {
       isUnknownAtStart: false,
       open(client) {
         const eraser = userEraser(client, { cluster: config.clickhouseCluster })
-        let lastDeletedAt = 0
         return async function erase() {
-          const { removed, deletedAt } = await eraser.run(runtime.now())
+          const { removed, hasNew } = await eraser.run(runtime.now())
           if (removed > 0) runtime.log.info({ removed }, 'match_rows_erased')
-          const hasErased = deletedAt > lastDeletedAt
-          lastDeletedAt = Math.max(lastDeletedAt, deletedAt)
-          return hasErased
+          return hasNew
         }
       },
     },

@@ -41,14 +41,19 @@ export interface UserEraser {
 export interface ErasedUsers {
   /** Number of removed rows. */
   readonly removed: number
-  /** Time of the newest user deletion that the run has found, epoch ms; 0 if it has found none. */
-  readonly deletedAt: number
+  /**
+   * Whether the run has found a deletion that the previous run did not find. Deletions are compared one by one, because
+   * they may arrive in any order: several partitions date and insert them.
+   */
+  readonly hasNew: boolean
 }
 
 export function userEraser(client: ClickHouseClient, cluster: ClusterOptions): UserEraser {
   const { onCluster } = ddlParts(cluster)
   let succeededAt = Number.NEGATIVE_INFINITY
   let recoversUntil = 0
+  /** The deletions that the last successful run has found, by user. */
+  let known = new Map<string, number>()
 
   async function rowsOf<Row>(query: string, params: Record<string, unknown>): Promise<Row[]> {
     const settings = { output_format_json_quote_64bit_integers: 0 } as const
@@ -85,7 +90,9 @@ WHERE deleted_at > fromUnixTimestamp64Milli({since:Int64}) GROUP BY user_id`,
       let removed = 0
       for (let from = 0; from < deletions.length; from += USERS_AT_ONCE) removed += await erase(deletions.slice(from, from + USERS_AT_ONCE))
       succeededAt = now
-      return { removed, deletedAt: deletions.reduce((newest, [, time]) => Math.max(newest, time), 0) }
+      const hasNew = deletions.some(([id, time]) => known.get(id) !== time)
+      known = new Map(deletions)
+      return { removed, hasNew }
     },
   }
 }
