@@ -64,7 +64,7 @@ export function trendsHandlers({ views, tables, facts, blocked, metrics, now, mo
   const hidden = hiddenTerms(blocked)
   const lists = trendLists({ reader: views, facts, hidden, now })
   const streams = trendStreams({ lists, registry: metrics.registry, now, monotonic })
-  const profiles = interests({ reader: views, facts, now, sleep })
+  const profiles = interests({ reader: views, facts, now, monotonic, sleep })
   const readPast = pastLists({ reader: tables, facts, hidden, now })
   const readHistory = history({ reader: tables, facts, now })
 

@@ -49,6 +49,8 @@ export interface InterestsOptions {
   readonly facts: Facts
   /** Epoch ms. */
   now(): number
+  /** Monotonic ms. */
+  monotonic(): number
   /** Pauses between two reads of the view. Default: a real pause. */
   sleep?(ms: number): Promise<unknown>
 }
@@ -60,7 +62,7 @@ const EMPTY: InterestProfile = { topic_weights: {}, exclude_topics: [], updated_
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 25
 
-export function interests({ reader, facts, now, sleep = delay }: InterestsOptions): Interests {
+export function interests({ reader, facts, now, monotonic, sleep = delay }: InterestsOptions): Interests {
   async function find(userId: bigint): Promise<InterestProfile | undefined> {
     const found = await readInterests(reader, facts.partitionOf(userInterests, userId), userId)
     return caughtUp(found, { message: 'Interest profiles are still being loaded. Try again shortly.' })
@@ -72,7 +74,9 @@ export function interests({ reader, facts, now, sleep = delay }: InterestsOption
    * set it by their own clocks.
    */
   async function isReadable(userId: bigint, updatedAt: number, before: number | undefined): Promise<boolean> {
-    for (let waited = 0; waited <= READABLE_WITHIN_MS; waited += LOOK_EVERY_MS) {
+    const began = monotonic()
+    // Reads count as waiting, because each of them takes up to a second while Redis hangs.
+    for (let waited = 0; waited <= READABLE_WITHIN_MS; waited = Math.max(waited + LOOK_EVERY_MS, monotonic() - began)) {
       const found = await find(userId).catch(() => undefined)
       if (found?.updated_at === updatedAt) return true
       if (found !== undefined && found.updated_at > updatedAt && found.updated_at !== before) return true

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
+import { interests } from '../../../api/trends/interests.ts'
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import { interestsView } from '../../../state/views/trends/interests.ts'
 import { START } from '../kit/harness.ts'
@@ -38,6 +40,25 @@ test('interests that are stored but not readable yet get 202', async () => {
   const { send, bearer, kafka } = await trendsApi()
   kafka.sink = false
   expect((await send('PUT', PATH, { topic_weights: { a: 1 } }, await bearer({ sub: '1' }))).status).toBe(202)
+})
+
+test('interests that are stored while Redis hangs get 202 after about a second, and not only after the time limit of the request', async () => {
+  let clock = 0
+  const hanging = async () => {
+    clock += 1_000
+    throw new ApiError(errors.unavailable)
+  }
+  const { write } = interests({
+    reader: { get: hanging } as never,
+    facts: { publish: async () => undefined, partitionOf: () => 0 } as never,
+    now: () => START,
+    monotonic: () => clock,
+    sleep: async (ms) => {
+      clock += ms
+    },
+  })
+  expect((await write(1n, { topic_weights: {}, exclude_topics: [] })).status).toBe(202)
+  expect(clock).toBeLessThanOrEqual(5_000)
 })
 
 test('a profile that another writer stored with a later time does not count as the new one, and an invalid time is returned as null', async () => {
