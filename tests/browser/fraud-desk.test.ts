@@ -131,6 +131,24 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(await page.textContent('#page-number')).toBe('1 of 500')
   })
 
+  test('if closed cases leave the list, the queue returns to its last page', async () => {
+    const { page, fakes } = await opened()
+    await page.locator('.entry').first().waitFor()
+    fakes.replaced.set('GET cases', { body: { cases: fakes.cases, page: 1, limit: 20, total: 23, complete: true } })
+    await page.getByLabel('Status').selectOption('All')
+    await page.getByText('23 cases').waitFor()
+    await page.getByRole('button', { name: 'Next' }).click()
+    await expect.poll(() => page.textContent('#page-number')).toBe('2 of 2')
+    const asked: (string | null)[] = []
+    page.on('request', (request) => asked.push(new URL(request.url()).searchParams.get('page')))
+    fakes.replaced.set('GET cases', { body: { cases: [], page: 2, limit: 20, total: 3, complete: true } })
+    await page.locator('.entry').first().click()
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => asked.filter((one) => one !== null)).toEqual(['2', '1'])
+  })
+
   test('the queue is filtered, and a transaction without a case can be looked up', async () => {
     const { page } = await opened()
     await page.locator('.entry').first().waitFor()
@@ -209,6 +227,25 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('somebody else has changed').waitFor()
     expect(fakes.rules.find(({ rule_id }) => rule_id === 'night')).toMatchObject({ priority: 7 })
+  })
+
+  test('a rule that was closed while it was being saved can be opened again', async () => {
+    const { page } = await opened({ hash: '#rule/night' })
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    const { promise: later, resolve: arrive } = Promise.withResolvers<void>()
+    await page.route('**/api/v1/rules/night', async (route) => {
+      await later
+      await route.fallback()
+    })
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.locator('#close-rule').click()
+    await expect.poll(() => page.isVisible('#rule-form')).toBe(false)
+    const listed = page.waitForResponse(/\/api\/v1\/rules$/)
+    arrive()
+    await listed
+    await page.getByRole('link', { name: 'night' }).click()
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    expect(await page.textContent('#rule-news')).toBe('')
   })
 
   test('a back-test runs until its report appears, and the examples in the report link to transactions', async () => {

@@ -27,6 +27,8 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   /** The open rule as it was read or saved last; undefined if no rule or a new rule is open. */
   /** @type {Rule | undefined} */
   let known
+  /** Counts the rules that were opened or closed, so that a late answer does not affect the form of a different rule. */
+  let opened = 0
 
   /** Returns the rule as the form describes it. */
   function current() {
@@ -45,12 +47,17 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
 
   async function save() {
     const rule = current()
+    const turn = opened
     const wasNew = known === undefined
     try {
-      if (known === undefined) known = await ask('POST', '/api/v1/rules', rule)
-      else known = await ask('PUT', `/api/v1/rules/${encodeURIComponent(known.rule_id)}`, rule, ifUnchanged(known))
+      const saved =
+        known === undefined
+          ? await ask('POST', '/api/v1/rules', rule)
+          : await ask('PUT', `/api/v1/rules/${encodeURIComponent(known.rule_id)}`, rule, ifUnchanged(known))
+      if (turn !== opened) return onSaved()
+      known = saved
     } catch (error) {
-      if (onFaults(error)) return
+      if (turn === opened && onFaults(error)) return
       throw error
     }
     onSuccess()
@@ -92,6 +99,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   }
 
   function close() {
+    opened++
     known = undefined
     part('rule-form').hidden = true
     part('backtest').hidden = true
@@ -113,6 +121,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
     /** @param {Rule | undefined} rule undefined opens a new rule */
     open(rule) {
       const { rule_id, name, action, priority, mode, expires_at, ...rest } = rule ?? NEW_RULE
+      opened++
       known = rule
       part('rule-title').textContent = rule === undefined ? 'New rule' : `Rule ${rule_id}`
       input('rule-id').value = rule_id
