@@ -207,6 +207,16 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(complaints.filter((text) => !text.startsWith('Failed to load resource')).join('\n')).toBe('')
   })
 
+  test('a suggested value keeps its quotes, and several suggestions can be used one after another', async () => {
+    const { page } = await opened({ hash: '#rules' })
+    await page.getByRole('button', { name: 'New rule' }).click()
+    await page.getByLabel('Condition').fill('txn.amout > 1 AND payer.country = "de" AND user.risk_tier = \'high\'')
+    for (const name of ['txn.amount', 'DE', 'HIGH']) await page.getByRole('button', { name: `Use ${name}` }).click()
+    const text = 'txn.amount > 1 AND payer.country = "DE" AND user.risk_tier = \'HIGH\''
+    expect(await page.getByLabel('Condition').inputValue()).toBe(text)
+    await expect.poll(() => page.locator('#faults li').count()).toBe(0)
+  })
+
   test('a rule goes live as it is on the server, even if somebody has changed it since the list was read', async () => {
     const { page, fakes } = await opened({ hash: '#rules' })
     await page.getByRole('button', { name: 'Go live: night' }).waitFor()
