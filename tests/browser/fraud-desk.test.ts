@@ -228,6 +228,22 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     ])
   })
 
+  test('saving a rule does not change the seconds at which it expires', async () => {
+    const { page, fakes } = await opened()
+    await page.locator('.entry').first().waitFor()
+    const expires_at = '2030-01-31T12:00:45.000Z'
+    Object.assign(fakes.rules.find(({ rule_id }) => rule_id === 'night')!, { expires_at })
+    await page.evaluate(() => {
+      location.hash = '#rule/night'
+    })
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').waitFor()
+    await page.getByLabel('Expires').fill('')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await expect.poll(() => fakes.changes.map(({ body }) => body.expires_at)).toEqual([expires_at, null])
+  })
+
   test('the editor does not overwrite the change of another analyst', async () => {
     const { page, fakes } = await opened({ hash: '#rule/night' })
     await page.getByRole('heading', { name: 'Rule night' }).waitFor()

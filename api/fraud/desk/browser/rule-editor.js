@@ -33,6 +33,8 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   /** Returns the rule as the form describes it. */
   function current() {
     const expires = input('rule-expires').value
+    // The field shows no seconds, so the exact time is kept unless the field has changed.
+    const isKept = known !== undefined && expires === expiryOf(known)
     return {
       rule_id: input('rule-id').value,
       name: input('rule-name').value,
@@ -41,7 +43,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       priority: Number(input('rule-priority').value),
       enabled: true,
       mode: byId('rule-mode', HTMLSelectElement).value,
-      expires_at: expires === '' ? null : new Date(expires).toISOString(),
+      expires_at: isKept ? known.expires_at : expires === '' ? null : new Date(expires).toISOString(),
     }
   }
 
@@ -120,7 +122,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
     close,
     /** @param {Rule | undefined} rule undefined opens a new rule */
     open(rule) {
-      const { rule_id, name, action, priority, mode, expires_at, ...rest } = rule ?? NEW_RULE
+      const { rule_id, name, action, priority, mode, ...rest } = rule ?? NEW_RULE
       opened++
       known = rule
       part('rule-title').textContent = rule === undefined ? 'New rule' : `Rule ${rule_id}`
@@ -130,7 +132,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       byId('rule-action', HTMLSelectElement).value = action
       input('rule-priority').value = String(priority)
       byId('rule-mode', HTMLSelectElement).value = mode
-      input('rule-expires').value = expires_at === null ? '' : localTime(new Date(expires_at))
+      input('rule-expires').value = expiryOf(rule ?? NEW_RULE)
       condition.open(rest.condition)
       say(rule?.enabled === false ? 'This rule is disabled. Saving enables it.' : '')
       part('rule-form').hidden = false
@@ -142,6 +144,14 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       part('rule-form').scrollIntoView({ block: 'start' })
     },
   }
+}
+
+/**
+ * Returns when a rule expires, as the value of a `datetime-local` field.
+ * @param {Rule} rule
+ */
+function expiryOf({ expires_at }) {
+  return expires_at === null ? '' : localTime(new Date(expires_at))
 }
 
 /**
