@@ -34,7 +34,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   function current() {
     const expires = input('rule-expires').value
     // The field shows no seconds, so the exact time is kept unless the field has changed.
-    const isKept = known !== undefined && expires === expiryOf(known)
+    const kept = known !== undefined && expires === expiryOf(known) ? known.expires_at : undefined
     return {
       rule_id: input('rule-id').value,
       name: input('rule-name').value,
@@ -43,7 +43,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       priority: Number(input('rule-priority').value),
       enabled: true,
       mode: byId('rule-mode', HTMLSelectElement).value,
-      expires_at: isKept ? known.expires_at : expires === '' ? null : new Date(expires).toISOString(),
+      expires_at: kept ?? (expires === '' ? null : new Date(expires).toISOString()),
     }
   }
 
