@@ -159,7 +159,7 @@ function derivedFrom(entries: ReadonlyMap<string, HeldSetting>, previous: Derive
   const rules = entries.get(RULES_KEY)?.rules ?? INITIAL_RULE_SET
   const ruleSet = rules === previous?.rules ? previous.ruleSet : compileRuleSet(rules.version, rules.rules, previous?.ruleSet)
   const allLists = kept(presentOf(entries, 'list'), previous?.allLists)
-  const allSnoozes = kept(presentOf(entries, 'snooze'), previous?.allSnoozes)
+  const allSnoozes = kept(ofPresentRules(presentOf(entries, 'snooze'), rules), previous?.allSnoozes)
   const assignedModels = entries.get(MODELS_KEY)?.models ?? INITIAL_MODELS
   const { champion, challenger } = assignedModels
   return {
@@ -175,6 +175,15 @@ function derivedFrom(entries: ReadonlyMap<string, HeldSetting>, previous: Derive
     policy: assignedModels === previous?.assignedModels ? previous.policy : policyOf(champion.policy),
     models: { champion: champion.versions, challenger: challenger?.versions },
   }
+}
+
+/**
+ * Leaves out the snoozes of removed rules whose id now belongs to a newer rule. They become valid again if a roll-back
+ * restores the removed rule.
+ */
+function ofPresentRules(snoozes: readonly FraudSnooze[], { rules }: FraudRuleSet): FraudSnooze[] {
+  const since = new Map(rules.map(({ rule_id, created_at }) => [rule_id, created_at]))
+  return snoozes.filter(({ rule_id, created_at }) => created_at >= (since.get(rule_id) ?? 0))
 }
 
 type Part = 'list' | 'snooze'

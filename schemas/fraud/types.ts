@@ -137,6 +137,8 @@ export interface FraudCaseCommand {
   /** null: unchanged */
   notes: null | string
   evidence: string[]
+  /** the case that the command is about; null: the newest case of the transaction id */
+  case_id: null | string
   /** the command is refused if the case has a different version; null: any */
   version: null | number
   /** the transaction for which to open a case if there is none */
@@ -442,7 +444,7 @@ export interface FraudSettingsCommand {
   rule_id: null | string
   /** create_rule, replace_rule; its times are set by the decision */
   rule: null | FraudRule
-  /** roll_back_rules: the version to restore. replace_rule: the expected updated_at of the rule, epoch ms; null: any */
+  /** roll_back_rules: the version to restore. replace_rule, shadow_rule: the expected updated_at of the rule, epoch ms; null: any */
   version: null | number
   /** actions about one list: its name */
   list: null | string

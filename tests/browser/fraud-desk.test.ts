@@ -131,6 +131,24 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(await page.textContent('#page-number')).toBe('1 of 500')
   })
 
+  test('if closed cases leave the list, the queue returns to its last page', async () => {
+    const { page, fakes } = await opened()
+    await page.locator('.entry').first().waitFor()
+    fakes.replaced.set('GET cases', { body: { cases: fakes.cases, page: 1, limit: 20, total: 23, complete: true } })
+    await page.getByLabel('Status').selectOption('All')
+    await page.getByText('23 cases').waitFor()
+    await page.getByRole('button', { name: 'Next' }).click()
+    await expect.poll(() => page.textContent('#page-number')).toBe('2 of 2')
+    const asked: (string | null)[] = []
+    page.on('request', (request) => asked.push(new URL(request.url()).searchParams.get('page')))
+    fakes.replaced.set('GET cases', { body: { cases: [], page: 2, limit: 20, total: 3, complete: true } })
+    await page.locator('.entry').first().click()
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => asked.filter((one) => one !== null)).toEqual(['2', '1'])
+  })
+
   test('the queue is filtered, and a transaction without a case can be looked up', async () => {
     const { page } = await opened()
     await page.locator('.entry').first().waitFor()
@@ -189,6 +207,16 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(complaints.filter((text) => !text.startsWith('Failed to load resource')).join('\n')).toBe('')
   })
 
+  test('a suggested value keeps its quotes, and several suggestions can be used one after another', async () => {
+    const { page } = await opened({ hash: '#rules' })
+    await page.getByRole('button', { name: 'New rule' }).click()
+    await page.getByLabel('Condition').fill('txn.amout > 1 AND payer.country = "de" AND user.risk_tier = \'high\'')
+    for (const name of ['txn.amount', 'DE', 'HIGH']) await page.getByRole('button', { name: `Use ${name}` }).click()
+    const text = 'txn.amount > 1 AND payer.country = "DE" AND user.risk_tier = \'HIGH\''
+    expect(await page.getByLabel('Condition').inputValue()).toBe(text)
+    await expect.poll(() => page.locator('#faults li').count()).toBe(0)
+  })
+
   test('a rule goes live as it is on the server, even if somebody has changed it since the list was read', async () => {
     const { page, fakes } = await opened({ hash: '#rules' })
     await page.getByRole('button', { name: 'Go live: night' }).waitFor()
@@ -200,6 +228,22 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     ])
   })
 
+  test('saving a rule does not change the seconds at which it expires', async () => {
+    const { page, fakes } = await opened()
+    await page.locator('.entry').first().waitFor()
+    const expires_at = '2030-01-31T12:00:45.000Z'
+    Object.assign(fakes.rules.find(({ rule_id }) => rule_id === 'night')!, { expires_at })
+    await page.evaluate(() => {
+      location.hash = '#rule/night'
+    })
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').waitFor()
+    await page.getByLabel('Expires').fill('')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await expect.poll(() => fakes.changes.map(({ body }) => body.expires_at)).toEqual([expires_at, null])
+  })
+
   test('the editor does not overwrite the change of another analyst', async () => {
     const { page, fakes } = await opened({ hash: '#rule/night' })
     await page.getByRole('heading', { name: 'Rule night' }).waitFor()
@@ -209,6 +253,25 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('somebody else has changed').waitFor()
     expect(fakes.rules.find(({ rule_id }) => rule_id === 'night')).toMatchObject({ priority: 7 })
+  })
+
+  test('a rule that was closed while it was being saved can be opened again', async () => {
+    const { page } = await opened({ hash: '#rule/night' })
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    const { promise: later, resolve: arrive } = Promise.withResolvers<void>()
+    await page.route('**/api/v1/rules/night', async (route) => {
+      await later
+      await route.fallback()
+    })
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.locator('#close-rule').click()
+    await expect.poll(() => page.isVisible('#rule-form')).toBe(false)
+    const listed = page.waitForResponse(/\/api\/v1\/rules$/)
+    arrive()
+    await listed
+    await page.getByRole('link', { name: 'night' }).click()
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    expect(await page.textContent('#rule-news')).toBe('')
   })
 
   test('a back-test runs until its report appears, and the examples in the report link to transactions', async () => {

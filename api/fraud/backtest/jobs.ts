@@ -68,7 +68,9 @@ export function backtestJobs({ scripts, log, now }: BacktestJobsDeps): BacktestJ
   let isClosing = false
 
   async function start(job: BacktestJob, replay: ReplayStart): Promise<Started> {
-    if (places === 0 || isClosing) return { outcome: 'full' }
+    if (isClosing) return { outcome: 'full' }
+    // A repeated request needs no place, because its job already runs or has ended.
+    if (places === 0) return { outcome: (await readBacktest(scripts, job.jobId)) === undefined ? 'full' : 'started' }
     places--
     try {
       const startedAt = now()

@@ -39,8 +39,10 @@ const NO_ROWS: ReadonlyMap<string, string> = new Map()
 export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<CasePage> {
   const { views, facts } = deps
   const { status, assigned_to: assignedTo, page, limit } = query
-  const count = page * limit
-  if (count > MAX_LISTED) throw invalidRequest('query.page', `only the newest ${MAX_LISTED} cases can be listed`)
+  const from = (page - 1) * limit
+  if (from >= MAX_LISTED) throw invalidRequest('query.page', `only the newest ${MAX_LISTED} cases can be listed`)
+  // The last page may have fewer cases than `limit`.
+  const count = Math.min(from + limit, MAX_LISTED)
   const wanted = { statuses: status === undefined ? CASE_STATUSES : [status], assignedTo, count }
 
   const archivedStatuses = wanted.statuses.filter(isFinal)
@@ -51,7 +53,7 @@ export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<Ca
   const shown = caughtUp(await listCases(views, facts.partitionsOf(fraudCases), wanted))
   const archived = await archive
 
-  const ids = [...new Set([...shown.ids, ...(archived ?? NOTHING).ids])].sort(newestFirst).slice(count - limit, count)
+  const ids = [...new Set([...shown.ids, ...(archived ?? NOTHING).ids])].sort(newestFirst).slice(from, count)
   const found = new Map((await readCases(views, ids)).map((one) => [one.case_id, one]))
   const missing = ids.filter((id) => !found.has(id))
   const old = missing.length === 0 ? NO_ROWS : await fromTable(deps, (tables) => readTableCases(tables, missing))

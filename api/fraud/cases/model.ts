@@ -13,8 +13,8 @@ const MAX_TRANSACTION_ID = 50
 const MAX_VERSION = 2_147_483_647
 
 /**
- * Maximum of `page` × `limit`. The product is limited, because every partition has to return all cases up to the end of
- * the page.
+ * Maximum number of cases that can be listed. It is limited, because every partition has to return all cases up to the
+ * end of the page.
  */
 export const MAX_LISTED = 10_000
 

@@ -7,6 +7,8 @@ const HOUR_MS = 3_600_000
  * below Kafka's size limit.
  */
 const RULES_PER_RECORD = 100
+/** Maximum number of rule sets whose tallies are read: the current one, and those of payments recorded late. */
+const MOST_KNOWN = 3
 
 type Counts = Omit<FraudRuleTally, 'rule_id' | 'mode' | 'missing_by'>
 
@@ -29,7 +31,8 @@ interface Known {
 export class HourCounts {
   readonly #node: string
   #hour: number
-  #known: Known | undefined
+  /** The rule sets whose tallies were begun last. */
+  #known: Known[] = []
   /** The tallies of all rule sets so far. */
   readonly #begun = new WeakSet<RuleTallies>()
   #entries = new Map<string, Entry>()
@@ -40,16 +43,15 @@ export class HourCounts {
   }
 
   /**
-   * Records that rules were evaluated. Every rule set has its own tallies. When the rule set has changed, this function
-   * reads the tallies of the previous rule set one last time. A call for the previous rule set may still follow,
-   * because payments are recorded a while after their rules were evaluated. Such a call changes nothing: the last
-   * reading already included the evaluation.
+   * Records that rules were evaluated. Every rule set has its own tallies. The first call for a rule set may follow a
+   * call for a newer rule set, because payments are recorded a while after their rules were evaluated. The tallies of
+   * several rule sets are therefore read until newer ones replace them.
    */
   evaluated(tallies: RuleTallies): void {
     if (this.#begun.has(tallies)) return
     this.#look()
     this.#begun.add(tallies)
-    this.#known = { tallies, before: new Map() }
+    this.#known = [...this.#known, { tallies, before: new Map() }].slice(-MOST_KNOWN)
   }
 
   /** Counts a match in which the rule had precedence. */
@@ -89,11 +91,11 @@ export class HourCounts {
 
   /** Adds the increase of the tallies since the last reading. */
   #look(): void {
-    if (this.#known === undefined) return
-    const { before } = this.#known
-    const after = new Map(this.#known.tallies.read().map((tally) => [tally.rule_id, tally]))
-    for (const [ruleId, tally] of after) this.#add(tally, before.get(ruleId))
-    this.#known.before = after
+    for (const known of this.#known) {
+      const after = new Map(known.tallies.read().map((tally) => [tally.rule_id, tally]))
+      for (const [ruleId, tally] of after) this.#add(tally, known.before.get(ruleId))
+      known.before = after
+    }
   }
 
   #add(tally: RuleTally, before: RuleTally | undefined): void {

@@ -9,12 +9,12 @@ const OWN_REQUEST = { caller: undefined, address: GUARD, idempotencyKey: undefin
 
 /**
  * Creates the function that puts a rule into shadow mode without a request from a caller. Throws ApiError if the change
- * is refused.
+ * is refused, for example because the rule has changed since the given version.
  */
-export function shadowMover(changeSettings: ChangeSettings): (rule: Pick<Rule, 'rule_id'>) => Promise<void> {
-  return async function moveToShadow({ rule_id }) {
-    const asked = ['shadowFraudRule', rule_id]
-    const change = { key: RULES_KEY, action: 'shadow_rule', input: { rule_id }, outcome: 'rules', asked, actor: GUARD } as const
+export function shadowMover(changeSettings: ChangeSettings): (rule: Pick<Rule, 'rule_id' | 'updated_at'>) => Promise<void> {
+  return async function moveToShadow({ rule_id, updated_at: version }) {
+    const asked = ['shadowFraudRule', rule_id, version]
+    const change = { key: RULES_KEY, action: 'shadow_rule', input: { rule_id, version }, outcome: 'rules', asked, actor: GUARD } as const
     await changeSettings(OWN_REQUEST, change)
   }
 }

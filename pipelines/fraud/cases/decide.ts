@@ -59,10 +59,10 @@ export function openedCase(transaction: FraudReview, { now, newId }: CaseFacts):
  */
 export function decideCase(known: FraudCase | undefined, command: FraudCaseCommand, facts: CaseFacts): CaseDecision {
   const restored = restoredCase(command)
-  // A command with a transaction is about the newest case of the transaction id. Any other command with an archived
-  // case is about that case. It must not change the case of a later payment with the same id.
-  const isOther = known !== undefined && restored !== undefined && known.case_id !== restored.case_id
-  if (isOther && command.transaction === null) return refused('no_transition', restored)
+  // A command that names a case must not change the case of a later payment with the same transaction id.
+  if (known !== undefined && command.case_id !== null && known.case_id !== command.case_id) {
+    return restored === undefined ? { answer: { outcome: 'not_found' } } : refused('no_transition', restored)
+  }
   const before = known ?? restored ?? (command.transaction === null ? undefined : openedCase(command.transaction, facts))
   if (before === undefined) return { answer: { outcome: 'not_found' } }
   if (command.version !== null && command.version !== before.version) return refused('other_version', before)

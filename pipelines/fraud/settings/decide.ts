@@ -76,10 +76,13 @@ export function decideSetting(
     case 'snooze_rule': {
       const asked = command.snooze!
       const hours = command.hours!
-      if (!others.rules.rules.some(({ rule_id }) => rule_id === asked.rule_id)) return { answer: { outcome: 'rule_not_found' } }
+      const rule = others.rules.rules.find(({ rule_id }) => rule_id === asked.rule_id)
+      if (rule === undefined) return { answer: { outcome: 'rule_not_found' } }
       if (hours > MAX_SNOOZE_HOURS) return limited(`A snooze may last at most ${MAX_SNOOZE_HOURS} hours.`)
       if (stored === undefined && counts.snoozes >= MAX_SNOOZES) return limited(`There may be at most ${MAX_SNOOZES} snoozes.`)
-      const snooze = { ...asked, until: now + hoursMs(hours), created_by: command.actor, created_at: now }
+      // A snooze that is older than its rule has no effect, so its time does not follow a clock that was set back.
+      const created_at = Math.max(now, rule.created_at)
+      const snooze = { ...asked, until: created_at + hoursMs(hours), created_by: command.actor, created_at }
       return { answer: { outcome: 'snooze', snooze, revision }, state: { ...NO_SETTING, snooze } }
     }
     case 'assign_models':

@@ -27,9 +27,8 @@ export function decideRules(
   const ruleId = command.rule_id
   const known = current.rules.find(({ rule_id }) => rule_id === ruleId)
 
-  /** The time of a change serves as the rule's version, so it is later than that of the previous change. */
-  function replaced(fields: FraudRule, { updated_at }: FraudRule): RulesDecision {
-    const rule = { ...fields, updated_at: Math.max(now, updated_at + 1) }
+  function replaced(fields: FraudRule, before: FraudRule): RulesDecision {
+    const rule = { ...fields, updated_at: changedAt(now, before) }
     return nextVersion(current, current.rules.map((one) => (one === known ? rule : one)), rule, command, now) // biome-ignore format: one call
   }
 
@@ -41,7 +40,7 @@ export function decideRules(
     }
     case 'replace_rule': {
       if (known === undefined) return { refused: { outcome: 'rule_not_found' } }
-      if (command.version !== null && command.version !== known.updated_at) return { refused: { outcome: 'rule_changed', rule: known } }
+      if (isOtherVersion(known, command)) return { refused: { outcome: 'rule_changed', rule: known } }
       const given = command.rule!
       // If the command names no author, the rule keeps its previous author.
       const created_by = given.created_by === '' ? known.created_by : given.created_by
@@ -54,6 +53,7 @@ export function decideRules(
     case 'shadow_rule':
       if (known === undefined) return { refused: { outcome: 'rule_not_found' } }
       if (known.mode === 'shadow') return { unchanged: current, rule: known }
+      if (isOtherVersion(known, command)) return { refused: { outcome: 'rule_changed', rule: known } }
       return replaced({ ...known, mode: 'shadow' }, known)
     case 'remove_rule': {
       if (known === undefined) return { refused: { outcome: 'rule_not_found' } }
@@ -70,6 +70,16 @@ export function decideRules(
     default:
       throw new Error(`${command.action} is not a command about rules`)
   }
+}
+
+/** Returns the time of a change. It serves as the rule's version, so it is later than that of the previous change. */
+function changedAt(now: number, { updated_at }: FraudRule): number {
+  return Math.max(now, updated_at + 1)
+}
+
+/** Returns whether somebody else has changed the rule since the version that the command expects. */
+function isOtherVersion({ updated_at }: FraudRule, { version }: FraudSettingsCommand): boolean {
+  return version !== null && version !== updated_at
 }
 
 function nextVersion(
@@ -96,6 +106,6 @@ function restored(current: readonly FraudRule[], target: readonly FraudRule[], n
     const before = known.get(rule.rule_id)
     return before !== undefined && isDeepStrictEqual({ ...before, updated_at: rule.updated_at }, rule)
       ? before
-      : { ...rule, updated_at: now }
+      : { ...rule, updated_at: changedAt(now, before ?? rule) }
   })
 }

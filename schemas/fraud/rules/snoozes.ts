@@ -19,39 +19,44 @@ export interface Snooze {
   readonly entity_type: SnoozeEntity
   /** The id as it appears in the field; for EMAIL, a keyed hash. */
   readonly entity_value: string
+  /** Time from which on the rule skips the entity, epoch ms. */
+  readonly created_at: number
   /** The rule applies again from this time on, epoch ms. */
   readonly until: number
 }
 
-/** End times of snoozes, keyed by rule and then by entity. */
-export type Snoozes = ReadonlyMap<string, ReadonlyMap<string, number>>
+export type SnoozedPeriod = Pick<Snooze, 'created_at' | 'until'>
+
+/** Periods of snoozes, keyed by rule and then by entity. */
+export type Snoozes = ReadonlyMap<string, ReadonlyMap<string, SnoozedPeriod>>
 
 export const NO_SNOOZES: Snoozes = new Map()
 
 const SLOTS = Object.entries(ENTITY_FIELDS).map(([type, field]) => ({ type, slot: slotOf(field) }))
 
 /**
- * Indexes snoozes for evaluation. If two snoozes have the same rule and entity, the later end time applies.
+ * Indexes snoozes for evaluation. If two snoozes have the same rule and entity, the one with the later end time
+ * applies.
  */
 export function snoozesOf(snoozes: Iterable<Snooze>): Snoozes {
-  const byRule = new Map<string, Map<string, number>>()
-  for (const { rule_id, entity_type, entity_value, until } of snoozes) {
-    const ends = byRule.get(rule_id) ?? new Map<string, number>()
+  const byRule = new Map<string, Map<string, SnoozedPeriod>>()
+  for (const { rule_id, entity_type, entity_value, created_at, until } of snoozes) {
+    const periods = byRule.get(rule_id) ?? new Map<string, SnoozedPeriod>()
     const key = keyOf(entity_type, entity_value)
-    ends.set(key, Math.max(until, ends.get(key) ?? until))
-    byRule.set(rule_id, ends)
+    if (until >= (periods.get(key)?.until ?? until)) periods.set(key, { created_at, until })
+    byRule.set(rule_id, periods)
   }
   return byRule
 }
 
 /** Returns whether a rule skips any entity of a transaction at a time in epoch ms. */
 export function isSnoozed(snoozes: Snoozes, ruleId: string, facts: Facts, at: number): boolean {
-  const ends = snoozes.get(ruleId)
-  if (ends === undefined) return false
+  const periods = snoozes.get(ruleId)
+  if (periods === undefined) return false
   return SLOTS.some(({ type, slot }) => {
     const value = facts[slot]
-    const until = typeof value === 'string' ? ends.get(keyOf(type, value)) : undefined
-    return until !== undefined && at < until
+    const period = typeof value === 'string' ? periods.get(keyOf(type, value)) : undefined
+    return period !== undefined && at >= period.created_at && at < period.until
   })
 }
 

@@ -35,11 +35,11 @@ class Counters {
   failed = 0
   skipped = 0
   missing = 0
-  /** Counts of missing values, in the order of the condition's fields and lists, with `arithmetic` last. */
+  /** Counts of missing values, in the order of the condition's needed fields and lists, with `arithmetic` last. */
   readonly causes: Float64Array
 
-  constructor({ needs, lists }: Condition) {
-    this.causes = new Float64Array(needs.length + lists.length + 1)
+  constructor({ needs, neededLists }: Condition) {
+    this.causes = new Float64Array(needs.length + neededLists.length + 1)
   }
 }
 
@@ -84,7 +84,7 @@ export class RuleTallies {
   }
 
   /** Counts a missing result, and the absent values that caused it. */
-  missing({ index, condition: { needs, lists: names } }: CompiledRule, facts: Facts, lists: Lists): void {
+  missing({ index, condition: { needs, neededLists } }: CompiledRule, facts: Facts, lists: Lists): void {
     const counters = this.#counters[index]
     const { causes } = counters
     counters.missing++
@@ -94,8 +94,8 @@ export class RuleTallies {
       causes[position]++
       isExplained = true
     }
-    for (let position = 0; position < names.length; position++) {
-      if (lists.has(names[position])) continue
+    for (let position = 0; position < neededLists.length; position++) {
+      if (lists.has(neededLists[position])) continue
       causes[needs.length + position]++
       isExplained = true
     }

@@ -21,6 +21,7 @@ export function caseCommand(asked: Partial<FraudCaseCommand>): FraudCaseCommand 
     fraud_type: null,
     notes: null,
     evidence: [],
+    case_id: null,
     version: null,
     transaction: null,
     archived: null,

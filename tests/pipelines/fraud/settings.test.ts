@@ -112,6 +112,15 @@ describe('rules', () => {
     expect([idsOf(before), idsOf(after), JSON.parse(before!).version]).toEqual([['seed-tor', 'v'], ['seed-tor', 'v'], 3])
   })
 
+  test('a change by a roll-back is later than the previous change of the rule, even if the clock has gone back', () => {
+    const [seeded] = initialRuleSet().rules
+    const changed = { ...seeded, priority: 9, updated_at: NOW + SECOND_MS }
+    const set = { ...initialRuleSet(), version: 1, rules: [changed] }
+    const target = { ...initialRuleSet(), rules: [seeded] }
+    const decision = decideRules(set, settingsCommand('roll_back_rules', { version: 0 }), NOW, () => target)
+    expect(decision).toMatchObject({ next: { rules: [{ priority: seeded.priority, updated_at: NOW + SECOND_MS + 1 }] } })
+  })
+
   test('a roll-back updates the dates of only the rules that it changes', () => {
     const { driver, rule, rules, rollBack } = settingsDriver()
     rule('create_rule', 'kept')

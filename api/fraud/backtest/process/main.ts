@@ -1,5 +1,6 @@
 import { constants, setPriority } from 'node:os'
 import { compileRuleSet } from '../../../../schemas/fraud/rules/rule-set.ts'
+import type { SnoozedPeriod } from '../../../../schemas/fraud/rules/snoozes.ts'
 import { openLoggedTransactions } from '../../../../state/tables/fraud/logged.ts'
 import { connectTables } from '../../../kit/clickhouse.ts'
 import { replayLog } from '../replay-log.ts'
@@ -10,7 +11,7 @@ import type { FromReplayProcess, ReplayOrder, ToReplayProcess } from './messages
  * The process ends when the process that started it ends.
  */
 const lists = new Map<string, ReadonlySet<string>>()
-const snoozes = new Map<string, ReadonlyMap<string, number>>()
+const snoozes = new Map<string, ReadonlyMap<string, SnoozedPeriod>>()
 let order: ReplayOrder | undefined
 
 function send(message: FromReplayProcess): Promise<void> {
@@ -40,7 +41,7 @@ process.on('disconnect', () => process.exit())
 process.on('message', async (message: ToReplayProcess) => {
   if (message.kind === 'order') order = message.order
   else if (message.kind === 'list') lists.set(message.name, message.values)
-  else if (message.kind === 'snoozes') snoozes.set(message.ruleId, message.ends)
+  else if (message.kind === 'snoozes') snoozes.set(message.ruleId, message.periods)
   else {
     await send(await run(order!))
     process.disconnect?.()

@@ -1,5 +1,6 @@
 import type { Policy } from '../../../../schemas/fraud/decision/policy.ts'
 import type { Rule } from '../../../../schemas/fraud/rules/rule.ts'
+import type { SnoozedPeriod } from '../../../../schemas/fraud/rules/snoozes.ts'
 import type { ClickhouseSettings } from '../../../../state/settings.ts'
 import type { LoggedQuery } from '../../../../state/tables/fraud/logged.ts'
 import type { ReplayResult } from '../report.ts'
@@ -17,7 +18,7 @@ export interface ReplayOrder {
 export type ToReplayProcess =
   | { readonly kind: 'order'; readonly order: ReplayOrder }
   | { readonly kind: 'list'; readonly name: string; readonly values: ReadonlySet<string> }
-  | { readonly kind: 'snoozes'; readonly ruleId: string; readonly ends: ReadonlyMap<string, number> }
+  | { readonly kind: 'snoozes'; readonly ruleId: string; readonly periods: ReadonlyMap<string, SnoozedPeriod> }
   | { readonly kind: 'start' }
 
 /** Messages from the replay process: any number of `progress` messages, then one `done` or `failed`. */

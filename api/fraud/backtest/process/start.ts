@@ -81,6 +81,6 @@ async function sendRequest(child: ChildProcess, { order, lists, snoozes }: Repla
     await send({ kind: 'list', name, values })
     await nextTurn()
   }
-  for (const [ruleId, ends] of snoozes) await send({ kind: 'snoozes', ruleId, ends })
+  for (const [ruleId, periods] of snoozes) await send({ kind: 'snoozes', ruleId, periods })
   await send({ kind: 'start' })
 }

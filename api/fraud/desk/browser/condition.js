@@ -60,7 +60,9 @@ export function conditionField(onFailure) {
     if (nearest) {
       const fix = make('button', 'link', `Use ${nearest}`)
       fix.type = 'button'
-      fix.addEventListener('click', () => replace(start, end, nearest))
+      // The faulty part may be a string. It includes its quotes, but the suggestion does not.
+      const quote = /^['"]/.exec(field.value.slice(start, end))?.[0] ?? ''
+      fix.addEventListener('click', () => replace(start, end, `${quote}${nearest}${quote}`))
       entry.append(' ', fix)
     } else if (expected.length > 0) entry.append(make('span', 'soft', ` Expected: ${expected.join(', ')}.`))
     return entry
@@ -106,6 +108,8 @@ export function conditionField(onFailure) {
   function onInput() {
     checks++
     drawMarks([])
+    // The places of the known faults no longer fit the text.
+    for (const one of part('faults').querySelectorAll('button')) one.disabled = true
     clearTimeout(timer)
     timer = setTimeout(check, PAUSE_MS)
   }

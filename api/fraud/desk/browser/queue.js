@@ -61,6 +61,11 @@ export function caseQueue({ onFailure, onSuccess }) {
     try {
       const found = await ask('GET', `/api/v1/cases?${query}`)
       if (turn !== asked) return
+      // Closed cases leave the list, so the page may be beyond the last one.
+      if (page > pagesOf(found.total)) {
+        page = pagesOf(found.total)
+        return await load()
+      }
       cases = found.cases
       total = found.total
       isComplete = found.complete !== false
@@ -78,7 +83,7 @@ export function caseQueue({ onFailure, onSuccess }) {
     const isNarrowed = byId('status', HTMLSelectElement).value !== ''
     part('queue-summary').textContent =
       `${count(total)} ${total === 1 ? 'case' : 'cases'}${isNarrowed ? ' with this status' : ''}${isComplete ? '' : '; cases that were closed more than 30 days ago are missing'}`
-    const pages = Math.min(MOST_PAGES, Math.max(1, Math.ceil(total / PAGE)))
+    const pages = pagesOf(total)
     part('pages').hidden = pages === 1
     part('page-number').textContent = `${page} of ${count(pages)}`
     button('previous-page').disabled = page === 1
@@ -152,6 +157,11 @@ export function caseQueue({ onFailure, onSuccess }) {
       if (next !== undefined) location.hash = `#case/${encodeURIComponent(next.case_id)}`
     },
   }
+}
+
+/** @param {number} total number of cases */
+function pagesOf(total) {
+  return Math.min(MOST_PAGES, Math.max(1, Math.ceil(total / PAGE)))
 }
 
 const LEVELS = [

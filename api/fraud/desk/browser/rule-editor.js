@@ -27,10 +27,14 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   /** The open rule as it was read or saved last; undefined if no rule or a new rule is open. */
   /** @type {Rule | undefined} */
   let known
+  /** Counts the rules that were opened or closed, so that a late answer does not affect the form of a different rule. */
+  let opened = 0
 
   /** Returns the rule as the form describes it. */
   function current() {
     const expires = input('rule-expires').value
+    // The field shows no seconds, so the exact time is kept unless the field has changed.
+    const kept = known !== undefined && expires === expiryOf(known) ? known.expires_at : undefined
     return {
       rule_id: input('rule-id').value,
       name: input('rule-name').value,
@@ -39,18 +43,23 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       priority: Number(input('rule-priority').value),
       enabled: true,
       mode: byId('rule-mode', HTMLSelectElement).value,
-      expires_at: expires === '' ? null : new Date(expires).toISOString(),
+      expires_at: kept ?? (expires === '' ? null : new Date(expires).toISOString()),
     }
   }
 
   async function save() {
     const rule = current()
+    const turn = opened
     const wasNew = known === undefined
     try {
-      if (known === undefined) known = await ask('POST', '/api/v1/rules', rule)
-      else known = await ask('PUT', `/api/v1/rules/${encodeURIComponent(known.rule_id)}`, rule, ifUnchanged(known))
+      const saved =
+        known === undefined
+          ? await ask('POST', '/api/v1/rules', rule)
+          : await ask('PUT', `/api/v1/rules/${encodeURIComponent(known.rule_id)}`, rule, ifUnchanged(known))
+      if (turn !== opened) return onSaved()
+      known = saved
     } catch (error) {
-      if (onFaults(error)) return
+      if (turn === opened && onFaults(error)) return
       throw error
     }
     onSuccess()
@@ -92,6 +101,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   }
 
   function close() {
+    opened++
     known = undefined
     part('rule-form').hidden = true
     part('backtest').hidden = true
@@ -112,7 +122,8 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
     close,
     /** @param {Rule | undefined} rule undefined opens a new rule */
     open(rule) {
-      const { rule_id, name, action, priority, mode, expires_at, ...rest } = rule ?? NEW_RULE
+      const { rule_id, name, action, priority, mode, ...rest } = rule ?? NEW_RULE
+      opened++
       known = rule
       part('rule-title').textContent = rule === undefined ? 'New rule' : `Rule ${rule_id}`
       input('rule-id').value = rule_id
@@ -121,7 +132,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       byId('rule-action', HTMLSelectElement).value = action
       input('rule-priority').value = String(priority)
       byId('rule-mode', HTMLSelectElement).value = mode
-      input('rule-expires').value = expires_at === null ? '' : localTime(new Date(expires_at))
+      input('rule-expires').value = expiryOf(rule ?? NEW_RULE)
       condition.open(rest.condition)
       say(rule?.enabled === false ? 'This rule is disabled. Saving enables it.' : '')
       part('rule-form').hidden = false
@@ -133,6 +144,14 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       part('rule-form').scrollIntoView({ block: 'start' })
     },
   }
+}
+
+/**
+ * Returns when a rule expires, as the value of a `datetime-local` field.
+ * @param {Rule} rule
+ */
+function expiryOf({ expires_at }) {
+  return expires_at === null ? '' : localTime(new Date(expires_at))
 }
 
 /**

@@ -12,6 +12,14 @@ const models = new Map<number, LoadedModel>()
 /** The batches that are being scored. */
 const scoring = new Set<Promise<unknown>>()
 const NOTHING = Buffer.alloc(0)
+let hasChallengerFailed = false
+
+/** Reports the first failure only, because a challenger that fails once may fail in every batch. */
+function challengerFailed({ message }: Error): void {
+  if (hasChallengerFailed) return
+  hasChallengerFailed = true
+  process.stderr.write(`the challenger cannot score some transactions: ${message}\n`)
+}
 
 async function load({ number, manifestPath, sha256 }: LoadRequest): Promise<LoadAnswer> {
   try {
@@ -23,7 +31,7 @@ async function load({ number, manifestPath, sha256 }: LoadRequest): Promise<Load
 }
 
 async function score(body: Buffer): Promise<Buffer> {
-  const scores = scoreBatch(models, decodeScoreRequest(body))
+  const scores = scoreBatch(models, decodeScoreRequest(body), challengerFailed)
   scoring.add(scores)
   try {
     return encodeScores(await scores)

@@ -13,8 +13,15 @@ const EXPLAINED_FROM = 0.3
  */
 const MOST_EXPLAINED = 4
 
-/** Scores a batch with the models whose numbers the request contains. */
-export async function scoreBatch(models: ReadonlyMap<number, LoadedModel>, request: ScoreRequest): Promise<RowScores[]> {
+/**
+ * Scores a batch with the models whose numbers the request contains.
+ * @param onChallengerFailure called if the challenger fails. The champion's scores do not depend on the challenger.
+ */
+export async function scoreBatch(
+  models: ReadonlyMap<number, LoadedModel>,
+  request: ScoreRequest,
+  onChallengerFailure: (error: Error) => void,
+): Promise<RowScores[]> {
   const { champion, challenger, isChallengers, rows } = request
   const count = isChallengers.length
   const width = INPUT_FIELDS.length
@@ -22,7 +29,7 @@ export async function scoreBatch(models: ReadonlyMap<number, LoadedModel>, reque
   const picked = [...isChallengers.keys()].filter((row) => challenger !== undefined && isChallengers[row])
   const other = new Float32Array(picked.length * width)
   for (const [index, row] of picked.entries()) other.set(rows.subarray(row * width, (row + 1) * width), index * width)
-  const others = picked.length === 0 ? undefined : await columnsOf(models, challenger!, other, picked.length)
+  const others = picked.length === 0 ? undefined : await columnsOf(models, challenger!, other, picked.length).catch(onChallengerFailure)
   const placeOf = new Map(picked.map((row, index) => [row, index]))
   const explained = explainedRows(models, champion, own, count)
   const results: RowScores[] = []
@@ -30,7 +37,7 @@ export async function scoreBatch(models: ReadonlyMap<number, LoadedModel>, reque
     const place = placeOf.get(row)
     results.push({
       champion: scoresAt(own, row),
-      challenger: place === undefined ? undefined : scoresAt(others!, place),
+      challenger: place === undefined || !others ? undefined : scoresAt(others, place),
       factors: explained.has(row) ? await factorsOf(models, champion, rows.subarray(row * width, (row + 1) * width), own, row) : [],
     })
   }

@@ -36,7 +36,7 @@ const RULES: readonly Rule[] = [
   { ...SEEDED_RULES[0], rule_id: 'listed', condition: "inList('bad', payee.merchant_id)", action: 'REVIEW', priority: 2 },
 ]
 const LISTS = new Map([['bad', new Set(['m7'])]])
-const SNOOZES = snoozesOf([{ rule_id: 'high', entity_type: 'USER', entity_value: 'u3', until: FIRST_DAY + DAY }])
+const SNOOZES = snoozesOf([{ rule_id: 'high', entity_type: 'USER', entity_value: 'u3', created_at: 0, until: FIRST_DAY + DAY }])
 
 function eventsOfDay(day: number): TxnScored[] {
   return Array.from({ length: PER_DAY }, (_, index) => {

@@ -44,7 +44,7 @@ const rules: fc.Arbitrary<Rule[]> = fc
   )
 
 const snoozes: fc.Arbitrary<Snooze[]> = fc.array(
-  fc.record({ rule_id: ruleIds, entity_type: fc.constant('USER'), entity_value: users, until: times }),
+  fc.record({ rule_id: ruleIds, entity_type: fc.constant('USER'), entity_value: users, created_at: times, until: times }),
   { maxLength: MAX_SNOOZES },
 )
 

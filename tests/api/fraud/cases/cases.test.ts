@@ -2,6 +2,8 @@ import { expect, test } from 'vitest'
 import { caseFlow } from '../../../../schemas/fraud/cases/flow.ts'
 import { fraudFeedback } from '../../../../schemas/fraud/topics.ts'
 import type { FraudCase } from '../../../../schemas/fraud/types.ts'
+import { FRAUD_CASES_VIEW } from '../../../../state/views/fraud/cases.ts'
+import { viewTag } from '../../../../state/views/view.ts'
 import { START } from '../../kit/harness.ts'
 import { casesApi } from './harness.ts'
 
@@ -76,6 +78,21 @@ test('lists are filtered by status and analyst, newest first, and paged', async 
     error: 'invalid_request',
     details: [{ path: 'query.page' }],
   })
+})
+
+test('the list reaches the 10,000th case with every page size', async () => {
+  const { send, reviewed, redis } = await casesApi()
+  reviewed('t1')
+  // 9,995 newer cases and 20 older ones, of which only the ids are stored.
+  const list = `${viewTag(FRAUD_CASES_VIEW, 0)}:status:OPEN`
+  const others = Array.from({ length: 10_015 }, (_, index) => {
+    const isNewer = index < 9_995
+    return { score: START + (isNewer ? 1 : -1), member: isNewer ? String(9_000_000_000_000_000_000n + BigInt(index)) : String(index + 1) }
+  })
+  redis.apply(others.map((other) => ({ op: 'zadd', key: list, ...other })))
+  const last = await send('GET', 'cases?status=OPEN&page=334&limit=30')
+  expect(last).toMatchObject({ status: 200, body: { cases: [{ transaction_id: 't1' }] } })
+  expect((await send('GET', 'cases?status=OPEN&page=335&limit=30')).status).toBe(400)
 })
 
 test.each([
@@ -291,6 +308,15 @@ test('a change of an archived case does not change the case of a later payment w
   const answer = await send('PATCH', `cases/${case_id}`, { body: { status: 'FALSE_POSITIVE', notes: 'n' } })
   expect(answer).toMatchObject({ status: 409, body: { error: 'case_transition', case: { case_id, status: 'CONFIRMED_FRAUD' } } })
   expect((await send('GET', `cases/${later.case_id}`)).body).toMatchObject(later)
+  expect(driver.read(fraudFeedback)).toEqual([])
+})
+
+test('a change of an archived case that the view still shows does not change the case of a later payment with the same id', async () => {
+  const { send, case_id, reviewed, redis, tables, driver } = await archivedCase()
+  reviewed('t1')
+  redis.apply([{ op: 'set', key: `{${caseFlow.name}:0}:case:${case_id}`, value: JSON.stringify(tables.archived[0]) }])
+  const answer = await send('PATCH', `cases/${case_id}`, { body: { status: 'FALSE_POSITIVE', notes: 'n' } })
+  expect(answer).toMatchObject({ status: 409, body: { error: 'case_transition', case: { case_id, status: 'CONFIRMED_FRAUD' } } })
   expect(driver.read(fraudFeedback)).toEqual([])
 })
 

@@ -107,6 +107,19 @@ test('payments that are recorded after a change of the rules are counted once', 
   ])
 })
 
+test('a first payment of earlier rules that is recorded late does not stop the counts of the current rules', () => {
+  const counts = new HourCounts('node', NOON)
+  const late = evaluating(counts, [ruleOf('a')])(500)
+  const current = scoring(counts, [ruleOf('b')])
+  current(500)
+  late()
+  current(500, 500)
+  expect(rowsOf(counts.take(NOON))).toEqual([
+    ['b', 'live', 3, 3, 3, {}],
+    ['a', 'live', 1, 1, 1, {}],
+  ])
+})
+
 test('many rules are sent in records of at most 100 rules', () => {
   const counts = new HourCounts('node', NOON)
   scoring(

@@ -93,7 +93,7 @@ test('a process that starts while Kafka is unreachable uses its last settings, a
   expect([settings.lists.get('mules'), settings.list('mules')?.updated_at, settings.snoozes.get('v')?.get('USER:u1')]).toEqual([
     new Set(['a', 'b']),
     2,
-    9,
+    { created_at: 1, until: 9 },
   ])
   state.isAway = false
   await expect.poll(() => settings.ruleSet.version, SOON).toBe(5)

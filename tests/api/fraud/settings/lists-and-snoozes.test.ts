@@ -105,6 +105,19 @@ describe('snoozes', () => {
     expect((await send('DELETE', `rules/seed-tor/snoozes/${snooze_id}`)).status).toBe(404)
   })
 
+  test('do not apply to a new rule with the id of a removed rule, but apply again if a roll-back restores the removed rule', async () => {
+    const { send, settings, clock, advance } = await settingsApi()
+    await send('POST', 'rules/seed-tor/snoozes', { body: SNOOZE })
+    await send('DELETE', 'rules/seed-tor?remove=true')
+    advance(1)
+    await send('POST', 'rules', { body: { rule_id: 'seed-tor', name: 'n', condition: 'ip.is_vpn', action: 'BLOCK', priority: 1 } })
+    expect([isSnoozedFor(settings, 'u1', clock.now), (await send('GET', 'rules/seed-tor/snoozes')).body.total]).toEqual([false, 0])
+    expect((await send('POST', 'rules/seed-tor/snoozes', { body: { ...SNOOZE, entity_value: 'u2' } })).status).toBe(201)
+    expect(isSnoozedFor(settings, 'u2', clock.now)).toBe(true)
+    await send('POST', 'rules/rollback', { body: { version: 0 } })
+    expect(isSnoozedFor(settings, 'u1', clock.now)).toBe(true)
+  })
+
   test('take addresses in canonical form, and e-mail addresses only as hashes', async () => {
     const { send, hashes, published } = await settingsApi()
     const shownOf = async (entity_type: string, entity_value: string) =>

@@ -307,9 +307,15 @@ test('while Kafka is unreachable, a change gets 503 with the id of its command, 
   expect((await send('GET', 'rules')).status).toBe(200)
 })
 
-test('a process can move a rule to shadow mode without a caller, in its own name', async () => {
+test('a process can move the given version of a rule to shadow mode without a caller, in its own name', async () => {
   const { changeSettings, settings, driver } = await settingsApi()
-  await shadowMover(changeSettings)({ rule_id: 'seed-tor' })
+  const [{ updated_at }] = SEEDED_RULES
+  const move = shadowMover(changeSettings)
+  await expect(move({ rule_id: 'seed-tor', updated_at: updated_at + 1 })).rejects.toMatchObject({
+    definition: { code: 'version_conflict' },
+  })
+  expect(settings.ruleSet.shadow).toEqual([])
+  await move({ rule_id: 'seed-tor', updated_at })
   expect(settings.ruleSet.shadow.map(({ rule }) => rule.rule_id)).toEqual(['seed-tor'])
   expect(driver.read(fraudAudit).map(({ value }) => [value?.subject, value?.action, value?.actor])).toEqual([
     ['rule:seed-tor', 'shadow_rule', 'fraud-guard'],

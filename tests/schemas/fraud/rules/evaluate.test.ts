@@ -136,6 +136,7 @@ test('missing values are counted by rule and cause', () => {
       ruleOf('division', { condition: 'txn.amount / velocity.user.txn_count_1h > 1' }),
       ruleOf('decided', { condition: 'ip.is_tor OR txn.amount > 1' }),
       ruleOf('asked', { condition: 'ip.is_tor IS MISSING' }),
+      ruleOf('both', { condition: "inList('asked', payer.user_id) IS MISSING AND inList('gone', payer.user_id)" }),
     ],
     { facts: { 'txn.amount': 5, 'payer.user_id': 'u1', 'velocity.user.txn_count_1h': 0 } },
   )
@@ -143,6 +144,7 @@ test('missing values are counted by rule and cause', () => {
   const causes = [...tallies].map(([id, { missing, missing_by }]) => [id, missing, Object.fromEntries(missing_by)])
   expect(causes).toEqual([
     ['asked', 0, {}],
+    ['both', 1, { 'list:gone': 1 }],
     ['decided', 0, {}],
     ['division', 1, { arithmetic: 1 }],
     ['fields', 1, { 'payer.account_age_days': 1, 'ip.is_tor': 1 }],
@@ -152,12 +154,14 @@ test('missing values are counted by rule and cause', () => {
 
 const FACTS = { 'txn.amount': 5, 'payer.user_id': 'u1', 'payee.merchant_id': 'm1' } as const
 
-test('a snooze suppresses one rule for one entity until its end', () => {
-  const snooze: Snooze = { rule_id: 'a', entity_type: 'USER', entity_value: 'u1', until: NOW + 1 }
+test('a snooze suppresses one rule for one entity from its creation until its end', () => {
+  const snooze: Snooze = { rule_id: 'a', entity_type: 'USER', entity_value: 'u1', created_at: NOW, until: NOW + 1 }
   const rules = [ruleOf('a'), ruleOf('b'), ruleOf('s', { mode: 'shadow' })]
   const outcomeOf = (...snoozes: Snooze[]) => evaluate(rules, { facts: FACTS, snoozes })
   expect(outcomeOf(snooze)).toMatchObject({ winner: 'b', matched: ['b'], snoozed: ['a'] })
   expect(outcomeOf(snooze).tallies.get('a')).toMatchObject({ evaluated: 1, matched: 0, snoozed: 1 })
+  // A back-test evaluates transactions that were scored before the snooze was created.
+  expect(outcomeOf({ ...snooze, created_at: NOW + 1, until: NOW + 2 })).toMatchObject({ matched: ['a', 'b'], snoozed: [] })
   expect(outcomeOf({ ...snooze, until: NOW })).toMatchObject({ matched: ['a', 'b'], snoozed: [] })
   expect(outcomeOf({ ...snooze, entity_value: 'u2' })).toMatchObject({ matched: ['a', 'b'] })
   expect(outcomeOf({ ...snooze, entity_type: 'DEVICE' })).toMatchObject({ matched: ['a', 'b'] })
