@@ -1,6 +1,7 @@
 /**
- * `npm run bench:inventory`: measures stock operations at a fixed rate and the parts of their latency, first over many
- * variants and then on one variant. Two peers perform the same operations. See run.command.ts.
+ * `npm run bench:inventory`: measures stock operations at a fixed rate and the parts of their latency: over many
+ * variants right after the start and after a warm-up, then on one variant. Two peers perform the same operations. See
+ * run.command.ts.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../deploy/local/wait.ts'
@@ -18,10 +19,12 @@ import { type InventoryServers, startInventoryServers } from './servers.ts'
 import type { Operation, Subject } from './subject.ts'
 
 /**
- * Duration of the warm-up. In the first ten seconds of load, the broker's JVM compiles most of the code that a command
- * needs.
+ * Duration of the warm-up between the measurement right after the start and the others. In its first minute of load,
+ * the broker's JVM compiles the code that a command needs.
  */
-const WARM_UP_SECONDS = 15
+const WARM_UP_SECONDS = 40
+/** Duration of the warm-up of PostgreSQL, which compiles nothing. */
+const POSTGRES_WARM_UP_SECONDS = 15
 const SETTLE_MS = 1_000
 const READY = { what: 'stock to be reserved', timeoutMs: 120_000, intervalMs: 200 }
 const STOCK = 1_000_000
@@ -49,10 +52,16 @@ const products = Array.from({ length: Math.ceil(variants / USED_VARIANTS_PER_PRO
   variants: USED_VARIANTS_PER_PRODUCT,
 }))
 
-const SCENES = [
-  { name: `over ${variants} variants`, variantAt: (index: number) => variantAt((index * 7_919) % variants) },
-  { name: 'on one variant', variantAt: () => variantAt(0) },
-]
+interface Scene {
+  readonly name: string
+  readonly variantAt: (index: number) => number
+}
+
+const MANY: Scene = { name: `over ${variants} variants`, variantAt: (index) => variantAt((index * 7_919) % variants) }
+const ONE: Scene = { name: 'on one variant', variantAt: () => variantAt(0) }
+/** The first operations after the stock was filled, while the broker's JVM compiles its code. */
+const EARLY: Scene = { ...MANY, name: `${MANY.name}, right after the start` }
+const CROWDED: Scene = { ...ONE, name: `on one variant with ${open} open reservations` }
 
 function spread(times: readonly number[]): string[] {
   const sorted = times.toSorted((a, b) => a - b)
@@ -96,10 +105,9 @@ async function measureOurs({ apiUrl, operationsUrl, workerUrl, token, pids }: In
   // This benchmark does not fill the views of other parts of the catalogue, so the API as a whole is never ready.
   await waitUntil(() => subject.isReady(variantAt(0)), READY)
   await fill(subject)
-  await operateAtRate(subject, { perSecond: rate, seconds: WARM_UP_SECONDS, variantAt: SCENES[0].variantAt })
-  const crowded = { ...SCENES[1], name: `on one variant with ${open} open reservations` }
-  for (const scene of open === 0 ? SCENES : [...SCENES, crowded]) {
-    if (scene === crowded) await reserveMany(subject, open)
+  for (const scene of [EARLY, MANY, ONE, ...(open === 0 ? [] : [CROWDED])]) {
+    if (scene === MANY) await operateAtRate(subject, { perSecond: rate, seconds: WARM_UP_SECONDS, variantAt: MANY.variantAt })
+    if (scene === CROWDED) await reserveMany(subject, open)
     await delay(SETTLE_MS)
     const [before, cpuBefore] = [await readings(), cpu()]
     const operations = await operateAtRate(subject, { perSecond: rate, seconds, variantAt: scene.variantAt })
@@ -113,7 +121,7 @@ async function measureOurs({ apiUrl, operationsUrl, workerUrl, token, pids }: In
       ([name, now], index) => `${name} ${(((now - cpuBefore[index][1]) * MS_PER_SECOND) / operations.length).toFixed(2)}`,
     )
     notes.push(
-      `${scene.name}: means ${means.join(', ')}; CPU ms per operation: ${used.join(', ')}; worker at most ${peakRssMib(pids.worker)} MiB`,
+      `${scene.name}: means ${means.join(', ')}; CPU ms per operation: ${used.join(', ')}; at most, worker ${peakRssMib(pids.worker)} MiB, broker ${peakRssMib(pids.broker)} MiB`,
     )
   }
   subject.close()
@@ -123,11 +131,11 @@ async function measureOurs({ apiUrl, operationsUrl, workerUrl, token, pids }: In
 async function measureRedis(url: string): Promise<void> {
   const subject = await redisSubject(url)
   await fill(subject)
-  for (const scene of SCENES) await measureOne('Redis script (upper bound)', subject, scene)
+  for (const scene of [MANY, ONE]) await measureOne('Redis script (upper bound)', subject, scene)
   subject.close()
 }
 
-async function measureOne(who: string, subject: Subject, scene: (typeof SCENES)[number]): Promise<void> {
+async function measureOne(who: string, subject: Subject, scene: Scene): Promise<void> {
   report(who, scene.name, await operateAtRate(subject, { perSecond: rate, seconds, variantAt: scene.variantAt }))
 }
 
@@ -135,10 +143,10 @@ async function measurePostgres(folder: string): Promise<void> {
   const postgres = await whereInstalled('PostgreSQL', () => startPostgres(folder))
   if (postgres === undefined) return
   try {
-    postgres.measure({ variants, perSecond: rate, seconds: WARM_UP_SECONDS, quantity: STOCK })
+    postgres.measure({ variants, perSecond: rate, seconds: POSTGRES_WARM_UP_SECONDS, quantity: STOCK })
     for (const [name, count] of [
-      [SCENES[0].name, variants],
-      [SCENES[1].name, 1],
+      [MANY.name, variants],
+      [ONE.name, 1],
     ] as const) {
       const times = postgres.measure({ variants: count, perSecond: rate, seconds, quantity: STOCK })
       say(row(['PostgreSQL', name, 'all', ...spread(times), rate * seconds - times.length > rate ? 'too slow' : 0]))

@@ -2,6 +2,7 @@ import { builderAlias } from '../../state/indexes/family.ts'
 import { indexWriter } from '../../state/indexes/writer.ts'
 import { createSink, indexTarget, type JobTurn, type LaneStatus, type Sink } from '../engine/index.ts'
 import type { KeeperDeps } from './keeper-deps.ts'
+import { paceBesideSearches } from './pace-beside-searches.ts'
 import type { Build } from './progress.ts'
 import { wholeTopic } from './whole-topic.ts'
 
@@ -30,9 +31,7 @@ export async function fillIndex<K, V>(
   isSearched: boolean,
 ): Promise<void> {
   const { index, topic, client, transport, registry, runtime } = deps
-  // If searches use another index, only one bulk request runs at a time, so that the server has a core left for
-  // searches.
-  const writer = indexWriter(builderAlias(name, turn.token), client, isSearched ? 1 : undefined)
+  const writer = indexWriter(builderAlias(name, turn.token), client, isSearched ? paceBesideSearches(runtime, turn.signal) : undefined)
   let isLost = false
   const target = indexTarget(index, {
     async writer() {

@@ -39,8 +39,8 @@ export const POSITION_MOVED = Symbol('position moved')
 /** Writes to one concrete index. */
 export interface IndexWriter {
   /**
-   * Applies the changes in bulks of at most 1,000 documents and 5 MiB, several bulks at a time. The order of the
-   * changes does not matter, because each change has a version. Writing a change more than once is harmless.
+   * Applies the changes in bulks of at most 5 MiB, at the writer's pace. The order of the changes does not matter,
+   * because each change has a version. Writing a change more than once is harmless.
    * @returns the documents that are refused permanently
    * @throws TargetUnavailableError when a retry may help
    */
@@ -64,11 +64,20 @@ export interface PartitionPosition {
   readonly next: number
 }
 
-const MAX_BULK_DOCUMENTS = 1_000
+/** How fast a writer sends the bulks of one `write`. */
+export interface WritePace {
+  /** Number of bulks that are sent concurrently. */
+  readonly bulksInFlight: number
+  /** Maximum number of documents in a bulk. */
+  readonly documentsPerBulk: number
+  /** Sends a bulk, and resolves or rejects when the next one may be sent. */
+  readonly inTurn: <T>(send: () => Promise<T>) => Promise<T>
+}
+
+/** Two bulks at a time, so that the server receives the next bulk while it processes one. */
+export const FULL_PACE: WritePace = { bulksInFlight: 2, documentsPerBulk: 1_000, inTurn: (send) => send() }
 const MAX_BULK_BYTES = 5 * 1024 * 1024
 const BULK_TIMEOUT_MS = 60_000
-/** Number of bulks that are sent concurrently, so that the server receives the next bulk while it processes one. */
-const BULKS_IN_FLIGHT = 2
 /** How long the server itself waits for a shard that is unavailable. */
 const SHARD_WAIT = '2s'
 const CONTENT_TOO_LARGE = 413
@@ -77,11 +86,8 @@ const FORBIDDEN = 403
 const FIRST_ERROR = 300
 const FIRST_SERVER_ERROR = 500
 
-/**
- * @param address an alias of one concrete index: `sinkAlias` or `builderAlias`
- * @param bulksInFlight how many bulks `write` sends at a time
- */
-export function indexWriter(address: string, client: SearchClient, bulksInFlight = BULKS_IN_FLIGHT): IndexWriter {
+/** @param address an alias of one concrete index: `sinkAlias` or `builderAlias` */
+export function indexWriter(address: string, client: SearchClient, pace: WritePace = FULL_PACE): IndexWriter {
   const path = `/${pathPart(address)}`
   // Without `require_alias`, a write to an alias that no longer exists could create an index of that name.
   const options = `timeout=${SHARD_WAIT}&require_alias=true`
@@ -92,17 +98,20 @@ export function indexWriter(address: string, client: SearchClient, bulksInFlight
     async function writeOn(): Promise<void> {
       while (next < changes.length && !isGone && !hasFailed) {
         const from = next
-        next = endOfBulk(changes, from)
-        const found = await bulk(changes.slice(from, next)).catch((error) => {
-          hasFailed = true
-          throw error
-        })
+        next = endOfBulk(changes, from, pace.documentsPerBulk)
+        const some = changes.slice(from, next)
+        const found = await pace
+          .inTurn(() => bulk(some))
+          .catch((error) => {
+            hasFailed = true
+            throw error
+          })
         if (found === INDEX_GONE) isGone = true
         else refused.push(...found.map(({ at, reason }) => ({ at: from + at, reason })))
       }
     }
     // Waits for every bulk, even after a failure, so that a retry does not compete with bulks still in flight.
-    const results = await Promise.allSettled(Array.from({ length: bulksInFlight }, writeOn))
+    const results = await Promise.allSettled(Array.from({ length: pace.bulksInFlight }, writeOn))
     for (const result of results) if (result.status === 'rejected') throw result.reason
     return isGone ? INDEX_GONE : refused.sort((one, other) => one.at - other.at)
   }
@@ -164,10 +173,10 @@ export function indexWriter(address: string, client: SearchClient, bulksInFlight
   return { write, position, putPosition }
 }
 
-function endOfBulk(changes: readonly DocumentChange[], from: number): number {
+function endOfBulk(changes: readonly DocumentChange[], from: number, maxDocuments: number): number {
   let bytes = 0
   let to = from
-  while (to < changes.length && to - from < MAX_BULK_DOCUMENTS) {
+  while (to < changes.length && to - from < maxDocuments) {
     bytes += Buffer.byteLength(changes[to].source ?? '')
     if (to > from && bytes > MAX_BULK_BYTES) break
     to++

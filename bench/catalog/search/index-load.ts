@@ -4,9 +4,8 @@ import { PRODUCTS_INDEX, productSourceOf, productsMappings, productsSettings } f
 import { productsIndex } from '../../../state/indexes/catalog/products-index.ts'
 import type { SearchClient } from '../../../state/indexes/client.ts'
 import { definitionOf } from '../../../state/indexes/search-index.ts'
+import { FULL_PACE } from '../../../state/indexes/writer.ts'
 
-const BULK = 1_000
-const WRITERS = 2
 const TIMEOUT_MS = 120_000
 const LEAST_PRICE_CENTS = 100
 const PRICES = 90_000
@@ -51,11 +50,10 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
     isFilled,
     /**
      * Creates the index and fills it. An existing index is deleted first.
-     * @param writers number of concurrent bulk requests
      * @param signal stops the filling early
      * @returns the number of products that were written
      */
-    async fill(count: number, writers = WRITERS, signal?: AbortSignal): Promise<number> {
+    async fill(count: number, pace = FULL_PACE, signal?: AbortSignal): Promise<number> {
       await client.call({ method: 'DELETE', path: `/${name}` })
       const settings = { ...productsSettings, refresh_interval: '-1' }
       const mappings = { dynamic: 'strict', ...productsMappings, _meta: { definition: DEFINITION } }
@@ -64,11 +62,12 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
       const writer = async () => {
         while (next < count && signal?.aborted !== true) {
           const from = next
-          next += BULK
-          await write(Array.from({ length: Math.min(BULK, count - from) }, (_, at) => make(from + at)))
+          next += pace.documentsPerBulk
+          const some = Array.from({ length: Math.min(pace.documentsPerBulk, count - from) }, (_, at) => make(from + at))
+          await pace.inTurn(() => write(some))
         }
       }
-      await Promise.all(Array.from({ length: writers }, writer))
+      await Promise.all(Array.from({ length: pace.bulksInFlight }, writer))
       await call('POST', `/${name}/_refresh`)
       await call('PUT', `/${name}/_settings`, { index: { refresh_interval: '1s' } })
       return Math.min(next, count)

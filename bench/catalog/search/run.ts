@@ -3,6 +3,8 @@ import { type ProductIndex, productIndex } from '../../../api/catalog/search/eng
 import { salesPercentile } from '../../../api/catalog/search/engine/sales-percentile.ts'
 import { searcher } from '../../../api/catalog/search/searcher.ts'
 import { NO_SYNONYMS } from '../../../api/catalog/search/text/synonyms.ts'
+import { paceBesideSearches } from '../../../pipelines/indexes/pace-beside-searches.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
 import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
 import { wordsOf } from '../../../state/indexes/catalog/words.ts'
@@ -170,13 +172,13 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
   return lines
 
   /**
-   * Measures searches in the current index while another index is built. The rebuild sends one bulk request at a time.
+   * Measures searches in the current index while another index is built, at the pace of a rebuild.
    */
   async function duringRebuild(): Promise<void> {
     const rebuilt = indexLoad(client, productMaker(titles, now), REBUILT_INDEX)
     const over = new AbortController()
     const startedAt = performance.now()
-    const filling = rebuilt.fill(products, 1, over.signal)
+    const filling = rebuilt.fill(products, paceBesideSearches(systemRuntime(), over.signal), over.signal)
     await round('search while another index is filled', rate, (random) => search(make(random)))
     over.abort()
     const perSecond = (await filling) / ((performance.now() - startedAt) / MS_PER_SECOND)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { SearchCall } from '../../../state/indexes/client.ts'
-import { INDEX_GONE, indexWriter, POSITION_MOVED } from '../../../state/indexes/writer.ts'
+import { INDEX_GONE, indexWriter, POSITION_MOVED, type WritePace } from '../../../state/indexes/writer.ts'
 import { TargetUnavailableError } from '../../../state/unavailable.ts'
 
 function world(answer: (call: SearchCall) => { status: number; body: unknown }) {
@@ -47,29 +47,28 @@ test('batches are split by number of documents and by bytes', async () => {
   expect(calls.map((call) => linesOf(call).length / 2)).toEqual([2, 1])
 })
 
-test.each([
-  [undefined, 2],
-  [1, 1],
-])(
-  'bulksInFlight = %s: a write sends at most %d bulk requests at a time, and ends when none is in flight',
-  async (bulksInFlight, expected) => {
-    let [inFlight, most, ended] = [0, 0, 0]
-    const client = {
-      async call(call: SearchCall) {
-        most = Math.max(most, ++inFlight)
-        const isFirst = (call.body as string).includes('"_id":"0"')
-        for (let turn = 0; turn < (isFirst ? 1 : 5); turn++) await Promise.resolve()
-        inFlight--
-        ended++
-        if (isFirst) throw new TargetUnavailableError('later')
-        return allWell(call) as { status: number; body: never }
-      },
-    }
-    const changes = Array.from({ length: 5_000 }, (_, id) => change(String(id)))
-    await expect(indexWriter('notes-1.sink', client, bulksInFlight).write(changes)).rejects.toThrow('later')
-    expect([most, inFlight, ended]).toEqual([expected, 0, expected])
-  },
-)
+const slow: WritePace = { bulksInFlight: 1, documentsPerBulk: 250, inTurn: (send) => send() }
+
+test.each<[string, WritePace | undefined, number]>([
+  ['at full pace', undefined, 2],
+  ['at a pace of one bulk', slow, 1],
+])('%s, a write sends a limited number of bulk requests at a time, and ends when none is in flight', async (_, pace, expected) => {
+  let [inFlight, most, ended] = [0, 0, 0]
+  const client = {
+    async call(call: SearchCall) {
+      most = Math.max(most, ++inFlight)
+      const isFirst = (call.body as string).includes('"_id":"0"')
+      for (let turn = 0; turn < (isFirst ? 1 : 5); turn++) await Promise.resolve()
+      inFlight--
+      ended++
+      if (isFirst) throw new TargetUnavailableError('later')
+      return allWell(call) as { status: number; body: never }
+    },
+  }
+  const changes = Array.from({ length: 5_000 }, (_, id) => change(String(id)))
+  await expect(indexWriter('notes-1.sink', client, pace).write(changes)).rejects.toThrow('later')
+  expect([most, inFlight, ended]).toEqual([expected, 0, expected])
+})
 
 test('refused documents are named in their order', async () => {
   const mapping = { type: 'mapper_parsing_exception', reason: 'failed' }
