@@ -22,7 +22,8 @@ const MOST_IMAGE_BYTES = 10_000_000
 const MOST_PRODUCT_BYTES = MIB
 /**
  * Maximum size of the files of all forms that wait for their check. Twenty large AVIF photos take longer to check than
- * a body may take to arrive, so the next files are received while a file is checked. The value is the size of two forms.
+ * a body may take to arrive, so the next files are received while a file is checked. The value is the size of two
+ * forms.
  */
 const MOST_WAITING_BYTES = 2 * MOST_FORM_BYTES
 /**
