@@ -29,11 +29,6 @@ const MS_PER_MINUTE = 60_000
  */
 const MAX_STATE_KEEP_MINUTES = 24 * 60
 const MAX_WARM_UP_MINUTES = 24 * 60
-/**
- * Maximum commit interval. If the interval were longer than the transaction timeout, the broker would abort
- * transactions that wait for their commit.
- */
-const MAX_COMMIT_INTERVAL_MS = 5_000
 const ALL = 'all'
 
 const names = pipelineServices.map(({ name }) => name)
@@ -78,10 +73,6 @@ const workerSettings = settingsFragment({
       z.coerce.number('is not a number').min(0, 'is less than 0').max(MAX_WARM_UP_MINUTES, 'is more than a day').prefault('30'),
       'how long, at most, a new worker copies state before it takes over partitions; with 0, it takes them over at once',
     ),
-    COMMIT_INTERVAL_MS: documented(
-      wholeNumber(0, MAX_COMMIT_INTERVAL_MS).prefault('100'),
-      'milliseconds after which a topology that sets no interval itself commits processed records; all topologies of Millrace set one',
-    ),
     PROCESSING_GUARANTEE: documented(
       z.enum(['exactly-once', 'at-least-once'], 'is neither exactly-once nor at-least-once').prefault('exactly-once'),
       'exactly-once or at-least-once',
@@ -119,7 +110,6 @@ const workerSettings = settingsFragment({
       keepStateMs: env.STATE_KEEP_MINUTES * MS_PER_MINUTE,
       keepPlaceOnStop: env.KEEP_PLACE_ON_STOP,
       warmUpMaxMs: env.WARM_UP_MAX_MINUTES * MS_PER_MINUTE,
-      commitIntervalMs: env.COMMIT_INTERVAL_MS,
       guarantee: env.PROCESSING_GUARANTEE,
       compression: env.COMPRESSION,
       health: { healthHost: env.HEALTH_HOST, healthPort: env.HEALTH_PORT, address: env.HEALTH_ADDRESS, queryToken: env.QUERY_TOKEN },

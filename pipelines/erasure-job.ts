@@ -33,10 +33,10 @@ export function erasureJob({ name, rewrites, isUnknownAtStart, open }: Erasure, 
   const erase = open(client)
   let left = isUnknownAtStart ? rewrites : 0
 
-  async function run(): Promise<void> {
+  async function run(signal: AbortSignal): Promise<void> {
     if (await erase()) left = rewrites
     if (left === 0) return
-    await rewriteRedisLogs(redis)
+    await rewriteRedisLogs(redis, runtime, signal)
     left--
   }
 

@@ -80,8 +80,8 @@ async function runServices(config: PipelinesConfig, { backend, hasErasableState 
       const workers = service
         .topologies(() => resources)
         .map((topology) => {
-          const { guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop, warmUpMaxMs } = config
-          const settings = { guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop, warmUpMaxMs }
+          const { guarantee, compression, keepStateMs, keepPlaceOnStop, warmUpMaxMs } = config
+          const settings = { guarantee, compression, keepStateMs, keepPlaceOnStop, warmUpMaxMs }
           const onCommit = (seconds: number) => metrics.observeCommit(topology.name, seconds)
           const deps = { transport, registry, backend, identity: identity(topology.name), runtime, onCommit, address, hasEnded }
           return workerRunner(createWorker({ topology, ...settings }, deps))

@@ -117,9 +117,10 @@ export function followTopic(options: FollowOptions): TopicFollower {
           await nextTurn()
         }
         failure = undefined
-        const isFirst = missing !== undefined
-        missing = behind()
-        if (isFirst && missing === undefined) options.onCaughtUp?.()
+        const lag = behind()
+        // If `onCaughtUp` throws, the topic still counts as missing, so it is called again.
+        if (missing !== undefined && lag === undefined) options.onCaughtUp?.()
+        missing = lag
       } catch (error) {
         const reason = (error as Error).message
         log.error({ topic, reason }, 'global_table_interrupted')

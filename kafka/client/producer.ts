@@ -28,8 +28,8 @@ const TRANSACTION_TIMEOUT_MS = 10_000
 /**
  * - `new`: `init` has not been answered
  * - `ready`: records may be committed
- * - `fenced`: another producer has the transactional id, or the broker has aborted the transaction. Only `init` makes
- *   the producer usable again
+ * - `fenced`: another producer has the transactional id, the broker has aborted the transaction, or an abort has
+ *   failed. Only `init` makes the producer usable again
  */
 type Status = 'new' | 'ready' | 'fenced'
 
@@ -237,10 +237,12 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
       if (uncertain) await takeIdentity()
       else if (transactions?.isOpen) await end(transactions, 'abort')
     } catch (error) {
+      // A transaction that may still be open must not be committed together with later records. A producer without a
+      // new identity stays `new`, because its epoch may have been raised.
+      if (status === 'ready') status = 'fenced'
       if (!(error instanceof FencedError)) throw error
       // The broker has already aborted the transaction or refuses this producer. Either way, the broker commits
       // nothing.
-      status = 'fenced'
       log.warn({ err: error, transactionalId }, 'kafka_abort_fenced')
     }
   }

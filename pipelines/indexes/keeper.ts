@@ -25,6 +25,8 @@ export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unkn
   const { index, topic, client, runtime } = deps
   const { lookEveryMs = LOOK_EVERY_MS, formerKeptMs = FORMER_KEPT_MS } = deps
   const family = indexFamily(index, client, deps.layout)
+  /** The requests of this turn. Each may be sent again while it waits for earlier requests. */
+  const completed = new Set<string>()
   let waitMs = 0
   while (!turn.signal.aborted) {
     const request = await turn.nextRequest(waitMs)
@@ -38,7 +40,7 @@ export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unkn
     await removeFormer(family, found, turn)
     const build: Build = { index: index.name, requestId, request: request?.value, startedAt: runtime.now() }
     // An earlier keeper may have published the index for this request and then died.
-    const isDone = current !== undefined && requestId !== undefined && current.requestId === requestId
+    const isDone = current !== undefined && requestId !== undefined && (completed.has(requestId) || current.requestId === requestId)
     const isWanted = request !== undefined || current === undefined || !hasForm(current, index)
     if (isWanted && !isDone) {
       await buildIndex(deps, turn, family, { build, found, former: current?.name, topicId })
@@ -47,6 +49,7 @@ export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unkn
     if (request === undefined) continue
     await deps.report(turn, { ...build, state: 'complete', done: 0, total: 0 })
     await turn.completed(request)
+    completed.add(deps.requestId(request.value))
   }
   runtime.log.info({ index: index.name, topic: topic.name }, 'index_keeper_ends')
 }

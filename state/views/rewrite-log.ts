@@ -1,20 +1,42 @@
 import { Cluster, type Redis } from 'ioredis'
+import type { Runtime } from '../../runtime/runtime.ts'
 
 /** Errors of a server that does not have the command, or does not allow this user to call it. */
 const NOT_ALLOWED = /^(NOPERM|ERR unknown command)/
+/** The error of a server that is rewriting its files. */
+const IS_REWRITING = /already in progress/
+const ASK_AGAIN_MS = 1_000
+/** The wait is limited, so that a rewrite that hangs does not delay the other work of the caller forever. */
+const LONGEST_WAIT_MS = 300_000
 
 /**
  * Makes Redis rewrite its append-only files. Without a rewrite, the files contain replaced and deleted values until
  * they have doubled in size. Does nothing on servers that have no append-only files or do not allow the command.
+ * @param signal ends waiting for a rewrite that is running
  */
-export async function rewriteRedisLogs(redis: Redis | Cluster): Promise<void> {
+export async function rewriteRedisLogs(
+  redis: Redis | Cluster,
+  { monotonic, sleep }: Pick<Runtime, 'monotonic' | 'sleep'>,
+  signal?: AbortSignal,
+): Promise<void> {
   const nodes = redis instanceof Cluster ? redis.nodes('all') : [redis]
-  for (const node of nodes) {
-    if (!/^aof_enabled:1/m.test(await node.info('persistence'))) continue
-    // Redis refuses the command while a rewrite is running. That rewrite may already have written values that were
-    // deleted later, so the error is passed on.
-    await node.bgrewriteaof().catch((error: Error) => {
-      if (!NOT_ALLOWED.test(error.message)) throw error
-    })
+  const until = monotonic() + LONGEST_WAIT_MS
+  for (const node of nodes) if (/^aof_enabled:1/m.test(await node.info('persistence'))) await rewrite(node)
+
+  /**
+   * Redis refuses the command while a rewrite is running, such as that of another job. The running rewrite may already
+   * have written values that were deleted later, so another one follows it.
+   */
+  async function rewrite(node: Redis): Promise<void> {
+    for (;;) {
+      try {
+        return void (await node.bgrewriteaof())
+      } catch (error) {
+        const { message } = error as Error
+        if (NOT_ALLOWED.test(message)) return
+        if (!IS_REWRITING.test(message) || monotonic() >= until || signal?.aborted === true) throw error
+        await sleep(ASK_AGAIN_MS, signal)
+      }
+    }
   }
 }

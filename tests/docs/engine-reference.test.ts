@@ -161,7 +161,6 @@ test('the reference documents the environment and its defaults', () => {
     STATE_MEMORY_MB: `${config.stateMemoryBytes / MIB} MiB`,
     STATE_KEEP_MINUTES: `${config.keepStateMs / 60_000} minutes`,
     WARM_UP_MAX_MINUTES: `${config.warmUpMaxMs / 60_000} minutes`,
-    COMMIT_INTERVAL_MS: `${config.commitIntervalMs} ms`,
     PROCESSING_GUARANTEE: config.guarantee,
     HEALTH_HOST: config.health.healthHost,
     HEALTH_PORT: String(config.health.healthPort),

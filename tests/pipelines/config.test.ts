@@ -17,7 +17,6 @@ test('defaults fit the local stack', () => {
     nice: 0,
     stateFolder: '/home/of/millrace/state/worker-0',
     stateMemoryBytes: 256 * 1_048_576,
-    commitIntervalMs: 100,
     guarantee: 'exactly-once',
     compression: 'none',
     health: { healthPort: 0, address: undefined, queryToken: undefined },
@@ -38,7 +37,6 @@ test('lists are split, empty variables count as unset, and "all" means all', () 
 test('all wrong settings are reported together by name', () => {
   const wrong = {
     STATE_MEMORY_MB: '1',
-    COMMIT_INTERVAL_MS: '60000',
     REDIS_URL: 'http://x',
     LOG_LEVEL: 'loud',
     PROCESSING_GUARANTEE: 'maybe',

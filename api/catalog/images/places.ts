@@ -8,9 +8,14 @@ export interface FormPlaces {
    * @throws ApiError `unavailable`
    */
   read<T>(caller: string, work: () => Promise<T>): Promise<T>
+  /** The size of the files of all forms that have arrived and are not stored yet. */
+  readonly waiting: { bytes: number }
 }
 
-/** Maximum number of forms that a process reads at once. Each form may take up to 20 MB of memory. */
+/**
+ * Maximum number of forms that a process reads at once. Each form may take up to 20 MB of memory, in addition to its
+ * files in `waiting`.
+ */
 const MOST_AT_ONCE = 16
 const MOST_PER_CALLER = 4
 const RETRY_AFTER_SECONDS = 1
@@ -37,6 +42,7 @@ export function formPlaces(): FormPlaces {
   }
 
   return {
+    waiting: { bytes: 0 },
     async read(caller, work) {
       take(caller)
       try {

@@ -5,6 +5,7 @@ import { boundaryOf, type FormPart, readMultipart } from '../../kit/multipart.ts
 import type { ArrivingBody } from '../../kit/route.ts'
 import { assertCleanText } from '../../kit/text.ts'
 import type { Images, StoredImage } from './images.ts'
+import type { FormPlaces } from './places.ts'
 
 /** A form with a product and its images. */
 export interface ProductForm {
@@ -20,6 +21,12 @@ export const MOST_FORM_BYTES = 64 * MIB
 const MOST_IMAGE_BYTES = 10_000_000
 const MOST_PRODUCT_BYTES = MIB
 /**
+ * Maximum size of the files of all forms that wait for their check. Twenty large AVIF photos take longer to check than
+ * a body may take to arrive, so the next files are received while a file is checked. The value is the size of two
+ * forms.
+ */
+const MOST_WAITING_BYTES = 2 * MOST_FORM_BYTES
+/**
  * Maximum number of parts: the product, its images, and one extra part. Because of the extra part, a form with one
  * image too many gets an error that names the field `images`.
  */
@@ -32,21 +39,31 @@ export function isForm(contentType: string | undefined): contentType is string {
 }
 
 /**
- * Reads a form as it arrives. At most one file is in memory, because each file is checked and stored before the next
- * one is read. If a part is invalid, the images that are already stored remain until a sweep deletes them. Throws
- * ApiError: `invalid_image`, `content_too_large`, `invalid_request`, `invalid_encoding`, `unavailable`.
+ * Reads a form as it arrives, and checks and stores its files one after another. If a part is invalid, the images that
+ * are already stored remain until a sweep deletes them. Throws ApiError: `invalid_image`, `content_too_large`,
+ * `invalid_request`, `invalid_encoding`, `unavailable`.
+ * @param waiting see `FormPlaces`
  */
-export async function readProductForm({ contentType, pieces }: ArrivingBody, images: Pick<Images, 'keep'>): Promise<ProductForm> {
+export async function readProductForm(
+  { contentType, pieces }: ArrivingBody,
+  images: Pick<Images, 'keep'>,
+  waiting: FormPlaces['waiting'],
+): Promise<ProductForm> {
   const uploads: StoredImage[] = []
+  let files = 0
+  /** Resolves when all files so far are stored. */
+  let storing: Promise<void> = Promise.resolve()
+  let fault: unknown
   let product: Buffer | undefined
   let current: { readonly name: string; readonly pieces: Uint8Array[]; bytes: number } | undefined
 
   async function begin({ name }: FormPart): Promise<void> {
     await end()
+    if (fault !== undefined) throw fault
     if (name !== PRODUCT && name !== IMAGES)
       throw invalidRequest(`body.${name}`, `is not part of this form, which has ${PRODUCT} and ${IMAGES}`)
     if (name === PRODUCT && product !== undefined) throw invalidRequest(`body.${name}`, 'is given twice')
-    if (name === IMAGES && uploads.length === MOST_IMAGES) throw invalidRequest(`body.${name}`, `has more than ${MOST_IMAGES} files`)
+    if (name === IMAGES && files === MOST_IMAGES) throw invalidRequest(`body.${name}`, `has more than ${MOST_IMAGES} files`)
     current = { name, pieces: [], bytes: 0 }
   }
 
@@ -56,7 +73,23 @@ export async function readProductForm({ contentType, pieces }: ArrivingBody, ima
     const { name } = current
     current = undefined
     if (name === PRODUCT) product = content
-    else uploads.push(await images.keep(content))
+    else await store(content)
+  }
+
+  async function store(file: Buffer): Promise<void> {
+    files++
+    waiting.bytes += file.length
+    storing = storing
+      .then(async () => {
+        if (fault === undefined) uploads.push(await images.keep(file))
+      })
+      .finally(() => {
+        waiting.bytes -= file.length
+      })
+    storing.catch((error) => {
+      fault ??= error
+    })
+    if (waiting.bytes > MOST_WAITING_BYTES) await storing
   }
 
   await readMultipart(
@@ -74,8 +107,13 @@ export async function readProductForm({ contentType, pieces }: ArrivingBody, ima
         current!.pieces.push(Buffer.from(bytes))
       },
     },
-  )
+  ).catch((error) => {
+    // The files that wait are not checked any more.
+    fault ??= error
+    throw error
+  })
   await end()
+  await storing
   if (product === undefined) throw invalidRequest(`body.${PRODUCT}`, 'is missing')
   const parsed = parseJsonBody(product)
   assertCleanText(parsed)

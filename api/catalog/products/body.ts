@@ -36,7 +36,7 @@ export async function readProductBody<S extends z.ZodType>(
   { caller, images, places }: ReadingBody,
 ): Promise<ProductBody<z.output<S>>> {
   const { product, uploads } = isForm(arriving.contentType)
-    ? await places.read(caller, () => readProductForm(arriving, images))
+    ? await places.read(caller, () => readProductForm(arriving, images, places.waiting))
     : { product: await readJson(arriving), uploads: [] }
   const checked = check(schema, product, 'body')
   assertValid(checked)

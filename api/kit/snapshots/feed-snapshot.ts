@@ -1,8 +1,10 @@
+import { isWithin } from '../age.ts'
 import type { Logger } from '../logging.ts'
 import type { SpoolFiles } from '../spool/files.ts'
 import type { FeedPosition, TopicFeed } from '../topic-feed.ts'
 import { MAX_GAP_MS } from '../topic-follower.ts'
 import { readCheckedFile, SnapshotError, snapshotPath, writeCheckedFile } from './checked-file.ts'
+import { isSnapshotDue } from './due.ts'
 
 /**
  * A snapshot on disk of the values that a service keeps from several topics. A process that starts with it reads only
@@ -66,8 +68,6 @@ const MAGIC = Buffer.from('MRFEEDS1')
 /** Contents of a million rows take 100 MB, so they are not written for every change. */
 const INTERVAL_MS = 300_000
 const LOOK_MS = 5_000
-/** An unchanged snapshot is replaced before it becomes too old to continue from its offsets. */
-const UNCHANGED_INTERVAL_MS = 3_600_000
 
 /** Creates the function that the services of a process use to open their snapshots. */
 export function feedSnapshotOpener(options: FeedSnapshotOptions): OpenFeedSnapshot {
@@ -100,15 +100,15 @@ export function feedSnapshotOpener(options: FeedSnapshotOptions): OpenFeedSnapsh
 
     async function saveIfDue(feeds: ReadonlyMap<string, KeptFeed>, blocks: () => Iterable<Buffer>): Promise<void> {
       if (![...feeds.values()].every(({ isCurrent }) => isCurrent)) return
-      if (now() - attemptedAt < intervalMs) return
+      if (isWithin(attemptedAt, intervalMs, now())) return
       const topics = topicsOf(feeds)
       const positions = JSON.stringify(topics)
-      if (positions === written && now() - attemptedAt < UNCHANGED_INTERVAL_MS) return
+      if (!isSnapshotDue(positions !== written, attemptedAt, now())) return
       attemptedAt = now()
       try {
         // The processes of a host share the file. Nothing is written if another one has just replaced it.
         const writtenAt = await files.writtenAt(path)
-        if (writtenAt !== undefined && writtenAt <= now() && now() - writtenAt < intervalMs) return
+        if (writtenAt !== undefined && isWithin(writtenAt, intervalMs, now())) return
         const header: Header = { name, form, savedAt: now() - silentMs(feeds), topics }
         await writeCheckedFile(files, folder, path, MAGIC, { header, blocks: blocks() })
         written = positions

@@ -7,6 +7,7 @@ import type { ReadinessProbe } from '../readiness.ts'
 import type { SpoolFiles } from '../spool/files.ts'
 import { followTopic, MAX_GAP_MS, type TopicFollower } from '../topic-follower.ts'
 import { SnapshotError } from './checked-file.ts'
+import { isSnapshotDue } from './due.ts'
 
 /** The contents of a table at a point in time. */
 export interface Saved<C> {
@@ -113,11 +114,6 @@ const MAX_POLL_BYTES = 262_144
  */
 const STALE_AFTER_MS = 5_000
 const CHECK_INTERVAL_MS = 250
-/**
- * Interval between snapshots of an unchanged table. Without these snapshots, the existing one would become too old to
- * continue from its offsets.
- */
-const UNCHANGED_INTERVAL_MS = 3_600_000
 const MS_PER_SECOND = 1_000
 
 /** Opens a table. The table reads its snapshot and then the topic, and follows the topic until it is closed. */
@@ -212,8 +208,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
    */
   function save(): Promise<void> {
     const isCurrent = serving === filling && snapshot === undefined && !isStale()
-    const isDue = isChanged || savedAt === undefined || now() - savedAt >= UNCHANGED_INTERVAL_MS
-    if (isCurrent && isDue)
+    if (isCurrent && isSnapshotDue(isChanged, savedAt, now()))
       isWriting ??= write().finally(() => {
         isWriting = undefined
       })

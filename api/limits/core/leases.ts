@@ -1,6 +1,6 @@
 import type { Ask, CounterStore, Outcome, Reading, Undecided } from './counter.ts'
 import { TIMEOUT_MS } from './counter-store.ts'
-import { greatestSlice, isInWindow, type LeaseEntry, learnShare, localReading, rememberRefusal } from './lease-entry.ts'
+import { greatestSlice, isInWindow, type LeaseEntry, learnShare, localReading, rememberRefusal, windowOf } from './lease-entry.ts'
 import { HOT_PER_MS, leaseRenewal } from './lease-renewal.ts'
 import { leaseTable } from './lease-table.ts'
 import { withTimeout } from './with-timeout.ts'
@@ -170,7 +170,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
         const entry = found[index] ?? table.track(asks[index].counter, now)
         if (entry !== undefined) rememberRefusal(entry, answered[position], now, asks[index].units)
       }
-      if (isRefused) for (const [index, ask] of asks.entries()) if (plans[index] === 'spend') found[index]!.units += ask.units
+      if (isRefused) for (const [index, ask] of asks.entries()) if (plans[index] === 'spend') unspend(found[index]!, ask, readings[index])
       return readings
     }
   }
@@ -180,6 +180,13 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     entry.units -= units
     renewal.renewEarly(entry, now)
     return reading
+  }
+
+  /** Returns units to their slice. If the next window's slice has replaced it meanwhile, returns them to the store. */
+  function unspend(entry: LeaseEntry, { counter, units }: Ask, spent: Reading): void {
+    const windowIndex = windowOf(counter, spent.nowUs)
+    if (windowOf(counter, entry.reading.nowUs) === windowIndex) entry.units += units
+    else void store.decide([{ mode: 'give-back', counter, units, windowIndex }])
   }
 
   function sweep(): boolean {

@@ -157,7 +157,11 @@ export async function generateCandidates(sources: CandidateSources, request: Can
     leaders.announce(wanted.flatMap(({ trait }) => trait ?? []))
     for (const { trait, genre } of wanted) {
       const best = trait === undefined ? leaders.ofGenre(genre) : leaders.ofTrait(trait)
-      for (const row of best.slice(0, PER_PREFERENCE)) set.of(row, 'preference')
+      let left = PER_PREFERENCE
+      for (const row of best) {
+        if (left === 0) break
+        if (set.of(row, 'preference') !== undefined) left--
+      }
     }
   }
 

@@ -28,6 +28,11 @@ export type IndexThread = Pick<Worker, 'on' | 'postMessage' | 'terminate'>
  * many, so further searches would be late anyway.
  */
 export const MOST_UNANSWERED = 64
+/**
+ * How long the thread may answer nothing while too many searches wait, before it is replaced. A thread that works needs
+ * milliseconds for an answer, and drops late searches at once.
+ */
+const HUNG_MS = 10_000
 /** Pause before a thread that has ended is started again. It doubles with each further attempt up to the maximum. */
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
@@ -67,6 +72,8 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
   let unanswered = new Map<number, Pending | undefined>()
   /** Searches that will be sent together at the end of this turn. */
   let batch: SearchQuery[] = []
+  /** When a search was refused because too many were waiting; undefined if the thread has answered any since. */
+  let fullSince: number | undefined
   let lastId = 0
   let pauseMs = FIRST_PAUSE_MS
   let isClosed = false
@@ -90,7 +97,7 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
     })
     started.on('exit', () => {
       opened.reject(failure)
-      ended(failure)
+      if (thread === started) ended(failure)
     })
     return await opened.promise
   }
@@ -101,9 +108,19 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
     thread = undefined
     isOpen = false
     unanswered = new Map()
+    fullSince = undefined
     for (const pending of waiting.values()) pending?.reject(refusal('away'))
     // If the thread has not opened the index, the promise of `start` rejects, and its caller handles the failure.
     if (wasOpen && !isClosed) restartLater(error)
+  }
+
+  /** Replaces a thread that hangs. It does not wait for its end, because native code cannot be terminated. */
+  function replaceIfHung(): void {
+    fullSince ??= sharedMs()
+    if (sharedMs() - fullSince < HUNG_MS) return
+    const hung = thread
+    ended(new Error('the thread of the index answers nothing'))
+    void hung?.terminate()
   }
 
   function restartLater(error: Error): void {
@@ -124,6 +141,7 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
   function settle(outcome: SearchOutcome): void {
     const pending = unanswered.get(outcome.id)
     unanswered.delete(outcome.id)
+    fullSince = undefined
     if ('keys' in outcome) {
       pauseMs = FIRST_PAUSE_MS
       pending?.resolve(Array.from(outcome.keys, (key, at) => ({ key, value: outcome.values[at] })))
@@ -141,7 +159,10 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
     size,
     async search(vector, count, by) {
       if (!isOpen || isClosed) throw refusal('away')
-      if (unanswered.size >= MOST_UNANSWERED) throw refusal('full')
+      if (unanswered.size >= MOST_UNANSWERED) {
+        replaceIfHung()
+        throw refusal('full')
+      }
       const id = ++lastId
       const { promise: answer, resolve, reject } = Promise.withResolvers<NearRow[]>()
       unanswered.set(id, { answer, resolve, reject })

@@ -26,8 +26,9 @@ export function tastesOf(items: ItemTable, { session, history, preferences }: Re
     // Programs other than the API may write invalid weights. A weight of NaN would turn scores into NaN.
     if (!Number.isFinite(stated.weight)) continue
     const genre = isAboutGenre(stated) ? items.genreNumber(stated.value) : 0
-    if (genre !== 0) genres.set(genre, stated.weight)
-    traits.set(traitOf(stated.category, stated.value), stated.weight)
+    if (genre !== 0) genres.set(genre, (genres.get(genre) ?? 0) + stated.weight)
+    const trait = traitOf(stated.category, stated.value)
+    traits.set(trait, (traits.get(trait) ?? 0) + stated.weight)
   }
   return { session: sharesOf(items, session), history: sharesOf(items, liked), genres, traits }
 }

@@ -6,8 +6,11 @@ import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, 
 import { decideProduct } from './decide.ts'
 import { nextPeriodTime, takePeriods } from './periods.ts'
 
-/** Interval between checks for periods that begin or end. Search has to show a new price within 5 s. */
-const RUN_PERIODS_EVERY_MS = 500
+/**
+ * Interval between checks for periods that begin or end. It is short because many periods begin at midnight, and two
+ * thousand products of a partition have to get their prices within a second.
+ */
+const RUN_PERIODS_EVERY_MS = 100
 /**
  * Maximum number of products whose periods one tick begins or ends. The number is limited because a tick delays
  * commands. The next tick continues.

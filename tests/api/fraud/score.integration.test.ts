@@ -100,6 +100,12 @@ test('without Redis and Kafka payments are scored and logged, and count afterwar
   await waitUntil(counted, { what: 'the profile', ...SOON })
 })
 
+test('no process has logged the e-mail address, the phone number or the card number of the payments above', () => {
+  const lines = [...system.apis, ...system.workers].flatMap((process) => process.lines)
+  expect(lines.filter(({ event }) => event === 'request_completed').length).toBeGreaterThan(0)
+  expect(JSON.stringify(lines)).not.toMatch(/ada@example|30 1234567|4111 1111/)
+})
+
 async function flying(): Promise<string[]> {
   const { Redis } = await import('ioredis')
   const redis = new Redis(system.redis.address)

@@ -7,6 +7,27 @@ import { memoryTransport } from '../../../kafka/memory/transport.ts'
 
 const RECORDS = 5_000
 
+test('if the caller fails when the end of the topic is reached, it is called again', async () => {
+  const broker = memoryBroker()
+  broker.createTopic({ name: 'items', partitions: 1 })
+  let calls = 0
+  const follower = followTopic({
+    transport: memoryTransport(broker),
+    topic: 'items',
+    log: createLogger('silent'),
+    monotonic: () => performance.now(),
+    pollMs: 1,
+    apply: () => undefined,
+    onCaughtUp() {
+      if (++calls === 1) throw new Error('not now')
+    },
+  })
+  onTestFinished(() => follower.close())
+  await expect.poll(() => follower.failure?.reason, { timeout: 10_000 }).toBe('not now')
+  expect(follower.missing).toBe('not now')
+  await expect.poll(() => [calls, follower.missing], { timeout: 10_000 }).toEqual([2, undefined])
+})
+
 test('a large batch is applied in slices of less than 20 ms, so that requests are answered in between', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 'items', partitions: 1 })

@@ -91,6 +91,17 @@ test('many preferences leave room for the items of editors and for trending ones
   expect(explanations).toEqual(expect.arrayContaining(['Picked by our editors', 'Trending now', 'Because you like Brand 0']))
 })
 
+test('a preference names popular items even if the thirty most popular ones are hidden or watched', async () => {
+  const preferences = [{ category: 'brand', value: 'Acme', weight: 1 }]
+  for (let id = 1_000n; id < 1_040n; id++) api.putItem(id, { attributes: { brand: 'Acme' }, popularity: 2_000 - Number(id) })
+  const best = Array.from({ length: 30 }, (_, index) => 1_000n + BigInt(index))
+  const hidden = best.reduce<Buffer>((list, id) => insertItem(list, id, START, 50), NO_ITEMS)
+  api.putUser('42:self', { page: null, self: self([], { interactions: 0, hidden, preferences }) })
+  const { recommendations } = await list('limit=50')
+  const named = recommendations.filter(({ explanation }: { explanation: string }) => explanation === 'Because you like Acme')
+  expect(idsOf({ recommendations: named }).sort()).toEqual(Array.from({ length: 10 }, (_, index) => String(1_030 + index)))
+})
+
 test('recently viewed items without neighbours leave room for the items of editors and for trending ones', async () => {
   for (let id = 1_000n; id < 1_600n; id++) api.putItem(id, { category_path: `Shelf ${id % 5n}` })
   api.putEditorial('picks', {

@@ -13,6 +13,7 @@ const API = {
   addOffsetsToTxn: 25,
   endTxn: 26,
   txnOffsetCommit: 28,
+  describeTransactions: 65,
   consumerGroupHeartbeat: 68,
 } as const
 export type ApiName = keyof typeof API
@@ -43,6 +44,8 @@ export interface BrokerProxy {
   /** Returns all requests of one kind so far, oldest first. Their 4-byte lengths are removed. */
   requests(api: ApiName): Buffer[]
   interfere(interference: Interference): void
+  /** Ends all interferences. */
+  heal(): void
   /** Closes all connections. New connections are still accepted. */
   cutAll(): void
   /**
@@ -181,6 +184,7 @@ export async function brokerProxy(brokers: string | readonly string[], { remembe
     addresses,
     requests: (name) => seen.filter(({ api }) => api === API[name]).map(({ request }) => request),
     interfere: (interference) => planned.push({ left: interference.times ?? 1, skip: interference.after ?? 0, interference }),
+    heal: () => void planned.splice(0),
     cutAll,
     freeze: () => {
       frozen = true

@@ -457,6 +457,30 @@ test('an abort with an unanswered batch requests a new epoch, and the batch neve
   expect(valuesOf(await readToEnd(direct, { topic, partition: 0 }))).toEqual(['first', 'by another'])
 })
 
+test('after an abort that could not be carried out, the producer commits nothing until init', async () => {
+  const proxy = await throughProxy()
+  const transport = await connected(proxy.address, {
+    requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS,
+    deliveryTimeoutMs: SHORT_REQUEST_TIMEOUT_MS,
+  })
+  const topic = await newTopic(transport, 1)
+  const producer = await newProducer(transport)
+  append(producer, topic, 0, 'first')
+  await commit(producer)
+  for (const api of ['produce', 'describeTransactions'] as const) proxy.interfere({ api, action: 'lose-response', times: 100 })
+  append(producer, topic, 0, 'unanswered')
+  await expect(commit(producer)).rejects.toMatchObject({ name: 'TransportError', fatal: false })
+  await expect(producer.abort()).rejects.toMatchObject({ name: 'TransportError', fatal: false })
+  proxy.heal()
+  append(producer, topic, 0, 'next')
+  await expect(commit(producer)).rejects.toThrow(FencedError)
+  await producer.init()
+  append(producer, topic, 0, 'after init')
+  await commit(producer)
+  const direct = await connected(brokers)
+  expect(valuesOf(await readToEnd(direct, { topic, partition: 0 }))).toEqual(['first', 'after init'])
+})
+
 test('a produce request whose response was lost is repeated and written once', AT_FIRST_TRY, async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address, { requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS })

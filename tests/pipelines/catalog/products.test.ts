@@ -15,8 +15,8 @@ function opened() {
   const { driver } = decisions
   return {
     ...decisions,
-    ask: (command: Parameters<typeof decisions.ask>[1], options?: Parameters<typeof decisions.ask>[2]) =>
-      decisions.ask(String(ID), command, options),
+    ask: (command: Parameters<typeof decisions.ask>[1], options?: Parameters<typeof decisions.ask>[2], id = String(ID)) =>
+      decisions.ask(id, command, options),
     create: (variants = [offer('a')], more = {}) => decisions.ask(String(ID), creation(driver.now, variants, more)),
     prices: () => driver.read(priceChanged).map(({ value }) => value!),
     uses: () => driver.read(skuUses).map(({ key, value }) => `${key} ${value!.is_used}`),
@@ -235,6 +235,18 @@ test('timers begin and end a period, and after the period the regular price appl
   expect(prices()).toMatchObject([{ reason: 'PERIOD_ENDED', changes: [{ old_price_cents: 800, new_price_cents: 1_000 }] }])
   driver.advanceWallClock(60 * MINUTE_MS)
   expect(prices()).toEqual([])
+})
+
+test('a thousand periods that begin at the same time begin within a second', () => {
+  const { ask, driver, prices } = opened()
+  const starts_at = driver.now + 10 * MINUTE_MS
+  for (let id = 1; id <= 1_000; id++) {
+    ask(creation(driver.now, [offer('a')]), undefined, String(id))
+    ask(newPrice(variantIdOf(id, 1), 800, { starts_at, ends_at: starts_at + MINUTE_MS }), undefined, String(id))
+  }
+  prices()
+  driver.advanceWallClock(starts_at + 1_000 - driver.now)
+  expect(prices()).toHaveLength(1_000)
 })
 
 test('periods of a variant must not overlap, and periods that passed while the topology was stopped have no effect', () => {

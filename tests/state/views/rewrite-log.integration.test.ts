@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
+import { systemRuntime } from '../../../runtime/system.ts'
 import { rewriteRedisLogs } from '../../../state/views/rewrite-log.ts'
 import { privateRedis } from '../../stack/index.ts'
 
@@ -18,17 +19,29 @@ async function connected() {
 test('the append-only files are rewritten', async () => {
   const { admin, rewrites } = await connected()
   const before = await rewrites()
-  await rewriteRedisLogs(admin)
+  await rewriteRedisLogs(admin, systemRuntime())
   await expect.poll(rewrites).toBeGreaterThan(before)
+})
+
+test('while another rewrite runs, the next one waits for its end, because it may already have written deleted values', async () => {
+  const { admin, rewrites } = await connected()
+  await admin.mset('a', '1', 'b', '2', 'c', '3')
+  // The server pauses for this many microseconds after each key that it writes.
+  await admin.config('SET', 'rdb-key-save-delay', '200000')
+  await admin.bgrewriteaof()
+  const before = await rewrites()
+  await rewriteRedisLogs(admin, systemRuntime())
+  await admin.config('SET', 'rdb-key-save-delay', '0')
+  await expect.poll(rewrites, { timeout: 20_000 }).toBe(before + 1)
 })
 
 test('nothing happens if the server does not allow the command, but other errors are thrown', async () => {
   const { admin, connect, rewrites } = await connected()
   await admin.acl('SETUSER', 'restricted', 'on', '>secret', '~*', '+@all', '-bgrewriteaof')
   const before = await rewrites()
-  await rewriteRedisLogs(connect({ username: 'restricted', password: 'secret' }))
+  await rewriteRedisLogs(connect({ username: 'restricted', password: 'secret' }), systemRuntime())
   expect(await rewrites()).toBe(before)
   const closed = connect()
   closed.disconnect()
-  await expect(rewriteRedisLogs(closed)).rejects.toThrow('closed')
+  await expect(rewriteRedisLogs(closed, systemRuntime())).rejects.toThrow('closed')
 })

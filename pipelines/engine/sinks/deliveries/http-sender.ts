@@ -58,7 +58,7 @@ export function httpSender(options: HttpSenderOptions, runtime: Pick<Runtime, 's
   let isClosed = false
 
   async function send(message: HttpMessage): Promise<DeliveryOutcome> {
-    const first = await attempt(message)
+    const first = await attempt(message).catch(unsendable)
     // If the receiver closed the idle connection just before the request arrived, the receiver has not refused the
     // message. The request is therefore repeated once.
     return asOutcome(first === 'closed-while-idle' && !isClosed ? await attempt(message) : first)
@@ -68,7 +68,7 @@ export function httpSender(options: HttpSenderOptions, runtime: Pick<Runtime, 's
     return result === 'closed-while-idle' ? failed('ECONNRESET', 'the receiver closed the connection') : result
   }
 
-  function attempt({ headers, body }: HttpMessage): Promise<DeliveryOutcome | 'closed-while-idle'> {
+  async function attempt({ headers, body }: HttpMessage): Promise<DeliveryOutcome | 'closed-while-idle'> {
     const { promise, resolve } = Promise.withResolvers<DeliveryOutcome | 'closed-while-idle'>()
     const bytes = Buffer.from(body)
     const request = (isTls ? tlsRequest : plainRequest)(url, {
@@ -98,7 +98,7 @@ export function httpSender(options: HttpSenderOptions, runtime: Pick<Runtime, 's
       settle(wasIdle ? 'closed-while-idle' : (answered ?? failed(error.code ?? 'network', error.message)))
     })
     request.end(bytes)
-    return promise
+    return await promise
   }
 
   return {
@@ -128,6 +128,11 @@ function outcomeOf({ statusCode = 0, headers }: IncomingMessage, now: number): D
   const message = `the receiver answered with status ${statusCode}`
   if (statusCode < FIRST_SERVER_ERROR && !RETRIABLE.has(statusCode)) return { outcome: 'refused', code, message }
   return { ...failed(code, message), retryAfterMs: retryAfter(headers['retry-after'], now) }
+}
+
+/** Node throws for a header that it cannot send, and would throw again at every attempt. */
+function unsendable({ code, message }: NodeJS.ErrnoException): DeliveryOutcome {
+  return { outcome: 'refused', code: code ?? 'invalid', message }
 }
 
 function failed(code: string, message: string): Extract<DeliveryOutcome, { outcome: 'failed' }> {

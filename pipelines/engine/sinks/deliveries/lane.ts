@@ -10,7 +10,7 @@ import type { BadRecord, QueuedRecord } from '../queue.ts'
 import { retriedJob } from '../retried-job.ts'
 import { type PartitionFacts, TargetUnavailableError } from '../target.ts'
 import type { Attempt, Courier } from './courier.ts'
-import { doneOffsets, MAX_WINDOW_SPAN, type OffsetWindow, offsetWindow } from './offset-window.ts'
+import { doneOffsets, MAX_WINDOW_SPAN, type OffsetWindow, offsetWindow, topicIdIn, withTopicId } from './offset-window.ts'
 import { retryStateOf } from './retry-record.ts'
 import { LONGEST_PAUSE_MS } from './retry-schedule.ts'
 import type { DeliverySlots } from './slots.ts'
@@ -77,6 +77,8 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
    * epoch is known.
    */
   let leaderEpoch: number | undefined
+  /** Empty if it is unknown. */
+  let topicId = ''
   let clock = 0
 
   function become(next: LaneState): void {
@@ -96,10 +98,12 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     return () => opened(facts)
   }
 
-  function opened({ start, end, committed: known }: PartitionFacts): void {
+  function opened({ start, end, committed: known, topicId: id }: PartitionFacts): void {
     if (state !== 'opening') return
     become('running')
-    const isOfThisLog = known !== undefined && known.offset <= end
+    topicId = id
+    const isOfOtherTopic = id !== '' && known !== undefined && (topicIdIn(known.metadata) ?? id) !== id
+    const isOfThisLog = known !== undefined && known.offset <= end && !isOfOtherTopic
     if (known !== undefined && !isOfThisLog) {
       runtime.log.warn({ ...partition, target: courier.name, committed: known.offset, end }, 'sink_topic_was_recreated')
     }
@@ -238,7 +242,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     if (window === undefined || (!hasNews && now - committedAt < COMMIT_AGAIN_MS)) return undefined
     hasNews = false
     committedAt = now
-    return { ...partition, offset: window.next, metadata: window.metadata(), leaderEpoch }
+    return { ...partition, offset: window.next, metadata: withTopicId(topicId, window.metadata()), leaderEpoch }
   }
 
   function dueAt(now: number): number {

@@ -21,6 +21,8 @@ export interface OffsetWindow {
 }
 
 const PREFIX = 'done:'
+/** The id of the topic at the beginning of the metadata. */
+const TOPIC_ID = /^topic:(\S+) /
 const BITS_PER_BYTE = 8
 /**
  * Maximum size of the bitmap. In base64 it stays below Kafka's default limit for metadata, 4,096 bytes. Offsets beyond
@@ -87,14 +89,25 @@ function bitmapText(from: number, done: ReadonlySet<number>): string {
   return PREFIX + bitmap.toString('base64')
 }
 
+/** Adds the id of the topic to the metadata of a commit. An empty id is unknown. */
+export function withTopicId(topicId: string, metadata: string): string {
+  return topicId === '' ? metadata : `topic:${topicId} ${metadata}`
+}
+
+/** Returns the id of the topic that a commit belongs to; undefined if the metadata does not name it. */
+export function topicIdIn(metadata: string): string | undefined {
+  return TOPIC_ID.exec(metadata)?.[1]
+}
+
 /**
  * Reads the metadata of a commit. Metadata in another format yields no offsets, so all records after the committed
  * offset are repeated.
  */
 export function doneOffsets(next: number, metadata: string): Set<number> {
   const done = new Set<number>()
-  if (!metadata.startsWith(PREFIX)) return done
-  const bitmap = Buffer.from(metadata.slice(PREFIX.length), 'base64')
+  const text = metadata.replace(TOPIC_ID, '')
+  if (!text.startsWith(PREFIX)) return done
+  const bitmap = Buffer.from(text.slice(PREFIX.length), 'base64')
   for (let bit = 0; bit < bitmap.length * BITS_PER_BYTE; bit++) {
     if ((bitmap[Math.floor(bit / BITS_PER_BYTE)] & (1 << (bit % BITS_PER_BYTE))) !== 0) done.add(next + bit)
   }

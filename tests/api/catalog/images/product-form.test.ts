@@ -37,7 +37,7 @@ async function read(body: Buffer, contentType = 'multipart/form-data; boundary=b
     },
   }
   const arriving: ArrivingBody = { contentType, pieces: pieces(), whole: async () => body }
-  return { ...(await readProductForm(arriving, images)), kept }
+  return { ...(await readProductForm(arriving, images, { bytes: 0 })), kept }
 }
 
 function stored(content_hash: string): StoredImage {
@@ -79,6 +79,57 @@ test('a form may have twenty files, and a file may have 10 MB', async () => {
   const parts = Array.from({ length: MOST_IMAGES }, (_, index) => ({ name: 'images', content: String(index) }))
   expect((await read(form([PRODUCT, ...parts]))).uploads).toHaveLength(MOST_IMAGES)
   expect((await read(form([PRODUCT, { name: 'images', content: 'x'.repeat(10_000_000) }]))).uploads).toHaveLength(1)
+})
+
+/** Reads a form with three files in one chunk per file. Each check ends only when `until` has resolved. */
+function reading(waiting: { bytes: number }, until: Promise<unknown>) {
+  const state = { chunks: 0, checks: 0 }
+  const body = form([...['a', 'b', 'c'].map((content) => ({ name: 'images', content })), PRODUCT])
+  const starts = [...body.toString().matchAll(/--b\r\n/g)].map(({ index }) => index)
+  async function* pieces() {
+    for (const [index, start] of starts.entries()) {
+      state.chunks++
+      yield body.subarray(start, starts[index + 1])
+    }
+  }
+  const images = {
+    async keep(bytes: Buffer) {
+      state.checks++
+      await until
+      return stored(bytes.toString())
+    },
+  }
+  const arriving: ArrivingBody = { contentType: 'multipart/form-data; boundary=b', pieces: pieces(), whole: async () => body }
+  return { state, read: readProductForm(arriving, images, waiting) }
+}
+
+test('a form is received while its first file is checked, so that checks do not count towards the time limit of the body', async () => {
+  const checked = Promise.withResolvers<void>()
+  const waiting = { bytes: 0 }
+  const { state, read } = reading(waiting, checked.promise)
+  await expect.poll(() => state).toEqual({ chunks: 4, checks: 1 })
+  expect(waiting.bytes).toBe(3)
+  checked.resolve()
+  expect((await read).uploads).toEqual(['a', 'b', 'c'].map(stored))
+  expect(waiting.bytes).toBe(0)
+})
+
+test('while the files of all forms take too much memory, a form is received only as fast as its files are checked', async () => {
+  const checked = Promise.withResolvers<void>()
+  const { state, read } = reading({ bytes: 128 * 1_048_576 }, checked.promise)
+  await expect.poll(() => state).toEqual({ chunks: 2, checks: 1 })
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(state.chunks).toBe(2)
+  checked.resolve()
+  expect((await read).uploads).toHaveLength(3)
+})
+
+test('after a fault, the rest of a form is neither received nor checked', async () => {
+  const waiting = { bytes: 0 }
+  const { state, read } = reading(waiting, Promise.reject(new Error('not an image')))
+  await expect(read).rejects.toThrow('not an image')
+  await new Promise((resolve) => setImmediate(resolve))
+  expect([state.checks, waiting.bytes]).toEqual([1, 0])
 })
 
 test('only multipart/form-data is a form', () => {

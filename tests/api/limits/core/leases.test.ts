@@ -424,6 +424,40 @@ test('when one of several counters refuses, units already spent locally are retu
   expect((await take(stores[0], wide, 9_900)) && !(await take(stores[0], wide))).toBe(true)
 })
 
+test('units whose request is refused only in the next window are not added to the slice of that window', async () => {
+  const clock = { ms: 800 }
+  const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
+  const { store, held } = heldStore(exact.store)
+  const leased = leasedCounters({ store, monotonic: () => clock.ms })
+  const wide = counterOf({ limit: 10_000, windowSeconds: 1, burst: 0 }, 'wide')
+  const narrow = counterOf({ limit: 100, windowSeconds: 1, burst: 0 }, 'narrow')
+  const takeWide = async () => {
+    clock.ms++
+    const asking = leased.decide([{ mode: 'hard', counter: wide, units: 1 }])
+    await settled()
+    for (const letGo of held.splice(0)) letGo()
+    await asking
+  }
+  for (let request = 0; request < 100; request++) await takeWide()
+  const { local } = leased
+  const refused = leased.decide([
+    { mode: 'hard', counter: wide, units: 1 },
+    { mode: 'hard', counter: narrow, units: 101 },
+  ])
+  const late = held.pop()!
+  clock.ms = 1_000
+  for (let request = 0; request < 50; request++) await takeWide()
+  expect(leased.local).toBeGreaterThan(local)
+  late()
+  await refused
+  const closing = leased.close()
+  await settled()
+  for (const letGo of held.splice(0)) letGo()
+  await closing
+  const [{ held: current, heldBefore }] = (await exact.store.decide([{ mode: 'soft', counter: wide, units: 0 }])) as readonly Reading[]
+  expect({ current, heldBefore }).toEqual({ current: 50, heldBefore: 100 })
+})
+
 test('while all queries time out, every request is undecided', async () => {
   const clock = { ms: 0 }
   const store: CounterStore = { decide: async () => ({ undecided: 'timeout' }) }

@@ -179,6 +179,36 @@ test('a thread that ends is started again, after longer and longer pauses until 
   expect(logged).toEqual(['index_thread_ended', 'index_thread_ended', 'index_thread_ended'])
 })
 
+test('a thread that answers nothing for ten seconds is replaced, even if it cannot be terminated', async () => {
+  const index = await opened()
+  threads[0].terminate = async () => {
+    threads[0].isTerminated = true
+    return await new Promise<never>(() => undefined)
+  }
+  const searches = Array.from({ length: MOST_UNANSWERED }, () => index.search(VECTOR, 1, 'product').catch(({ reason }) => reason))
+  await sent()
+  fire(TIMEOUT_MS)
+  await Promise.all(searches)
+  const refused = async () => {
+    await expect(index.search(VECTOR, 1, 'product')).rejects.toMatchObject({ reason: 'full' })
+    return threads[0].isTerminated
+  }
+  expect(await refused()).toBe(false)
+  now += 9_999
+  expect(await refused()).toBe(false)
+  now += 1
+  expect(await refused()).toBe(true)
+  expect(logged).toEqual(['index_thread_ended'])
+  fire(1_000)
+  threads[1].open()
+  // The end of the thread that was replaced does not concern the new one.
+  threads[0].emit('exit', 1)
+  const next = index.search(VECTOR, 1, 'product')
+  await sent()
+  threads[1].answer(found(MOST_UNANSWERED + 1, 22))
+  expect(await next).toEqual([{ key: 22, value: 0.5 }])
+})
+
 test('an index whose thread refuses the file or does not start is not opened', async () => {
   const refused = openIndex('index', 2, ROOTS)
   threads[0].emit('message', { refusal: 'it is not a saved index' })

@@ -86,6 +86,13 @@ test.each([
   expect('retryAfterMs' in outcome ? outcome.retryAfterMs : undefined).toBe(expected)
 })
 
+test('a message with an invalid header value is refused, because it can never be sent', async () => {
+  const { sender } = await receiver((_request, response) => void response.writeHead(204).end())
+  const message = { ...MESSAGE, headers: { 'idempotency-key': 'line\nbreak' } }
+  expect(await sender.send(message)).toMatchObject({ outcome: 'refused', code: 'ERR_INVALID_CHAR' })
+  expect(await sender.send(MESSAGE)).toEqual({ outcome: 'delivered' })
+})
+
 test('a request to a receiver that does not respond, or not completely, ends at the time limit', async () => {
   const silent = await receiver(() => {}, SHORT_MS)
   expect(await silent.sender.send(MESSAGE)).toMatchObject({ outcome: 'failed', code: 'timeout' })

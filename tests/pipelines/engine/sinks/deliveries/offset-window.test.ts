@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { doneOffsets, MAX_WINDOW_SPAN, offsetWindow } from '../../../../../pipelines/engine/sinks/deliveries/offset-window.ts'
+import {
+  doneOffsets,
+  MAX_WINDOW_SPAN,
+  offsetWindow,
+  topicIdIn,
+  withTopicId,
+} from '../../../../../pipelines/engine/sinks/deliveries/offset-window.ts'
 
 /** Kafka's default for `offset.metadata.max.bytes`. */
 const MAX_METADATA = 4_096
@@ -35,12 +41,22 @@ test('a record that takes the offset of a record that this window finished is de
   expect(window.add(6)).toBe(true)
 })
 
+test('the metadata of a commit names the topic, and metadata of earlier versions does not', () => {
+  const window = offsetWindow(5, [6])
+  const earlier = window.metadata()
+  const metadata = withTopicId('AAECAwQFBgcICQoLDA0ODw', earlier)
+  expect([topicIdIn(metadata), topicIdIn(earlier), topicIdIn('')]).toEqual(['AAECAwQFBgcICQoLDA0ODw', undefined, undefined])
+  expect(doneOffsets(5, metadata)).toEqual(new Set([6]))
+  expect(topicIdIn(withTopicId('id', ''))).toBe('id')
+  expect(withTopicId('', earlier)).toBe(earlier)
+})
+
 test('metadata fits into a commit, and offsets beyond it count as not done', () => {
   const window = offsetWindow(100)
   const last = 100 + 2 * MAX_WINDOW_SPAN
   for (let offset = 100; offset <= last; offset++) window.add(offset)
   for (let offset = 101; offset <= last; offset++) window.finish(offset)
-  const metadata = window.metadata()
+  const metadata = withTopicId('AAECAwQFBgcICQoLDA0ODw', window.metadata())
   expect(metadata.length).toBeLessThanOrEqual(MAX_METADATA)
   const done = doneOffsets(100, metadata)
   expect(done.size).toBe(MAX_WINDOW_SPAN - 1)

@@ -1,0 +1,16 @@
+import { isWithin } from '../age.ts'
+
+/**
+ * Interval between snapshots of unchanged contents. Without these snapshots, the existing one would become too old to
+ * continue from its offsets.
+ */
+const UNCHANGED_INTERVAL_MS = 3_600_000
+
+/**
+ * Returns whether a snapshot must be written, because the contents have changed or the last snapshot is too old.
+ * @param lastAt the time of the last snapshot, epoch ms; undefined if there is none
+ * @param now epoch ms
+ */
+export function isSnapshotDue(isChanged: boolean, lastAt: number | undefined, now: number): boolean {
+  return isChanged || lastAt === undefined || !isWithin(lastAt, UNCHANGED_INTERVAL_MS, now)
+}
