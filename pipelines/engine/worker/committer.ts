@@ -295,7 +295,7 @@ export function committer(deps: CommitterDeps): Committer {
       }
       if (closingDue || producer.pendingBytes < FLUSH_BYTES) return
       sentEarly = true
-      producer.flushFull().catch(() => {}) // The commit throws the same error.
+      producer.flushFull(deps.group).catch(() => {}) // The commit throws the same error.
     },
     commit,
     async rollBack() {

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import type { GroupMember } from '../../../../kafka/transport.ts'
 import { type CommitterDeps, committer } from '../../../../pipelines/engine/worker/committer.ts'
 
 const SOON_MS = 15
@@ -14,6 +15,8 @@ function clockedCommitter() {
     throw err
   }
   const answers: (() => void)[] = []
+  const group = { groupId: 'test' } as GroupMember
+  const flushedFor: GroupMember[] = []
   const database = { nearsStall: false }
   const sleeping: (() => void)[] = []
   const task = { hasWork: true, positionsMoved: true, commitSoon: true, caughtUp: false, dirtyKeys: 0, dirtyBytes: 0 }
@@ -23,11 +26,17 @@ function clockedCommitter() {
     prepareCommit: () => ({ offsets: [], streamTime: -1 }),
     committed() {},
   }
+  const producer = {
+    pendingBytes: 1,
+    commit: () => new Promise((resolve) => answers.push(() => resolve(new Map()))),
+    flushFull: async (member: GroupMember) => void flushedFor.push(member),
+  }
   const deps = {
     topology: 'test',
+    group,
+    producer,
     tasks: { running: () => [{ ...task, ...prepared }], atRest: true, commitDue: false, closingDue: false },
     session: { takeBatch: () => ({ putPosition() {}, write() {}, drop() {} }), nearsStall: () => database.nearsStall },
-    producer: { pendingBytes: 1, commit: () => new Promise((resolve) => answers.push(() => resolve(new Map()))) },
     commitIntervalMs: 100,
     commitSoonMs: SOON_MS,
     commitWhenIdle: false,
@@ -42,6 +51,9 @@ function clockedCommitter() {
   const commits = committer(deps)
   return {
     database,
+    group,
+    producer,
+    flushedFor,
     /** Number of commits that brokers have not answered yet. */
     commitsUnderWay: () => answers.length,
     /** Ends the committer's pauses after `ms`, once it has begun to wait. */
@@ -122,4 +134,11 @@ test('a commit waits while a write would block the event loop, but not for long 
   await other.wake(20)
   await second
   expect(other.commitsUnderWay()).toBe(1)
+})
+
+test('batches that are sent before the commit are sent for the member, which can confirm that it still owns its partitions', async () => {
+  const { group, producer, flushedFor, begin } = clockedCommitter()
+  producer.pendingBytes = 2_000_000
+  await begin()
+  expect(flushedFor).toEqual([group])
 })
