@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import type { GroupMember } from '../../../../kafka/transport.ts'
+import { FencedError, type GroupMember } from '../../../../kafka/transport.ts'
 import { type CommitterDeps, committer } from '../../../../pipelines/engine/worker/committer.ts'
 
 const SOON_MS = 15
@@ -15,7 +15,12 @@ function clockedCommitter() {
     throw err
   }
   const answers: (() => void)[] = []
-  const group = { groupId: 'test' } as GroupMember
+  const membership = { isLost: false }
+  async function heartbeat(): Promise<void> {
+    if (membership.isLost) throw new FencedError('the session timed out')
+  }
+  const group = { groupId: 'test', heartbeat } as GroupMember
+  const positions = new Map<string, number | null>()
   const flushedFor: GroupMember[] = []
   const database = { nearsStall: false }
   const sleeping: (() => void)[] = []
@@ -24,6 +29,7 @@ function clockedCommitter() {
     sources: [{ topic: 'in', partition: 0 }],
     changelogs: [],
     prepareCommit: () => ({ offsets: [], streamTime: -1 }),
+    progress: () => ({ offsets: [], streamTime: -1 }),
     committed() {},
   }
   const producer = {
@@ -36,7 +42,12 @@ function clockedCommitter() {
     group,
     producer,
     tasks: { running: () => [{ ...task, ...prepared }], atRest: true, commitDue: false, closingDue: false },
-    session: { takeBatch: () => ({ putPosition() {}, write() {}, drop() {} }), nearsStall: () => database.nearsStall },
+    session: {
+      takeBatch: () => ({ putPosition() {}, write() {}, drop() {} }),
+      nearsStall: () => database.nearsStall,
+      putPosition: (name: string, value: number | null) => void positions.set(name, value),
+      write() {},
+    },
     commitIntervalMs: 100,
     commitSoonMs: SOON_MS,
     commitWhenIdle: false,
@@ -44,7 +55,7 @@ function clockedCommitter() {
       now: () => now,
       monotonic: () => now,
       sleep: () => new Promise<void>((resolve) => sleeping.push(resolve)),
-      log: { warn: fail, error: fail },
+      log: { debug() {}, warn: fail, error: fail },
     },
     wake() {},
   } as unknown as CommitterDeps
@@ -52,6 +63,9 @@ function clockedCommitter() {
   return {
     database,
     group,
+    membership,
+    positions,
+    task,
     producer,
     flushedFor,
     /** Number of commits that brokers have not answered yet. */
@@ -142,3 +156,20 @@ test('batches that are sent before the commit are sent for the member, which can
   await begin()
   expect(flushedFor).toEqual([group])
 })
+
+test.each([
+  { what: 'confirms', isLost: false, writtenAt: START + 90_000_000 },
+  { what: 'has removed', isLost: true, writtenAt: undefined },
+])(
+  'the write time of idle state is refreshed only by a worker that is still a member: the group $what it',
+  async ({ isLost, writtenAt }) => {
+    const { membership, task, pass, begin, positions } = clockedCommitter()
+    task.hasWork = false
+    task.positionsMoved = false
+    membership.isLost = isLost
+    // The process was suspended for longer than the broker keeps tombstones.
+    pass(90_000_000)
+    await begin()
+    expect(positions.get('written-at/in-0')).toBe(writtenAt)
+  },
+)
