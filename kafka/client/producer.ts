@@ -48,8 +48,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   const closing = new AbortController()
   let status: Status = 'new'
   let id: ProducerId = { producerId: -1, producerEpoch: -1 }
-  /** The member whose offsets and records are being committed without a transaction. */
-  let committing: GroupMember | undefined
+  /** The member that confirms its membership before records are sent without a transaction. */
+  let confirming: GroupMember | undefined
 
   const sender = openSender(context, cluster, {
     identity: () => ({ ...id, transactional: transactions !== undefined, codec }),
@@ -57,7 +57,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     appenders: () => appenders.values(),
     // Without a transaction, brokers accept records from any producer. Only the group knows whether another worker has
     // replaced this one.
-    admit: async () => (transactions === undefined ? committing?.confirm() : transactions.addPartitions(id, pending())),
+    admit: async () => (transactions === undefined ? confirming?.confirm() : transactions.addPartitions(id, pending())),
   })
 
   async function init(): Promise<void> {
@@ -148,9 +148,10 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     }
   }
 
-  async function flushFull(): Promise<void> {
+  async function flushFull(member: GroupMember | undefined = confirming): Promise<void> {
     await fenceAware(async () => {
       if (phase.committing) return
+      confirming = member
       for (const known of appenders.values()) known.sealLarge()
       await sender.drain()
     })
@@ -179,10 +180,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     phase.committing = true
     const withOffsets = offsets.size > 0 && member !== undefined
     if (transactions === undefined) {
-      committing = member
-      await sender.drain().finally(() => {
-        committing = undefined
-      })
+      confirming = member
+      await sender.drain()
       options.onCommitStep?.('produced')
       const next = await nextOffsets(dirty, endOffsets)
       if (withOffsets) await member.commit(offsets)

@@ -68,8 +68,10 @@ export interface WorkerProducer {
    * Sends the batches that are full or large enough for a request. Resolves when they are acknowledged. Call it from
    * time to time during a long transaction, without awaiting every call. The calls limit the memory for unsent batches,
    * and let the broker work while the caller processes records.
+   * @param member Without a transactional id, this member confirms its membership before anything is sent, as in
+   * `commit`. Rejects with FencedError when the membership is lost.
    */
-  flushFull(): Promise<void>
+  flushFull(member?: GroupMember): Promise<void>
   /**
    * Sends everything, adds `offsets` with the member's group metadata (KIP-447) and ends the transaction. Resolves when
    * the transaction is committed. Retriable errors are retried until the delivery timeout, and errors of EndTxn without

@@ -10,6 +10,7 @@ import {
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import type { Changelog, TaskPlace } from '../task/task-place.ts'
+import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
 import { fetchChangelogOffsets } from './changelog-offsets.ts'
 import { changelogCopy } from './copy-changelog.ts'
 import { copiesNotice, type Makeup, makeupOf, NO_COPIES, nextMembers } from './makeup.ts'
@@ -131,6 +132,8 @@ interface Followed {
   position: number
   behind: number
   completeAt: number | undefined
+  /** When the log was last read, epoch ms. */
+  fetchedAt: number
 }
 
 interface Copy {
@@ -241,7 +244,7 @@ export function standbys(deps: StandbyDeps): Standbys {
     for (const { changelog, from, leaderEpoch, to } of planRestore(session, place, offsets)) {
       const key = partitionKey(changelog.topic, changelog.partition)
       putRestored(session, changelog, from, leaderEpoch)
-      copy.logs.set(key, { changelog, position: from, behind: to - from, completeAt: undefined })
+      copy.logs.set(key, { changelog, position: from, behind: to - from, completeAt: undefined, fetchedAt: offsets.now })
       owners.set(key, copy)
       fetcher.assign(changelog, from, 'rebuild', leaderEpoch)
     }
@@ -267,6 +270,10 @@ export function standbys(deps: StandbyDeps): Standbys {
     if (copy === undefined || followed === undefined) return false
     // A log that has lost records may by now have its old end again, so the reset is checked as well.
     const moved = data.wasReset === true || data.nextOffset !== followed.position
+    // The process was suspended or cut off from the broker. The log may lack tombstones of rows that the copy contains.
+    if (moved && data.fetchedAt - followed.fetchedAt > CHANGELOG_DELETE_RETENTION_MS)
+      throw new Error(`${key} was not read for longer than the broker keeps tombstones, so the copy is rebuilt`)
+    followed.fetchedAt = data.fetchedAt
     if (data.wasReset) followed.completeAt = undefined
     followed.position = data.nextOffset
     followed.behind = Math.max(0, data.lastStableOffset - data.nextOffset)

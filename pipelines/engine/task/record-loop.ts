@@ -53,6 +53,8 @@ export interface RecordLoopParts {
   readonly outputs: Outputs
   readonly metrics: TaskMetrics
   readonly failed: FailedRecords
+  /** See `TaskDeps`. */
+  readonly isMissing: (schemaId: number) => boolean
 }
 
 /**
@@ -87,7 +89,7 @@ export function processorFailed(topology: string, context: TaskContext, error: u
 }
 
 export function recordLoop(parts: RecordLoopParts): RecordLoop {
-  const { topology, queues, closings, idling, stores, ticks, context, outputs, metrics, failed } = parts
+  const { topology, queues, closings, idling, stores, ticks, context, outputs, metrics, failed, isMissing } = parts
   /** For each source, true if one of its processors announces its reads. */
   const announces = queues.map((queue) => queue.stream.processors.some(({ reads }) => reads !== undefined))
   const single = queues.length === 1 ? queues[0] : undefined
@@ -203,6 +205,10 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       return true
     } catch (error) {
       if (!(error instanceof UnknownSchemaError)) throw error
+      if (isMissing(error.schemaId))
+        throw new ProcessorError(`${topology}: the state has values of schema ${error.schemaId}, which the schema registry does not have`, {
+          cause: error,
+        })
       waitsForSchema = error.schemaId
       return false
     }

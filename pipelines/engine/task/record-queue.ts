@@ -289,11 +289,15 @@ function valueBytes({ valueStart, valueEnd }: RecordChunk, row: number): number 
 }
 
 /**
- * Returns the number of bytes from a chunk's first record to its last. The size of the buffer would be too large,
- * because several chunks of one fetch may share a buffer.
+ * Returns the number of bytes from the first key or value of a chunk to its last. The size of the buffer would be too
+ * large, because several chunks of one fetch may share a buffer. Time markers have neither key nor value, and may be
+ * the first or last records of a chunk.
  */
-function chunkBytes(chunk: RecordChunk): number {
-  const last = chunk.count - 1
-  const start = chunk.keyStart[0] >= 0 ? chunk.keyStart[0] : chunk.valueStart[0]
-  return Math.max(0, chunk.keyEnd[last], chunk.valueEnd[last]) - Math.max(0, start)
+function chunkBytes({ count, keyStart, keyEnd, valueStart, valueEnd }: RecordChunk): number {
+  let first = 0
+  while (first < count && keyStart[first] < 0 && valueStart[first] < 0) first++
+  let last = count - 1
+  while (last > first && keyStart[last] < 0 && valueStart[last] < 0) last--
+  if (first === count) return 0
+  return Math.max(keyEnd[last], valueEnd[last]) - (keyStart[first] >= 0 ? keyStart[first] : valueStart[first])
 }

@@ -134,7 +134,7 @@ export interface StreamTask extends TaskPlace {
 }
 
 export function streamTask(deps: TaskDeps): StreamTask {
-  const { topology, part, partition, session, codecs, metrics, runtime, cacheBytes, failed } = deps
+  const { topology, part, partition, session, codecs, metrics, runtime, cacheBytes, failed, isMissing } = deps
   const declaration = topology.declare()
   const place = taskPlace(declaration, part, partition)
   const { id } = place
@@ -145,7 +145,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
   const partitions = deps.partitionCounts.get(part.sources[0]) ?? part.partitions
   const context = new TaskContext(partition, partitions, outputs, metrics)
 
-  const sources = taskSources(streams, { declaration, partition, codecs, isMissing: deps.isMissing, failed })
+  const sources = taskSources(streams, { declaration, partition, codecs, isMissing, failed })
   const { queues } = sources
   const ticks = taskTicks(streams, context)
   const settledTicks = caughtUpTicks(streams, queues, context)
@@ -157,7 +157,8 @@ export function streamTask(deps: TaskDeps): StreamTask {
   })
   const marks = taskMarks(streams, queues, context, outputs)
   const idling = taskIdling(queues, topology.options.maxIdleMs ?? 0)
-  const loop = recordLoop({ topology: topology.name, queues, closings, idling, stores, ticks, context, outputs, metrics, failed })
+  const ofLoop = { queues, closings, idling, stores, ticks, context, outputs, metrics, failed, isMissing }
+  const loop = recordLoop({ topology: topology.name, ...ofLoop })
 
   /** Positions of the last commit that was started. */
   let committedPositions: number[] = []

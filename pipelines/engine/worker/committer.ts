@@ -259,16 +259,27 @@ export function committer(deps: CommitterDeps): Committer {
     await finish()
   }
 
-  function refreshAge(now: number): void {
+  /**
+   * Refreshes the write time of the state if the group confirms the membership. If the process was suspended for long,
+   * another worker may have processed the partitions, and the broker may no longer have its tombstones. With a fresh
+   * write time, this worker would later keep rows that the other worker has deleted.
+   */
+  async function refreshAge(now: number): Promise<void> {
     if (elapsed(lastAgeRefresh, now) < AGE_REFRESH_MS) return
     lastAgeRefresh = now
+    try {
+      await deps.group.heartbeat()
+    } catch (error) {
+      runtime.log.debug({ err: error, topology: deps.topology }, 'state_age_not_refreshed')
+      return
+    }
     for (const task of tasks.running()) putPositions(session, task, task.progress(), now)
     session.write()
   }
 
   async function commitMovedPositions(now: number): Promise<void> {
     if (elapsed(lastCommitAt, now) >= IDLE_POSITION_COMMIT_MS && tasks.running().some((task) => task.positionsMoved)) await commit()
-    else if (!tasks.running().some((task) => task.positionsMoved)) refreshAge(now)
+    else if (!tasks.running().some((task) => task.positionsMoved)) await refreshAge(now)
   }
 
   return {
@@ -295,7 +306,7 @@ export function committer(deps: CommitterDeps): Committer {
       }
       if (closingDue || producer.pendingBytes < FLUSH_BYTES) return
       sentEarly = true
-      producer.flushFull().catch(() => {}) // The commit throws the same error.
+      producer.flushFull(deps.group).catch(() => {}) // The commit throws the same error.
     },
     commit,
     async rollBack() {

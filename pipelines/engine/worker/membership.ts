@@ -124,7 +124,8 @@ export function membership(deps: MembershipDeps): Membership {
     const arrived = inbox
     inbox = []
     for (const { generation: of, news } of arrived) {
-      if (of !== generation) continue
+      // A stopping worker abandons its requests and starts no tasks.
+      if (of !== generation || stopping.aborted) continue
       if ('error' in news) throw news.error
       if ('counts' in news) await takeCounts(news.counts)
       else starts.begin(news.tasks.filter(tasks.has), news.offsets)

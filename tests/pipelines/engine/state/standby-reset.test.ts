@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { memoryBroker } from '../../../../kafka/memory/broker.ts'
 import { type Fetcher, type GroupPeer, type PartitionData, partitionKey } from '../../../../kafka/transport.ts'
 import { type Standbys, standbys } from '../../../../pipelines/engine/state/standby.ts'
+import { CHANGELOG_DELETE_RETENTION_MS } from '../../../../pipelines/engine/topology/internal-topics.ts'
 import type { SubTopology } from '../../../../pipelines/engine/topology/sub-topology.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
@@ -89,4 +90,12 @@ test('a copy that starts over is not complete before it has read the log again',
   const { copy, rows } = await copying([dataOf(['a', 'b']), dataOf(['c'], { wasReset: true, lastStableOffset: 2 })])
   expect(rows).toEqual(['c'])
   expect(copy).toMatchObject({ behind: 1, completeAt: undefined })
+})
+
+test('a copy ends if its log was not read for so long that tombstones may be missing; it then starts over', async () => {
+  const fetchedAt = Date.now()
+  const later = { fetchedAt: fetchedAt + CHANGELOG_DELETE_RETENTION_MS + 1 }
+  const { copy, rows } = await copying([dataOf(['a', 'b'], { fetchedAt }), dataOf(['c', 'd', 'e'], later)])
+  expect(copy).toBeUndefined()
+  expect(rows).toEqual(['a', 'b'])
 })

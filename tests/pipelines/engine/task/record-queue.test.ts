@@ -56,6 +56,21 @@ test('a slice ends with the record that reaches its byte limit, and has at least
   expect(queue.position).toBe(2 * RECORDS)
 })
 
+test.each([
+  { what: 'first', empty: [0], bytes: 2_100 },
+  { what: 'last', empty: [3], bytes: 2_100 },
+  { what: 'only', empty: [0, 1, 2, 3], bytes: 0 },
+])('records without key and value, such as time markers, may be the $what records of a chunk that is counted', ({ empty, bytes }) => {
+  const queue = emptyQueue()
+  const whole = chunk(0, 100)
+  // The chunk does not begin at the start of its buffer, because the chunks of a fetch share it.
+  const place = (positions: Int32Array) => positions.map((at, row) => (empty.includes(row) ? -1 : at + 1_000_000))
+  const marked = { ...whole, valueStart: place(whole.valueStart), valueEnd: place(whole.valueEnd) }
+  const end = { nextOffset: RECORDS, highWatermark: RECORDS, lastStableOffset: RECORDS, fetchedAt: 0 }
+  queue.push({ topic: lines.name, partition: 0, chunks: [marked], ...end })
+  expect(queue.queuedBytes).toBe(bytes)
+})
+
 test('a queue releases processed records even if it never becomes empty', async () => {
   const queue = emptyQueue()
   const processed: WeakRef<Buffer>[] = []

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { FencedError, type GroupMember } from '../../../../kafka/transport.ts'
 import { type CommitterDeps, committer } from '../../../../pipelines/engine/worker/committer.ts'
 
 const SOON_MS = 15
@@ -14,6 +15,13 @@ function clockedCommitter() {
     throw err
   }
   const answers: (() => void)[] = []
+  const membership = { isLost: false }
+  async function heartbeat(): Promise<void> {
+    if (membership.isLost) throw new FencedError('the session timed out')
+  }
+  const group = { groupId: 'test', heartbeat } as GroupMember
+  const positions = new Map<string, number | null>()
+  const flushedFor: GroupMember[] = []
   const database = { nearsStall: false }
   const sleeping: (() => void)[] = []
   const task = { hasWork: true, positionsMoved: true, commitSoon: true, caughtUp: false, dirtyKeys: 0, dirtyBytes: 0 }
@@ -21,13 +29,25 @@ function clockedCommitter() {
     sources: [{ topic: 'in', partition: 0 }],
     changelogs: [],
     prepareCommit: () => ({ offsets: [], streamTime: -1 }),
+    progress: () => ({ offsets: [], streamTime: -1 }),
     committed() {},
+  }
+  const producer = {
+    pendingBytes: 1,
+    commit: () => new Promise((resolve) => answers.push(() => resolve(new Map()))),
+    flushFull: async (member: GroupMember) => void flushedFor.push(member),
   }
   const deps = {
     topology: 'test',
+    group,
+    producer,
     tasks: { running: () => [{ ...task, ...prepared }], atRest: true, commitDue: false, closingDue: false },
-    session: { takeBatch: () => ({ putPosition() {}, write() {}, drop() {} }), nearsStall: () => database.nearsStall },
-    producer: { pendingBytes: 1, commit: () => new Promise((resolve) => answers.push(() => resolve(new Map()))) },
+    session: {
+      takeBatch: () => ({ putPosition() {}, write() {}, drop() {} }),
+      nearsStall: () => database.nearsStall,
+      putPosition: (name: string, value: number | null) => void positions.set(name, value),
+      write() {},
+    },
     commitIntervalMs: 100,
     commitSoonMs: SOON_MS,
     commitWhenIdle: false,
@@ -35,13 +55,19 @@ function clockedCommitter() {
       now: () => now,
       monotonic: () => now,
       sleep: () => new Promise<void>((resolve) => sleeping.push(resolve)),
-      log: { warn: fail, error: fail },
+      log: { debug() {}, warn: fail, error: fail },
     },
     wake() {},
   } as unknown as CommitterDeps
   const commits = committer(deps)
   return {
     database,
+    group,
+    membership,
+    positions,
+    task,
+    producer,
+    flushedFor,
     /** Number of commits that brokers have not answered yet. */
     commitsUnderWay: () => answers.length,
     /** Ends the committer's pauses after `ms`, once it has begun to wait. */
@@ -123,3 +149,27 @@ test('a commit waits while a write would block the event loop, but not for long 
   await second
   expect(other.commitsUnderWay()).toBe(1)
 })
+
+test('batches that are sent before the commit are sent for the member, which can confirm that it still owns its partitions', async () => {
+  const { group, producer, flushedFor, begin } = clockedCommitter()
+  producer.pendingBytes = 2_000_000
+  await begin()
+  expect(flushedFor).toEqual([group])
+})
+
+test.each([
+  { what: 'confirms', isLost: false, writtenAt: START + 90_000_000 },
+  { what: 'has removed', isLost: true, writtenAt: undefined },
+])(
+  'the write time of idle state is refreshed only by a worker that is still a member: the group $what it',
+  async ({ isLost, writtenAt }) => {
+    const { membership, task, pass, begin, positions } = clockedCommitter()
+    task.hasWork = false
+    task.positionsMoved = false
+    membership.isLost = isLost
+    // The process was suspended for longer than the broker keeps tombstones.
+    pass(90_000_000)
+    await begin()
+    expect(positions.get('written-at/in-0')).toBe(writtenAt)
+  },
+)

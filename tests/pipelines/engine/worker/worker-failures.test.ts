@@ -1,14 +1,22 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
-import { type ProducerOptions, TransportError, type WorkerProducer } from '../../../../kafka/transport.ts'
+import {
+  type GroupMember,
+  type GroupOptions,
+  type ProducerOptions,
+  type TopicPartition,
+  TransportError,
+  type WorkerProducer,
+} from '../../../../kafka/transport.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import { StateCorrupted } from '../../../../state/stores/errors.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import type { StateBackend } from '../../../../state/stores/store.ts'
 import { bench, until } from '../harness.ts'
-import { lines, numberFormat, wordCount, wordCounts } from '../words.ts'
+import { lines, numberFormat, textTopic, wordCount, wordCounts } from '../words.ts'
 
 test('a bug stops the worker, nothing of the failed transaction is committed, and the worker leaves the group', async () => {
   const { broker, worker, send, all } = bench()
@@ -171,4 +179,52 @@ test('transient failures do not count as fencing, even many in a row', async () 
   send(lines, 'ann', 'a')
   await until(() => all(wordCounts).length === 1, 'the word is counted')
   expect(words.status()).toMatchObject({ state: 'running', restarts: 8, fences: 0 })
+})
+
+test('a worker that is stopped while it gives up partitions, and still waits for the offsets of others, stops cleanly', async () => {
+  const { broker, worker, send } = bench()
+  const lists = textTopic('lists', 2)
+  const reading = topology('reading', (t) => {
+    t.source(lists).process('read', { emits: [wordCounts] }, (line, ctx) => ctx.emit(wordCounts, line, 1))
+  })
+  const start = (memberId: string, options = {}) => worker(reading, { identity: { memberId, transactionalId: memberId }, ...options })
+  const transport = memoryTransport(broker)
+  let isAway = false
+  let unanswered = 0
+  let assignments = 0
+  function groupMember(options: GroupOptions): GroupMember {
+    const member = transport.groupMember(options)
+    async function committed(partitions: readonly TopicPartition[]) {
+      if (!isAway) return member.committed(partitions)
+      unanswered++
+      throw new TransportError('REQUEST_TIMED_OUT', 'the coordinator does not answer', { fatal: false })
+    }
+    function takeEvent() {
+      const event = member.takeEvent()
+      if (event?.type === 'assignment') assignments++
+      return event
+    }
+    return { ...member, committed, takeEvent }
+  }
+  const stopped = await start('b', { transport: { ...transport, groupMember } })
+  const other = await start('c')
+  await until(() => stopped.status().ready && stopped.status().tasks.length === 1 && other.status().ready, 'each worker has a partition')
+  isAway = true
+  await other.stop()
+  await until(() => unanswered > 0, 'the worker asks for the offsets of the second partition')
+  const gate = Promise.withResolvers<void>()
+  broker.commitGate = gate.promise
+  for (let line = 0; line < 20; line++) send(lists, `k${line}`, 'a')
+  await until(() => broker.waitingCommits > 0, 'a commit is in flight')
+  // The first partition moves to the new worker, but only after the commit.
+  const before = assignments
+  await start('a')
+  await until(() => assignments > before, 'the worker learns of the new assignment')
+  const stop = stopped.stop()
+  // The worker abandons its requests for offsets before the commit ends.
+  await systemRuntime().nextTurn()
+  gate.resolve()
+  await stop
+  await stopped.done
+  expect(stopped.status().state).toBe('stopped')
 })

@@ -93,8 +93,11 @@ test('records whose schema is missing in the registry become dead letters, and p
   expect(broker.records('echo-dead-letters').map(({ value }) => value?.subarray(6).toString())).toEqual(['lost'])
 })
 
-/** Creates a topology that counts lines. It can decode its state only after the schema with this id is loaded. */
-function counting(schemaId: number) {
+/**
+ * Creates a topology that counts lines. It can decode its state only after the schema with this id is loaded.
+ * @param prefetches true if the processor announces its reads
+ */
+function counting(schemaId: number, prefetches = false) {
   const numbers = numberFormat.open(0, { get: () => undefined })
   const format: ValueFormat<number> = {
     schema: undefined,
@@ -108,7 +111,8 @@ function counting(schemaId: number) {
   }
   return topology('counting', (t) => {
     const totals = keyedStore('totals', { key: utf8, value: format })
-    t.source(lines).process('count', { stores: [totals], emits: [wordCounts] }, (line, ctx) => {
+    const reads = prefetches ? (line: string) => totals.prefetch(line) : undefined
+    t.source(lines).process('count', { reads, stores: [totals], emits: [wordCounts] }, (line, ctx) => {
       const total = (totals.get(line) ?? 0) + 1
       totals.put(line, total)
       ctx.emit(wordCounts, line, total)
@@ -117,14 +121,16 @@ function counting(schemaId: number) {
 }
 
 /** Starts a worker on state that an earlier worker has written, so that reading the state needs a further schema. */
-async function onOlderState({ registry, worker, send, latest }: ReturnType<typeof bench>) {
-  const tested = counting(await registry.register('old', '"string"'))
+async function onOlderState(
+  { registry, worker, send, latest }: ReturnType<typeof bench>,
+  tested = registry.register('old', '"string"').then((schemaId) => counting(schemaId)),
+) {
   const backend = memoryBackend()
-  const first = await worker(tested, { backend })
+  const first = await worker(await tested, { backend })
   send(lines, 'ann', 'a')
   await until(() => latest(wordCounts).get('a') === 1, 'counted once')
   await first.stop()
-  return await worker(tested, { backend })
+  return await worker(await tested, { backend })
 }
 
 test('a read of state waits until the schema of the state is loaded, even without a prefetch', async () => {
@@ -135,6 +141,17 @@ test('a read of state waits until the schema of the state is loaded, even withou
   await until(() => latest(wordCounts).get('a') === 2, 'counted on')
   expect(second.status()).toMatchObject({ restarts: 1, fences: 0 })
 })
+
+test.each([false, true])(
+  'a worker stops with a message if the registry lacks the schema of its state (with a prefetch: %s)',
+  async (prefetches) => {
+    const tools = bench()
+    const second = await onOlderState(tools, Promise.resolve(counting(99, prefetches)))
+    tools.send(lines, 'ann', 'a')
+    await until(() => second.status().state === 'failed', 'the worker has stopped')
+    await expect(second.done).rejects.toThrow(/schema 99/)
+  },
+)
 
 test('a worker that is stopped while it starts ends without joining its group', async () => {
   const { broker, registry } = bench()
