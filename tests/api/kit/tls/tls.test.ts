@@ -201,6 +201,7 @@ describe('client certificates', () => {
 })
 
 describe('replaced files', () => {
+  const truncatedAuthorities = () => serverAuthority.cert + clientAuthority.cert.slice(0, -100)
   const subjectKey = (socket: TLSSocket) => socket.getPeerX509Certificate()!.fingerprint256
 
   test('new connections get the new certificate, and open ones continue', async () => {
@@ -222,6 +223,7 @@ describe('replaced files', () => {
     ['a truncated certificate', () => ({ certificate: serverCertificate.cert.slice(0, 200) }), 'API_TLS_CERT'],
     ['a malformed certificate', () => ({ certificate: serverCertificate.cert.replaceAll(/[ABC]/g, 'D') }), 'API_TLS_CERT'],
     ['no authorities', () => ({ clientAuthorities: '' }), 'API_TLS_CLIENT_CA'],
+    ['a truncated list of authorities', () => ({ clientAuthorities: truncatedAuthorities() }), 'API_TLS_CLIENT_CA'],
   ])('%s: the old files stay in use, and the log says why', async (_what, broken, setting) => {
     const { port, replace, events, metrics } = await served()
     await replace(broken())
