@@ -1,3 +1,4 @@
+import { isWithin } from '../age.ts'
 import type { Logger } from '../logging.ts'
 import type { SpoolFiles } from '../spool/files.ts'
 import type { FeedPosition, TopicFeed } from '../topic-feed.ts'
@@ -100,15 +101,15 @@ export function feedSnapshotOpener(options: FeedSnapshotOptions): OpenFeedSnapsh
 
     async function saveIfDue(feeds: ReadonlyMap<string, KeptFeed>, blocks: () => Iterable<Buffer>): Promise<void> {
       if (![...feeds.values()].every(({ isCurrent }) => isCurrent)) return
-      if (now() - attemptedAt < intervalMs) return
+      if (isWithin(attemptedAt, intervalMs, now())) return
       const topics = topicsOf(feeds)
       const positions = JSON.stringify(topics)
-      if (positions === written && now() - attemptedAt < UNCHANGED_INTERVAL_MS) return
+      if (positions === written && isWithin(attemptedAt, UNCHANGED_INTERVAL_MS, now())) return
       attemptedAt = now()
       try {
         // The processes of a host share the file. Nothing is written if another one has just replaced it.
         const writtenAt = await files.writtenAt(path)
-        if (writtenAt !== undefined && writtenAt <= now() && now() - writtenAt < intervalMs) return
+        if (writtenAt !== undefined && isWithin(writtenAt, intervalMs, now())) return
         const header: Header = { name, form, savedAt: now() - silentMs(feeds), topics }
         await writeCheckedFile(files, folder, path, MAGIC, { header, blocks: blocks() })
         written = positions

@@ -23,7 +23,7 @@ function world() {
   broker.createTopic({ name: topic.name, partitions: topic.partitions })
   const { transport, recreate } = recreatable(broker)
   const clock = { aheadMs: 0 }
-  const time = { now: () => Date.now() + clock.aheadMs, monotonic: () => performance.now() + clock.aheadMs }
+  const time = { now: () => Date.now() + clock.aheadMs, monotonic: () => performance.now() }
   const lines: Record<string, unknown>[] = []
   const log = createLogger('debug', { write: (line: string) => void lines.push(JSON.parse(line)) })
   let looks = 0
@@ -143,5 +143,14 @@ test('a snapshot that another process has just written is not replaced', async (
   await stop()
   expect(size()).toBe(before)
   await start()
+  await expect.poll(size).toBeGreaterThan(before)
+})
+
+test('a clock that is set back does not keep the snapshot from being replaced', async () => {
+  const { start, put, size, clock } = await saved()
+  const before = size()
+  await start({ intervalMs: HOUR_MS })
+  put('d', 'new d')
+  clock.aheadMs = -2 * HOUR_MS
   await expect.poll(size).toBeGreaterThan(before)
 })
