@@ -28,8 +28,8 @@ export interface ErasureTimes {
    */
   readonly scrubEveryMs: number
   /**
-   * How long a worker may keep erasable state whose partitions have moved to another worker. Only the next scrub removes
-   * the state from the files.
+   * How long a worker may keep erasable state whose partitions have moved to another worker. The state remains in the
+   * files until the next scrub.
    */
   readonly movedMs: number
 }

@@ -42,7 +42,10 @@ interface AdoptOptions {
   readonly runtime: Runtime
 }
 
-/** Returns whether a folder has the name of a process. Other folders belong to other programs, so they stay as they are. */
+/**
+ * Returns whether a folder has the name that a process gives its folder. All other folders belong to other programs, so
+ * they stay as they are.
+ */
 export function isProcessFolder(name: string): boolean {
   return !name.startsWith(HIDDEN_PREFIX) && NUMBERED.test(name)
 }
