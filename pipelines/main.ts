@@ -22,6 +22,7 @@ import {
   startHost,
   workerRunner,
 } from './engine/index.ts'
+import { keepStateMsOf } from './keep-state.ts'
 import { declaredTopologies } from './service.ts'
 import { pipelineServices } from './services.ts'
 import { sinkGroupIds } from './sink-groups.ts'
@@ -36,16 +37,16 @@ async function main(): Promise<void> {
   await withReplaceableState(
     { folder: config.stateFolder, memoryBudgetBytes: config.stateMemoryBytes, apartOf },
     (reason) => log.error({ err: reason, folder: config.stateFolder }, 'state_deleted'),
-    (backend) => runServices(config, { backend, hasErasableState: apartOf !== undefined }, log),
+    (backend) => runServices(config, { backend, apartOf }, log),
   )
 }
 
 interface OpenState {
   readonly backend: StateBackend
-  readonly hasErasableState: boolean
+  readonly apartOf: ReturnType<typeof erasableState>
 }
 
-async function runServices(config: PipelinesConfig, { backend, hasErasableState }: OpenState, log: Logger): Promise<void> {
+async function runServices(config: PipelinesConfig, { backend, apartOf }: OpenState, log: Logger): Promise<void> {
   const services = config.services.map(({ service, settings }) => ({ service, resources: service.prepare?.(settings, config) }))
   const runtime = systemRuntime(log)
   const transport = kafkaTransport(
@@ -80,7 +81,8 @@ async function runServices(config: PipelinesConfig, { backend, hasErasableState 
       const workers = service
         .topologies(() => resources)
         .map((topology) => {
-          const { guarantee, compression, keepStateMs, keepPlaceOnStop, warmUpMaxMs } = config
+          const { guarantee, compression, keepPlaceOnStop, warmUpMaxMs } = config
+          const keepStateMs = keepStateMsOf(config, apartOf?.(topology.name) !== undefined)
           const settings = { guarantee, compression, keepStateMs, keepPlaceOnStop, warmUpMaxMs }
           const onCommit = (seconds: number) => metrics.observeCommit(topology.name, seconds)
           const deps = { transport, registry, backend, identity: identity(topology.name), runtime, onCommit, address, hasEnded }
@@ -90,7 +92,7 @@ async function runServices(config: PipelinesConfig, { backend, hasErasableState 
       const sinks = service.sinks.map((sink) => sink.open({ ...context, resources }, seatOf(sink.name, address)))
       return [...workers, ...sinks, ...(service.jobs?.(context) ?? [])]
     })
-    return hasErasableState ? [...own, stateScrub] : own
+    return apartOf === undefined ? own : [...own, stateScrub]
   }
 
   // An open transport would keep the process alive after a failed start, so that nothing would restart it.

@@ -27,6 +27,11 @@ export interface ErasureTimes {
    * files of a table remain for a few minutes more.
    */
   readonly scrubEveryMs: number
+  /**
+   * How long a worker may keep erasable state whose partitions have moved to another worker. The state remains in the
+   * files until the next scrub.
+   */
+  readonly movedMs: number
 }
 
 const REPEATABLE_SHARE = 55 / 60
@@ -34,6 +39,7 @@ const UNTOUCHED_SHARE = 56 / 60
 const REFERENCED_SHARE = 3 / 60
 const SWEEP_SHARE = 3 / 60
 const SCRUB_SHARE = 15 / 60
+const MOVED_SHARE = 15 / 60
 
 /** @param withinMs the time within which services promise to erase deleted data */
 export function erasureTimes(withinMs: number): ErasureTimes {
@@ -46,5 +52,6 @@ export function erasureTimes(withinMs: number): ErasureTimes {
     referencedWithinMs: withinMs * REFERENCED_SHARE,
     sweepEveryMs: withinMs * SWEEP_SHARE,
     scrubEveryMs: withinMs * SCRUB_SHARE,
+    movedMs: withinMs * MOVED_SHARE,
   }
 }

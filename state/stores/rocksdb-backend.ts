@@ -40,7 +40,8 @@ const ONE_MEMTABLE = 1 / 4
  * keep the brokers busy.
  */
 const LEAST_BATCH_BYTES = 8 * 1024 * 1024
-const MISSING_FILE = /IO error: No such file or directory/
+/** RocksDB's errors for a missing file. The second one is for `CURRENT`, without which there is no database. */
+const MISSING_FILE = /IO error: No such file or directory|does not exist \(create_if_missing is false\)/
 const SYNC_WRITE = { sync: true }
 /**
  * Maximum number of directory rows to read. The directory has only a few rows per store and partition, so one call

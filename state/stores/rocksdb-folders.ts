@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { StateCorrupted } from './errors.ts'
 
 /**
  * Name of the file that contains the name of a rewritten database's subfolder. Before the first rewrite, the database
@@ -10,14 +11,21 @@ const GENERATION = /^generation-(\d+)$/
 /** The files that RocksDB creates. Other files in the folder do not belong to the database. */
 const DATABASE_FILE = /^(?:\d+\.(?:sst|log|blob|dbtmp)|MANIFEST-\d+|OPTIONS-\d+(?:\.dbtmp)?|CURRENT|IDENTITY|LOCK|LOG(?:\.old\.\d+)?)$/
 
-/** Returns the subfolder that contains the current database; undefined when the database was never rewritten. */
+/**
+ * Returns the subfolder that contains the current database; undefined when the database was never rewritten.
+ * @throws StateCorrupted when the pointer file does not name a subfolder
+ */
 export function currentGeneration(folder: string): string | undefined {
+  const path = join(folder, POINTER)
+  let generation: string
   try {
-    return readFileSync(join(folder, POINTER), 'utf8').trim()
+    generation = readFileSync(path, 'utf8').trim()
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
+  if (!GENERATION.test(generation)) throw new StateCorrupted(`the file ${path} does not name a database`)
+  return generation
 }
 
 export function databaseFolder(folder: string, generation: string | undefined): string {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { readPipelinesConfig } from '../../pipelines/config.ts'
+import { keepStateMsOf } from '../../pipelines/keep-state.ts'
 import { erasureTimes } from '../../state/erasure.ts'
 
 const HOUR_MS = 3_600_000
@@ -18,4 +19,11 @@ test('a shorter time for erasures touches blobs more often', () => {
   const renewAfterMs = (env: Record<string, string>) => readPipelinesConfig(env).blobs.renewAfterMs
   expect(renewAfterMs({})).toBe(60_000)
   expect(renewAfterMs({ ERASE_WITHIN_SECONDS: '60' })).toBe(1_000)
+})
+
+test('a worker deletes erasable state whose partitions have moved away in time for the next scrub to erase it', () => {
+  const config = readPipelinesConfig({})
+  expect(keepStateMsOf(config, true) + erasureTimes(config.eraseWithinMs).scrubEveryMs).toBeLessThanOrEqual(config.eraseWithinMs / 2)
+  expect(keepStateMsOf(config, false)).toBe(HOUR_MS)
+  expect(keepStateMsOf(readPipelinesConfig({ STATE_KEEP_MINUTES: '1' }), true)).toBe(60_000)
 })

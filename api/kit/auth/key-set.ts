@@ -65,15 +65,19 @@ export function keySet(options: KeySetOptions): KeySet {
   let loadedAt = Number.NEGATIVE_INFINITY
   let triedAt = Number.NEGATIVE_INFINITY
   let loading: Promise<void> | undefined
+  /** Whether the last completed attempt to load the key set has failed. */
+  let hasFailed = false
 
   async function load(): Promise<void> {
     triedAt = options.now()
     try {
       find = createLocalJWKSet(await options.load())
     } catch (error) {
+      hasFailed = true
       options.onFailure?.(error as Error, find === undefined ? undefined : options.now() - loadedAt)
       throw error
     }
+    hasFailed = false
     loadedAt = options.now()
     generation++
   }
@@ -105,7 +109,12 @@ export function keySet(options: KeySetOptions): KeySet {
     async keyFor(header, token) {
       if (find === undefined || !isWithin(loadedAt, expiryMs, options.now())) await requiredLoad()
       // If the reload fails, the old set stays in use until it expires. The next reload follows after the cooldown.
-      else if (options.now() - loadedAt > maxAgeMs && !coolingDown()) await reload().catch(() => undefined)
+      // Callers do not wait for it, because a provider that does not answer would delay them again and again.
+      else if (options.now() - loadedAt > maxAgeMs && !coolingDown()) {
+        const mayHang = hasFailed
+        const reloaded = reload().catch(() => undefined)
+        if (!mayHang) await reloaded
+      }
       try {
         return await find!(header, token)
       } catch (error) {

@@ -34,9 +34,15 @@ export interface ChildOptions {
 /**
  * Starts a child process that exchanges frames with this process through a pipe. The environment of this process
  * contains secrets, so the child gets an empty environment. The child ends by itself when this process ends.
+ * @throws Error if this process has no free file descriptors
  */
 export function startChild({ file, onLine }: ChildOptions): ChildLink {
   const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], env: {} })
+  // Without free file descriptors, Node creates no pipes, and emits an error that would end this process.
+  if ((child.stdio as typeof child.stdio | undefined) === undefined) {
+    child.on('error', () => undefined)
+    throw new Error('no free file descriptors')
+  }
   const pipe = child.stdio[CHILD_PIPE] as Duplex
   const waiting = new Map<number, PromiseWithResolvers<Buffer>>()
   const end = Promise.withResolvers<string>()

@@ -42,6 +42,10 @@ interface AdoptOptions {
   readonly runtime: Runtime
 }
 
+/**
+ * Returns whether a folder has the name that a process gives its folder. All other folders belong to other programs, so
+ * they stay as they are.
+ */
 export function isProcessFolder(name: string): boolean {
   return !name.startsWith(HIDDEN_PREFIX) && NUMBERED.test(name)
 }
@@ -70,7 +74,7 @@ export async function makeOwn(files: SpoolFiles, parent: string, name: string): 
 /**
  * Takes over the folder of a dead process, and keeps copies of its damaged files. Removes its files that contain
  * nothing to send, and the whole folder if there is nothing to send at all. Returns undefined if a process has locked
- * the folder, if the folder does not exist or has no final name, or if it contains nothing to send.
+ * the folder, if the folder does not exist or does not have the name of a process, or if it contains nothing to send.
  * @throws Error if a file cannot be read. In that case, nothing is lost, and a later call may succeed.
  */
 export async function adopt(
@@ -82,6 +86,7 @@ export async function adopt(
     await removeUnnamed(options, name)
     return undefined
   }
+  if (!isProcessFolder(name)) return undefined
   const { files, runtime } = options
   const path = join(options.folder, name)
   const lock = await lockUnlessGone(files, path)

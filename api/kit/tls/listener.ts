@@ -53,19 +53,19 @@ export function secureServer({ serverOptions, onRequest, tls, log, registry }: S
   const tlsOptions = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: serverOptions.headersTimeout }
   const server = createServer({ ...serverOptions, ...contextOptions(material.current), ...tlsOptions }, onRequest)
   const failures = counter(registry, 'tls_handshakes_failed_total', 'Failed TLS handshakes, except those that the peer broke off')
-  /** Connections whose handshake is not finished, keyed by the address and port of the peer. */
+  /** Connections whose handshake is not finished, keyed by the addresses and ports of both ends. */
   const open = new Map<string, Handshake>()
 
   material.onChange((changed) => server.setSecureContext(contextOptions(changed)))
   server.on('connection', (socket: Socket) => {
-    const peer = peerOf(socket)
-    open.set(peer, { socket, material: material.current })
-    socket.once('close', () => open.delete(peer))
+    const ends = endsOf(socket)
+    open.set(ends, { socket, material: material.current })
+    socket.once('close', () => open.delete(ends))
   })
   server.on('secureConnection', (socket) => {
-    const peer = peerOf(socket)
-    const handshake = open.get(peer)
-    open.delete(peer)
+    const ends = endsOf(socket)
+    const handshake = open.get(ends)
+    open.delete(ends)
     if (handshake !== undefined) clients.opened(socket, handshake.material)
   })
   server.on('tlsClientError', (error: NodeJS.ErrnoException) => {
@@ -90,6 +90,6 @@ function contextOptions({ contents }: TlsMaterial) {
   return { ...secureContext(contents), minVersion: 'TLSv1.2' as const, secureOptions: constants.SSL_OP_NO_TICKET }
 }
 
-function peerOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`
+function endsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 }

@@ -30,7 +30,11 @@ const SETTINGS: Readonly<Record<keyof TlsFiles, string>> = {
   clientAuthorities: 'API_TLS_CLIENT_CA',
 }
 
-const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+/**
+ * Also matches a certificate without its end, so that a half-written file is refused. OpenSSL would ignore such a
+ * certificate, and would then trust only the authorities before it.
+ */
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*(?:-----END CERTIFICATE-----)?/g
 
 /** Reads the files. Throws an Error that names the setting whose file cannot be read. */
 export async function readContents(files: TlsFiles): Promise<TlsContents> {

@@ -50,6 +50,20 @@ test('a database that cannot be opened is replaced by a new one, and other files
   await withReplaceableState({ folder }, notDeleted, async (backend) => expect(positionIn(backend)).toBe(7))
 })
 
+test.each<[string, (folder: string) => void]>([
+  ['its CURRENT file is missing', (folder) => rmSync(join(folder, 'generation-1', 'CURRENT'))],
+  ['its folder is missing', (folder) => rmSync(join(folder, 'generation-1'), { recursive: true })],
+  ['the pointer file is empty', (folder) => writeFileSync(join(folder, 'generation'), '')],
+])('a rewritten database is replaced by a new one if %s', async (_what, harm) => {
+  const folder = await writtenFolder()
+  await withReplaceableState({ folder }, notDeleted, async (backend) => expect(await backend.scrub()).toBe(true))
+  harm(folder)
+  const reasons: Error[] = []
+  await withReplaceableState({ folder }, (reason) => reasons.push(reason), write)
+  expect(reasons).toEqual([expect.any(StateCorrupted)])
+  await withReplaceableState({ folder }, notDeleted, async (backend) => expect(positionIn(backend)).toBe(7))
+})
+
 test('damage that is found while running ends the run, and the next run starts with an empty database', async () => {
   const folder = await writtenFolder()
   const reasons: Error[] = []

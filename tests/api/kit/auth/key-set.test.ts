@@ -19,9 +19,10 @@ const EXPIRY_MS = 3_600_000
 
 /** Creates an identity provider whose keys and availability the test controls. */
 function provider(...keys: SigningKey[]) {
-  const state = { keys, loads: 0, down: false, now: START }
+  const state = { keys, loads: 0, down: false, silent: false, now: START }
   async function load(): Promise<JSONWebKeySet> {
     state.loads++
+    if (state.silent) return await new Promise(() => undefined)
     if (state.down) throw new Error('connection refused')
     return { keys: state.keys.map((key) => key.publicJwk) }
   }
@@ -98,6 +99,19 @@ test('known keys still work while the provider is down', async () => {
   state.now += MAX_AGE_MS + 1
   expect(await verify(known)).toBe('1')
   expect(await verify(unknown)).toBe('unauthorized')
+})
+
+test('known keys work without a wait while the provider is silent, once a load has failed', async () => {
+  const known = await signingKey('known')
+  const { state, verify } = provider(known)
+  await verify(known)
+  state.down = true
+  state.now += MAX_AGE_MS + 1
+  await verify(known)
+  state.silent = true
+  state.now += 60_000
+  expect(await verify(known)).toBe('1')
+  expect(state.loads).toBe(3)
 })
 
 test('keys expire when the provider stays down, even for tokens that were verified earlier', async () => {

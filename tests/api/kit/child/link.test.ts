@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { expect, test, vi } from 'vitest'
 import { startChild } from '../../../../api/kit/child/link.ts'
 
@@ -8,4 +10,10 @@ test('each line that a child writes to standard error is reported as a whole', a
   const child = startChild({ file, onLine: (line) => lines.push(line) })
   await child.ended
   await vi.waitFor(() => expect(lines).toEqual(['a line in two parts', 'another line']))
+})
+
+test('a process without free file descriptors cannot start a child, but continues', async () => {
+  const parent = fileURLToPath(new URL('crowded-parent.ts', import.meta.url))
+  const limited = promisify(execFile)('sh', ['-c', 'ulimit -n 100; exec "$0" "$1"', process.execPath, parent])
+  expect((await limited).stdout).toBe('no free file descriptors')
 })

@@ -154,3 +154,12 @@ test('a snapshot that another process has just written is not replaced', async (
   await start()
   await expect.poll(size).toBeGreaterThan(before)
 })
+
+test('a clock that is set back does not keep the snapshot from being replaced', async () => {
+  const { start, put, size, clock } = await saved()
+  const before = size()
+  await start({ intervalMs: HOUR_MS })
+  put('d', 'new d')
+  clock.aheadMs = -2 * HOUR_MS
+  await expect.poll(size).toBeGreaterThan(before)
+})

@@ -110,6 +110,14 @@ test('a folder whose lock is damaged is reported, and files of other programs ar
   expect(spool.state.unreadableFolders).toEqual([DEAD])
 })
 
+test('a folder that no process of the API has created stays as it is', async () => {
+  const folder = await spoolFolder()
+  await mkdir(join(folder, 'snapshots'))
+  await writeFile(join(folder, 'snapshots', 'a.snapshot'), 'of another program')
+  await spoolWorld({ folder })
+  expect(await readdir(join(folder, 'snapshots'))).toEqual(['a.snapshot'])
+})
+
 test('records are sent in the order in which their processes started, even if the clock goes back between two starts', async () => {
   const folder = await spoolFolder()
   for (const [index, at] of [2_000, 1_000, 1_500].entries()) {

@@ -73,7 +73,7 @@ test('a process that adopts a torn folder sends its complete records, except tho
   await expect.poll(markedBytes, SOON).toBeGreaterThan(0)
   const files = (await readdir(join(folder, own))).filter((name) => name !== 'lock').toSorted()
   expect(files).toEqual([NAME, MARKS])
-  const copy = join(await spoolFolder(), 'copy')
+  const copy = join(await spoolFolder(), own)
   await mkdir(copy)
   for (const name of files) {
     const bytes = await readFile(join(folder, own, name))

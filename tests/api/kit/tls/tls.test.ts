@@ -1,6 +1,7 @@
+import { once } from 'node:events'
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { Agent, request } from 'node:https'
-import { connect as connectPlain } from 'node:net'
+import { connect as connectPlain, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
@@ -29,10 +30,18 @@ interface ServedOptions {
   readonly limits?: Partial<ServerLimits>
   readonly connections?: number
   readonly bodyTimeoutMs?: number
+  readonly host?: string
 }
 
 /** Serves the echo service over TLS, with certificate files that the test can replace. */
-async function served({ clientCa = clientAuthority.cert, names = [], limits, connections, bodyTimeoutMs }: ServedOptions = {}) {
+async function served({
+  clientCa = clientAuthority.cert,
+  names = [],
+  limits,
+  connections,
+  bodyTimeoutMs,
+  host = '127.0.0.1',
+}: ServedOptions = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-tls-'))
   const files = { certificate: join(folder, 'cert.pem'), key: join(folder, 'key.pem'), clientAuthorities: join(folder, 'ca.pem') }
   async function replace(contents: Partial<Record<keyof typeof files, string>>): Promise<void> {
@@ -54,7 +63,7 @@ async function served({ clientCa = clientAuthority.cert, names = [], limits, con
       : connectionGate({ total: connections, perAddress: connections, trusted: addressRanges([]), registry: new Registry() })
   const server = await startServer({
     ...api,
-    host: '127.0.0.1',
+    host,
     port: 0,
     now: () => api.clock.now,
     limits,
@@ -120,6 +129,14 @@ function keepingAgent(): Agent {
   return agent
 }
 
+/** Opens a TCP connection to one of the addresses of this machine. */
+async function connected(options: { readonly host: string; readonly port: number; readonly localPort?: number }): Promise<Socket> {
+  const socket = connectPlain({ ...options, localAddress: '127.0.0.1' })
+  onTestFinished(() => void socket.destroy())
+  await once(socket, 'connect')
+  return socket
+}
+
 describe('client certificates', () => {
   const past = { notBefore: Date.now() - 2 * HOUR_MS, notAfter: Date.now() - HOUR_MS }
   const future = { notBefore: Date.now() + HOUR_MS, notAfter: Date.now() + 2 * HOUR_MS }
@@ -177,6 +194,18 @@ describe('client certificates', () => {
     expect([bad.status, bad.body.error]).toEqual([401, 'unauthorized'])
   })
 
+  test('two connections from the same port to different addresses of the API are both identified', async () => {
+    const { port } = await served({ host: '0.0.0.0' })
+    const first = await connected({ host: '127.0.0.1', port })
+    const second = await connected({ host: '127.0.0.2', port, localPort: first.localPort })
+    for (const socket of [first, second]) {
+      const { key, cert } = payments
+      const encrypted = connect({ socket, servername: 'localhost', ca: serverAuthority.cert, key, cert })
+      encrypted.end('GET /certified HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+      expect(String(await encrypted.toArray())).toMatch(/^HTTP\/1.1 200/)
+    }
+  })
+
   test('a certificate that expires while its connection is open is no longer accepted', async () => {
     const { port, time } = await served()
     const agent = keepingAgent()
@@ -201,6 +230,7 @@ describe('client certificates', () => {
 })
 
 describe('replaced files', () => {
+  const truncatedAuthorities = () => serverAuthority.cert + clientAuthority.cert.slice(0, -100)
   const subjectKey = (socket: TLSSocket) => socket.getPeerX509Certificate()!.fingerprint256
 
   test('new connections get the new certificate, and open ones continue', async () => {
@@ -222,6 +252,7 @@ describe('replaced files', () => {
     ['a truncated certificate', () => ({ certificate: serverCertificate.cert.slice(0, 200) }), 'API_TLS_CERT'],
     ['a malformed certificate', () => ({ certificate: serverCertificate.cert.replaceAll(/[ABC]/g, 'D') }), 'API_TLS_CERT'],
     ['no authorities', () => ({ clientAuthorities: '' }), 'API_TLS_CLIENT_CA'],
+    ['a truncated list of authorities', () => ({ clientAuthorities: truncatedAuthorities() }), 'API_TLS_CLIENT_CA'],
   ])('%s: the old files stay in use, and the log says why', async (_what, broken, setting) => {
     const { port, replace, events, metrics } = await served()
     await replace(broken())
