@@ -19,8 +19,8 @@ const FORMER_KEPT_MS = 2_000
 /**
  * Makes sure that an index exists. Builds the index on request, and also if the index does not exist, has lost its
  * data, was filled from another log, is ahead of its topic, or was built with other settings or mappings than this
- * version of the program uses. Searches use the old index until the new index is complete. If an earlier keeper has left
- * a build unfinished, continues that build.
+ * version of the program uses. Searches use the old index until the new index is complete. If an earlier keeper has
+ * left a build unfinished, continues that build.
  */
 export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unknown, unknown>): Promise<void> {
   const { index, topic, client, runtime } = deps
