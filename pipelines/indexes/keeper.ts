@@ -1,4 +1,5 @@
-import { type ConcreteIndex, hasForm, type IndexFamily, indexFamily, sinkAlias } from '../../state/indexes/family.ts'
+import { partitionKey } from '../../kafka/transport.ts'
+import { builderAlias, type ConcreteIndex, hasForm, type IndexFamily, indexFamily, sinkAlias } from '../../state/indexes/family.ts'
 import { definitionOf } from '../../state/indexes/search-index.ts'
 import { indexWriter } from '../../state/indexes/writer.ts'
 import { TargetUnavailableError } from '../../state/unavailable.ts'
@@ -9,7 +10,7 @@ import type { Build } from './progress.ts'
 
 /**
  * Interval between checks of the index. Each check sends the search server one request for its health, one for the list
- * of indexes and one for the position of each partition, and sends Kafka two requests. A deleted index is noticed
+ * of indexes and one for the position of each partition, and sends Kafka three requests. A deleted index is noticed
  * within this time.
  */
 const LOOK_EVERY_MS = 5_000
@@ -17,9 +18,9 @@ const FORMER_KEPT_MS = 2_000
 
 /**
  * Makes sure that an index exists. Builds the index on request, and also if the index does not exist, has lost its
- * data, was filled from another log, or was built with other settings or mappings than this version of the program
- * uses. Searches use the old index until the new index is complete. If an earlier keeper has left a build unfinished,
- * continues that build.
+ * data, was filled from another log, is ahead of its topic, or was built with other settings or mappings than this
+ * version of the program uses. Searches use the old index until the new index is complete. If an earlier keeper has
+ * left a build unfinished, continues that build.
  */
 export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unknown, unknown>): Promise<void> {
   const { index, topic, client, runtime } = deps
@@ -36,12 +37,12 @@ export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unkn
     const topicId = await topicIdOf(deps)
     const requestId = request === undefined ? undefined : deps.requestId(request.value)
     const found = await family.list()
-    const current = await usableIndex(deps, family, found, topicId, turn)
+    const { current, isAhead } = await usableIndex(deps, family, found, topicId, turn)
     await removeFormer(family, found, turn)
     const build: Build = { index: index.name, requestId, request: request?.value, startedAt: runtime.now() }
     // An earlier keeper may have published the index for this request and then died.
     const isDone = current !== undefined && requestId !== undefined && (completed.has(requestId) || current.requestId === requestId)
-    const isWanted = request !== undefined || current === undefined || !hasForm(current, index)
+    const isWanted = request !== undefined || current === undefined || isAhead || !hasForm(current, index)
     if (isWanted && !isDone) {
       await buildIndex(deps, turn, family, { build, found, former: current?.name, topicId })
       if (current !== undefined) await runtime.sleep(formerKeptMs, turn.signal)
@@ -62,7 +63,7 @@ async function topicIdOf<K, V>({ topic, transport }: KeeperDeps<K, V>): Promise<
 
 /**
  * Returns the index that searches use. If this index was filled from another log, or has lost its data, deletes it and
- * returns undefined.
+ * returns undefined. An index that is ahead of its topic remains in use until a new one is complete.
  */
 async function usableIndex<K, V>(
   deps: KeeperDeps<K, V>,
@@ -70,31 +71,43 @@ async function usableIndex<K, V>(
   found: readonly ConcreteIndex[],
   topicId: string,
   turn: JobTurn<unknown, unknown>,
-): Promise<ConcreteIndex | undefined> {
+): Promise<{ readonly current: ConcreteIndex | undefined; readonly isAhead: boolean }> {
   const current = found.find(({ isCurrent }) => isCurrent)
-  if (current === undefined) return undefined
+  if (current === undefined) return { current, isAhead: false }
   const isOfAnotherLog = current.topicId !== topicId
-  if (!isOfAnotherLog && !(await hasLostData(deps, current.name))) return current
+  const condition = isOfAnotherLog ? 'lost' : await conditionOf(deps, sinkAlias(current.name))
+  if (condition !== 'lost') return { current, isAhead: condition === 'ahead' }
   const event = isOfAnotherLog ? 'index_of_another_log_deleted' : 'index_without_its_data_deleted'
   deps.runtime.log.warn({ index: current.name, topicId, filledFrom: current.topicId }, event)
   await turn.confirm()
   await family.remove(current.name)
-  return undefined
+  return { current: undefined, isAhead: false }
 }
 
 /**
- * Returns true if an index has lost its data. A complete index contains a position for every partition, so a missing
- * position shows the loss. Returns false if the index cannot be read at the moment, because its data may still be
- * there.
+ * Compares the positions in an index with its topic.
+ * - `lost`: a position is missing. A complete index has a position for every partition, so it has lost its data.
+ * - `ahead`: a position is behind the end of the topic, which has lost its last records. New records get the offsets of
+ *   the lost ones, so the index would ignore them.
+ * - `sound`: neither, or the index cannot be read at the moment, because its data may still be there.
+ * @param address an alias of the index
  */
-async function hasLostData<K, V>({ topic, client, transport }: KeeperDeps<K, V>, name: string): Promise<boolean> {
+async function conditionOf<K, V>({ topic, client, transport }: KeeperDeps<K, V>, address: string): Promise<'sound' | 'lost' | 'ahead'> {
   const count = (await transport.partitionCounts([topic.name])).get(topic.name) ?? topic.partitions
-  const writer = indexWriter(sinkAlias(name), client)
-  const reads = Array.from({ length: count }, (_, partition) => writer.position(topic.name, partition))
+  const places = Array.from({ length: count }, (_, partition) => ({ topic: topic.name, partition }))
+  const writer = indexWriter(address, client)
   try {
-    return (await Promise.all(reads)).includes(undefined)
+    const positions = await Promise.all(places.map(({ partition }) => writer.position(topic.name, partition)))
+    // Both grow, so the ends must be read after the positions.
+    const ends = await transport.offsets(places, 'end')
+    const isAhead = positions.some((position, partition) => {
+      const end = ends.get(partitionKey(topic.name, partition))
+      return typeof position === 'object' && end !== undefined && position.next > end
+    })
+    if (isAhead) return 'ahead'
+    return positions.includes(undefined) ? 'lost' : 'sound'
   } catch (error) {
-    if (error instanceof TargetUnavailableError) return false
+    if (error instanceof TargetUnavailableError) return 'sound'
     throw error
   }
 }
@@ -135,17 +148,20 @@ async function buildIndex<K, V>(
  * @throws Error if another process has taken over the unfinished index
  */
 async function unfinishedOrNew<K, V>(
-  { index, runtime }: KeeperDeps<K, V>,
+  deps: KeeperDeps<K, V>,
   turn: JobTurn<unknown, unknown>,
   family: IndexFamily,
   found: readonly ConcreteIndex[],
   origin: { readonly topicId: string; readonly requestId: string | undefined },
 ): Promise<string> {
+  const { index, runtime } = deps
   const unfinished = found.filter(({ isCurrent }) => !isCurrent)
   const fits = (each: ConcreteIndex) =>
     hasForm(each, index) && each.topicId === origin.topicId && each.requestId === origin.requestId && each.builders.length > 0
   await turn.confirm()
-  const kept = unfinished.findLast(fits)
+  const last = unfinished.findLast(fits)
+  // An index that is ahead of the topic would never become complete.
+  const kept = last !== undefined && (await conditionOf(deps, builderAlias(last.name, last.builders[0]))) === 'ahead' ? undefined : last
   for (const each of unfinished) if (each !== kept) await family.remove(each.name)
   if (kept !== undefined) {
     const isOurs = kept.builders.includes(turn.token) || (await family.takeOver(kept, turn.token))

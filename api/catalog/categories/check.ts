@@ -15,10 +15,23 @@ export function categoryFault(tree: CategoryTree, { category_id, parent_id, slug
   const siblings = parent_id === null ? tree.all.filter((other) => tree.pathOf(other.category_id).length === 1) : tree.childrenOf(parent_id)
   if (parent_id !== null) {
     if (tree.get(parent_id) === undefined) return 'unknown_parent'
-    if (parent_id === category_id || tree.pathOf(parent_id).some((above) => above.category_id === category_id)) return 'cycle'
+    if (isSelfOrBelow(tree, parent_id, category_id)) return 'cycle'
     if (tree.pathOf(parent_id).length + heightOf(tree, category_id) > MOST_LEVELS) return 'too_deep'
   }
   return siblings.some((other) => other.slug === slug && other.category_id !== category_id) ? 'slug_taken' : undefined
+}
+
+/**
+ * Returns whether a category is another one or is below it. Follows the stored parents, because paths do not show what
+ * is above a category on a cycle.
+ */
+function isSelfOrBelow(tree: CategoryTree, id: number, other: number): boolean {
+  const passed = new Set<number>()
+  for (let next: number | null | undefined = id; next != null && !passed.has(next); next = tree.get(next)?.parent_id) {
+    if (next === other) return true
+    passed.add(next)
+  }
+  return false
 }
 
 /**

@@ -49,6 +49,14 @@ export function wordsOf(text: string): Word[] {
 }
 
 /**
+ * Returns the last word of a text without replacing a unit by its usual spelling; undefined if the text has no words.
+ * The word may be the beginning of a longer one: `ga` is a unit, but also begins `garden`.
+ */
+export function lastWordAsTyped(text: string): string | undefined {
+  return tokensOf(text).at(-1)
+}
+
+/**
  * Spells a unit without a number as it is spelled after a number. Leaves single letters unchanged, because most of them
  * are not units.
  */

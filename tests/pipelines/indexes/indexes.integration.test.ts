@@ -1,6 +1,9 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import type { SearchCall, SearchClient } from '../../../state/indexes/client.ts'
-import { indexFamily } from '../../../state/indexes/family.ts'
+import { builderAlias, indexFamily, sinkAlias } from '../../../state/indexes/family.ts'
+import { definitionOf } from '../../../state/indexes/search-index.ts'
+import { indexWriter, type Position } from '../../../state/indexes/writer.ts'
 import { TargetUnavailableError } from '../../../state/unavailable.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
 import { notesIndex, notesIndexOn } from './notes-index.ts'
@@ -156,6 +159,45 @@ test('an index that has lost its data is not refilled while it is searched: a ne
   write('later', 'a record that the sink would write')
   await eventually(async () => (await concreteIndexes()).includes(before)).toBe(false)
   await eventually(found).toEqual(expected())
+})
+
+/** Stores a position behind the end of the topic, as if Kafka had lost the last records of partition 0. */
+async function moveAhead({ notes, client }: Pick<ReturnType<typeof notesIndex>, 'notes' | 'client'>, alias: string) {
+  const writer = indexWriter(alias, client)
+  const { topicId, next, stamp } = (await writer.position(notes.name, 0)) as Position
+  expect(typeof (await writer.putPosition({ topic: notes.name, partition: 0, topicId, next: next + 1_000 }, stamp))).toBe('object')
+}
+
+test('an index that is ahead of its topic is replaced, and searched until then', async () => {
+  const setting = world()
+  const { write, startSink, startKeeper, found, expected, concreteIndexes } = setting
+  for (let i = 0; i < 20; i++) write(`n${i}`, `note ${i}`)
+  startKeeper()
+  const sink = startSink()
+  await eventually(() => sink.isReady).toBe(true)
+  await sink.stop()
+  const [before] = await concreteIndexes()
+  await moveAhead(setting, sinkAlias(before))
+  startSink('heir')
+  write('n2', 'changed afterwards')
+  await eventually(async () => {
+    expect(await found()).toBeDefined()
+    return (await concreteIndexes()).includes(before)
+  }).toBe(false)
+  await eventually(found).toEqual(expected())
+})
+
+test('an unfinished index that is ahead of its topic is not completed: a new one takes its place', async () => {
+  const setting = world()
+  const { write, startKeeper, found, expected, concreteIndexes, broker, client, index, notes } = setting
+  for (let i = 0; i < 20; i++) write(`n${i}`, `note ${i}`)
+  const topicId = (await memoryTransport(broker).topicIds([notes.name])).get(notes.name)!
+  const name = await indexFamily(index, client).create({ definition: definitionOf(index), topicId }, 'former', 1)
+  const writer = indexWriter(builderAlias(name, 'former'), client)
+  await writer.putPosition({ topic: notes.name, partition: 0, topicId, next: 1_000 }, undefined)
+  startKeeper()
+  await eventually(found).toEqual(expected())
+  expect(await concreteIndexes()).not.toContain(name)
 })
 
 test('when the form of the documents changes, a new index is built, and the old one is searched until the new one is complete', async () => {

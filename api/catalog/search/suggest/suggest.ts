@@ -1,5 +1,5 @@
 import type { ProductSource } from '../../../../state/indexes/catalog/products.ts'
-import { wordsOf } from '../../../../state/indexes/catalog/words.ts'
+import { lastWordAsTyped, wordsOf } from '../../../../state/indexes/catalog/words.ts'
 import type { CategoryTree } from '../../categories/tree.ts'
 import { atMost } from '../engine/at-most.ts'
 import { IS_PUBLIC } from '../engine/filters.ts'
@@ -37,13 +37,13 @@ interface Answer {
 export function suggester({ index, categories }: SuggestDeps) {
   const namesIn = categoryNames()
   return atMost(MOST_AT_ONCE, async function suggest(q: string, limit: number) {
-    const words = wordsOf(q)
-      .filter(({ kind }) => kind !== 'measure')
-      .map(({ text }) => text)
-    if (words.length === 0) return { suggestions: [], brands: [], categories: [] }
-    const match = { match_bool_prefix: { 'words.exact': { query: words.join(' '), operator: 'and', max_expansions: MOST_ENDINGS } } }
+    const readings = readingsOf(q)
+    if (readings.length === 0) return { suggestions: [], brands: [], categories: [] }
+    const should = readings.map((words) => ({
+      match_bool_prefix: { 'words.exact': { query: words.join(' '), operator: 'and', max_expansions: MOST_ENDINGS } },
+    }))
     const answer: Answer = await index.search({
-      query: { bool: { filter: [IS_PUBLIC, match] } },
+      query: { bool: { filter: [IS_PUBLIC, { bool: { should } }] } },
       sort: [{ quality: 'desc' }, { product_id: 'asc' }],
       // Reads more products than the number of titles to suggest, because several products may have the same title.
       size: 2 * limit,
@@ -59,16 +59,29 @@ export function suggester({ index, categories }: SuggestDeps) {
       suggestions: [...titles].slice(0, limit).map(([text, product_id]) => ({ text, product_id })),
       brands: answer.aggregations.brands.buckets
         .map(({ key }) => key)
-        .filter((name) => startsAny(name, words))
+        .filter((name) => startsAny(name, readings.flat()))
         .slice(0, MOST_BRANDS),
       categories: named
         .values()
-        .filter((category) => startsAll(category.words, words))
+        .filter((category) => readings.some((words) => startsAll(category.words, words)))
         .take(MOST_CATEGORIES)
         .map(({ category: { category_id, name } }) => ({ category_id, name, path: tree.slugPathOf(category_id) ?? '' }))
         .toArray(),
     }
   })
+}
+
+/**
+ * Returns the lists of words that a query may mean; none if it has no words. There are two lists if the last word is a
+ * unit, because `foot` may stand for `ft` or be the beginning of `footrest`.
+ */
+function readingsOf(q: string): string[][] {
+  const found = wordsOf(q)
+  const words = found.filter(({ kind }) => kind !== 'measure').map(({ text }) => text)
+  if (words.length === 0) return []
+  const typed = lastWordAsTyped(q)
+  const isRespelled = found.at(-1)?.kind !== 'measure' && typed !== undefined && typed !== words.at(-1)
+  return isRespelled ? [words, [...words.slice(0, -1), typed]] : [words]
 }
 
 /** Returns whether each word of the query is the beginning of a word in the name. */

@@ -61,6 +61,14 @@ test('categories can be read despite a cycle that two administrators made at the
   expect(categoryFault(tree, category(1, null))).toBeUndefined()
 })
 
+test('no change adds a category to a cycle or keeps one in it', () => {
+  const tree = categoryTree([category(1, 2), category(2, 1), category(3, 2), category(4, null)])
+  expect(categoryFault(tree, category(1, 3))).toBe('cycle')
+  expect(categoryFault(tree, category(1, 2))).toBe('cycle')
+  expect(categoryFault(tree, category(1, 4))).toBeUndefined()
+  expect(categoryFault(tree, category(4, 3))).toBeUndefined()
+})
+
 test('every path is finite and agrees with the lists of descendants, whatever the parents are', () => {
   const parents = fc.array(fc.option(fc.integer({ min: 0, max: 12 }), { nil: null }), { maxLength: 12 })
   fc.assert(

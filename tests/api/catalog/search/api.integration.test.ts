@@ -37,6 +37,7 @@ const documents = [
   product(4, { title: 'Leather sofa' }),
   product(5, { title: 'Velvet couch' }),
   product(6, { title: '', is_public: false, attributes: [] }),
+  product(7, { title: 'Padded footrest', brand: 'Gardenia' }),
 ]
 
 let api: Awaited<ReturnType<typeof testApp>>
@@ -118,6 +119,12 @@ test('suggestions complete the last word, best products first, each title once',
 test.each(['cordless dri', 'DRILL cord', 'drill  18 v', 'córdless'])('suggestions contain all the words of %s', async (q) => {
   const { suggestions } = (await ask(`products/suggest?q=${encodeURIComponent(q)}`)).body
   expect(suggestions).toMatchObject([{ text: 'Cordless drill 18 V' }])
+})
+
+test.each(['ga', 'foot', 'padded foot'])('%s begins a word of a title or brand, although it is also a unit', async (q) => {
+  const { suggestions, brands } = (await ask(`products/suggest?q=${encodeURIComponent(q)}`)).body
+  expect(suggestions).toMatchObject([{ text: 'Padded footrest' }])
+  expect(brands).toEqual(q === 'ga' ? ['Gardenia'] : [])
 })
 
 test.each(['drill glass', '"', '* OR title:x', '%2B-'])('there is nothing to suggest for %s', async (q) => {

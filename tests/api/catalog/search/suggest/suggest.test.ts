@@ -22,6 +22,17 @@ test('a category is suggested if each word of the query begins a word of its nam
   expect((await suggest('saw bla', 10)).categories).toEqual([{ category_id: 2, name: 'Saw blades', path: 'c-2' }])
 })
 
+test('a category is suggested while the beginning of a word of its name is also a unit', async () => {
+  const suggest = suggesterOf([
+    category(1, 'Garden tools'),
+    category(2, 'Gauge blocks'),
+    category(3, 'Footrests'),
+    category(4, 'Foot care'),
+  ])
+  expect((await suggest('ga', 10)).categories.map(({ name }) => name)).toEqual(['Garden tools', 'Gauge blocks'])
+  expect((await suggest('foot', 10)).categories.map(({ name }) => name)).toEqual(['Footrests', 'Foot care'])
+})
+
 test('at most 100 suggestions run at once, and further ones get 503 unavailable', async () => {
   const answering: (() => void)[] = []
   const search = () => new Promise((resolve) => answering.push(() => resolve(NOTHING)))
