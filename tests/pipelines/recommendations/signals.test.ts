@@ -183,3 +183,19 @@ test('events that arrive before their item count as soon as the item is known', 
   view(7n)
   expect(stats()).toEqual([[7n, 4]])
 })
+
+test('events that are a year older than others in the same commit do not spoil the trends of their country', () => {
+  const { driver, put } = viewedItems()
+  put(7n)
+  function send(...viewed: readonly (readonly [at: number, country: string])[]): void {
+    const view = { event_type: 'VIEW' as const, weight: 1, is_chosen: false, rating: null, age_bucket: null }
+    const events = viewed.map(([at, country]) => ({ ...view, at, country }))
+    driver.pipe(itemEvents, 7n, { events, near: [], entered: [], shown: [] })
+  }
+  for (let commit = 0; commit < 2; commit++) send([START - 365 * 24 * HOUR, 'DE'], [START, 'US'])
+  send([START, 'DE'])
+  driver.advanceWallClock(2 * MINUTE)
+  const german = driver.read(trendingItems).findLast(({ key }) => key === 'country:DE')!.value!
+  expect(german.item_ids).toEqual([7n])
+  expect(german.events).toBeCloseTo(1, 1)
+})
