@@ -1,6 +1,6 @@
 import { decay, HALF_LIFE_MS } from '../../../schemas/recommendations/signals/half-lives.ts'
 import { type Neighbour, PUBLISHED_NEIGHBOURS } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
-import type { ItemNeighbourhood, NearItem } from '../../../schemas/recommendations/types.ts'
+import type { ItemNeighbourhood, ItemSignals, NearItem } from '../../../schemas/recommendations/types.ts'
 import { keptNeighbours } from './kept-neighbours.ts'
 
 const MS_PER_SECOND = 1_000
@@ -42,6 +42,16 @@ export function withNear(row: ItemNeighbourhood, near: readonly NearItem[]): Ite
 
 export function isDue({ total, unpublished }: ItemNeighbourhood): boolean {
   return unpublished > PUBLISHED_SHARE * total
+}
+
+/**
+ * Returns the time to which published weights are decayed. Pairs may arrive late. The weights must never be those of an
+ * earlier time than the item's counts, because readers divide by these counts.
+ * @param near the newest pairs to arrive
+ * @param signals the item's counts; undefined if it has none
+ */
+export function publishedAt(near: readonly NearItem[], signals: Pick<ItemSignals, 'at'> | undefined): number {
+  return near.reduce((newest, { at }) => Math.max(newest, at), signals?.at ?? 0)
 }
 
 /** Returns the neighbours to publish, with their weights decayed to the time `at`. */

@@ -199,3 +199,18 @@ test('events that are a year older than others in the same commit do not spoil t
   expect(german.item_ids).toEqual([7n])
   expect(german.events).toBeCloseTo(1, 1)
 })
+
+test('pairs that arrive late do not raise the published weights of newer pairs', () => {
+  const { driver, put } = viewedItems()
+  const month = 30 * 24 * HOUR
+  put(7n)
+  const meet = (item_id: bigint, at: number, entered: number[]) =>
+    driver.pipe(itemEvents, 7n, { events: [], near: [{ item_id, closeness: 1, at }], entered, shown: [] })
+  meet(1n, START, [START])
+  meet(2n, START - month, [START - month])
+  const { neighbours } = driver.read(itemNeighbours).at(-1)!.value!
+  expect(unpackNeighbours(neighbours)).toEqual([
+    { itemId: 1n, weight: 1 },
+    { itemId: 2n, weight: 0.5 },
+  ])
+})
