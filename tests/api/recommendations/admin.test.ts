@@ -58,6 +58,17 @@ test('the lengths of texts are limited in code points', async () => {
   expect((await api.send('PUT', '/api/v1/me/preferences', { user: '42', body: { preferences: [preference] } })).status).toBe(200)
 })
 
+test('an item or a user without updated_at is stored, even if another process, whose clock is ahead, stored the earlier one', async () => {
+  const ahead = START + 2_000
+  await put('/internal/items/5', { title: 'Earlier', updated_at: iso(ahead) }, 'internal')
+  await put('/internal/items/5', { title: 'Corrected' }, 'internal')
+  expect(api.published.at(-1)).toMatchObject({ topic: 'items', value: { title: 'Corrected', updated_at: ahead } })
+  const self = selfOf({ ...NEW_USER, user_updated_at: ahead })
+  api.putUser('5:self', { page: null, self })
+  await put('/internal/users/5', { country: 'FR' }, 'internal')
+  expect(api.published.at(-1)).toMatchObject({ topic: 'recommendation-users', value: { country: 'FR', updated_at: ahead } })
+})
+
 test.each([
   [{ title: '' }],
   [{ title: 't'.repeat(501) }],
