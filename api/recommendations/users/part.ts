@@ -56,7 +56,11 @@ export function usersPart({ facts, now, tables, lists }: UsersDeps): Recommendat
         const preferences = body.preferences.map(({ category, value, weight }) => {
           return { category: normalised(category), value: normalised(value), weight }
         })
-        await facts.publish(userPreferences, BigInt(caller!.subject), { preferences, updated_at: now() })
+        const userId = BigInt(caller!.subject)
+        // The pipeline ignores preferences that are older than the stored ones. The process that stored those may have
+        // a clock that is ahead.
+        const storedAt = (await lists.readFeatures(userId))?.preferencesAt ?? 0
+        await facts.publish(userPreferences, userId, { preferences, updated_at: Math.max(now(), storedAt) })
         return jsonAnswer(200, { preferences }, PRIVATE)
       }),
       bind(getPreferencesRoute, async ({ caller }) => {

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import { NEW_USER, selfOf } from '../../../pipelines/recommendations/users/user-state.ts'
+import { NEW_USER, selfOf, withPreferences } from '../../../pipelines/recommendations/users/user-state.ts'
 import { START } from '../kit/harness.ts'
 import { recommendationsApi } from './harness.ts'
 
@@ -67,6 +67,18 @@ test('an item or a user without updated_at is stored, even if another process, w
   api.putUser('5:self', { page: null, self })
   await put('/internal/users/5', { country: 'FR' }, 'internal')
   expect(api.published.at(-1)).toMatchObject({ topic: 'recommendation-users', value: { country: 'FR', updated_at: ahead } })
+})
+
+test('preferences are stored even if another process, whose clock is ahead, stored the earlier ones', async () => {
+  const ahead = START + 5 * 60_000
+  api.putUser('42:self', { page: null, self: selfOf({ ...NEW_USER, preferences_updated_at: ahead }) })
+  const preferences = [{ category: 'genre', value: 'Comedy', weight: 1 }]
+  const send = () => api.send('PUT', '/api/v1/me/preferences', { user: '42', body: { preferences } })
+  expect((await send()).status).toBe(200)
+  expect(withPreferences({ ...NEW_USER, preferences_updated_at: ahead }, api.published.at(-1)!.value)).toMatchObject({ preferences })
+  api.state.isRedisAway = true
+  expect((await send()).status).toBe(200)
+  expect(api.published).toHaveLength(2)
 })
 
 test.each([
