@@ -313,6 +313,8 @@ export interface UserSelf {
   preferences: StatedPreference[]
   /** updated_at of the record with the properties of the user */
   user_updated_at: null | number
+  /** updated_at of the record with the preferences of the user */
+  preferences_updated_at: null | number
 }
 
 export interface StatedPreference {

@@ -36,10 +36,12 @@ export function adminPart({ facts, now, tables }: AdminDeps): RecommendationsPar
       }),
       bind(putItemRoute, async ({ params: { item_id }, body }) => {
         const at = now()
-        const updated_at = timeOf(body.updated_at) ?? at
+        const storedAt = tables.items.updatedAt(tables.items.rowOf(item_id))
+        // Without a time, the body is the newest, even if the process that stored the item has a clock that is ahead.
+        const updated_at = timeOf(body.updated_at) ?? Math.max(at, storedAt)
         // A body with an older time must not be published, because it would replace the newer item in the compacted
         // topic.
-        if (updated_at < tables.items.updatedAt(tables.items.rowOf(item_id))) return noContent()
+        if (updated_at < storedAt) return noContent()
         await facts.publish(itemsTopic, item_id, {
           title: normalised(body.title),
           description: body.description ?? '',

@@ -35,6 +35,9 @@ export interface OpenOptions {
 /** Initial capacity for the factors of a user's items, in rows. */
 const FOLDED_ROWS = 128
 
+/** Stands for no item. It cannot be an id, because ids are positive. */
+const NO_ITEM = 0n
+
 /** Number of values checked between two pauses. Checking them takes a millisecond or two. */
 const CHECKED_NUMBERS = 1 << 20
 
@@ -136,6 +139,13 @@ export async function openVectors(
     return sum.map((value) => value * scale)
   }
 
+  /** Removes the item that was added with a key, if there still is one. */
+  function forget(key: number): void {
+    if (!added.delete(addedIds[key])) return
+    newer.remove(key)
+    addedIds[key] = NO_ITEM
+  }
+
   async function nearest(vector: Float32Array, count: number, by: NearBy): Promise<NearItem[]> {
     // This must happen before the wait, because a further item may get the key of an item that was found.
     const fresh = newer.search(vector, count, by).map(({ key, value }) => ({ itemId: addedIds[key], similarity: value }))
@@ -186,14 +196,14 @@ export async function openVectors(
       const { itemId } = item
       if (rowOf(itemId) >= 0) return
       const factors = factorsOf(item)
-      if (factors === undefined) return
       const before = added.get(itemId)
+      if (factors === undefined) {
+        if (before !== undefined) forget(before.key)
+        return
+      }
       if (before?.factors.every((value, at) => value === factors[at])) return
       const key = before?.key ?? additions++ % mostAdded
-      if (key < addedIds.length) {
-        added.delete(addedIds[key])
-        newer.remove(key)
-      }
+      if (key < addedIds.length) forget(key)
       addedIds[key] = itemId
       added.set(itemId, { key, factors })
       newer.add(

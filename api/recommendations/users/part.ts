@@ -56,7 +56,11 @@ export function usersPart({ facts, now, tables, lists }: UsersDeps): Recommendat
         const preferences = body.preferences.map(({ category, value, weight }) => {
           return { category: normalised(category), value: normalised(value), weight }
         })
-        await facts.publish(userPreferences, BigInt(caller!.subject), { preferences, updated_at: now() })
+        const userId = BigInt(caller!.subject)
+        // The pipeline ignores preferences that are older than the stored ones. The process that stored those may have
+        // a clock that is ahead.
+        const storedAt = (await lists.readFeatures(userId))?.preferencesAt ?? 0
+        await facts.publish(userPreferences, userId, { preferences, updated_at: Math.max(now(), storedAt) })
         return jsonAnswer(200, { preferences }, PRIVATE)
       }),
       bind(getPreferencesRoute, async ({ caller }) => {
@@ -66,9 +70,12 @@ export function usersPart({ facts, now, tables, lists }: UsersDeps): Recommendat
       bind(featuresRoute, async ({ params: { user_id } }) => jsonAnswer(200, featuresOf(await known(user_id)), PRIVATE)),
       bind(putUserRoute, async ({ params: { user_id }, body }) => {
         const { country = null, language = null, age_bucket = null, signup_date = null, sub_tier = null } = body
-        const updated_at = body.updated_at === undefined ? now() : Date.parse(body.updated_at)
+        const storedAt = (await lists.readFeatures(user_id))?.propertiesAt ?? 0
+        // Without a time, the body is the newest, even if the process that stored the properties has a clock that is
+        // ahead.
+        const updated_at = body.updated_at === undefined ? Math.max(now(), storedAt) : Date.parse(body.updated_at)
         // The pipeline ignores older properties too, but the topic keeps only its last record about each user.
-        if (updated_at < ((await lists.readFeatures(user_id))?.propertiesAt ?? 0)) return noContent()
+        if (updated_at < storedAt) return noContent()
         await facts.publish(recommendationUsers, user_id, { country, language, age_bucket, signup_date, sub_tier, updated_at })
         return noContent()
       }),

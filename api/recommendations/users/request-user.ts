@@ -30,6 +30,8 @@ export interface RequestUser {
   /** The `updated_at` of the user's properties, epoch ms; 0 if it is unknown. */
   readonly propertiesAt: number
   readonly preferences: readonly StatedPreference[]
+  /** The `updated_at` of the user's preferences, epoch ms; 0 if it is unknown. */
+  readonly preferencesAt: number
   /** Offset of the newest included event in `interactions`; -1 if there is none. */
   readonly throughOffset: number
 }
@@ -59,6 +61,7 @@ export function unknownUser(id: bigint): RequestUser {
     subscriptionTier: undefined,
     propertiesAt: 0,
     preferences: [],
+    preferencesAt: 0,
     throughOffset: -1,
   }
 }
@@ -87,9 +90,10 @@ export function requestUser(id: bigint, { self, pages }: StoredUser, now: number
     country: self.country ?? undefined,
     ageBucket: self.age_bucket ?? undefined,
     subscriptionTier: self.sub_tier ?? undefined,
-    // The field is missing in records of earlier versions.
+    // The fields `user_updated_at` and `preferences_updated_at` are missing in records of earlier versions.
     propertiesAt: self.user_updated_at ?? 0,
     preferences: self.preferences,
+    preferencesAt: self.preferences_updated_at ?? 0,
     throughOffset: self.through_offset,
   }
 }

@@ -1,6 +1,6 @@
 import { decay, HALF_LIFE_MS } from '../../../schemas/recommendations/signals/half-lives.ts'
 import { type Neighbour, PUBLISHED_NEIGHBOURS } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
-import type { ItemNeighbourhood, NearItem } from '../../../schemas/recommendations/types.ts'
+import type { ItemNeighbourhood, ItemSignals, NearItem } from '../../../schemas/recommendations/types.ts'
 import { keptNeighbours } from './kept-neighbours.ts'
 
 const MS_PER_SECOND = 1_000
@@ -18,9 +18,22 @@ const MAX_HALF_LIVES = 30
  */
 const PUBLISHED_SHARE = 0.05
 
+/**
+ * Number of pairs that are added at once. Between two portions, the number of neighbours is reduced to the maximum. The
+ * time for a portion grows with the square of its size, and during a backlog, a commit may contain many thousand
+ * different neighbours of a hot item.
+ */
+export const MOST_AT_ONCE = 1_000
+
 export const NO_NEIGHBOURS: ItemNeighbourhood = { reference_at: 0, neighbours: Buffer.alloc(0), total: 0, unpublished: 0 }
 
 export function withNear(row: ItemNeighbourhood, near: readonly NearItem[]): ItemNeighbourhood {
+  let after = row
+  for (let start = 0; start < near.length; start += MOST_AT_ONCE) after = withPortion(after, near.slice(start, start + MOST_AT_ONCE))
+  return after
+}
+
+function withPortion(row: ItemNeighbourhood, near: readonly NearItem[]): ItemNeighbourhood {
   const newest = near.reduce((time, { at }) => Math.max(time, at), row.reference_at)
   const isOutgrown = newest - row.reference_at > MAX_HALF_LIVES * HALF_LIFE
   const referenceAt = row.reference_at === 0 || isOutgrown ? newest : row.reference_at
@@ -42,6 +55,16 @@ export function withNear(row: ItemNeighbourhood, near: readonly NearItem[]): Ite
 
 export function isDue({ total, unpublished }: ItemNeighbourhood): boolean {
   return unpublished > PUBLISHED_SHARE * total
+}
+
+/**
+ * Returns the time to which published weights are decayed. Pairs may arrive late. The weights must never be those of an
+ * earlier time than the item's counts, because readers divide by these counts.
+ * @param near the newest pairs to arrive
+ * @param signals the item's counts; undefined if it has none
+ */
+export function publishedAt(near: readonly NearItem[], signals: Pick<ItemSignals, 'at'> | undefined): number {
+  return near.reduce((newest, { at }) => Math.max(newest, at), signals?.at ?? 0)
 }
 
 /** Returns the neighbours to publish, with their weights decayed to the time `at`. */

@@ -6,7 +6,7 @@ import { avro, type Context, decimalId, drop, keyedStore, type RecordContext, to
 import { declareCatalogItems } from '../items/catalog-items.ts'
 import { isDue as areStatsDue, asPublished, NO_SIGNALS, statsOf, withActivity } from './item-counts.ts'
 import { declareKnownItems } from './known-items.ts'
-import { isDue, NO_NEIGHBOURS, publishedOf, withNear } from './neighbourhood.ts'
+import { isDue, NO_NEIGHBOURS, publishedAt, publishedOf, withNear } from './neighbourhood.ts'
 import { byGroup } from './trend-groups.ts'
 import { declareTrending, TRENDING_EVERY_MS } from './trending.ts'
 
@@ -85,7 +85,7 @@ export const itemSignals = topology(
       function meet(itemId: bigint, { near }: ItemActivity, ctx: Context): void {
         const after = withNear(neighbourhoods.get(itemId) ?? NO_NEIGHBOURS, near)
         if (isDue(after)) {
-          const at = near.reduce((newest, pair) => Math.max(newest, pair.at), 0)
+          const at = publishedAt(near, signals.get(itemId))
           ctx.emit(itemNeighbours, itemId, { at, neighbours: packNeighbours(publishedOf(after, at)) })
           after.unpublished = 0
         }

@@ -126,6 +126,6 @@ export function withoutVisit(user: UserState): UserState {
 
 /** Returns the part of a user's state that the API can read. */
 export function selfOf(user: UserState): UserSelf {
-  const { session_last_at, preferences_updated_at, ...self } = user
+  const { session_last_at, ...self } = user
   return self
 }

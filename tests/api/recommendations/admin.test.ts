@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import { NEW_USER, selfOf } from '../../../pipelines/recommendations/users/user-state.ts'
+import { NEW_USER, selfOf, withPreferences } from '../../../pipelines/recommendations/users/user-state.ts'
 import { START } from '../kit/harness.ts'
 import { recommendationsApi } from './harness.ts'
 
@@ -56,6 +56,29 @@ test('the lengths of texts are limited in code points', async () => {
     expect((await put('/internal/items/5', { ...texts, [name]: value }, 'internal')).status).toBe(400)
   const preference = { category: '😀'.repeat(50), value: '😀'.repeat(100), weight: 1 }
   expect((await api.send('PUT', '/api/v1/me/preferences', { user: '42', body: { preferences: [preference] } })).status).toBe(200)
+})
+
+test('an item or a user without updated_at is stored, even if another process, whose clock is ahead, stored the earlier one', async () => {
+  const ahead = START + 2_000
+  await put('/internal/items/5', { title: 'Earlier', updated_at: iso(ahead) }, 'internal')
+  await put('/internal/items/5', { title: 'Corrected' }, 'internal')
+  expect(api.published.at(-1)).toMatchObject({ topic: 'items', value: { title: 'Corrected', updated_at: ahead } })
+  const self = selfOf({ ...NEW_USER, user_updated_at: ahead })
+  api.putUser('5:self', { page: null, self })
+  await put('/internal/users/5', { country: 'FR' }, 'internal')
+  expect(api.published.at(-1)).toMatchObject({ topic: 'recommendation-users', value: { country: 'FR', updated_at: ahead } })
+})
+
+test('preferences are stored even if another process, whose clock is ahead, stored the earlier ones', async () => {
+  const ahead = START + 5 * 60_000
+  api.putUser('42:self', { page: null, self: selfOf({ ...NEW_USER, preferences_updated_at: ahead }) })
+  const preferences = [{ category: 'genre', value: 'Comedy', weight: 1 }]
+  const send = () => api.send('PUT', '/api/v1/me/preferences', { user: '42', body: { preferences } })
+  expect((await send()).status).toBe(200)
+  expect(withPreferences({ ...NEW_USER, preferences_updated_at: ahead }, api.published.at(-1)!.value)).toMatchObject({ preferences })
+  api.state.isRedisAway = true
+  expect((await send()).status).toBe(200)
+  expect(api.published).toHaveLength(2)
 })
 
 test.each([

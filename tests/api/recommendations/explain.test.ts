@@ -22,7 +22,15 @@ beforeEach(async () => {
     { itemId: 3n, weight: 3 },
   ])
   const viewed = insertItem(NO_ITEMS, 1n, START - 60_000, 10)
-  const unset = { country: null, language: null, age_bucket: null, sub_tier: null, preferences: [], user_updated_at: null }
+  const unset = {
+    country: null,
+    language: null,
+    age_bucket: null,
+    sub_tier: null,
+    preferences: [],
+    user_updated_at: null,
+    preferences_updated_at: null,
+  }
   const lists = { viewed, session: viewed, history: NO_HISTORY, hidden: NO_ITEMS, shown: NO_ITEMS }
   const self = { through_offset: 7, interactions: 30, last_event_at: START, session_started_at: START, ...lists, ...unset }
   api.putUser('42:self', { page: null, self })

@@ -37,6 +37,7 @@ function self(viewed: readonly bigint[], more: Partial<UserSelf> = {}): UserSelf
     sub_tier: null,
     preferences: [],
     user_updated_at: null,
+    preferences_updated_at: null,
     ...more,
   }
 }

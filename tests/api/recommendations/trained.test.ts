@@ -67,6 +67,7 @@ async function trainedApi(open = openBrittle) {
     sub_tier: null,
     preferences: [],
     user_updated_at: null,
+    preferences_updated_at: null,
   }
   api.putUser('42:self', { page: null, self })
   const hide = (itemId: bigint) =>

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { asPublished, isDue, NO_SIGNALS, withActivity } from '../../../pipelines/recommendations/signals/item-counts.ts'
 import { keptNeighbours } from '../../../pipelines/recommendations/signals/kept-neighbours.ts'
-import { NO_NEIGHBOURS, publishedOf, withNear } from '../../../pipelines/recommendations/signals/neighbourhood.ts'
+import { MOST_AT_ONCE, NO_NEIGHBOURS, publishedOf, withNear } from '../../../pipelines/recommendations/signals/neighbourhood.ts'
+import { integer, seededRandom } from '../../../tools/random/random.ts'
 
 const START = Date.UTC(2026, 0, 10)
 const HOUR = 3_600_000
@@ -61,4 +62,15 @@ test('a neighbour that comes again gains weight and becomes newer', () => {
   const pair = (closeness: number, at: number) => ({ item_id: 7n, closeness, at })
   const kept = withNear(withNear(NO_NEIGHBOURS, [pair(1, START)]), [pair(0.5, START), pair(0.25, START)])
   expect(publishedOf(kept, START)).toEqual([{ itemId: 7n, weight: 1.75 }])
+})
+
+test('the pairs of an item are added in portions, because the time for a portion grows with the square of its size', () => {
+  const random = seededRandom(3)
+  const near = Array.from({ length: 3 * MOST_AT_ONCE }, (_, index) => ({
+    item_id: BigInt(1 + integer(random, 2_000)),
+    closeness: 0.2 + 0.8 * random(),
+    at: START + index * 1_000,
+  }))
+  const portions = [0, 1, 2].map((portion) => near.slice(portion * MOST_AT_ONCE, (portion + 1) * MOST_AT_ONCE))
+  expect(withNear(NO_NEIGHBOURS, near)).toEqual(portions.reduce(withNear, NO_NEIGHBOURS))
 })

@@ -183,3 +183,34 @@ test('events that arrive before their item count as soon as the item is known', 
   view(7n)
   expect(stats()).toEqual([[7n, 4]])
 })
+
+test('events that are a year older than others in the same commit do not spoil the trends of their country', () => {
+  const { driver, put } = viewedItems()
+  put(7n)
+  function send(...viewed: readonly (readonly [at: number, country: string])[]): void {
+    const view = { event_type: 'VIEW' as const, weight: 1, is_chosen: false, rating: null, age_bucket: null }
+    const events = viewed.map(([at, country]) => ({ ...view, at, country }))
+    driver.pipe(itemEvents, 7n, { events, near: [], entered: [], shown: [] })
+  }
+  for (let commit = 0; commit < 2; commit++) send([START - 365 * 24 * HOUR, 'DE'], [START, 'US'])
+  send([START, 'DE'])
+  driver.advanceWallClock(2 * MINUTE)
+  const german = driver.read(trendingItems).findLast(({ key }) => key === 'country:DE')!.value!
+  expect(german.item_ids).toEqual([7n])
+  expect(german.events).toBeCloseTo(1, 1)
+})
+
+test('pairs that arrive late do not raise the published weights of newer pairs', () => {
+  const { driver, put } = viewedItems()
+  const month = 30 * 24 * HOUR
+  put(7n)
+  const meet = (item_id: bigint, at: number, entered: number[]) =>
+    driver.pipe(itemEvents, 7n, { events: [], near: [{ item_id, closeness: 1, at }], entered, shown: [] })
+  meet(1n, START, [START])
+  meet(2n, START - month, [START - month])
+  const { neighbours } = driver.read(itemNeighbours).at(-1)!.value!
+  expect(unpackNeighbours(neighbours)).toEqual([
+    { itemId: 1n, weight: 1 },
+    { itemId: 2n, weight: 0.5 },
+  ])
+})

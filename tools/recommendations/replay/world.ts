@@ -12,7 +12,7 @@ import {
   statsOf,
   withActivity,
 } from '../../../pipelines/recommendations/signals/item-counts.ts'
-import { isDue, NO_NEIGHBOURS, publishedOf, withNear } from '../../../pipelines/recommendations/signals/neighbourhood.ts'
+import { isDue, NO_NEIGHBOURS, publishedAt, publishedOf, withNear } from '../../../pipelines/recommendations/signals/neighbourhood.ts'
 import { activities } from '../../../pipelines/recommendations/users/activities.ts'
 import {
   FORGET_AFTER_MS,
@@ -131,8 +131,7 @@ export function replayWorld(): ReplayWorld {
       if (activity.near.length === 0) continue
       const neighbourhood = withNear(neighbourhoods.get(itemId) ?? NO_NEIGHBOURS, activity.near)
       if (isDue(neighbourhood)) {
-        const at = activity.near.reduce((newest, pair) => Math.max(newest, pair.at), 0)
-        published.set(itemId, publishedOf(neighbourhood, at))
+        published.set(itemId, publishedOf(neighbourhood, publishedAt(activity.near, counted)))
         neighbourhood.unpublished = 0
       }
       neighbourhoods.set(itemId, neighbourhood)

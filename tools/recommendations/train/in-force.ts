@@ -1,8 +1,12 @@
 import { mkdir } from 'node:fs/promises'
 import { BundleError } from '../../../api/recommendations/model/manifest.ts'
 import { type OpenModel, openModel } from '../../../api/recommendations/model/open.ts'
+import { BlobCorruptError } from '../../../state/blobs/read.ts'
 import { type LocalVersionsOptions, localVersions } from '../../../state/versions/local.ts'
-import type { FileVersion } from '../../../state/versions/version.ts'
+import { type FileVersion, VersionRefusedError } from '../../../state/versions/version.ts'
+
+/** Errors after which the APIs do not try to open a version again. */
+const REFUSALS = [BundleError, BlobCorruptError, VersionRefusedError]
 
 /**
  * Opens the version in force, to compare a candidate with it.
@@ -13,11 +17,10 @@ import type { FileVersion } from '../../../state/versions/version.ts'
  */
 export async function openInForce(version: FileVersion, options: Omit<LocalVersionsOptions, 'now'>): Promise<OpenModel | undefined> {
   await mkdir(options.folder)
-  const folder = await localVersions({ ...options, now: Date.now }).fetch(version)
   try {
-    return await openModel(folder)
+    return await openModel(await localVersions({ ...options, now: Date.now }).fetch(version))
   } catch (error) {
-    if (error instanceof BundleError) return undefined
+    if (REFUSALS.some((Refusal) => error instanceof Refusal)) return undefined
     throw error
   }
 }

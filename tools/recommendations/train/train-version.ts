@@ -69,6 +69,11 @@ const ENOUGH_SERVED = 10_000
  */
 const NEWEST_SHARE = 0.1
 /**
+ * Maximum share of the history that provides test cases. If the model in force is so old that the whole history is
+ * newer, something must be left to learn from. Otherwise, this model would never be replaced.
+ */
+const MOST_COMPARED_SHARE = 0.5
+/**
  * Share of the training data from which lists for the ranker are replayed. The vectors in these lists are trained only
  * on earlier data.
  */
@@ -87,7 +92,10 @@ const LEAST_QUESTIONS = 200
  */
 export async function trainVersion(training: VersionTraining): Promise<TrainingOutcome> {
   const { history, inForce, folder, seed } = training
-  const learned = inForce === undefined ? Math.floor(history.count * (1 - NEWEST_SHARE)) : history.firstSince(inForce.trainedAt)
+  const learned =
+    inForce === undefined
+      ? Math.floor(history.count * (1 - NEWEST_SHARE))
+      : Math.max(history.firstSince(inForce.trainedAt), Math.floor(history.count * (1 - MOST_COMPARED_SHARE)))
   const users = new Set(history.userIds.subarray(0, learned)).size
   const sizes = { interactions: history.count, learned, users }
   if (learned < LEAST_INTERACTIONS || users < LEAST_USERS) {

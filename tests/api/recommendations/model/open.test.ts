@@ -117,6 +117,22 @@ test('an item that is newer than the model gets a new vector when its content ch
   await model.close()
 })
 
+test('an item that is newer than the model loses its vector when none of its new content is known to the model', async () => {
+  writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0 } })
+  const model = await openModel(folder, { mostAdded: 2 })
+  const add = (itemId: bigint, title: string) => model.addItem({ itemId, title, categoryPath: '', attributes: {} })
+  const similarToFirst = async () => (await model.similarTo(1n, 5)).filter(({ similarity }) => similarity > 0.5).map(({ itemId }) => itemId)
+  add(10n, 'Heat')
+  expect(await similarToFirst()).toContain(10n)
+  add(10n, 'Unknown')
+  expect(model.vectorOf(10n)).toBeUndefined()
+  expect(await similarToFirst()).not.toContain(10n)
+  // The item gets a new key, so its old key is later given to another item.
+  for (const itemId of [10n, 11n]) add(itemId, 'Heat')
+  expect((await similarToFirst()).sort()).toEqual([10n, 11n, 2n])
+  await model.close()
+})
+
 test.each<[string, (content: Buffer) => Buffer]>([
   ['gram.f64', (content) => Buffer.alloc(content.length, Buffer.from(Float64Array.of(-1).buffer))],
   ['items.f16', (content) => Buffer.alloc(content.length, Buffer.from([0, 0x7c]))],
