@@ -61,6 +61,12 @@ test.each([
   ['no host', 'GET /open HTTP/1.0\r\n\r\n', 200, undefined],
   ['TRACE', 'TRACE /open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 405, 'method_not_allowed'],
   ['a malformed host', 'GET /open HTTP/1.1\r\nHost: a b<c>\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
+  [
+    'a streamed body and a host that makes the address an invalid URL',
+    'PUT /items/a HTTP/1.1\r\nHost: 1.2.3.4.5\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\nc\r\n{"text":"y"}\r\n0\r\n\r\n',
+    400,
+    'invalid_request',
+  ],
   ['a target without a leading slash', 'GET open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
 ])('a request with %s gets an answer in the documented form', async (_what, bytes, status, code) => {
   const { server } = await served()
