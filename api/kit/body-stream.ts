@@ -10,12 +10,14 @@ export interface BodyLimits {
 
 /**
  * Yields the body as it arrives. Throws ApiError: 413 as soon as the body is too large (the remaining bytes are not
- * read), 408 if the body arrives too slowly, 400 if the connection breaks. Nothing is buffered, so a slow consumer
- * slows the client down.
+ * read), 408 if the body arrives too slowly, 400 if the connection breaks or the Host header is malformed. Nothing is
+ * buffered, so a slow consumer slows the client down.
  */
 export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGenerator<Uint8Array, void, undefined> {
   const announced = Number(request.headers.get('content-length') ?? 0)
   if (announced > limits.maxBytes) throw tooLarge(limits.maxBytes)
+  // With a Host header such as `1.2.3.4.5`, the URL is invalid, and `request.body` would throw a TypeError.
+  if (!URL.canParse(request.url)) throw new ApiError(errors.invalid_request, { message: 'The Host header is malformed.' })
   if (request.body === null) return
   const reader = request.body.getReader()
   let isLate = false

@@ -112,6 +112,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const sendKept = keptAnswerSender(options)
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    // The answer gets the header `Connection: close`. Otherwise, the client could send its next request at the moment
+    // when this process closes the connection.
+    if (options.readiness.draining) response.shouldKeepAlive = false
     if (options.front?.(request, response) === true || options.direct?.start(request, response) === true) return
     if (sendKept(request, response)) return
     void serveApp(request, response)

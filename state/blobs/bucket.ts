@@ -48,15 +48,25 @@ export async function bucketShelf({ client, bucket, prefix, renewAfterMs, timeou
   }
 
   async function put(hash: BlobHash, blob: PackedBlob): Promise<void> {
-    const Body = blob.kind === 'memory' ? blob.bytes : createReadStream(blob.path)
+    const file = blob.kind === 'file' ? createReadStream(blob.path) : undefined
     const ContentLength = blob.kind === 'memory' ? blob.bytes.byteLength : blob.length
+    const Body = blob.kind === 'memory' ? blob.bytes : file
     const command = new s3.PutObjectCommand({ ...at(hash), Body, ContentLength, ContentType: 'application/zstd' })
-    await asking(client.send(command, { requestTimeout: timeoutMs + ContentLength / SLOWEST_UPLOAD_BYTES_PER_MS }))
+    try {
+      await asking(client.send(command, { requestTimeout: timeoutMs + ContentLength / SLOWEST_UPLOAD_BYTES_PER_MS }))
+    } finally {
+      // After a failure, the SDK leaves the file open.
+      file?.destroy()
+    }
   }
 
   async function open(hash: BlobHash): Promise<Readable | undefined> {
     const found = await unlessStatus(NOT_FOUND, client.send(new s3.GetObjectCommand(at(hash))))
-    return found && Readable.from(piecesOf(found.Body as Readable, timeoutMs), { objectMode: false })
+    if (found === undefined) return undefined
+    const body = found.Body as Readable
+    // A generator that was never started does not run its `finally`. The answer of a blob that is closed unread would
+    // therefore occupy its connection, and the number of connections is limited.
+    return Readable.from(piecesOf(body, timeoutMs), { objectMode: false }).once('close', () => body.destroy())
   }
 
   async function* list(): AsyncGenerator<ShelvedBlob> {

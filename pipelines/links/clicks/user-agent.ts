@@ -56,7 +56,9 @@ export function userAgentReader(): (userAgent: string) => UserAgentFacts {
 function factsOf(userAgent: string): UserAgentFacts {
   const bot = isBot(userAgent)
   const { browser, os, platform } = bowser.parse(userAgent)
-  return { bot, browser: (browser.name ?? UNKNOWN).slice(0, MAX_NAME_LENGTH) || UNKNOWN, device: deviceOf(bot, platform.type, os.name) }
+  // The cut may split a surrogate pair, and half a pair cannot be encoded.
+  const name = (browser.name ?? UNKNOWN).slice(0, MAX_NAME_LENGTH).toWellFormed()
+  return { bot, browser: name || UNKNOWN, device: deviceOf(bot, platform.type, os.name) }
 }
 
 function deviceOf(bot: boolean, type: string | undefined, system: string | undefined): string {

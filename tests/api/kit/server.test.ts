@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { addressRanges } from '../../../api/kit/client-address.ts'
 import { type ConnectionGate, connectionGate } from '../../../api/kit/connections.ts'
-import { startServer } from '../../../api/kit/server.ts'
+import { type FrontHandler, startServer } from '../../../api/kit/server.ts'
 import { echoService } from './echo-service.ts'
 import { START, testApp } from './harness.ts'
 import { raw } from './raw-request.ts'
@@ -13,9 +13,10 @@ async function served(
   limits = {},
   app: { bodyTimeoutMs?: number } = {},
   connections?: ConnectionGate,
+  front?: FrontHandler,
 ) {
   const api = await testApp({ services: [echoService(state)], ...app })
-  const server = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now, limits, connections })
+  const server = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now, limits, connections, front })
   onTestFinished(() => server.close(0).then(() => undefined))
   return { ...api, server, state }
 }
@@ -60,6 +61,12 @@ test.each([
   ['no host', 'GET /open HTTP/1.0\r\n\r\n', 200, undefined],
   ['TRACE', 'TRACE /open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 405, 'method_not_allowed'],
   ['a malformed host', 'GET /open HTTP/1.1\r\nHost: a b<c>\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
+  [
+    'a streamed body and a host that makes the address an invalid URL',
+    'PUT /items/a HTTP/1.1\r\nHost: 1.2.3.4.5\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\nc\r\n{"text":"y"}\r\n0\r\n\r\n',
+    400,
+    'invalid_request',
+  ],
   ['a target without a leading slash', 'GET open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
 ])('a request with %s gets an answer in the documented form', async (_what, bytes, status, code) => {
   const { server } = await served()
@@ -146,6 +153,18 @@ test('closing lets running requests finish and refuses new ones', async () => {
   await ended
   expect(text).toContain('{"text":"y"}')
   expect(text.toLowerCase()).toContain('connection: close')
+})
+
+test('a front handler of a stopping process answers with Connection: close, so that clients send nothing more on it', async () => {
+  const front: FrontHandler = (_request, response) => {
+    response.writeHead(302, ['Location', '/elsewhere', 'Content-Length', '0']).end()
+    return true
+  }
+  const { server, readiness } = await served({ runs: 0 }, {}, {}, undefined, front)
+  const get = () => fetch(server.url, { redirect: 'manual' })
+  expect((await get()).headers.get('connection')).toBe('keep-alive')
+  readiness.startDraining()
+  expect((await get()).headers.get('connection')).toBe('close')
 })
 
 test('closing aborts requests that do not finish in time', async () => {

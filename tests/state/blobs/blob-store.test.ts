@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, type ReadStream, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -327,6 +327,38 @@ describe('a store of blobs in a bucket', () => {
     await expect(blobs.touch(hash)).rejects.toBeInstanceOf(BlobsUnavailableError)
     isSilent = false
     await expect(contentOf(blobs, hash)).rejects.toBeInstanceOf(BlobsUnavailableError)
+  })
+
+  it('frees the connection of a blob that is closed without being read', async () => {
+    const { promise: freed, resolve } = Promise.withResolvers<void>()
+    const server = createServer((_request, response) => {
+      response.on('close', resolve)
+      response.writeHead(200, { 'content-length': '1000000' }).write('a part')
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    onTestFinished(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+    const client = await s3Client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    onTestFinished(() => client.destroy())
+    const shelf = await bucketShelf({ client, bucket: 'b', prefix: '', renewAfterMs: 1, timeoutMs: 10_000, now: Date.now })
+    const blob = await blobStore({ shelf, draftFolder: join(folder, 'drafts') }).open(sha256(Buffer.from('x')))
+    blob!.close()
+    await freed
+  })
+
+  it('closes the file of a draft that its server does not take', async () => {
+    const client = await s3Client('http://127.0.0.1:1')
+    onTestFinished(() => client.destroy())
+    const sent = vi.spyOn(client, 'send')
+    const shelf = await bucketShelf({ client, bucket: 'b', prefix: '', renewAfterMs: 1, timeoutMs: 50, now: Date.now })
+    const path = join(folder, 'refused.draft')
+    writeFileSync(path, Buffer.alloc(1_000_000))
+    const putting = shelf.put(sha256(Buffer.from('x')), { kind: 'file', path, length: 1_000_000 })
+    await expect(putting).rejects.toBeInstanceOf(BlobsUnavailableError)
+    const { Body } = sent.mock.calls[0][0].input as { readonly Body: ReadStream }
+    await vi.waitFor(() => expect(Body.closed).toBe(true), { timeout: 10_000 })
   })
 
   it('reads a blob that arrives byte by byte, and detects one that ends early', async () => {

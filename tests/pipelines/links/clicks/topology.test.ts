@@ -126,6 +126,15 @@ describe('details', () => {
   })
 })
 
+test('a click is counted even if the name of its browser is cut off in the middle of a character', () => {
+  const driver = drive()
+  send(driver, { user_agent: `${'x'.repeat(39)}\u{1f600}/1.0 (X11)` })
+  send(driver)
+  expect(deadLetterCodes(driver)).toEqual([])
+  expect(driver.read(clickDetails).map(({ value }) => value?.browser)).toEqual([`${'x'.repeat(39)}\ufffd`, 'Chrome'])
+  expect(newestStats(driver).get('abc1234')).toMatchObject({ total_clicks: 2 })
+})
+
 describe('a record that is not a click becomes a dead letter', () => {
   test.each([
     ['invalid_short_code', { short_code: 'far-too-long-for-a-code' }],
