@@ -49,8 +49,8 @@ export class Journal {
   #segments = 0
   #isSyncing = false
   /**
-   * Segments that are damaged or for which a sync has failed. Any page of such a segment may be missing on disk, and the
-   * next sync may not report the loss.
+   * Segments that are damaged or for which a sync has failed. Any page of such a segment may be missing on disk, and
+   * the next sync may not report the loss.
    */
   readonly #broken = new WeakSet<Segment>()
   #writing: Promise<void> | undefined

@@ -406,8 +406,8 @@ export class Spool {
   }
 
   /**
-   * Gives up the records of a complete segment that cannot be read, and keeps a copy of the file for the operator. Their
-   * keys are unknown, so later records with these keys are still spooled first, which does no harm.
+   * Gives up the records of a complete segment that cannot be read, and keeps a copy of the file for the operator.
+   * Their keys are unknown, so later records with these keys are still spooled first, which does no harm.
    */
   async #giveUpUnreadable(segment: Segment, frames: FrameReader): Promise<void> {
     // The publisher has all records that can be read, unless some are skipped or must be sent again.

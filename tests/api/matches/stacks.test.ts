@@ -26,7 +26,10 @@ function stateOf(stack: UserState['stack']): UserState {
   return { profile, self: undefined, recent: NOTHING_RECENT, seenPages: {}, stack }
 }
 
-/** Creates feeds on a Redis without candidates. `scripts` returns Redis' reply to the script with the given name and arguments. */
+/**
+ * Creates feeds on a Redis without candidates. `scripts` returns Redis' reply to the script with the given name and
+ * arguments.
+ */
 function world(scripts: (name: string, args: readonly unknown[]) => Promise<unknown>) {
   const clock = { now: NOW }
   const stored = {
