@@ -142,7 +142,10 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
       runtime,
       codecOf: (topic) => (known.has(topic.name) ? serdes?.codecFor(topic) : undefined),
       partitionsOf: (topic) => partitions?.get(topic),
-      askPartitions: async (topic) => (await askPartitions([topic])).get(topic)!,
+      async askPartitions(topic) {
+        await transport.connect()
+        return (await transport.partitionCounts([topic])).get(topic)
+      },
     })
   const started = Promise.all([start(), recall()])
 

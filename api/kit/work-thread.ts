@@ -20,7 +20,15 @@ export interface WorkThreadOptions {
   readonly maxWaitMs: number
   /** Maximum number of requests that wait or run. Further requests get undefined at once. */
   readonly maxWaiting: number
+  /**
+   * Time after which a thread that is not ready is stopped, so that the requests that wait for it get undefined.
+   * @default 30000
+   */
+  readonly startLimitMs?: number
 }
+
+/** Default time limit for the start of the thread. Loading its modules takes about a second on a busy machine. */
+const START_LIMIT_MS = 30_000
 
 interface Waiting<Q, A> {
   readonly request: Q
@@ -49,7 +57,8 @@ interface Thread<A> {
  * requests do not fail when the thread is stopped.
  * @param module the code of the thread. It must call `answerRequests`.
  */
-export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting }: WorkThreadOptions): WorkThread<Q, A> {
+export function workThread<Q, A>(module: URL, options: WorkThreadOptions): WorkThread<Q, A> {
+  const { timeoutMs, maxWaitMs, maxWaiting, startLimitMs = START_LIMIT_MS } = options
   /** Waiting requests in order of arrival. */
   const queue = new Set<Waiting<Q, A>>()
   let running: Thread<A> | undefined
@@ -66,6 +75,11 @@ export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting
       else thread.settle?.(message.answer)
     })
     thread.worker.on('error', () => void stop(thread))
+    // A module that does not call `answerRequests` ends without an error.
+    thread.worker.on('exit', () => void stop(thread))
+    const timer = setTimeout(() => void stop(thread), startLimitMs)
+    timer.unref()
+    void ready.finally(() => clearTimeout(timer))
     running = thread
     return thread
   }

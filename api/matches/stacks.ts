@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { BUILD_LOCK_MS, type BuildDeps, buildStack, lockBuild } from '../../state/views/matches/build.ts'
+import { BUILD_LOCK_MS, type BuildDeps, buildStack, lockBuild, unlockBuild } from '../../state/views/matches/build.ts'
 import type { Place } from '../../state/views/matches/candidates/cells.ts'
 import { passes } from '../../state/views/matches/candidates/filters.ts'
 import { indexedPlace } from '../../state/views/matches/candidates/index-member.ts'
@@ -76,8 +76,14 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
       // If Redis cannot run scripts, the feed request searches without a lock and does not store the result.
       const isLocked = await lockBuild(deps, people.keysOf(userId), token).catch(() => true)
       if (!isLocked && !mustBuild) return undefined
-      const state = await people.own(userId)
-      return { state, found: await build(userId, token, state, place) }
+      try {
+        const state = await people.own(userId)
+        return { state, found: await build(userId, token, state, place) }
+      } catch (error) {
+        // Otherwise, the next feed of the user would wait until the lock expires. If unlocking fails, it does wait.
+        await unlockBuild(deps, people.keysOf(userId), token).catch(() => undefined)
+        throw error
+      }
     } finally {
       running--
     }

@@ -60,7 +60,7 @@ export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }:
     // Throws `not_ready` if the partition counts are not known yet. In that case no command can be sent, so nothing
     // should be stored.
     facts.partitionsOf(snippetFlow.commands)
-    const taken = await takeBody({ ...request.arriving!, address: request.address }, { blobs, incoming })
+    const taken = await answeringBlobs(() => takeBody({ ...request.arriving!, address: request.address }, { blobs, incoming }))
     try {
       const options = checkedOptions({ ...request.query, ...taken.fields })
       const head = taken.content.head()

@@ -5,8 +5,10 @@ import type { Answer } from '../kit/answer.ts'
 import type { Caller } from '../kit/auth/verify.ts'
 import type { CommandRequest } from '../kit/commands/commands.ts'
 import { isUnchanged } from '../kit/conditional.ts'
+import { ApiError } from '../kit/errors.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { isOwner, type SnippetAccess } from './access.ts'
+import { snippetErrors } from './errors.ts'
 import { isSnippetId } from './ids.ts'
 import { snippetJson } from './json.ts'
 import {
@@ -134,7 +136,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
   async function shownVersions(snippet: SnippetRecord, later: SnippetRecord[], caller: Caller | undefined): Promise<SnippetRecord[]> {
     if (later.length === 0) return []
     const root = snippet.root ?? snippet.id
-    const first = snippet.root === undefined ? snippet : await access.find(root, caller).catch(() => undefined)
+    const first = snippet.root === undefined ? snippet : await access.find(root, caller).catch(unlessHidden)
     const all = [...(first === undefined ? [] : [first]), ...later]
     return all.filter((version) => version.id === snippet.id || isShown(version, snippet, caller))
   }
@@ -151,7 +153,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     const { predecessor: id } = snippet
     if (id === undefined || isOwner(snippet, caller) || versions.some((version) => version.id === id)) return id
     // The list of versions is limited, so it may lack a predecessor that the caller may see.
-    const predecessor = await access.find(id, caller).catch(() => undefined)
+    const predecessor = await access.find(id, caller).catch(unlessHidden)
     return predecessor !== undefined && isShown(predecessor, snippet, caller) ? id : undefined
   }
 
@@ -165,6 +167,13 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
   }
 
   return { read, asJson, asText, asFile }
+}
+
+/** Ignores that a version does not exist or that the caller may not see it. Throws all other errors again. */
+function unlessHidden(error: unknown): undefined {
+  const isHidden =
+    error instanceof ApiError && [snippetErrors.paste_not_found, snippetErrors.private_paste].some((code) => code === error.definition)
+  if (!isHidden) throw error
 }
 
 export type SnippetReads = ReturnType<typeof snippetReads>

@@ -61,7 +61,7 @@ async function tryOnce(cluster: Cluster, specs: readonly TopicSpec[], names: rea
     for (const { name, errorCode, errorMessage } of answer.topics) {
       const reason = errorName(errorCode)
       if (reason === 'NONE' || reason === 'TOPIC_ALREADY_EXISTS') continue
-      if (classify(reason) === 'fatal') throw fatal(reason, `creating topic ${name}`, errorMessage)
+      if (classify(reason) === 'fatal' && !isFenced(reason, errorMessage)) throw fatal(reason, `creating topic ${name}`, errorMessage)
       return reason
     }
     return 'UNKNOWN_TOPIC_OR_PARTITION'
@@ -69,6 +69,14 @@ async function tryOnce(cluster: Cluster, specs: readonly TopicSpec[], names: rea
     if (error instanceof Disconnected) return 'NETWORK_EXCEPTION'
     throw error
   }
+}
+
+/**
+ * Returns whether the cluster has too few brokers only because the controller has not unfenced them yet, as after a
+ * start. Without such brokers, the error is the same but its message is different.
+ */
+function isFenced(reason: string, message: string | null | undefined): boolean {
+  return reason === 'INVALID_REPLICATION_FACTOR' && message?.includes('fenced') === true
 }
 
 function request({ name, partitions, replicationFactor, config }: TopicSpec) {

@@ -48,7 +48,7 @@ export interface KeptBlob {
   readonly bytes: number
 }
 
-/** Thrown when the blob store does not respond, or lacks a blob of a version. Retrying may help. */
+/** Thrown when the blob store does not respond, is full, or lacks a blob of a version. Retrying may help. */
 export class BlobsUnavailableError extends Error {
   override readonly name = 'BlobsUnavailableError'
 }
@@ -67,9 +67,32 @@ export const UNTOUCHED_MS = erasureTimes(3_600_000).untouchedMs
  */
 const REOPEN_AFTER_MS = 50
 
+/** Error codes of a disk, or of a quota on it, that is full. */
+const FULL: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT'])
+
+async function unlessFull<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (!FULL.has((error as NodeJS.ErrnoException).code)) throw error
+    throw new BlobsUnavailableError(`the disk is full: ${(error as Error).message}`, { cause: error })
+  }
+}
+
 /** Creates a store that compresses its blobs unless `compresses` is false. */
 export function blobStore({ shelf, draftFolder, compresses = true }: BlobStoreOptions): BlobStore {
-  const newDraft = () => openDraft(draftFolder, { compresses })
+  function newDraft(): BlobDraft {
+    const draft = openDraft(draftFolder, { compresses })
+    return {
+      write: (piece) => unlessFull(draft.write(piece)),
+      get bytes() {
+        return draft.bytes
+      },
+      finish: () => unlessFull(draft.finish()),
+      packed: draft.packed,
+      discard: draft.discard,
+    }
+  }
 
   async function open(hash: BlobHash): Promise<OpenBlob | undefined> {
     let packed = await shelf.open(hash)
@@ -90,7 +113,7 @@ export function blobStore({ shelf, draftFolder, compresses = true }: BlobStoreOp
     try {
       for await (const piece of blob.content()) await draft.write(piece)
       await draft.finish()
-      await shelf.put(hash, draft.packed())
+      await unlessFull(shelf.put(hash, draft.packed()))
     } finally {
       await draft.discard()
     }
@@ -106,7 +129,7 @@ export function blobStore({ shelf, draftFolder, compresses = true }: BlobStoreOp
     async keep(draft) {
       const { hash, bytes } = await draft.finish()
       try {
-        if (!(await shelf.touch(hash))) await shelf.put(hash, draft.packed())
+        if (!(await shelf.touch(hash))) await unlessFull(shelf.put(hash, draft.packed()))
       } finally {
         await draft.discard()
       }

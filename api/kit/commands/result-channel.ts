@@ -31,6 +31,8 @@ const CONNECT_TIMEOUT_MS = 2_000
 /** Longest pause between attempts to reconnect. A longer pause would delay results after a restart of Redis. */
 const LONGEST_RECONNECT_MS = 1_000
 const RECONNECT_STEP_MS = 50
+/** Pause after Redis has refused the subscription, for example because it is loading its data. */
+const RESUBSCRIBE_MS = 1_000
 
 /** Subscribes on a separate connection, at the start and after every connection loss. */
 export function redisResultChannel({ url, cluster, name, log }: ResultChannelOptions): ResultChannel {
@@ -41,6 +43,7 @@ export function redisResultChannel({ url, cluster, name, log }: ResultChannelOpt
     ? connectCluster(url, { redisOptions: { ...common, autoResubscribe: true }, clusterRetryStrategy: retryStrategy })
     : new Redis(url, { ...common, retryStrategy })
   let isOpen = false
+  let retry: NodeJS.Timeout | undefined
   let onResult: (result: ResultMessage) => void = () => undefined
   let onOpen: () => void = () => undefined
 
@@ -50,9 +53,16 @@ export function redisResultChannel({ url, cluster, name, log }: ResultChannelOpt
       isOpen = true
       onOpen()
     } catch (error) {
-      // The connection was lost again. The channel subscribes on the next connection.
       log.warn({ reason: (error as Error).message }, 'results_not_subscribed')
+      clearTimeout(retry)
+      retry = setTimeout(subscribeAgain, RESUBSCRIBE_MS)
+      retry.unref()
     }
+  }
+
+  function subscribeAgain(): void {
+    // If the connection was lost, the channel subscribes on the next connection.
+    if (!isOpen && redis.status === 'ready') void subscribe()
   }
 
   redis.on('ready', () => void subscribe())
@@ -73,6 +83,7 @@ export function redisResultChannel({ url, cluster, name, log }: ResultChannelOpt
       onOpen = opened
     },
     close() {
+      clearTimeout(retry)
       redis.disconnect()
     },
   }

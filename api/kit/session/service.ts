@@ -12,6 +12,8 @@ import { csrfTokenOf } from './csrf.ts'
 
 const PATH = '/api/v1/session'
 const MS_PER_SECOND = 1_000
+/** The latest time that a Date can represent, epoch ms (ECMA-262, 21.4.1.1). */
+const LAST_TIME_MS = 8.64e15
 /** Maximum size of a body. It has room for the longest token and the JSON around it. */
 const MAX_BODY_BYTES = 8_192
 
@@ -121,11 +123,12 @@ export function sessionService({ verifier, cookie }: SessionServiceOptions): Ser
 }
 
 /**
- * Returns the expiry of a token, epoch ms.
+ * Returns the expiry of a token, epoch ms. An expiry that no Date can represent is replaced by the latest time that a
+ * Date can represent.
  * @param token a verified token. Verified tokens always have `exp`.
  */
 function expiryOf(token: string): number {
-  return decodeJwt(token).exp! * MS_PER_SECOND
+  return Math.min(decodeJwt(token).exp! * MS_PER_SECOND, LAST_TIME_MS)
 }
 
 function describeSession({ subject, username, scopes }: Caller, token: string): z.input<typeof Session> {

@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { lockFile } from '../../../runtime/file-lock.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { SpoolFiles } from './files.ts'
@@ -99,7 +99,7 @@ export async function adopt(
       const segment = await Segment.open(files, path, file)
       segments.push(segment)
       const torn = await segment.scan((topic, key) => void counters.push(counterOf(topic, key)))
-      if (segment.isDamaged) await keep(options, segment, `${name}-${file}`, torn)
+      if (segment.isDamaged) await keepDamaged(options, segment, { bytes: segment.skipped + torn, records: segment.unsettled })
       else if (torn > 0) runtime.log.warn({ file: segment.path, bytes: torn }, 'spool_end_torn')
     }
     const unsent = segments.filter(({ unsettled }) => unsettled > 0)
@@ -158,14 +158,16 @@ async function lockUnlessGone(files: SpoolFiles, path: string) {
   }
 }
 
-/** Copies a damaged file into the folder of damaged files. Only an operator deletes the copy. */
-async function keep({ files, folder, runtime }: AdoptOptions, segment: Segment, name: string, unread: number): Promise<void> {
+/**
+ * Copies a damaged file into the folder of damaged files. Only an operator deletes the copy.
+ * @param damage is logged
+ */
+export async function keepDamaged({ files, folder, runtime }: AdoptOptions, segment: Segment, damage: object): Promise<void> {
   const kept = join(folder, KEPT_FOLDER)
-  const path = join(kept, name)
+  const path = join(kept, `${basename(segment.folder)}-${basename(segment.path)}`)
   await files.makeFolder(kept)
   await files.copy(segment.path, `${path}${PARTIAL_SUFFIX}`)
   await files.rename(`${path}${PARTIAL_SUFFIX}`, path)
   await files.syncFolder(kept)
-  const damage = { bytes: segment.skipped + unread, records: segment.unsettled }
   runtime.log.error({ file: segment.path, kept: path, ...damage }, 'spool_file_damaged')
 }

@@ -49,8 +49,8 @@ export class Journal {
   #segments = 0
   #isSyncing = false
   /**
-   * Segments for which a sync has failed. Any page of such a segment may be missing on disk, and the next sync may not
-   * report the loss.
+   * Segments that are damaged or for which a sync has failed. Any page of such a segment may be missing on disk, and
+   * the next sync may not report the loss.
    */
   readonly #broken = new WeakSet<Segment>()
   #writing: Promise<void> | undefined
@@ -96,6 +96,16 @@ export class Journal {
     this.#writing = this.#roll()
       .catch(() => undefined)
       .finally(() => this.#written())
+  }
+
+  /** Writes nothing more to a segment whose file is damaged. */
+  async leave(segment: Segment): Promise<void> {
+    this.#broken.add(segment)
+    while (this.#writing !== undefined) await this.#writing
+    if (this.#active !== segment) return
+    const rolled = this.#roll()
+    this.#writing = rolled.catch(() => undefined).finally(() => this.#written())
+    await rolled
   }
 
   #numberOf(topic: SpooledTopic): number {
@@ -179,7 +189,7 @@ export class Journal {
       this.#unsynced = []
       for (const [segment, written] of Map.groupBy(batch, (one) => one.segment)) {
         try {
-          if (this.#broken.has(segment)) throw new Error('an earlier sync of this file has failed')
+          if (this.#broken.has(segment)) throw new Error('the file is damaged, or an earlier sync of it has failed')
           await segment.file.datasync()
           for (const { waiting } of written) waiting.resolve()
         } catch (error) {

@@ -40,7 +40,12 @@ export function measureSpool(spool: Observed, registry: Registry, now: () => num
     'Records that were not stored, because the spool was full or the disk could not be written',
     () => spool.state.refused,
   )
-  total(registry, 'spool_dropped_total', 'Records from files that Kafka rejected permanently', () => spool.state.dropped)
+  total(
+    registry,
+    'spool_dropped_total',
+    'Records from files that Kafka rejected permanently, or that were lost because a file was damaged',
+    () => spool.state.dropped,
+  )
 }
 
 /** Adds a counter whose value is read each time the metrics are read. */

@@ -1,7 +1,7 @@
 import { crc32c } from '../../../kafka/record-batch/checksum.ts'
 import type { CancelTimer, Runtime } from '../../../runtime/runtime.ts'
 import type { SpoolFiles } from './files.ts'
-import { adopt, type Folder, isProcessFolder, keptFiles, makeOwn, nameAfter } from './folders.ts'
+import { adopt, type Folder, isProcessFolder, keepDamaged, keptFiles, makeOwn, nameAfter } from './folders.ts'
 import type { FrameReader, SpooledRecord } from './frames.ts'
 import { Journal, type Placed } from './journal.ts'
 import type { Segment } from './segment.ts'
@@ -30,6 +30,11 @@ export type Outcome =
   | 'refused'
   /** The record may or may not have been written, so it must be sent again. */
   | 'failed'
+
+/** Thrown by `Deliver` if the topic of the record does not exist. Records of other topics can still be sent. */
+export class TopicAbsent extends Error {
+  override readonly name = 'TopicAbsent'
+}
 
 /**
  * Gives a spooled record to the publisher. The publisher keeps the order of the calls. `settled` is called exactly
@@ -77,7 +82,7 @@ export interface SpoolState {
   readonly spooled: number
   readonly sent: number
   readonly refused: number
-  /** Number of records that Kafka rejected permanently. */
+  /** Number of records that Kafka rejected permanently, or whose file was damaged while the process was running. */
   readonly dropped: number
   /** Number of damaged files that are kept for the operator. */
   readonly damagedFiles: number
@@ -114,6 +119,11 @@ export class Spool {
    * known.
    */
   #isBehind = false
+  /**
+   * Topics that do not exist. Their records are skipped until the next round, so that records of other topics do not
+   * wait for them.
+   */
+  readonly #absentTopics = new Set<string>()
   #isClosed = false
   readonly #closing = new AbortController()
   #tidying: Promise<void> | undefined
@@ -309,8 +319,10 @@ export class Spool {
       if (this.#isClosed) return
       this.#wait()
       this.#journal.sealIfDone()
-      if (this.#isBehind && this.#delivering === 0 && this.#draining === undefined) {
+      const mustBeginAgain = this.#isBehind || this.#absentTopics.size > 0
+      if (mustBeginAgain && this.#delivering === 0 && this.#draining === undefined) {
         this.#isBehind = false
+        this.#absentTopics.clear()
         this.#reader = undefined
       }
       this.#drain()
@@ -329,8 +341,7 @@ export class Spool {
     this.#draining = this.#sendAll(this.#deliver)
       .catch((error: Error) => {
         this.#isBehind = true
-        if (error.message !== this.#trouble) this.#options.runtime.log.warn({ reason: error.message }, 'spool_waits')
-        this.#trouble = error.message
+        this.#report(error)
       })
       .finally(() => {
         this.#draining = undefined
@@ -338,19 +349,30 @@ export class Spool {
       })
   }
 
+  #report({ message }: Error): void {
+    if (message !== this.#trouble) this.#options.runtime.log.warn({ reason: message }, 'spool_waits')
+    this.#trouble = message
+  }
+
   async #sendAll(deliver: Deliver): Promise<void> {
     while (!this.#isClosed && !this.#isBehind && this.#publishedBytes < MAX_PUBLISHED_BYTES) {
       const reader = this.#current()
       if (reader === undefined) return
       const { segment, frames } = reader
-      const found = await frames.next(segment.end).catch((error: Error) => {
+      const { end } = segment
+      const found = await frames.next(end).catch((error: Error) => {
         if (this.#segments.includes(segment)) throw error
       })
       // If late acknowledgements have settled the remaining records of the file, the file has been deleted meanwhile.
       if (!this.#segments.includes(segment)) continue
       if (found === undefined) {
-        if (frames.position < segment.end || frames.skipped > segment.skipped)
-          throw new Error(`a spool file is damaged at byte ${frames.position}`)
+        if (segment.end > end) continue
+        const isDamaged = frames.position < end || frames.skipped > segment.skipped
+        if (isDamaged && !segment.isSealed) {
+          await this.#journal.leave(segment)
+          continue
+        }
+        if (isDamaged) await this.#giveUpUnreadable(segment, frames)
         if (!segment.isSealed) return
         this.#reader = this.#after(segment)
         if (this.#reader === undefined) return
@@ -358,6 +380,7 @@ export class Spool {
       }
       const { offset, record } = found
       if (segment.settled.has(offset) || segment.published.has(offset)) continue
+      if (this.#absentTopics.has(record.topic.name)) continue
       const size = record.key.length + (record.value?.length ?? 0)
       const done = () => {
         this.#publishedBytes -= size
@@ -375,9 +398,27 @@ export class Spool {
       } catch (error) {
         done()
         segment.published.delete(offset)
-        throw error
+        if (!(error instanceof TopicAbsent)) throw error
+        this.#absentTopics.add(record.topic.name)
+        this.#report(error)
       }
     }
+  }
+
+  /**
+   * Gives up the records of a complete segment that cannot be read, and keeps a copy of the file for the operator.
+   * Their keys are unknown, so later records with these keys are still spooled first, which does no harm.
+   */
+  async #giveUpUnreadable(segment: Segment, frames: FrameReader): Promise<void> {
+    // The publisher has all records that can be read, unless some are skipped or must be sent again.
+    if (this.#isBehind || this.#absentTopics.size > 0) return
+    const lost = segment.unsettled - segment.published.size
+    if (lost === 0) return
+    await keepDamaged(this.#options, segment, { bytes: frames.skipped + segment.end - frames.position, lost })
+    this.#damagedFiles = await keptFiles(this.#options.files, this.#options.folder)
+    segment.unsettled -= lost
+    this.#counts.dropped += lost
+    void this.#tidy()
   }
 
   #current() {

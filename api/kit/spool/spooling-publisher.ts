@@ -7,7 +7,7 @@ import type { AvroSchema, SchemaLookup, Topic } from '../../../schemas/topic.ts'
 import { ApiError, errors } from '../errors.ts'
 import { Absence } from './absence.ts'
 import type { SpooledRecord, SpooledTopic } from './frames.ts'
-import type { Outcome, Spool, Spooled } from './spool.ts'
+import { type Outcome, type Spool, type Spooled, TopicAbsent } from './spool.ts'
 
 export interface SpoolingOptions {
   /** How long to wait for Kafka before the record is spooled, in ms; 0 if the request has already used up its time. */
@@ -56,9 +56,9 @@ export interface SpoolingDeps {
   partitionsOf(topic: string): number | undefined
   /**
    * Asks Kafka for the partition count of a topic. Needed for spooled records from an earlier process whose topic this
-   * process does not know.
+   * process does not know. Resolves with undefined if the topic does not exist.
    */
-  askPartitions(topic: string): Promise<number>
+  askPartitions(topic: string): Promise<number | undefined>
 }
 
 /** Errors that concern the record itself. After any other error, a later attempt may succeed. */
@@ -255,6 +255,7 @@ export class SpoolingPublisher implements SpoolingFacts {
 
   async #ask(topic: string): Promise<number> {
     const count = await this.#deps.askPartitions(topic)
+    if (count === undefined) throw new TopicAbsent(`no such topic: ${topic}`)
     this.#counts.set(topic, count)
     return count
   }

@@ -2,6 +2,7 @@ import type { GroupView } from '../../../kafka/group-view.ts'
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import { partitionKey, type TopicPartition } from '../../../kafka/transport.ts'
 import { byteWriter, type Codec, CodecError, UnknownSchemaError } from '../../../schemas/codec.ts'
+import { StateCorrupted } from '../../../state/stores/errors.ts'
 import type { AnyStoreLookup, EngineStore, StateSession, StoreLookup } from '../../../state/stores/store.ts'
 import { makeupOf } from '../state/makeup.ts'
 import { standbyOwners } from '../state/placement.ts'
@@ -132,6 +133,8 @@ export interface QueryDeps {
   readonly sources: ReadonlySet<string>
   readonly memberId: () => string
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
+  /** Called when a query finds damaged state, so that the worker has it restored. */
+  readonly onDamage: (error: StateCorrupted) => void
 }
 
 interface Known {
@@ -231,6 +234,10 @@ export function stateQueries(deps: QueryDeps): StateQueries {
       try {
         return answerHere(known, partition, standby, read) ?? (await ownerOf(known, partition, standby))
       } catch (error) {
+        if (error instanceof StateCorrupted) {
+          deps.onDamage(error)
+          return { outcome: 'not-ready', partition, reason: 'its state is damaged here and must be restored' }
+        }
         // This process may not have loaded the schema of the value, because it may not have read a record with that
         // schema yet.
         if (!(error instanceof UnknownSchemaError) || (await deps.loadSchema(error.schemaId)) !== 'loaded') throw error

@@ -1,6 +1,7 @@
 import { groupView } from '../../../kafka/group-view.ts'
 import { openSerdes } from '../../../kafka/serdes.ts'
 import type { Fetcher, GroupMember, OffsetReset, TopicPartition, WorkerProducer } from '../../../kafka/transport.ts'
+import type { StateCorrupted } from '../../../state/stores/errors.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { type StateQueries, stateQueries } from '../queries/queries.ts'
 import { type InactiveState, inactiveState } from '../state/inactive-state.ts'
@@ -74,6 +75,8 @@ export interface WorkerContext {
   readonly stopping: AbortSignal
   /** Fires when the grace period of a stopping worker is over. */
   readonly givenUp: AbortSignal
+  /** Receives the damage that a query has found. */
+  readonly onDamage: (error: StateCorrupted) => void
 }
 
 /** The parts of a running worker. */
@@ -244,6 +247,10 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     sources: new Set(topics),
     memberId,
     loadSchema: serdes.schemas.load,
+    onDamage(error) {
+      worker.onDamage(error)
+      wake()
+    },
   })
   return {
     schemas,

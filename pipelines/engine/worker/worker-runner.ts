@@ -32,7 +32,9 @@ export function workerRunner(worker: Worker): Runner {
   }
 }
 
+/** Returns the lag of a task; 0 while the task restores, because its positions are not known yet. */
 function lagOf(task: StreamTask): number {
+  if (task.state !== 'RUNNING') return 0
   return task.sources.reduce((sum, { topic }) => sum + Math.max(0, task.highWatermark(topic) - task.position(topic)), 0)
 }
 

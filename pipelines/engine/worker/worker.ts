@@ -1,5 +1,6 @@
 import { FencedError, ReplacedError } from '../../../kafka/transport.ts'
 import { UnknownSchemaError } from '../../../schemas/codec.ts'
+import type { StateCorrupted } from '../../../state/stores/errors.ts'
 import type { StateQueries } from '../queries/queries.ts'
 import type { StandbyCopy } from '../state/standby.ts'
 import { type TaskMetrics, taskMetrics } from '../task/metrics.ts'
@@ -111,10 +112,16 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   let loop: Promise<void> | undefined
   /** True when another process has initialised the worker's transactional id. */
   let replaced = false
+  /** The damage that a query has found in the state. */
+  let damage: StateCorrupted | undefined
   const hasStandbys = (topology.options.standby ?? 0) > 0
 
   async function start(): Promise<void> {
-    opened = await assemble(config, deps, { declaration, metrics, stopping: stopping.signal, givenUp: givenUp.signal })
+    const signals = { stopping: stopping.signal, givenUp: givenUp.signal }
+    const onDamage = (error: StateCorrupted) => {
+      damage = error
+    }
+    opened = await assemble(config, deps, { declaration, metrics, ...signals, onDamage })
     if (stopping.signal.aborted) {
       // The worker was stopped in the meantime. If it joined the group, partitions would move to it and back.
       state = 'stopped'
@@ -154,7 +161,11 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
 
   async function run(parts: Assembly): Promise<void> {
     try {
-      while (!stopping.signal.aborted) await turn(parts)
+      while (!stopping.signal.aborted) {
+        await turn(parts)
+        // Stops the worker, so that its host deletes the state, which is then restored.
+        if (damage !== undefined) throw damage
+      }
       await commitLast(parts)
       state = 'stopped'
       log.info({ topology: topology.name }, 'worker_stopped')

@@ -64,6 +64,17 @@ export async function lockBuild({ scripts }: BuildDeps, { building }: UserKeys, 
   return (await scripts.run(LOCK_BUILD, [building], [token, BUILD_LOCK_MS])) === 1
 }
 
+/** Unlocks the search of a user, if it is still locked with this token. KEYS: 1 the lock. ARGV: 1 the token. */
+const UNLOCK_BUILD: ViewScript = {
+  name: 'unlock-build',
+  source: `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end return 0`,
+}
+
+/** Unlocks the search of a user after the search has failed. */
+export async function unlockBuild({ scripts }: BuildDeps, { building }: UserKeys, token: string): Promise<void> {
+  await scripts.run(UNLOCK_BUILD, [building], [token])
+}
+
 export interface Built {
   readonly stack: Stack
   /**

@@ -79,6 +79,12 @@ describe('signing in', () => {
     })
   })
 
+  test('accepts a token that expires later than a Date can say', async () => {
+    const api = await sessionApp()
+    const answer = await signIn(api, await signToken(api.key, { ...CLAIMS, exp: Number.MAX_SAFE_INTEGER }))
+    expect([answer.status, await answer.json()]).toMatchObject([201, { expires_at: '+275760-09-13T00:00:00.000Z' }])
+  })
+
   test('over https the cookie is Secure and belongs to this host only', async () => {
     const api = await sessionApp({ publicUrl: 'https://api.example' })
     const { cookie } = await signedIn(api)

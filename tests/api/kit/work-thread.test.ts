@@ -5,6 +5,9 @@ import type { SlowRequest } from './slow-worker.ts'
 const MODULE = new URL('./slow-worker.ts', import.meta.url)
 const LONG_MS = 60_000
 
+/** Modules of threads that never become ready. */
+const NEVER_READY = ['', 'setInterval(() => {}, 1_000)'].map((code) => new URL(`data:text/javascript,${encodeURIComponent(code)}`))
+
 function slowThread(options: Partial<WorkThreadOptions> = {}) {
   const thread = workThread<SlowRequest, string>(MODULE, { timeoutMs: 1_000, maxWaitMs: LONG_MS, maxWaiting: 50, ...options })
   onTestFinished(() => thread.close())
@@ -49,4 +52,10 @@ test('a request that cannot be sent to the thread fails, and later requests are 
   const uncloneable = { name: 'uncloneable', takesMs: 0, fails: (() => {}) as unknown as boolean }
   expect(await thread.ask(uncloneable)).toBeUndefined()
   expect(await thread.ask({ name: 'next', takesMs: 0 })).toBe('next')
+})
+
+test.each(NEVER_READY)('requests fail if the thread neither becomes ready nor fails: %s', async (module) => {
+  const thread = workThread(module, { timeoutMs: 1_000, maxWaitMs: LONG_MS, maxWaiting: 50, startLimitMs: 50 })
+  onTestFinished(() => thread.close())
+  expect(await Promise.all([thread.ask('one'), thread.ask('two')])).toEqual([undefined, undefined])
 })

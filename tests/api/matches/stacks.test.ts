@@ -26,8 +26,11 @@ function stateOf(stack: UserState['stack']): UserState {
   return { profile, self: undefined, recent: NOTHING_RECENT, seenPages: {}, stack }
 }
 
-/** Creates feeds on a Redis without candidates. `scripts` returns Redis' reply to the script with the given name. */
-function world(scripts: (name: string) => Promise<unknown>) {
+/**
+ * Creates feeds on a Redis without candidates. `scripts` returns Redis' reply to the script with the given name and
+ * arguments.
+ */
+function world(scripts: (name: string, args: readonly unknown[]) => Promise<unknown>) {
   const clock = { now: NOW }
   const stored = {
     stack: undefined as UserState['stack'],
@@ -48,7 +51,7 @@ function world(scripts: (name: string) => Promise<unknown>) {
         return stored.members.splice(0)
       },
     },
-    scripts: { run: ({ name }: { name: string }) => scripts(name) },
+    scripts: { run: ({ name }: { name: string }, _keys: readonly string[], args: readonly unknown[]) => scripts(name, args) },
     partitionOfCell: () => 0,
     now: () => clock.now,
   }
@@ -80,6 +83,26 @@ test('a feed waits for a search that is already running, and serves its result',
   })
   expect((await feed('a')).left).toMatchObject([{ userId: BOB }])
   expect(stored.searches).toBe(0)
+})
+
+test('a search that fails gives back its lock, so that the next feed does not wait', async () => {
+  const held = new Set<unknown>()
+  const { feed, stored, clock } = world(async (name, [token]) => {
+    if (name === 'unlock-build') return void held.delete(token)
+    if (name === STORE_STACK.name) return []
+    if (held.size > 0) {
+      clock.now += 1_000
+      return 0
+    }
+    held.add(token)
+    return 1
+  })
+  stored.gate = Promise.reject(new Error('Redis does not respond'))
+  await expect(feed('a')).rejects.toThrow('Redis does not respond')
+  expect(held.size).toBe(0)
+  stored.gate = Promise.resolve()
+  expect((await feed('a')).left).toEqual([])
+  expect(clock.now).toBe(NOW)
 })
 
 test('a feed runs its own search if the other search does not end', async () => {

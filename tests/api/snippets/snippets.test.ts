@@ -1,7 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { addressRanges, LOOPBACK } from '../../../api/kit/client-address.ts'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
 import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
 import { limitedPaths } from '../../../api/limits/core/limited-paths.ts'
 import { limiter } from '../../../api/limits/core/limiter.ts'
@@ -54,6 +57,21 @@ describe('creating a snippet', () => {
     expect((await send('GET', `/api/v1/pastes/${body.paste_id}/raw`)).status).toBe(200)
     clock.now += 1
     expect((await send('GET', `/api/v1/pastes/${body.paste_id}/raw`)).body.error).toBe('paste_not_found')
+  })
+
+  test.each([1_000, 1_000_000])('gets a 503 for %i bytes if the disk of the contents is full', async (bytes) => {
+    const { create } = await snippetsApi()
+    const file = await open(import.meta.filename)
+    const prototype = Object.getPrototypeOf(file)
+    await file.close()
+    const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+    const failing = ['write', 'writeFile'].map((name) => vi.spyOn(prototype, name).mockRejectedValue(full))
+    onTestFinished(() => void vi.restoreAllMocks())
+    // The content cannot be compressed, so it reaches the disk.
+    const content = randomBytes(bytes).toString('base64')
+    expect(await create({ content })).toMatchObject({ status: 503, body: { error: 'unavailable' } })
+    for (const spy of failing) spy.mockRestore()
+    expect((await create({ content })).status).toBe(201)
   })
 
   test('reads the options for a raw text from the query', async () => {
@@ -225,6 +243,19 @@ describe('versions', () => {
     }
     const { body } = await send('GET', `/api/v1/pastes/${ids.at(-1)}`, { as: ALICE })
     expect(body.versions.map(({ paste_id }: { paste_id: string }) => paste_id)).toEqual([first, ...ids.slice(-100)])
+  })
+
+  test('are not listed without the first version if it cannot be read', async () => {
+    const { create, send, redis } = await snippetsApi()
+    const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
+    const next = async (id: string) => (await create({ content: id }, ALICE, `/api/v1/pastes/${id}/versions`)).body.paste_id
+    const third = await next(await next(first))
+    const { get } = redis.reader
+    redis.reader.get = async (key) => {
+      if (key.endsWith(first)) throw new ApiError(errors.unavailable)
+      return await get(key)
+    }
+    expect(await send('GET', `/api/v1/pastes/${third}`)).toMatchObject({ status: 503, body: { error: 'unavailable' } })
   })
 
   test('those with limited reads are listed only for their owner and their own readers', async () => {

@@ -64,9 +64,14 @@ export async function loadModel(manifestPath: string, sha256?: string): Promise<
   })
   const slots = manifest.features.map((name) => inputField(name)!.slot)
   const model: LoadedModel = { manifest, slots, score, release: () => session.release() }
-  await repeatVectors(model)
-  await warm(model)
-  return model
+  try {
+    await repeatVectors(model)
+    await warm(model)
+    return model
+  } catch (error) {
+    await model.release()
+    throw error
+  }
 
   async function score(rows: Float32Array, count: number, isOwn = false): Promise<Float32Array> {
     const own = isOwn ? rows : pickColumns(rows, count, slots)

@@ -67,10 +67,10 @@ export async function spoolWorld(options: WorldOptions = {}) {
     registry,
     runtime,
     codecOf: (topic) => connection.serdes?.codecFor(topic),
-    partitionsOf: () => (connection.serdes === undefined ? undefined : PARTITIONS),
-    async askPartitions() {
+    partitionsOf: (topic) => (connection.serdes !== undefined && topics.some(({ name }) => name === topic) ? PARTITIONS : undefined),
+    async askPartitions(topic) {
       if (connection.serdes === undefined) throw new Error('no Kafka')
-      return PARTITIONS
+      return broker.partitionCount(topic)
     },
   })
   let isClosed = false

@@ -247,6 +247,24 @@ test('a record that is spooled before the registry has answered carries its sche
   expect(serdes.codecFor(swipeEvents).decode(bytes, 0, bytes.length)).toMatchObject({ swipe_id: 's', target_id: 'b' })
 })
 
+test('records of a topic that does not exist wait, and later records of other topics do not wait for them', async () => {
+  const folder = await spoolFolder()
+  const broker = memoryBroker()
+  broker.createTopic({ name: plain.name, partitions: PARTITIONS })
+  const gone = { ...plain, name: 'gone' }
+  const dead = await spoolWorld({ folder, broker, topics: [plain, gone], isConnected: false })
+  expect(await dead.facts.publishOrSpool(gone, 'a', 'first', QUICK)).toBe('spooled')
+  expect(await dead.facts.publishOrSpool(plain, 'a', 'second', QUICK)).toBe('spooled')
+  expect(await dead.facts.publishOrSpool(gone, 'a', 'third', QUICK)).toBe('spooled')
+  await dead.close()
+  const { logged, spool } = await spoolWorld({ folder, broker })
+  await expect.poll(() => logged().a, SOON).toEqual(['second'])
+  expect(spool.state.records).toBe(2)
+  broker.createTopic({ name: gone.name, partitions: PARTITIONS })
+  await expect.poll(() => spool.state.records, SOON).toBe(0)
+  expect(broker.records(gone.name).map(({ value }) => `${value}`)).toEqual(['first', 'third'])
+})
+
 test('records in the spool can be read until they are sent, including those of a dead process', async () => {
   const folder = await spoolFolder()
   const broker = memoryBroker()

@@ -15,8 +15,7 @@ interface HostOptions {
 }
 
 /** Starts a host that runs the word count. Tests query it through its HTTP port, like operators and other processes. */
-export async function hosted(at: Bench, options: HostOptions = {}, tested = wordCount()) {
-  const backend = memoryBackend()
+export async function hosted(at: Bench, options: HostOptions = {}, tested = wordCount(), backend = memoryBackend()) {
   const host = await startHost(
     { healthPort: 0, healthHost: '127.0.0.1', ...options },
     {
@@ -42,5 +41,5 @@ export async function hosted(at: Bench, options: HostOptions = {}, tested = word
     return { status: response.status, location: response.headers.get('location'), body: JSON.parse(await response.text()) }
   }
   const ready = () => until(async () => (await fetch(`${base}/readyz`)).status === 200, 'ready')
-  return { base, get, ready, stop: () => host.stop() }
+  return { base, get, ready, done: host.done, stop: () => host.stop() }
 }

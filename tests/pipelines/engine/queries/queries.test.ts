@@ -4,7 +4,10 @@ import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { TransportError } from '../../../../kafka/transport.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { decimalId, utf8 } from '../../../../schemas/keys.ts'
+import { StateCorrupted } from '../../../../state/stores/errors.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+import type { StateBackend } from '../../../../state/stores/store.ts'
 import { timerStore } from '../../../../state/stores/timer-store.ts'
 import { windowedCounterStore } from '../../../../state/stores/windowed-counter-store.ts'
 import { bench, until } from '../harness.ts'
@@ -235,4 +238,33 @@ test('a partition is not ready while the brokers do not report its owner', async
   const asked = () => one.get('/state/words/totals?key=a&partition=0')
   await expect.poll(async () => (await asked()).body.error).not.toBe('key_not_found')
   await expect.poll(asked).toMatchObject({ status: 503, body: { error: 'not_ready', message: expect.stringContaining('brokers') } })
+})
+
+test('damage that only a query finds stops the worker, so that the state is deleted and restored', async () => {
+  const at = bench()
+  const backend = memoryBackend()
+  let isDamaged = false
+  const damaged: StateBackend = {
+    ...backend,
+    session(name) {
+      const session = backend.session(name)
+      function column(store: string, partition: number) {
+        const found = session.column(store, partition)
+        const multiGet: typeof found.multiGet = (...keys) => {
+          if (isDamaged) throw new StateCorrupted('corruption found while reading store totals')
+          return found.multiGet(...keys)
+        }
+        return { ...found, multiGet }
+      }
+      return { ...session, column }
+    },
+  }
+  const one = await hosted(at, {}, wordCount(), damaged)
+  const failed = expect(one.done).rejects.toThrow(StateCorrupted)
+  at.send(lines, 'ann', 'be')
+  await one.ready()
+  await until(async () => (await one.get('/state/words/totals?key=be')).status === 200, 'the state is written')
+  isDamaged = true
+  expect(await one.get('/state/words/totals?key=be')).toMatchObject({ status: 503, body: { error: 'not_ready' } })
+  await failed
 })

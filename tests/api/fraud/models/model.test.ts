@@ -1,0 +1,27 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { InferenceSession } from 'onnxruntime-node'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { loadModel } from '../../../../api/fraud/models/process/model.ts'
+
+const SHIPPED = 'schemas/fraud/models/shipped/payment_fraud-1'
+
+test('a model that does not reproduce its test vectors is refused, and its memory is freed', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'model-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const manifest = JSON.parse(await readFile(`${SHIPPED}.json`, 'utf8'))
+  const golden = { ...manifest.golden, scores: manifest.golden.scores.map((score: number) => 1 - score) }
+  await writeFile(join(folder, manifest.file), await readFile(`${SHIPPED}.onnx`))
+  await writeFile(join(folder, 'wrong.json'), JSON.stringify({ ...manifest, golden }))
+  const created = vi.spyOn(InferenceSession, 'create')
+  onTestFinished(() => created.mockRestore())
+  const release = vi.fn()
+  created.mockImplementationOnce(async (bytes: unknown, options: unknown) => {
+    created.mockRestore()
+    const session = await InferenceSession.create(bytes as Uint8Array, options as InferenceSession.SessionOptions)
+    return Object.assign(session, { release })
+  })
+  await expect(loadModel(join(folder, 'wrong.json'))).rejects.toThrow('for its test vector 0')
+  expect(release).toHaveBeenCalledOnce()
+})

@@ -1,0 +1,34 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { pino } from 'pino'
+import { expect, onTestFinished, test } from 'vitest'
+import { redisResultChannel } from '../../../../api/kit/commands/result-channel.ts'
+
+const CHANNEL = 'api-1'
+const INFO = 'redis_version:7.0.0'
+const SOON = { timeout: 20_000, interval: 5 }
+
+/** Starts a server that answers like Redis, and refuses the first subscription. */
+async function refusingRedis(): Promise<string> {
+  let subscriptions = 0
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.on('data', (data) => {
+      for (const [, command] of data.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n/g)) {
+        if (command.toLowerCase() === 'info') socket.write(`$${INFO.length}\r\n${INFO}\r\n`)
+        else if (command.toLowerCase() !== 'subscribe') socket.write('+OK\r\n')
+        else if (++subscriptions === 1) socket.write('-LOADING Redis is loading the dataset in memory\r\n')
+        else socket.write(`*3\r\n$9\r\nsubscribe\r\n$${CHANNEL.length}\r\n${CHANNEL}\r\n:1\r\n`)
+      }
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return `redis://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test('a refused subscription is repeated on the same connection', async () => {
+  const channel = redisResultChannel({ url: await refusingRedis(), cluster: false, name: CHANNEL, log: pino({ level: 'silent' }) })
+  onTestFinished(() => channel.close())
+  await expect.poll(() => channel.isOpen, SOON).toBe(true)
+})

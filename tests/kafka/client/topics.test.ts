@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import type { Cluster } from '../../../kafka/client/cluster.ts'
+import { type Context, kafkaOptions } from '../../../kafka/client/options.ts'
+import { ensureTopics } from '../../../kafka/client/topics.ts'
+import { manualRuntime } from '../../../runtime/manual.ts'
+
+const INVALID_REPLICATION_FACTOR = 38
+const FENCED = 'Unable to replicate the partition 1 time(s): All brokers are currently fenced.'
+const TOO_FEW =
+  'Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached because only 1 broker(s) are registered.'
+
+/** A cluster that refuses to create a topic with these messages, one after another, and then creates it. */
+function refusing(messages: readonly string[]) {
+  const left = [...messages]
+  let asked = 0
+  const cluster = {
+    refresh: async () => undefined,
+    partitionCount: () => (left.length === 0 ? 0 : undefined),
+    async askAny() {
+      asked++
+      return { topics: [{ name: 't', errorCode: INVALID_REPLICATION_FACTOR, errorMessage: left.shift() }] }
+    },
+  } as unknown as Cluster
+  const runtime = { ...manualRuntime(), sleep: async () => undefined }
+  const context = { options: kafkaOptions.parse({ brokers: ['127.0.0.1:9092'], clientId: 'test' }), runtime } as unknown as Context
+  // Without partitions, no leader needs to answer.
+  return { create: () => ensureTopics(context, cluster, [{ name: 't', partitions: 0 }]), asked: () => asked }
+}
+
+test('creating a topic is repeated while all brokers are fenced, as after a start', async () => {
+  const { create, asked } = refusing([FENCED, FENCED])
+  await create()
+  expect(asked()).toBe(2)
+})
+
+test('a replication factor that the cluster cannot reach fails at once', async () => {
+  const { create, asked } = refusing([TOO_FEW, TOO_FEW])
+  await expect(create()).rejects.toMatchObject({ code: 'INVALID_REPLICATION_FACTOR', fatal: true })
+  expect(asked()).toBe(1)
+})
