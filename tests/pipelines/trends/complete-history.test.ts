@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { partitionFor } from '../../../kafka/partitioner.ts'
+import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
+import { trends } from '../../../pipelines/trends/topology.ts'
+import { tweets } from '../../../schemas/trends/topics.ts'
+import { block, HOUR, leap, MINUTE, NEW_YORK, SECOND, START, send } from './driving.ts'
+import { historyOf } from './volumes.ts'
+
+/** Returns the volumes in New York that the history would show, by the minutes since the start. */
+function historyByMinute(driver: TestDriver): Record<number, number> {
+  const rows = historyOf(driver).filter(({ woeid }) => woeid === NEW_YORK)
+  return Object.fromEntries(rows.map(({ minute, volume }) => [Math.round((minute - START) / MINUTE), volume]))
+}
+
+test('a minute that leaves the state of a term before its count is published is in the history even after a crash', () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  let user = 0n
+  const userOfFirstPartition = () => {
+    do user++
+    while (partitionFor(Buffer.from(String(user)), 4) !== 0)
+    return user
+  }
+  // Counts are published with the lists. While two of the four partitions of the tweets are stuck, there are none.
+  for (const partition of [1, 2]) block(driver, tweets.name, partition)
+  for (let i = 0; i < 40; i++) send(driver, { user_id: userOfFirstPartition(), hashtags: ['outage'] })
+  driver.settle()
+  driver.advanceWallClock(3 * HOUR)
+  send(driver, { user_id: userOfFirstPartition(), hashtags: ['outage'] })
+  driver.settle()
+  driver.restart()
+  for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
+  expect(historyByMinute(driver)).toEqual({ 0: 40, 180: 1 })
+})
