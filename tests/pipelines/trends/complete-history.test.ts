@@ -1,10 +1,14 @@
 import { expect, test } from 'vitest'
 import { partitionFor } from '../../../kafka/partitioner.ts'
-import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
+import { replayDeadLetters } from '../../../pipelines/engine/dlq/replay.ts'
+import { memoryTransport, type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
 import { tweets } from '../../../schemas/trends/topics.ts'
 import { block, HOUR, leap, MINUTE, NEW_YORK, SECOND, START, send } from './driving.ts'
 import { historyOf } from './volumes.ts'
+
+/** How far the producer's clock is ahead. Its tweets become dead letters. */
+const AHEAD = 10 * MINUTE
 
 /** Returns the volumes in New York that the history would show, by the minutes since the start. */
 function historyByMinute(driver: TestDriver): Record<number, number> {
@@ -30,4 +34,17 @@ test('a minute that leaves the state of a term before its count is published is 
   driver.restart()
   for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
   expect(historyByMinute(driver)).toEqual({ 0: 40, 180: 1 })
+})
+
+test('a user whose dead letters are replayed still adds at most three to a term within an hour', async () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  for (let i = 0; i < 5; i++) send(driver, { user_id: 7n, hashtags: ['spam'], created_at: START + AHEAD })
+  driver.settle()
+  driver.restart({ downMs: 4 * HOUR })
+  send(driver, { user_id: 7n, hashtags: ['other'] })
+  leap(driver, MINUTE)
+  historyByMinute(driver)
+  expect(await replayDeadLetters(memoryTransport(driver.broker), 'trends')).toMatchObject({ replayed: 5 })
+  for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
+  expect(historyByMinute(driver)).toEqual({ 10: 3 })
 })
