@@ -185,6 +185,10 @@ export function standings(options: StandingsOptions) {
     trackedRare,
     addedRare,
     rank,
+    /** The hour of the last report; 0 if there was none. */
+    get hour() {
+      return leading.hour
+    },
     get contenders() {
       let sum = 0
       for (const region of byRegion.values()) sum += region.fresh.size + region.known.size

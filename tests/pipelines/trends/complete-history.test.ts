@@ -4,7 +4,7 @@ import { replayDeadLetters } from '../../../pipelines/engine/dlq/replay.ts'
 import { memoryTransport, type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
 import { tweets } from '../../../schemas/trends/topics.ts'
-import { block, HOUR, leap, MINUTE, NEW_YORK, SECOND, START, send } from './driving.ts'
+import { block, entriesOf, HOUR, leap, MINUTE, NEW_YORK, SECOND, START, send } from './driving.ts'
 import { historyOf } from './volumes.ts'
 
 /** How far the producer's clock is ahead. Its tweets become dead letters. */
@@ -34,6 +34,28 @@ test('a minute that leaves the state of a term before its count is published is 
   driver.restart()
   for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
   expect(historyByMinute(driver)).toEqual({ 0: 40, 180: 1 })
+})
+
+test.each([
+  { kind: 'rare', users: 3 },
+  { kind: 'frequent', users: 40 },
+])('dead letters of a $kind term that are replayed after days add to the history of their minute', async ({ users }) => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  for (let i = 0; i < 2; i++) send(driver, { hashtags: ['mended'], created_at: START + AHEAD })
+  leap(driver, AHEAD)
+  for (let i = 0; i < users; i++) send(driver, { hashtags: ['mended'] })
+  for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
+  for (let day = 0; day < 2; day++) {
+    driver.restart({ downMs: 25 * HOUR })
+    for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
+  }
+  expect(await replayDeadLetters(memoryTransport(driver.broker), 'trends')).toMatchObject({ replayed: 2 })
+  const minute = Math.floor((driver.now - START) / MINUTE)
+  send(driver, { hashtags: ['mended'] })
+  for (let i = 0; i < 2; i++) leap(driver, 30 * SECOND)
+  expect(entriesOf(driver, NEW_YORK)).toMatchObject([{ term: 'mended', tweet_volume: 1, volume_24h: 1 }])
+  for (let i = 0; i < 2; i++) leap(driver, 30 * SECOND)
+  expect(historyByMinute(driver)).toEqual({ 10: users + 2, [minute]: 1 })
 })
 
 test('a user whose dead letters are replayed still adds at most three to a term within an hour', async () => {
