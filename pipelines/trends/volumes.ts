@@ -58,7 +58,8 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
 
   /**
    * Publishes the volume of a minute that leaves the state, if the volume may not have been published yet. Must be
-   * called for each such minute. The volume may still be waiting, but after a restart the state would no longer show it.
+   * called for each such minute. The volume may still be waiting, but after a restart, the state would no longer show
+   * it.
    */
   function dropping(key: string, state: TermState, minute: number, volume: number, publish: PublishVolume): void {
     const { round, unfinished } = current()
