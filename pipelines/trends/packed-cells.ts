@@ -308,6 +308,13 @@ export class CellCounts {
     return newest
   }
 
+  /** Returns the oldest minute; Infinity if there is none. */
+  get oldest(): number {
+    let oldest = Infinity
+    for (let i = 0; i < this.length; i++) if (this.minutes[i] < oldest) oldest = this.minutes[i]
+    return oldest
+  }
+
   /** Returns the number of different places. It is the number of cells when the cells of each place are combined. */
   get distinctPlaces(): number {
     let distinct = 0

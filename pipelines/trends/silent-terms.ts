@@ -54,7 +54,8 @@ export function silentTerms({ rare, frequent, baselines, learned, rounds, filter
   const frequentSweep = sweep(frequent, { keysPerRun: TERMS_SWEPT, isExpired: isTermExpired })
   const baselineSweep = sweep(baselines, {
     keysPerRun: BASELINES_SWEPT,
-    isExpired: (_key, baseline) => baseline.seen_hour < reportedHour - BASELINE_KEPT_HOURS,
+    // A term that has returned has a state, from which its baseline learns only when the hour is final.
+    isExpired: (key, { seen_hour }) => seen_hour < reportedHour - BASELINE_KEPT_HOURS && frequent.findKey(key) === undefined,
   })
 
   /** Visits the next terms and baselines. Must be called after each report. */

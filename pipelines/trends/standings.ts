@@ -13,6 +13,11 @@ import { TERMS_PER_PAUSE } from './stored-terms.ts'
 import { greatestCountFrom } from './term-state.ts'
 import { type TermBytes, TextBytes } from './term-table.ts'
 
+/**
+ * Number of baselines read at once. A baseline takes up to about two kilobytes, and must stay in the cache until it is
+ * used.
+ */
+const BASELINES_READ = 256
 /** Number of regions saved between two pauses. The pauses let the event loop send heartbeats. */
 const REGIONS_PER_PAUSE = 8
 /**
@@ -138,8 +143,11 @@ export function standings(options: StandingsOptions) {
   function offerAgain(frequent: Iterable<[key: string, state: TermState]>, walkedHour: number | undefined): void {
     const { lastMinute } = leading
     const active = [...frequent].filter(([, state]) => leading.isKnown(state) && greatestCountFrom(state, lastMinute) > 0)
-    prefetchUsual(active.map(([key]) => key))
-    for (const [key, state] of active) leading.offerKnown(woeidOfKey(key), termOfKey(key), state, key, greatestCountFrom(state, lastMinute))
+    for (let from = 0; from < active.length; from += BASELINES_READ) {
+      const some = active.slice(from, from + BASELINES_READ)
+      prefetchUsual(some.map(([key]) => key))
+      for (const [key, state] of some) leading.offerKnown(woeidOfKey(key), termOfKey(key), state, key, greatestCountFrom(state, lastMinute))
+    }
     if (walkedHour !== undefined) coveredHour = Math.max(coveredHour, walkedHour + 1)
   }
 
@@ -185,6 +193,10 @@ export function standings(options: StandingsOptions) {
     trackedRare,
     addedRare,
     rank,
+    /** The hour of the last report; 0 if there was none. */
+    get hour() {
+      return leading.hour
+    },
     get contenders() {
       let sum = 0
       for (const region of byRegion.values()) sum += region.fresh.size + region.known.size

@@ -1,6 +1,7 @@
-import { type ByteWriter, type Codec, CodecError } from '../../schemas/codec.ts'
+import { type ByteWriter, byteWriter, type Codec, CodecError } from '../../schemas/codec.ts'
 import { type ByteSpan, keyHash, rawValue } from '../engine/index.ts'
-import { CellReader, writeNumber, writeTextBytes } from './packed-cells.ts'
+import type { TermCell } from './cells.ts'
+import { CellReader, packCell, writeNumber, writeTextBytes } from './packed-cells.ts'
 
 /** The counts of one worker since its last commit, for the terms of one partition. */
 export interface TermCells {
@@ -47,6 +48,15 @@ export function appendTerm(term: Readonly<ByteSpan>, { buffer, start, end }: Rea
   writeNumber(end - start, out)
   buffer.copy(out.buffer, out.length, start, end)
   out.length += end - start
+}
+
+/** Returns a copy of a term with other cells. */
+export function withCells({ record, termStart, termEnd }: CellsOfTerm, cells: readonly TermCell[]): CellsOfTerm {
+  const packed = byteWriter()
+  for (const cell of cells) packCell(cell, packed)
+  const length = termEnd - termStart
+  const copy = Buffer.concat([record.subarray(termStart, termEnd), packed.buffer.subarray(0, packed.length)])
+  return new CellsOfTerm(copy, 0, length, length, copy.length)
 }
 
 const codec: Codec<TermCells> = {

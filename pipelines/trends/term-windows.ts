@@ -3,6 +3,7 @@ import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey } from '../../schemas/trends/term.ts'
 import type { SavedStandings, TermTracked, TrendRareVolumes, TrendVolume, VolumesRound } from '../../schemas/trends/types.ts'
 import type { ByteSpan, Context, EncodedBody, KeyedStore, RecordContext, TimeContext, Topic } from '../engine/index.ts'
+import type { TermCell } from './cells.ts'
 import { frequentTerms } from './frequent-terms.ts'
 import { learnedBaselines } from './learned-baselines.ts'
 import { CellCounts, packedCells, unpackCells } from './packed-cells.ts'
@@ -10,13 +11,15 @@ import { candidatesPerPartition, drawnPerPartition } from './ranking.ts'
 import { compacted, isRare, mustCompact, RareRow, RareTerm, type TrackedRegion, UNTRACKED, writeTracked } from './rare-terms.ts'
 import { type AddedVolumes, addedVolumes, rareVolumes } from './rare-volumes.ts'
 import { type RegionReport, reportWriter } from './region-report.ts'
+import { regionsOf } from './regions-of.ts'
 import { savedStandings } from './saved-standings.ts'
 import { silentTerms } from './silent-terms.ts'
 import { standings } from './standings.ts'
 import { type AllTermStores, isFrequent, storedTerms } from './stored-terms.ts'
-import type { CellsOfTerm, TermCells } from './term-cells.ts'
+import { type CellsOfTerm, type TermCells, withCells } from './term-cells.ts'
 import { termFilter } from './term-filter.ts'
-import { hourOfMinute, lastMinuteOf, MINUTE_MS, WINDOW_MINUTES } from './time.ts'
+import { DAY_HOURS } from './term-state.ts'
+import { hourOfMinute, lastMinuteOf, MINUTE_MS, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'
 import { volumeRounds } from './volumes.ts'
 
 export interface TermWindowsOptions extends AllTermStores {
@@ -99,17 +102,52 @@ export function termWindows(options: TermWindowsOptions) {
 
   function count({ terms }: TermCells, ctx: RecordContext<number>): void {
     const added = addedVolumes()
-    for (const counted of terms) {
-      const { record, termStart, termEnd, hash } = counted
-      const row = filter.mayHave(hash) ? rare.find(record, termStart, termEnd, hash) : undefined
-      if (row === undefined) countFirst(counted, ctx, added)
-      else if (rareRow.read(row).frequentHour === 0) countAgain(counted, row, ctx, added)
-      else waiting.push(counted)
+    const oldest = (leadersOf(ctx).hour - DAY_HOURS) * MINUTES_PER_HOUR
+    for (const each of terms) {
+      const { record, start, end } = each
+      const isOld = changedCounts.read(record, start, end).oldest < oldest
+      const counted = isOld ? withoutOld(each, oldest, added) : each
+      if (counted !== undefined) countTerm(counted, ctx, added)
     }
     rareRows.send(ctx)
     rareRows.sendAdded(added, `${ctx.partition}-${ctx.offset}`, ctx)
     lastOffset = ctx.offset
     if (waiting.length > MAX_WAITING) countWaiting(ctx)
+  }
+
+  /**
+   * Leaves out the contributions from before `oldest`. Silent terms are deleted after that time, so the earlier volumes
+   * of these minutes may be unknown. The contributions therefore only add to the history. No list includes them.
+   * @returns the other contributions, which `changedCounts` then contains; undefined if there are none
+   */
+  function withoutOld(counted: CellsOfTerm, oldest: number, added: AddedVolumes): CellsOfTerm | undefined {
+    const { term, record, start, end } = counted
+    const kept: TermCell[] = []
+    for (const cell of unpackCells(record, start, end)) {
+      const minutes: number[] = []
+      const counts: number[] = []
+      for (const [i, minute] of cell.minutes.entries()) {
+        if (minute < oldest) for (const woeid of regionsOf(cell.place)) added.add(term, woeid, minute, cell.counts[i])
+        else {
+          minutes.push(minute)
+          counts.push(cell.counts[i])
+        }
+      }
+      if (minutes.length > 0) kept.push({ ...cell, minutes, counts })
+    }
+    if (kept.length === 0) return undefined
+    const rest = withCells(counted, kept)
+    changedCounts.read(rest.record, rest.start, rest.end)
+    return rest
+  }
+
+  /** Counts a term whose contributions are in `changedCounts`. */
+  function countTerm(counted: CellsOfTerm, ctx: RecordContext<number>, added: AddedVolumes): void {
+    const { record, termStart, termEnd, hash } = counted
+    const row = filter.mayHave(hash) ? rare.find(record, termStart, termEnd, hash) : undefined
+    if (row === undefined) countFirst(counted, ctx, added)
+    else if (rareRow.read(row).frequentHour === 0) countAgain(counted, row, ctx, added)
+    else waiting.push(counted)
   }
 
   function countWaiting(ctx: Context): void {
@@ -123,14 +161,14 @@ export function termWindows(options: TermWindowsOptions) {
 
   function countFirst(counted: CellsOfTerm, ctx: Context, added: AddedVolumes): void {
     const { record, start, end, hash } = counted
-    if (!isRare(allCounts.read(record, start, end))) {
+    if (!isRare(changedCounts)) {
       frequentCounts.becomeFrequent(counted.term, undefined, unpackCells(record, start, end), ctx, added)
       return
     }
-    putCells(counted, NEW_ROW, UNTRACKED.length)
+    putCells(counted, NEW_ROW, UNTRACKED.length, changedCounts)
     filter.add(hash)
-    rareRows.add(counted, allCounts, allCounts, ctx)
-    leadersOf(ctx).addedRare(counted, allCounts)
+    rareRows.add(counted, changedCounts, changedCounts, ctx)
+    leadersOf(ctx).addedRare(counted, changedCounts)
   }
 
   /**
@@ -147,8 +185,7 @@ export function termWindows(options: TermWindowsOptions) {
       frequentCounts.becomeFrequent(term, rare.get(term), unpackCells(record, start, end), ctx, added)
       return
     }
-    putCells(counted, row, cellsAt)
-    changedCounts.read(record, start, end)
+    putCells(counted, row, cellsAt, allCounts)
     rareRows.add(counted, allCounts, changedCounts, ctx)
     leaders.changedRare(counted, allCounts, changedCounts)
   }
@@ -157,10 +194,11 @@ export function termWindows(options: TermWindowsOptions) {
    * Adds cells to the cells of a row by appending them.
    * @param row the row of a new term, or the row that `rareRow` has read
    * @param cellsAt the position at which the row's cells begin, after its data about regions
+   * @param counts those of the row's cells and of the added cells
    */
-  function putCells(counted: CellsOfTerm, row: Readonly<ByteSpan>, cellsAt: number): void {
+  function putCells(counted: CellsOfTerm, row: Readonly<ByteSpan>, cellsAt: number, counts: CellCounts): void {
     const { record, termStart, termEnd, hash, start, end } = counted
-    if (mustCompact(row.end - cellsAt, end - start) && allCounts.distinctPlaces <= allCounts.cells * COMBINED_SHARE) {
+    if (mustCompact(row.end - cellsAt, end - start) && counts.distinctPlaces <= counts.cells * COMBINED_SHARE) {
       const all = packedCells(row.buffer, cellsAt, row.end) + packedCells(record, start, end)
       rare.put(counted.term, new RareTerm(0, compacted(all), row === NEW_ROW ? NOWHERE : rareRow.tracked))
       return

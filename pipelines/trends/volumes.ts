@@ -58,10 +58,12 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
 
   /**
    * Publishes the volume of a minute that leaves the state, if the volume may not have been published yet. Must be
-   * called for each such minute.
+   * called for each such minute. The volume may still be waiting, but after a restart, the state would no longer show
+   * it.
    */
   function dropping(key: string, state: TermState, minute: number, volume: number, publish: PublishVolume): void {
-    if (current().unfinished.has(state.volumes_round)) publish(key, minute, volume)
+    const { round, unfinished } = current()
+    if (state.volumes_round === round || unfinished.has(state.volumes_round)) publish(key, minute, volume)
   }
 
   /**
