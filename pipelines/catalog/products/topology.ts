@@ -6,16 +6,14 @@ import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, 
 import { decideProduct } from './decide.ts'
 import { nextPeriodTime, takePeriods } from './periods.ts'
 
-/**
- * Interval between checks for periods that begin or end. It is short because many periods begin at midnight, and two
- * thousand products of a partition have to get their prices within a second.
- */
-const RUN_PERIODS_EVERY_MS = 100
+/** Interval between checks for periods that begin or end. Each check wakes an idle worker, so it is not shorter. */
+const RUN_PERIODS_EVERY_MS = 250
 /**
  * Maximum number of products whose periods one tick begins or ends. The number is limited because a tick delays
- * commands. The next tick continues.
+ * commands. The next tick continues. Many periods begin at midnight, and two thousand products of a partition have to
+ * get their prices within a second.
  */
-const PRODUCTS_PER_TICK = 200
+const PRODUCTS_PER_TICK = 500
 
 /** The only topology that changes products: their content, their prices and price periods, and their status. */
 export const products = topology(
