@@ -142,10 +142,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
       runtime,
       codecOf: (topic) => (known.has(topic.name) ? serdes?.codecFor(topic) : undefined),
       partitionsOf: (topic) => partitions?.get(topic),
-      async askPartitions(topic) {
-        await transport.connect()
-        return (await transport.partitionCounts([topic])).get(topic)
-      },
+      askPartitions: async (topic) => (await askPartitions([topic])).get(topic),
     })
   const started = Promise.all([start(), recall()])
 
@@ -156,7 +153,11 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   }
 
   async function learnPartitions(): Promise<void> {
-    partitions = await askPartitions(options.topics.map((topic) => topic.name))
+    const names = options.topics.map((topic) => topic.name)
+    const counts = await askPartitions(names)
+    const absent = names.filter((name) => !counts.has(name))
+    if (absent.length > 0) throw new Error(`no such topic: ${absent.join(', ')}`)
+    partitions = counts
     asked = true
     await remember(partitions)
     void keepRemembered(partitions)
@@ -189,12 +190,10 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     }
   }
 
+  /** Topics that do not exist are absent from the map. */
   async function askPartitions(names: readonly string[]): Promise<Map<string, number>> {
     await transport.connect()
-    const counts = await transport.partitionCounts(names)
-    const absent = names.filter((name) => !counts.has(name))
-    if (absent.length > 0) throw new Error(`no such topic: ${absent.join(', ')}`)
-    return counts
+    return await transport.partitionCounts(names)
   }
 
   /**

@@ -21,6 +21,8 @@ const MAX_LIKES = 1_000
 const READ_AT_ONCE = 1_000
 /** Maximum number of matches that the list and its total include. Older matches are left out. */
 const MAX_LISTED_MATCHES = 10_000
+/** Fields of a command that only some actions set. */
+const NOTHING_GIVEN = { match_id: null, matched_at: null, not_before: 0 }
 
 export interface PairDeps {
   readonly commands: Commands
@@ -37,7 +39,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     const actor_id = command.actor_id ?? userOf(from)
     if (actor_id === otherId) throw new ApiError(matchesErrors.invalid_target)
     const open = await commands.open(from, [command.action, actor_id, otherId, command.match_id ?? null])
-    const body: PairCommand = { match_id: null, matched_at: null, not_before: 0, ...command, actor_id, other_id: otherId }
+    const body: PairCommand = { ...NOTHING_GIVEN, ...command, actor_id, other_id: otherId }
     return open.run(pairFlow, pairKey(actor_id, otherId), body)
   }
 
@@ -157,14 +159,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
         if (found === undefined) throw new ApiError(matchesErrors.match_not_found)
         return found
       })
-      const body: PairCommand = {
-        action: 'unmatch',
-        actor_id: userId,
-        other_id: otherId,
-        match_id: matchId,
-        matched_at: null,
-        not_before: 0,
-      }
+      const body: PairCommand = { ...NOTHING_GIVEN, action: 'unmatch', actor_id: userId, other_id: otherId, match_id: matchId }
       const { outcome, changed_at } = await open.run(pairFlow, pairKey(userId, otherId), body)
       if (outcome === 'not_found') throw new ApiError(matchesErrors.match_not_found)
       await sever([userId, 'ended'], [otherId, 'ended'], changed_at)

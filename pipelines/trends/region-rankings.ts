@@ -22,7 +22,7 @@ import { WINDOW_MINUTES } from './time.ts'
 
 /**
  * Contenders of a region count as about to run out when their surplus is less than this share of the requested number.
- * For terms without a baseline, collecting leaves a surplus of twice this size.
+ * When terms without a baseline are collected, the surplus becomes twice this share.
  */
 const RESERVE_SHARE = 0.25
 /** Number of regions ranked between two pauses. The pauses let the event loop send heartbeats. */

@@ -1,10 +1,9 @@
 import { beforeEach, expect, test } from 'vitest'
-import { NO_HISTORY } from '../../../schemas/recommendations/events/packed-history.ts'
 import { insertItem, NO_ITEMS } from '../../../schemas/recommendations/events/packed-items.ts'
 import { groupMetrics, groupsOf, interactionGroup } from '../../../schemas/recommendations/models/run-metrics.ts'
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { START } from '../kit/harness.ts'
-import { recommendationsApi } from './harness.ts'
+import { recommendationsApi, SOME_USER } from './harness.ts'
 
 const HOSTILE = '<img src=x onerror=alert(1)>'
 const GENRES = ['Comedy', 'Drama']
@@ -22,17 +21,7 @@ beforeEach(async () => {
     { itemId: 3n, weight: 3 },
   ])
   const viewed = insertItem(NO_ITEMS, 1n, START - 60_000, 10)
-  const unset = {
-    country: null,
-    language: null,
-    age_bucket: null,
-    sub_tier: null,
-    preferences: [],
-    user_updated_at: null,
-    preferences_updated_at: null,
-  }
-  const lists = { viewed, session: viewed, history: NO_HISTORY, hidden: NO_ITEMS, shown: NO_ITEMS }
-  const self = { through_offset: 7, interactions: 30, last_event_at: START, session_started_at: START, ...lists, ...unset }
+  const self = { ...SOME_USER, viewed, session: viewed }
   api.putUser('42:self', { page: null, self })
 })
 

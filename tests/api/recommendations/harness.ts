@@ -10,10 +10,12 @@ import { httpMetrics } from '../../../api/kit/metrics.ts'
 import { recommendationsHandlers } from '../../../api/recommendations/handlers.ts'
 import { openModel } from '../../../api/recommendations/model/open.ts'
 import type { ServiceKit } from '../../../api/service.ts'
+import { NO_HISTORY } from '../../../schemas/recommendations/events/packed-history.ts'
+import { NO_ITEMS } from '../../../schemas/recommendations/events/packed-items.ts'
 import { MODELS_KEY, recommendationModels } from '../../../schemas/recommendations/models/topics.ts'
 import { type Neighbour, packNeighbours } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 import { editorialLists, itemStats, items, trendingItems } from '../../../schemas/recommendations/topics.ts'
-import type { ModelHistory, RecommendationItem, UserFeatures } from '../../../schemas/recommendations/types.ts'
+import type { ModelHistory, RecommendationItem, UserFeatures, UserSelf } from '../../../schemas/recommendations/types.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
 import type { TableReader } from '../../../state/tables/reader.ts'
 import { recommendationItemsView } from '../../../state/views/recommendations/items.ts'
@@ -24,6 +26,26 @@ import { START, testApp } from '../kit/harness.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-recommendations-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** The features of a user with many interactions, without any items or properties. */
+export const SOME_USER: UserSelf = {
+  through_offset: 7,
+  interactions: 30,
+  last_event_at: START,
+  session_started_at: START,
+  viewed: NO_ITEMS,
+  session: NO_ITEMS,
+  history: NO_HISTORY,
+  hidden: NO_ITEMS,
+  shown: NO_ITEMS,
+  country: null,
+  language: null,
+  age_bucket: null,
+  sub_tier: null,
+  preferences: [],
+  user_updated_at: null,
+  preferences_updated_at: null,
+}
 
 interface Published {
   readonly topic: string

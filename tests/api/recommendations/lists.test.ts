@@ -1,11 +1,10 @@
 import { beforeEach, expect, test } from 'vitest'
-import { NO_HISTORY } from '../../../schemas/recommendations/events/packed-history.ts'
 import { insertItem, NO_ITEMS } from '../../../schemas/recommendations/events/packed-items.ts'
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { HALF_LIFE_MS } from '../../../schemas/recommendations/signals/half-lives.ts'
 import type { UserSelf } from '../../../schemas/recommendations/types.ts'
 import { START } from '../kit/harness.ts'
-import { recommendationsApi } from './harness.ts'
+import { recommendationsApi, SOME_USER } from './harness.ts'
 
 const GENRES = ['Comedy', 'Drama', 'Crime', 'Western', 'Musical', 'War', 'Horror', 'Sport', 'Family', 'Noir']
 
@@ -21,25 +20,7 @@ beforeEach(async () => {
 
 function self(viewed: readonly bigint[], more: Partial<UserSelf> = {}): UserSelf {
   const packed = viewed.toReversed().reduce<Buffer>((list, id, index) => insertItem(list, id, START - 60_000 + index * 1_000, 10), NO_ITEMS)
-  return {
-    through_offset: 7,
-    interactions: 30,
-    last_event_at: START,
-    session_started_at: START,
-    viewed: packed,
-    session: packed,
-    history: NO_HISTORY,
-    hidden: NO_ITEMS,
-    shown: NO_ITEMS,
-    country: null,
-    language: null,
-    age_bucket: null,
-    sub_tier: null,
-    preferences: [],
-    user_updated_at: null,
-    preferences_updated_at: null,
-    ...more,
-  }
+  return { ...SOME_USER, viewed: packed, session: packed, ...more }
 }
 
 async function list(query = '', scope = '') {

@@ -7,7 +7,7 @@ import { RANKING_WIDTH } from '../../../schemas/recommendations/ranking/ranking-
 import type { ModelVersion } from '../../../schemas/recommendations/types.ts'
 import { connectBlobs } from '../../../state/blobs/connect.ts'
 import { START } from '../kit/harness.ts'
-import { recommendationsApi } from './harness.ts'
+import { recommendationsApi, SOME_USER } from './harness.ts'
 import { publishBundle } from './model/bundle.ts'
 
 const ITEMS = 60n
@@ -51,24 +51,7 @@ async function trainedApi(open = openBrittle) {
   for (let id = 1n; id <= ITEMS; id++) api.putItem(id, { attributes: { genres: `Genre ${id}` } })
   api.putTrending('all', [4n, 5n])
   const watched = { itemId: 3n, at: START - 60_000, weight: 1, type: 'VIEW' as const }
-  const self = {
-    through_offset: 7,
-    interactions: 30,
-    last_event_at: START,
-    session_started_at: START,
-    viewed: NO_ITEMS,
-    session: NO_ITEMS,
-    history: insertInteraction(NO_HISTORY, watched),
-    hidden: NO_ITEMS,
-    shown: NO_ITEMS,
-    country: null,
-    language: null,
-    age_bucket: null,
-    sub_tier: null,
-    preferences: [],
-    user_updated_at: null,
-    preferences_updated_at: null,
-  }
+  const self = { ...SOME_USER, history: insertInteraction(NO_HISTORY, watched) }
   api.putUser('42:self', { page: null, self })
   const hide = (itemId: bigint) =>
     api.putUser('42:self', { page: null, self: { ...self, hidden: insertItem(NO_ITEMS, itemId, START, 10) } })

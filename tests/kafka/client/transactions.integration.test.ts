@@ -280,7 +280,8 @@ test('an instance that was replaced does not take the transactional id back, and
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual([FILLER, 'of the third life'])
 })
 
-test("a producer that misses the response with its raised epoch does not mistake that epoch for another instance's", async () => {
+/** Opens a producer that connects through a proxy, and soon gives up requests that are not answered. */
+async function impatientProducer() {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address, {
     requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS,
@@ -288,6 +289,11 @@ test("a producer that misses the response with its raised epoch does not mistake
   })
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)
+  return { proxy, transport, topic, producer }
+}
+
+test("a producer that misses the response with its raised epoch does not mistake that epoch for another instance's", async () => {
+  const { proxy, transport, topic, producer } = await impatientProducer()
   // One call has time for at most two requests, so the first call fails.
   proxy.interfere({ api: 'initProducerId', action: 'lose-response', times: 3 })
   await expect(producer.init()).rejects.toMatchObject({ name: 'TransportError', fatal: false })
@@ -434,13 +440,7 @@ test('after commits and aborts, the records of the next transaction are written 
 })
 
 test('an abort with an unanswered batch requests a new epoch, and the batch never becomes visible', async () => {
-  const proxy = await throughProxy()
-  const transport = await connected(proxy.address, {
-    requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS,
-    deliveryTimeoutMs: SHORT_REQUEST_TIMEOUT_MS,
-  })
-  const topic = await newTopic(transport, 1)
-  const producer = await newProducer(transport)
+  const { proxy, topic, producer } = await impatientProducer()
   append(producer, topic, 0, 'first')
   await commit(producer)
   const inits = proxy.requests('initProducerId').length
@@ -458,13 +458,7 @@ test('an abort with an unanswered batch requests a new epoch, and the batch neve
 })
 
 test('after an abort that could not be carried out, the producer commits nothing until init', async () => {
-  const proxy = await throughProxy()
-  const transport = await connected(proxy.address, {
-    requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS,
-    deliveryTimeoutMs: SHORT_REQUEST_TIMEOUT_MS,
-  })
-  const topic = await newTopic(transport, 1)
-  const producer = await newProducer(transport)
+  const { proxy, topic, producer } = await impatientProducer()
   append(producer, topic, 0, 'first')
   await commit(producer)
   for (const api of ['produce', 'describeTransactions'] as const) proxy.interfere({ api, action: 'lose-response', times: 100 })
