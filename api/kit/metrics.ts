@@ -1,4 +1,5 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
 
 /** Histogram buckets, from the latency of a cached answer to the time limit of handlers. */
 const LATENCY_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -23,7 +24,7 @@ export interface HttpMetrics {
  */
 export function httpMetrics(options: { process: boolean }): HttpMetrics {
   const registry = new Registry()
-  if (options.process) collectDefaultMetrics({ register: registry })
+  if (options.process) collectProcessMetrics(registry)
   const duration = new Histogram({
     name: 'http_request_duration_seconds',
     help: 'Time from the arrival of the headers until the answer is ready to be sent',

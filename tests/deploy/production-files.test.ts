@@ -10,6 +10,7 @@ import { brokerProperties } from '../../deploy/local/kafka/settings.ts'
 import { WORKER_NICE } from '../../deploy/local/worker-nice.ts'
 import { BUFFER_HEAP_ENV, BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { readPipelinesConfig } from '../../pipelines/config.ts'
+import { LOOP_SAMPLE_MS } from '../../runtime/process-metrics.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const source = (path: string) => readFileSync(join(ROOT, path), 'utf8')
@@ -360,6 +361,11 @@ describe('monitoring', () => {
       .map(([name]) => name)
       .filter((name) => !/^(?:and|or|unless|by)$/.test(name))
   }
+
+  test('shows the delay of the event loop without the interval at which it is sampled', () => {
+    const [panel] = panels.filter(({ title }) => title === 'Event loop delay, P99')
+    expect(panel.targets.map(({ expr }) => expr)).toEqual([`nodejs_eventloop_lag_p99_seconds - ${LOOP_SAMPLE_MS / 1_000}`])
+  })
 
   test('refers only to metrics that a worker or an API exports', async () => {
     const ofNode = await namesOfNode()

@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { browserRefusal } from '../../../runtime/browser-guard.ts'
+import { collectProcessMetrics } from '../../../runtime/process-metrics.ts'
 import type { StateBackend } from '../../../state/stores/store.ts'
 import { type Answer, jsonAnswer as json, type QueryAccess, stateAnswer } from '../queries/state-endpoint.ts'
 import type { Runner, Sample } from './runner.ts'
@@ -22,7 +23,7 @@ export interface EngineMetrics {
 
 export function engineMetrics(runners: () => readonly Runner[], backend: Pick<StateBackend, 'stats'>): EngineMetrics {
   const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
+  collectProcessMetrics(registry)
   const commits = new Histogram({
     name: `${METRIC_PREFIX}commit_seconds`,
     help: 'Duration of one commit, all five steps',
