@@ -5,8 +5,7 @@ import type { CancelTimer } from '../../runtime/runtime.ts'
 /**
  * Maximum time that a part of scoring may take while this process is too busy to read the part's answer. The normal
  * time limits are meant for Redis, the models and the disk. They must not expire because of a pause in this process,
- * such as a garbage collection, since the payment would then be scored without its velocities. Even if two parts in a
- * row take this long, scoring meets its limit of 100 ms.
+ * such as a garbage collection, since the payment would then be scored without its velocities.
  */
 export const BUSY_MS = 50
 

@@ -17,9 +17,9 @@ export interface Facts {
   /**
    * Resolves when every in-sync replica has the record. Facts with the same key are written in the order of the calls.
    * No fact is written twice, even if acknowledgements get lost. Throws ApiError: `not_ready` until the partition
-   * counts and the schemas are known, `unavailable` if no acknowledgement arrives in time (the record may still have
-   * been written), `internal_error` for a record that Kafka rejects permanently, such as a record that is too large for
-   * its topic.
+   * counts and the schemas are known, `unavailable` if too many records are waiting or no acknowledgement arrives in
+   * time (the record may still have been written), `internal_error` for a record that Kafka rejects permanently, such
+   * as a record that is too large for its topic.
    */
   publish<K, V>(topic: Topic<K, V>, key: K, value: V | null): Promise<void>
   /**

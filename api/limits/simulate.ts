@@ -58,7 +58,9 @@ export async function simulate(draft: LimitRule, reader: TableReader, now: numbe
   }
 }
 
-/** Returns how many of the requests in one second the rule allows. Refused requests consume no units. */
+/**
+ * Counts the requests of one second, and returns how many of them the rule allows. Refused requests consume no units.
+ */
 function admitted(limit: Limit, counters: Map<string, Held>, identity: string, nowUs: number, requests: number): number {
   const index = windowIndexAt(nowUs, limit.windowSeconds)
   const held = counters.get(identity) ?? { index, current: 0, previous: 0, tokens: capacityOf(limit), since: nowUs }

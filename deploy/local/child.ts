@@ -47,7 +47,7 @@ export interface Child {
   stop(graceMs: number): Promise<void>
   /** Sends SIGKILL and waits until the process has ended. */
   kill(): Promise<void>
-  /** Sends SIGSTOP or SIGCONT; used by tests. */
+  /** Sends a signal if the process is still running. Benchmarks use it to pause a process. */
   signal(signal: NodeJS.Signals): void
 }
 

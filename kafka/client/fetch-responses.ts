@@ -30,7 +30,7 @@ export function openFetchResponses(
   const { log } = context.runtime
   let arrived = false
 
-  /** Returns true if data for a partition that is not paused has arrived since the last call. */
+  /** Returns true if a partition that is not paused has got an answer, even an empty one, since the last call. */
   function takeArrived(): boolean {
     const before = arrived
     arrived = false

@@ -28,8 +28,8 @@ const TRANSACTION_TIMEOUT_MS = 10_000
 /**
  * - `new`: `init` has not been answered
  * - `ready`: records may be committed
- * - `fenced`: another producer has the transactional id, the broker has aborted the transaction, or an abort has
- *   failed. Only `init` makes the producer usable again
+ * - `fenced`: nothing may be committed any more, for example because another producer has the transactional id or
+ *   because an abort has failed. Only `init` makes the producer usable again
  */
 type Status = 'new' | 'ready' | 'fenced'
 

@@ -68,7 +68,10 @@ export class PublishLane implements PublishAppender {
   readonly partition: number
   readonly key: string
   readonly #deps: LaneDeps
-  /** The producer id and epoch; undefined until the publisher assigns them, before anything is sent. */
+  /**
+   * The producer id and epoch; undefined until the publisher assigns them, and again when the epochs of the id are used
+   * up.
+   */
   identity: ProducerId | undefined
   /** True when another broker may lead the partition now. */
   leaderLost = false
@@ -275,9 +278,7 @@ export class PublishLane implements PublishAppender {
     if (this.#stamped.length === 0) this.#isRepeating = false
   }
 
-  /**
-   * Reports the expired records as failed. Unsent records are dropped; sent records stay until their outcome is known.
-   */
+  /** Reports the expired records as failed, and drops those that were not sent. */
   expire(now: number): void {
     if (this.earliestDeadline > now) return
     const { key, trouble } = this

@@ -77,7 +77,10 @@ export const fraudRulesets: Topic<string, FraudSetting> = {
   config: { ...compacted, ...LARGE_RECORDS },
 }
 
-/** Changes to settings; key: the changed setting. Kept for a month; the ClickHouse table keeps them longer. */
+/**
+ * Changes to settings, and repeated transactions that the blocklist blocked; key: the subject of the record. Kept for a
+ * month; the ClickHouse table keeps them longer.
+ */
 export const fraudAudit: Topic<string, FraudSettingsChange> = {
   name: 'fraud-audit',
   key: utf8,

@@ -28,9 +28,9 @@ export const LEVELS_TO_READ = 1
  * Sorts entries with text keys approximately by key. RocksDB inserts sorted keys in half the time, because each row
  * goes next to the previous one and no search is needed. An entry out of order only costs time, so the order depends
  * only on the first few characters after the common prefix. These characters are packed into numbers, because sorting
- * numbers takes a third of the time of sorting texts. Entries with equal numbers are sorted again by the characters
- * that follow. Other keys stay unsorted, because sorting them would require encoding them first. So do fewer than
- * `FEW_KEYS` entries and more than `MOST_KEYS`.
+ * numbers takes a third of the time of sorting texts. If many entries have equal numbers, they are sorted again by the
+ * characters that follow. Other keys stay unsorted, because sorting them would require encoding them first. So do fewer
+ * than `FEW_KEYS` entries and more than `MOST_KEYS`.
  * @param levels how many groups of characters may be compared
  */
 export function sortForDatabase<E extends Keyed>(entries: E[], levels: number): E[] {
@@ -49,7 +49,7 @@ function sorted<E extends Keyed>(entries: readonly E[], start: number, levels: n
   return ordered
 }
 
-/** Sorts each group of entries with equal ranks by the characters from `start` on. */
+/** Sorts each group of at least `FEW_KEYS` entries with equal ranks by the characters from `start` on. */
 function sortEqual<E extends Keyed>(entries: E[], ranks: Float64Array, start: number, levels: number): void {
   for (let first = 0, end = 1; first < entries.length; first = end++) {
     const most = ranks[first] - (ranks[first] % MOST_KEYS) + MOST_KEYS

@@ -154,7 +154,10 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     return entry
   }
 
-  /** Returns the entry of a key that the record announced. Most records use their keys in the announced order. */
+  /**
+   * Returns the entry of a key if it is the next or the first key that the record announced. Most records use their
+   * keys in the announced order.
+   */
   function announcedHere(id: unknown): Entry<K, V> | undefined {
     const { source, slot } = record
     const first = slots[source]?.[slot]

@@ -65,10 +65,10 @@ const NUMBER_BYTES = 4
 const KINDS = { first: 0x66, further: 0x67, index: 0x69 } as const
 /**
  * Size at which a row counts as full. Without this limit, the values of a frequent key would grow into a row that no
- * changelog accepts, and every commit would write all of them again. A row may become somewhat larger, because the
- * computed size counts only the shortest form of each time, but it stays far below Kafka's default limit of 1 MiB.
- * Never increase this number: rows that were full would then have room again, and the parts after them would not be
- * found.
+ * changelog accepts, and every commit would write all of them again. A row may become larger, because its last value
+ * may exceed this size, and because the computed size counts only the shortest form of each time. Unless values are
+ * large, it stays far below Kafka's default limit of 1 MiB. Never increase this number: rows that were full would then
+ * have room again, and the parts after them would not be found.
  */
 const FULL_ROW_BYTES = 262_144
 /** An index row is full when its list of join keys has this many characters. */
@@ -87,7 +87,7 @@ interface StoredRow<V> {
 }
 
 interface Row<V> extends StoredRow<V> {
-  /** Size of the values in bytes; 0 until it is needed. It never exceeds the stored size. */
+  /** Size of the row in bytes, never more than its stored size. It may be 0 until it is needed. */
   bytes: number
 }
 

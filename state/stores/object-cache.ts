@@ -19,7 +19,7 @@ export interface ObjectCache<K, E> {
 }
 
 /**
- * @param capacity maximum weight of all entries, not counting pinned entries
+ * @param capacity approximate maximum weight of all entries. Many pinned entries increase it
  * @param pinned calls `keep` for each entry that must survive a change of generations, such as an entry with a change
  * that is not written yet
  * @param weightOf default: every entry weighs 1, so that the capacity is a number of entries

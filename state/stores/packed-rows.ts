@@ -130,7 +130,7 @@ export class PackedRows {
     return true
   }
 
-  /** Adds a key that is not in the table, without a value. */
+  /** Adds a key that is not in the table, without a value. Returns its row. */
   add(key: Uint8Array, start: number, end: number, hash: number): number {
     if ((this.#count + 1) * SLOTS_PER_ROW > this.#slots.length) this.#grow()
     const from = this.#append(key, start, end)

@@ -69,8 +69,8 @@ export function catchUp(binding: RocksdbBinding, follower: Follower, copy: Datab
 }
 
 /**
- * Repeats a step until it returns true. The steps wait while the database that they fill is overloaded, because RocksDB
- * would soon delay a write, which blocks the whole thread.
+ * Repeats a step until it returns true, or until `mayGoOn` returns false. The steps wait while the database that they
+ * fill is overloaded, because RocksDB would soon delay a write, which blocks the whole thread.
  */
 async function inSlices(binding: RocksdbBinding, to: Database, { mayGoOn, pauseMs }: Slices, step: () => boolean): Promise<boolean> {
   for (;;) {

@@ -36,9 +36,9 @@ export interface SeenSetOptions<K, I> extends SeenSetShape {
 
 /**
  * Stores a set of items per key, with a short fingerprint of each item. The set may report a new item as seen, but
- * never reports a remembered item as new. An item expires after the set's lifetime, or up to a tenth later. A set
- * consists of pages of at most 512 bytes, and adding an item changes the items of at most one of them. Use
- * `seenSetReader` to read copies of pages outside the engine.
+ * never reports a remembered item as new. An item expires after the set's lifetime, or up to a tenth later. A full page
+ * drops its oldest items earlier. A set consists of pages of at most 512 bytes, and adding an item changes the items of
+ * at most one of them. Use `seenSetReader` to read copies of pages outside the engine.
  *
  * Times are epoch ms of a clock that the caller chooses, such as the timestamps of records.
  */
@@ -46,8 +46,7 @@ export interface SeenSetStore<K, I> extends EngineStore {
   /** Announces that the item will be added or looked up. */
   prefetch(key: K, item: I): void
   /**
-   * Remembers the item from `time` on for the set's lifetime, or up to a tenth longer. Adding the item again renews its
-   * lifetime.
+   * Remembers the item from `time` on. Adding the item again renews its lifetime.
    * @returns true when the item is certainly new or has expired
    */
   add(key: K, item: I, time: number): boolean
@@ -126,8 +125,8 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
   /** Sets that may have more than the first page. Their other pages are read together with the first one. */
   const spread = new Set<unknown>()
   /**
-   * Sets that got another page since the last flush (`added`), or in the last flush while it is not committed
-   * (`flushed`).
+   * Sets of which a page other than the first was written since the last flush (`added`), or in the last flush while it
+   * is not committed (`flushed`).
    */
   let added = new Set<unknown>()
   let flushed = new Set<unknown>()

@@ -95,7 +95,7 @@ const ONE_BLOCK = '100000000'
 const INSERT_SETTINGS: ClickHouseSettings = {
   // Since version 26.7, inserts are asynchronous by default, so a response would not mean that the rows are stored.
   async_insert: 0,
-  // Parallel parsing and squashing of small blocks would split one insert into several blocks.
+  // Parallel parsing, or a lower maximum size of blocks, would split one insert into several blocks.
   input_format_parallel_parsing: 0,
   max_insert_block_size: ONE_BLOCK,
   insert_deduplicate: 1,

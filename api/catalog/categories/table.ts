@@ -6,7 +6,7 @@ import { heldAsIs } from '../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../service.ts'
 import { type CategoryTree, categoryTree } from './tree.ts'
 
-/** This process's current copy of all categories. A change reaches every process within a second. */
+/** This process's current copy of all categories. A change normally reaches every process within a second. */
 export interface CategoryTable {
   /**
    * The categories as a tree. Reading this property throws ApiError `not_ready` until the categories have been read or

@@ -95,7 +95,10 @@ export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptP
     return kept.tree === tree && sameSources(kept.sources, sources) && kept.badges === badgesNow(sources.details, kept.createdAt)
   }
 
-  /** Advances `currentAt` if no change has been reported since the page's data was read. */
+  /**
+   * Advances `currentAt` if no change has been reported since a recent read of the page's data, and its badges are the
+   * same.
+   */
   function confirm(kept: Kept): void {
     const unchangedAt = kept.read.unchangedAt()
     if (unchangedAt === undefined || unchangedAt <= kept.currentAt || unchangedAt - kept.read.startedAt > READ_AGAIN_MS) return

@@ -92,7 +92,7 @@ interface SearchHit {
 interface PagePlace {
   /** Either the number of products to skip, or the sort values of the last product on the previous page. */
   readonly from: number | After
-  /** Whether the search finds at least `many` products. */
+  /** Whether hits and facets are read by separate searches; see `MANY`. */
   readonly isMany: boolean
 }
 

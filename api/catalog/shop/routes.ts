@@ -21,7 +21,7 @@ export const shopRoute = defineRoute({
   path: '/shop',
   operationId: 'shop',
   summary: 'Show the search for products as an HTML page',
-  description: 'The page works without scripts. Its filters are links, and its other controls are forms.',
+  description: 'The page works without scripts: it contains only links and forms.',
   auth: { kind: 'open' },
   query: shopQuery,
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },

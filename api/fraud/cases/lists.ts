@@ -61,7 +61,7 @@ export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<Ca
   return { cases, total: shown.total + (archived ?? NOTHING).total, complete: archived !== undefined && old !== undefined }
 }
 
-/** Returns old cases from ClickHouse; undefined if ClickHouse does not respond in time. */
+/** Returns old cases from ClickHouse; undefined if the query fails or takes too long. */
 async function fromTable<T>({ tables, log }: CasesDeps, read: (tables: CasesDeps['tables']) => Promise<T>): Promise<T | undefined> {
   try {
     return await withDeadline(read(tables), ARCHIVE_TIMEOUT_MS, () => new Error('no answer in time'))

@@ -195,7 +195,7 @@ export const AuditSchema = z
   .openapi('FraudAudit')
 
 /**
- * Creates a rule from its JSON. The times are zero until the topology sets them.
+ * Creates a rule from its JSON. `created_at` and `updated_at` are zero until the topology sets them.
  * @param author author of a new rule; empty to keep the existing author
  * @throws ApiError `invalid_condition`
  */

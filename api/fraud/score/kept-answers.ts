@@ -71,8 +71,8 @@ export function keptAnswers({ scripts, keptMs, onFailure }: KeptAnswersDeps): Ke
   }
 
   /**
-   * Interprets a kept answer. An answer that a different version of the software wrote cannot be read, so the
-   * transaction is scored again.
+   * Interprets a kept answer. If a different version of the software wrote it in another format, it cannot be read, so
+   * the transaction is scored again.
    */
   function claimed(held: Buffer, request: FraudRequest): Claimed {
     if (isClaim(held)) return { state: isClaimOf(held, request) ? 'new' : 'conflict' }

@@ -63,7 +63,7 @@ const Timestamp = z.iso
 
 const part = 'must be an object'
 
-/** A scoring request. Fields that are absent or null count as missing. */
+/** A scoring request. An optional field that is null counts as missing. */
 export const ScoreRequestSchema = z
   .object(
     {

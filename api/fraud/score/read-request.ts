@@ -15,8 +15,7 @@ const INSTRUMENT = 'payment_instrument'
 const MAX_PATH_CHARACTERS = 200
 
 /**
- * Checks a body and returns the request, in which hashes replace the e-mail address and the phone number. The plain
- * values never leave this function.
+ * Checks a body and returns the request, in which hashes replace the e-mail address and the phone number.
  * @param now epoch ms
  * @throws ApiError that names the first faults but repeats no value: `raw_card_number`, `invalid_encoding`,
  * `invalid_request`

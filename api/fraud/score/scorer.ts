@@ -84,8 +84,8 @@ export interface Scored {
 
 /**
  * Scores a transaction, even if other parts of the service are unavailable. Throws ApiError `idempotency_conflict` if
- * the id of the transaction belongs to a different request, and `not_ready` before the settings and the blocklist have
- * been read.
+ * the id of the transaction belongs to a different request and the blocklist does not block the transaction, and
+ * `not_ready` before the settings and the blocklist have been read.
  */
 export type Scorer = (request: FraudRequest, requestId: string) => Promise<Scored>
 

@@ -25,7 +25,7 @@ export interface Packing<V, P> {
   expiresAt?(value: V): number | undefined
 }
 
-/** Keeps a compacted topic with millions of small entries in memory. Every process reads the whole topic. */
+/** Keeps a compacted topic with millions of small entries in memory. Every process has all of its entries. */
 export interface PackedTable<K, P> extends TableState {
   /**
    * Returns the packed value of a key; undefined if there is no entry or it has expired. Throws ApiError `not_ready`

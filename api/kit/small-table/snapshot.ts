@@ -38,7 +38,7 @@ export async function writeEntries<H>(
 /**
  * Reads the snapshot of a table.
  * @returns undefined if there is no snapshot
- * @throws SnapshotError if the snapshot is damaged or has a different version
+ * @throws SnapshotError if the snapshot is damaged, or has a different version or topic
  */
 export async function readEntries<H>(
   files: SpoolFiles,

@@ -129,7 +129,7 @@ export interface CheckedReader {
  * Reads a file.
  * @param read uses the file. The file is closed when the call ends.
  * @returns the result of `read`; undefined if there is no file
- * @throws SnapshotError if the file is damaged
+ * @throws SnapshotError if the file is damaged or does not begin with `magic`
  */
 export async function readCheckedFile<T>(
   files: SpoolFiles,

@@ -129,7 +129,10 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
    * the contents.
    */
   let snapshot = loaded
-  /** Monotonic ms at which records were last applied to `serving`; undefined while records are still applied to it. */
+  /**
+   * Monotonic ms at which Kafka had last responded before the table began to read its topic again; undefined unless
+   * callers still get the contents from before that.
+   */
   let frozenAt: number | undefined
   /** The monotonic ms at which Kafka last responded. */
   let heardAt = startedAt

@@ -73,8 +73,9 @@ export async function makeOwn(files: SpoolFiles, parent: string, name: string): 
 
 /**
  * Takes over the folder of a dead process, and keeps copies of its damaged files. Removes its files that contain
- * nothing to send, and the whole folder if there is nothing to send at all. Returns undefined if a process has locked
- * the folder, if the folder does not exist or does not have the name of a process, or if it contains nothing to send.
+ * nothing to send, and the whole folder if there is nothing to send at all. Removes a folder without its final name if
+ * it is a day old. Returns undefined if a process has locked the folder, if the folder does not exist or does not have
+ * the name of a process, or if it contains nothing to send.
  * @throws Error if a file cannot be read. In that case, nothing is lost, and a later call may succeed.
  */
 export async function adopt(

@@ -45,7 +45,10 @@ export interface RateLimitOptions {
   readonly leases?: boolean
   /** Called for each exhausted rule, whether it refuses the request or only logs. */
   onViolation?(status: RuleStatus, caller: LimitedCaller): void
-  /** Called for each query to Redis that fails or is late. This process then decides with its own counts. */
+  /**
+   * Called when a query to Redis fails or is late, unless it only returned units. This process then decides with its
+   * own counts.
+   */
   onFailure?: CounterStoreOptions['onFailure']
   /**
    * Called at most once a second while Redis does not decide, with the number of requests that Redis has not decided.

@@ -51,7 +51,10 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
     })
   }
 
-  /** Registers a schema under a given id and version, to move schemas from another registry. */
+  /**
+   * Registers a schema from another registry, under the id and version that the input names. By default, these are
+   * assigned as for a new schema.
+   */
   async function importSchema(subject: string, text: string, input: SchemaInput): Promise<number> {
     const id = input.id ?? state.idOf(text) ?? state.nextId()
     const other = state.withId(id)[0]

@@ -22,7 +22,7 @@ const MAGIC = 0
 const DOUBLE_BYTES = 8
 
 const format = avro('fraud/FraudProfile')
-/** Placeholder for a schema id, because these bytes have no registered schema. */
+/** Placeholder for a schema id. It appears only in the header, which packed profiles do not have. */
 const NO_SCHEMA_ID = 0
 const own = format.open(NO_SCHEMA_ID, { get: () => undefined })
 const writer = byteWriter()

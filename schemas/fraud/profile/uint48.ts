@@ -3,8 +3,8 @@ const TWO_TO_24 = 2 ** 24
 const LOW_BYTE = 0xff
 
 /**
- * Reads an unsigned integer of six bytes, big-endian. The rows of columns consist of these integers, and the scoring of
- * a payment reads hundreds of them. Buffer's own method takes three times as long, because it checks its arguments.
+ * Reads an unsigned integer of six bytes, big-endian. The scoring of a payment reads hundreds of these integers from
+ * profiles. Buffer's own method takes three times as long, because it checks its arguments.
  */
 export function readUint48(rows: Uint8Array, at: number): number {
   const high = (rows[at] << 8) | rows[at + 1]

@@ -2,7 +2,9 @@ import type { FraudSettingsChange } from '../../../schemas/fraud/types.ts'
 import { auditTable } from '../audit.ts'
 import { readRows, type TableReader } from '../reader.ts'
 
-/** The history of changes to the settings of fraud scoring. Fed by `fraud-audit`. */
+/**
+ * Changes to the settings of fraud scoring, and repeated transactions that the blocklist blocked. Fed by `fraud-audit`.
+ */
 export const fraudAuditTable = auditTable<FraudSettingsChange>('fraud_audit', ['version Nullable(UInt64)'])
 
 /** A change as read from the table. `before` and `after` are JSON. */

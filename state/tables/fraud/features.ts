@@ -23,9 +23,9 @@ const FEATURES = featureFields()
 export const FEATURE_NAMES: readonly (keyof FraudFeatures)[] = FEATURES.map(({ name }) => name as keyof FraudFeatures)
 
 /**
- * All features of scored transactions and the basis of each decision, kept for 30 days. Back-tests and training read
- * features from this table, and never compute them again. Fed by `txn.scored`. If a transaction was answered several
- * times, the table keeps the first answer. Read it with FINAL.
+ * All features of scored transactions and the basis of each decision, kept for 30 days. Back-tests read features from
+ * this table, and never compute them again. Fed by `txn.scored`. If a transaction was answered several times, the table
+ * keeps the first answer. Read it with FINAL.
  */
 export const fraudFeaturesTable: Table<string, TxnScored> = {
   name: 'fraud_features',

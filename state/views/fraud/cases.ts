@@ -93,7 +93,7 @@ export interface CaseListQuery {
   readonly count: number
 }
 
-/** Returns the ids of the newest cases with one of the statuses, newest first, and the number of all such cases. */
+/** Returns the ids of the newest cases that the query selects, newest first, and the number of all that it selects. */
 export async function listCases(
   reader: ViewReader & ListReader,
   partitions: number,

@@ -17,8 +17,7 @@ import { readUint48, writeUint48 } from '../../../schemas/fraud/profile/uint48.t
  * | 4 each | hashes of user, device, IP, card and merchant |
  * | 1 | which of the optional parts are known: bits 0 to 4 the hashes, bit 5 the place |
  *
- * Rows are only added at the end, so a reader that has already read the first rows needs to read only the later ones.
- * Rows are removed once the profile includes their transactions.
+ * Rows are added at the end, and removed once the profile includes their transactions.
  *
  * An entity has at most MOST_IN_FLIGHT rows. Further transactions are added up in counters, which are the fields of a
  * hash. The name of a field is the transaction's time in whole seconds since 1970 or, in joined counters, in whole

@@ -140,8 +140,8 @@ export function isFresh({ builtAt, basis }: Stack, remaining: number, current: s
 }
 
 /**
- * Returns the time of the next refill that a feed announces, epoch ms: `REFILL_EVERY_MS` after the search if few
- * candidates remain, otherwise the end of the stack's validity.
+ * Returns the time of the next refill that a feed announces, epoch ms: `EMPTY_TTL_MS` after the search if no candidate
+ * remains, `REFILL_EVERY_MS` after it if few remain, otherwise the end of the stack's validity.
  */
 export function nextRefillAt({ builtAt }: Stack, remaining: number): number {
   if (remaining === 0) return builtAt + EMPTY_TTL_MS

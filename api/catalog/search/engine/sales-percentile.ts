@@ -33,8 +33,8 @@ export function salesPercentile(index: Pick<ProductIndex, 'search'>, now: () => 
         known = renewed
       },
       () => {
-        // The percentile could not be read. This search uses the last known percentile, and the next search tries
-        // again.
+        // The percentile could not be read. Searches use the last known percentile, if there is one, and the next
+        // search tries again.
         renewedAt = Number.NEGATIVE_INFINITY
         known = before
       },

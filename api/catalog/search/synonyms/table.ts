@@ -5,7 +5,7 @@ import { heldAsIs } from '../../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../../service.ts'
 import { type Synonyms, synonymsOf } from '../text/synonyms.ts'
 
-/** This process's current copy of all groups of synonyms. A change reaches every process within a second. */
+/** This process's current copy of all groups of synonyms. A change normally reaches every process within a second. */
 export interface SynonymTable {
   /**
    * The groups, keyed by name. Reading this property throws ApiError `not_ready` until the groups have been read or a

@@ -11,7 +11,7 @@ export interface SynonymGroup {
 export interface FoundSynonyms {
   /** Number of words of the query that the term covers. */
   readonly count: number
-  /** The other terms of the group, each as a list of words. */
+  /** The other terms of all groups with the term, each as a list of words. */
   readonly alternatives: readonly (readonly string[])[]
 }
 

@@ -14,12 +14,13 @@ import { verdicts } from './verdict.js'
 const DAY_MS = 86_400_000
 
 /**
- * The known data about a transaction. Each part may be temporarily unavailable. The other parts are shown anyway.
+ * The known data about a transaction. If the transaction of a case, the profile or the other transactions cannot be
+ * read, the rest is shown anyway.
  * @typedef {object} Dossier
  * @property {Case | undefined} found the open case; undefined if a transaction was opened instead of a case
  * @property {any} transaction
  * @property {any} profile of the user
- * @property {any[]} others transactions of the user, newest first
+ * @property {any[]} others other transactions of the user, newest first
  */
 
 /**

@@ -29,7 +29,7 @@ export function drawPlaces(where, dossier) {
 function visitsOf({ transaction, profile, others }) {
   const own = visitOf(transaction?.request.device, transaction?.request.timestamp, true)
   const before = others.flatMap((one) => visitOf(one.geo_location, one.timestamp, false))
-  // If the list of transactions could not be loaded, the profile still has the user's last place.
+  // If no other transaction with a place was loaded, the profile may still have the user's last place.
   if (before.length === 0 && profile?.last_txn_ts !== transaction?.request.timestamp) {
     before.push(...visitOf(profile?.last_txn_geo, profile?.last_txn_ts, false))
   }

@@ -39,8 +39,8 @@ export function scoreOf(viewer: Viewer, candidate: Candidate, interest: Interest
 }
 
 /**
- * Compares two candidates. Users who super-liked the viewer come first. All others are ordered by score, and by user id
- * if their scores are equal.
+ * Compares two candidates. Users who super-liked the viewer come first. Otherwise, higher scores come first, and then
+ * smaller user ids.
  */
 export function inOrder(a: Ranked, b: Ranked): number {
   const first = Number(b.interest === 'super_like') - Number(a.interest === 'super_like')
