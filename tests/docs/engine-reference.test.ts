@@ -104,6 +104,8 @@ test('defaults and limits match the code', () => {
   expect(cell('Targets', 'view (Redis)', 1)).toBe(batch(view, KIB, 'KiB'))
   expect(cell('Targets', 'table (ClickHouse)', 2)).toBe(`${constant(table, 'lingerMs') / 1_000} s`)
   expect(cell('Targets', 'view (Redis)', 3)).toBe(`every ${constant(view, 'PROBE_EVERY_MS') / 1_000} s`)
+  const index = 'pipelines/engine/sinks/index-target.ts'
+  expect(cell('Targets', 'index (OpenSearch)', 3)).toBe(`every ${constant(index, 'PROBE_EVERY_MS') / 1_000} s`)
   expect(reference).toContain(
     `again after ${constant('pipelines/engine/sinks/retried-job.ts', 'FIRST_RETRY_MS')} ms to ${constant('pipelines/engine/sinks/retried-job.ts', 'LONGEST_RETRY_MS') / 1_000} s`,
   )

@@ -28,8 +28,12 @@ export interface IndexPlace {
  * Small batches are expensive: each batch costs two fsyncs, so 200 changes/s in batches of 20 would take half a core.
  */
 const LIMITS = { maxRecords: 2_000, maxBytes: 4 * 1024 * 1024, lingerMs: 250 }
-/** Interval at which an idle partition checks whether its index has been replaced. */
-const PROBE_EVERY_MS = 1_000
+/**
+ * Interval at which an idle partition checks whether its index has been replaced. A check takes the search server up to
+ * 4 ms of CPU time while its code is not yet compiled. A partition with changes needs no checks, because the server
+ * refuses writes to a replaced index.
+ */
+const PROBE_EVERY_MS = 5_000
 
 /** The position of one partition in an index, and the writer that stores it. */
 interface OpenPartition {

@@ -218,5 +218,5 @@ export const userFeaturesTopology = topology(
       takePreferences,
     )
   },
-  { commitIntervalMs: COMMIT_INTERVAL_MS },
+  { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false },
 )
