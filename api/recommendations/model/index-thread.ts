@@ -91,6 +91,8 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
     let failure = new Error('the thread of the index has ended')
     thread = started
     started.on('message', (message: IndexOpened | SearchOutcome) => {
+      // A thread that was replaced may still send messages.
+      if (thread !== started) return
       if ('size' in message) {
         isOpen = true
         opened.resolve(message.size)

@@ -222,6 +222,8 @@ test('a thread that does not open the index is replaced, even if it cannot be te
   fire(OPENING_MS)
   await sent()
   expect([threads[1].isTerminated, logged]).toEqual([true, ['index_thread_ended', 'index_thread_ended']])
+  threads[1].open()
+  await expect(index.search(VECTOR, 1, 'product')).rejects.toMatchObject({ reason: 'away' })
   fire(2_000)
   threads[2].open()
   const next = index.search(VECTOR, 1, 'product')
