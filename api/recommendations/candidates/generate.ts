@@ -172,13 +172,12 @@ export async function generateCandidates(sources: CandidateSources, request: Can
     isPersonal && vector !== undefined ? (model?.nearest(vector, BY_VECTOR) ?? []) : [],
   ])
   if (recType !== 'trending') addNeighbours(similar)
-  if (isPersonal) {
-    addVector(nearest)
-    addListed(sources.editorialFor(request.context), EDITORIAL, 'editorial')
-  }
+  if (isPersonal) addListed(sources.editorialFor(request.context), EDITORIAL, 'editorial')
   if (!isAbout) addListed(sources.trendingFor(user), recType === 'trending' ? BY_ITEMS : TRENDING, 'trending')
-  // Preferences are added late. A user may state a hundred of them, and their items must not displace all other
-  // candidates.
+  // The vector channel names the most items. If not all of them fit into the set, only the least similar ones are
+  // missing.
+  if (isPersonal) addVector(nearest)
+  // Preferences are added last. A user may state a hundred of them, and their items must not displace other candidates.
   if (isPersonal) addPreferences()
   // Popular items fill the list if there are few events yet, or if the user has watched everything that is trending.
   if (set.size < TRENDING) for (const row of leaders.overall()) set.of(row, 'popular')

@@ -33,6 +33,11 @@ export const MOST_UNANSWERED = 64
  * milliseconds for an answer, and drops late searches at once.
  */
 const HUNG_MS = 10_000
+/**
+ * How long the thread may take to open the index, before it is replaced. Opening an index of a million items took at
+ * most 1.1 s: docs/adr/0083-large-indexes-have-a-thread.md
+ */
+const OPENING_MS = 60_000
 /** Pause before a thread that has ended is started again. It doubles with each further attempt up to the maximum. */
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
@@ -86,6 +91,8 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
     let failure = new Error('the thread of the index has ended')
     thread = started
     started.on('message', (message: IndexOpened | SearchOutcome) => {
+      // A thread that was replaced may still send messages.
+      if (thread !== started) return
       if ('size' in message) {
         isOpen = true
         opened.resolve(message.size)
@@ -99,7 +106,12 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
       opened.reject(failure)
       if (thread === started) ended(failure)
     })
-    return await opened.promise
+    const cancelTimer = patientTimer(timers, OPENING_MS, OPENING_MS, () => {
+      opened.reject(new Error('the thread of the index does not open it'))
+      thread = undefined
+      void started.terminate()
+    })
+    return await opened.promise.finally(cancelTimer)
   }
 
   function ended(error: Error): void {

@@ -47,7 +47,8 @@ export function newerItems(): NewerItems {
       try {
         let shown = 0
         for (const [itemId, content] of oldestFirst()) {
-          model.addItem({ itemId, ...(JSON.parse(content) as ItemContent) })
+          // If an item has changed during a pause, `put` has already added its new content.
+          if (kept.peek(itemId) === content) model.addItem({ itemId, ...(JSON.parse(content) as ItemContent) })
           if (++shown % ITEMS_AT_ONCE === 0) await otherWork()
         }
       } finally {

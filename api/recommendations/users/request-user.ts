@@ -1,6 +1,6 @@
 import { decimalId } from '../../../schemas/keys.ts'
 import { type PackedInteraction, unpackHistory } from '../../../schemas/recommendations/events/packed-history.ts'
-import { unpackIds } from '../../../schemas/recommendations/events/packed-items.ts'
+import { newestTime, unpackIds } from '../../../schemas/recommendations/events/packed-items.ts'
 import { WATCHED_SHAPE } from '../../../schemas/recommendations/events/seen.ts'
 import type { StatedPreference } from '../../../schemas/recommendations/types.ts'
 import { DAY_MS, HOUR_MS } from '../../../schemas/retention.ts'
@@ -75,6 +75,8 @@ export function requestUser(id: bigint, { self, pages }: StoredUser, now: number
   if (self === undefined) return { ...unknownUser(id), hasWatched }
   const lastAt = self.last_event_at
   const recent = unpackIds(self.viewed)
+  // The last event may have been a SKIP, which does not extend the session.
+  const sessionAt = newestTime(self.session)
   const isRecent = lastAt !== null && now - lastAt < VISIT_KEPT_MS
   return {
     id,
@@ -82,7 +84,7 @@ export function requestUser(id: bigint, { self, pages }: StoredUser, now: number
     hoursAway: isRecent ? Math.max(0, now - lastAt) / HOUR_MS : undefined,
     lastViewed: recent.slice(0, LAST_ITEMS),
     recent,
-    session: lastAt !== null && now - lastAt < SESSION_GAP_MS ? unpackIds(self.session) : [],
+    session: sessionAt !== undefined && now - sessionAt < SESSION_GAP_MS ? unpackIds(self.session) : [],
     history: unpackHistory(self.history),
     hidden: new Set(unpackIds(self.hidden)),
     timesShown: counted(unpackIds(self.shown)),

@@ -219,7 +219,9 @@ export const matchUsers = topology(
       }
       if (swiper.has_profile) return applyOf(event, ctx)
       waiting.put(relationKey(swiper_id, event.swipe_id), event)
-      waitingUsers.schedule(swiper_id, ctx.now + WAIT_FOR_PROFILE_MS)
+      // The first of the waiting swipes sets the timer. If each swipe set it again, a user who goes on swiping could
+      // store any number of swipes.
+      if (waitingUsers.dueTime(swiper_id) === undefined) waitingUsers.schedule(swiper_id, ctx.now + WAIT_FOR_PROFILE_MS)
     }
 
     /** Applies a swipe by a user with a profile. */

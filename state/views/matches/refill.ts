@@ -1,5 +1,5 @@
 import { NOT_CAUGHT_UP } from '../view.ts'
-import { type BuildDeps, buildStack, lockBuild } from './build.ts'
+import { type BuildDeps, buildStack, lockBuild, unlockBuild } from './build.ts'
 import { userKeys } from './users.ts'
 import { placeOf, readUser } from './viewer.ts'
 
@@ -16,12 +16,18 @@ export async function refillStack(deps: BuildDeps, partition: number, userId: st
   if ((await readyViewer()) === undefined) return 'skipped'
   const keys = userKeys(partition, userId)
   if (!(await lockBuild(deps, keys, token))) return 'skipped'
-  const viewer = await readyViewer()
-  if (viewer === undefined) return 'skipped'
-  const built = await buildStack(deps, keys, token, viewer.state, viewer.place)
-  if (built === NOT_CAUGHT_UP) return 'skipped'
-  await built.stored
-  return 'built'
+  let isStored = false
+  try {
+    const viewer = await readyViewer()
+    const built = viewer && (await buildStack(deps, keys, token, viewer.state, viewer.place))
+    if (built === undefined || built === NOT_CAUGHT_UP) return 'skipped'
+    await built.stored
+    isStored = true
+    return 'built'
+  } finally {
+    // Otherwise, the next feed of the user would wait until the lock expires. If unlocking fails, it does wait.
+    if (!isStored) await unlockBuild(deps, keys, token).catch(() => undefined)
+  }
 
   async function readyViewer() {
     const state = await readUser(deps.reader, partition, userId)

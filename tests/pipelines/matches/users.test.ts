@@ -408,6 +408,16 @@ test('a swipe by a user without a profile reaches neither rows, scores nor pairs
   expect(driver.store<SeenSetStore<string, string>>('seen').has(ANN, BOB, driver.now)).toBe(false)
 })
 
+test('further swipes do not extend how long a swipe waits for the profile of its swiper', () => {
+  const { driver, profile, swipedBefore } = usersDriver()
+  swipedBefore(swipe(ANN, BOB, 'RIGHT', driver.now))
+  driver.advanceWallClock(9 * MINUTE_MS)
+  swipedBefore(swipe(ANN, CAT, 'RIGHT', driver.now))
+  driver.advanceWallClock(2 * MINUTE_MS)
+  profile(ANN)
+  expect(driver.read(matchSwipes)).toEqual([])
+})
+
 test("swipes that are read before the swiper's profile take effect when it arrives, each once", () => {
   const { driver, profile, swipedBefore, user } = usersDriver()
   profile(BOB)

@@ -15,6 +15,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const ITEMS = 60
 const AXES = new Map(Array.from({ length: ITEMS }, (_, index) => [BigInt(index + 1), index % 3]))
 const TIMEOUT_MS = 250
+/** How long a thread may take to open an index. */
+const OPENING_MS = 60_000
 const VECTOR = Float32Array.of(1, 0)
 const ROOTS = new Float32Array(new SharedArrayBuffer(8)).fill(1)
 
@@ -207,6 +209,31 @@ test('a thread that answers nothing for ten seconds is replaced, even if it cann
   await sent()
   threads[1].answer(found(MOST_UNANSWERED + 1, 22))
   expect(await next).toEqual([{ key: 22, value: 0.5 }])
+})
+
+test('a thread that does not open the index is replaced, even if it cannot be terminated', async () => {
+  const index = await opened()
+  threads[0].emit('exit', 1)
+  fire(1_000)
+  threads[1].terminate = async () => {
+    threads[1].isTerminated = true
+    return await new Promise<never>(() => undefined)
+  }
+  fire(OPENING_MS)
+  await sent()
+  expect([threads[1].isTerminated, logged]).toEqual([true, ['index_thread_ended', 'index_thread_ended']])
+  threads[1].open()
+  await expect(index.search(VECTOR, 1, 'product')).rejects.toMatchObject({ reason: 'away' })
+  fire(2_000)
+  threads[2].open()
+  const next = index.search(VECTOR, 1, 'product')
+  await sent()
+  threads[2].answer(found(1, 22))
+  expect(await next).toEqual([{ key: 22, value: 0.5 }])
+  const hung = openIndex('index', 2, ROOTS)
+  fire(OPENING_MS)
+  await expect(hung).rejects.toThrow('does not open')
+  expect(threads[3].isTerminated).toBe(true)
 })
 
 test('an index whose thread refuses the file or does not start is not opened', async () => {

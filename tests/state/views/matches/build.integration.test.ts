@@ -188,6 +188,13 @@ test('only one search of a user runs at a time', async () => {
   expect(idsOf(await build())).toHaveLength(3)
 })
 
+test('a refill that fails does not make the next feed wait until its lock expires', async () => {
+  const { deps, keys, redis } = await world(3)
+  const zrangebylex = () => Promise.reject(new Error('the cell cannot be read'))
+  await expect(refillStack({ ...deps, reader: { ...deps.reader, zrangebylex } }, PARTITION, ANN, 'one')).rejects.toThrow('the cell')
+  expect(await redis.exists(keys.building)).toBe(0)
+})
+
 test('when few candidates are left, a swipe claims a refill, but not too often', async () => {
   const { build, swipe, stack } = await world(8)
   const ids = idsOf(await build())

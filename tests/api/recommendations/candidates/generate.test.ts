@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { generateCandidates } from '../../../../api/recommendations/candidates/generate.ts'
+import { itemTable } from '../../../../api/recommendations/items/item-table.ts'
+import { leaders } from '../../../../api/recommendations/items/leaders.ts'
+import type { RecommendationModel } from '../../../../api/recommendations/model/model.ts'
+import { unknownUser } from '../../../../api/recommendations/users/request-user.ts'
+import { itemNamed } from '../../../pipelines/recommendations/events.ts'
+
+const ITEMS = 2_000
+const idsFrom = (first: number, count: number) => Array.from({ length: count }, (_, index) => BigInt(first + index))
+
+test('trending items are candidates even if the neighbours, the nearest items and the items of editors fill the set', async () => {
+  const items = itemTable()
+  for (const itemId of idsFrom(1, ITEMS)) items.putItem(itemId, itemNamed('Item'))
+  const viewed = idsFrom(1, 5)
+  const neighbours = new Map(
+    viewed.map((itemId, place) => [itemId, idsFrom(100 + 50 * place, 50).map((id) => ({ itemId: id, weight: 1 }))]),
+  )
+  const nearest = idsFrom(1_000, 200).map((itemId, place) => ({ itemId, similarity: 1 - place / 200 }))
+  const model = { nearest: async () => nearest, productWith: () => 0 } as unknown as RecommendationModel
+  const set = await generateCandidates(
+    {
+      items,
+      leaders: leaders({ items, now: () => 0 }),
+      trendingFor: () => idsFrom(500, 50),
+      editorialFor: () => idsFrom(600, 50),
+    },
+    {
+      user: { ...unknownUser(1n), lastViewed: viewed, recent: viewed },
+      ...{ recType: 'personalized', context: 'homepage', anchor: undefined, neighbours, model, vector: new Float32Array(1) },
+    },
+  )
+  const counts = Object.fromEntries([...Map.groupBy(set.all(), ({ channel }) => channel)].map(([channel, of]) => [channel, of.length]))
+  expect(counts).toEqual({ neighbours: 250, editorial: 50, trending: 50, vector: 150 })
+  const similar = set.all().filter(({ channel }) => channel === 'vector')
+  expect(similar.at(-1)?.itemId).toBe(nearest[149].itemId)
+})
