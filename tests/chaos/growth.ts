@@ -1,6 +1,6 @@
 /** One measurement of a process. */
 export interface Sample {
-  /** Time since the first sample, in ms. */
+  /** Time since the beginning of the measurement, in ms. */
   readonly atMs: number
   readonly rssBytes: number
   readonly handles: number

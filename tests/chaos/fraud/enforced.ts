@@ -16,7 +16,7 @@ const FOLLOWS_AGAIN_MS = 20_000
  */
 const REFUSALS: ReadonlySet<number> = new Set([0, 409, 503, 504])
 
-/** Checks that blocks and rule changes are refused only because of faults, and that every API enforces them in time. */
+/** Checks that blocks and rule changes fail only as a fault explains, and that every API enforces them in time. */
 export function enforced(evidence: Evidence): string[] {
   return [...refused(evidence), ...outdated(evidence), ...blocks(evidence), ...rules(evidence)]
 }

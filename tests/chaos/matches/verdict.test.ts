@@ -218,7 +218,7 @@ function withoutBob(): Evidence {
   }
 }
 
-test('a deleted user disappears from lists, tables and Redis, and other users keep their blocks', () => {
+test('a trace of a deleted user in lists, tables or Redis is a fault, but a block by another user is not', () => {
   const evidence = withoutBob()
   expect(faultsOf(evidence)).toEqual([])
   expect(faultsOf(withAsked(evidence, asked('feed', BOB, 11_000, { status: 404 })))).toEqual([])
