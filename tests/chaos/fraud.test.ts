@@ -32,7 +32,7 @@ test(
   rounds * ROUND_TIMEOUT_MS,
 )
 
-/** The ids of a round's transactions begin with this prefix. */
+/** Returns the prefix with which the ids of a round's transactions begin. */
 function prefixOf(seed: number, number: number): string {
   return `s${seed}-${number}`
 }

@@ -31,7 +31,7 @@ function swipeAsked({ swipe_id, swiper_id, target_id, direction, ts }: SwipeEven
 const feed = (user: string, at: number, ...ids: string[]) =>
   asked('feed', user, at, { body: { candidates: ids.map((user_id) => ({ user_id })) } })
 
-/** Ann and Bob match, Ann likes Cat, and Cat blocks Bob. */
+/** Returns evidence without faults: Ann and Bob match, Ann likes Cat, and Cat blocks Bob. */
 function goodEvidence(): Evidence {
   const [first, second, third] = [swipe(ANN, BOB, 'RIGHT', 1_000), swipe(BOB, ANN, 'SUPER_LIKE', 2_000), swipe(ANN, CAT, 'RIGHT', 3_000)]
   const events = [first, second, third]
