@@ -204,7 +204,10 @@ function isAhead({ time }: Closing, { doubtful, now }: Timing): boolean {
   return doubtful.length > 0 && time > now
 }
 
-/** Finds partitions that have stopped closing times: their last closed time lacks payments. */
+/**
+ * Finds partitions that have closed no time, or whose last closing has not counted all payments. A closing of a time
+ * that is still in the future is excused.
+ */
 function unclosed(payments: Log<Payment>, closings: Log<Closing>, timing: Timing): string[] {
   const closed = grouped(closings)
   return byMerchant(payments).flatMap((wanted, partition) => {
@@ -217,7 +220,8 @@ function unclosed(payments: Log<Payment>, closings: Log<Closing>, timing: Timing
 
 /**
  * Checks that each partition closes its times once and in order. Each closing must count all payments that were in the
- * log before that time, and the last closing must count all payments. Only a wrong clock excuses missing payments.
+ * log before that time, no closing may count fewer than the previous one, and the last closing must count all payments.
+ * Only a wrong clock excuses missing payments.
  */
 function closingFaults(payments: Log<Payment>, closings: Log<Closing>, timing: Timing): string[] {
   const { inLogBy, doubtful } = timing
