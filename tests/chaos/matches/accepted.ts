@@ -31,7 +31,7 @@ export function accepted(evidence: Evidence): string[] {
   ]
 }
 
-/** Returns the number of refusals that are right only because a user had no profile at the time. */
+/** Returns the number of refusals that are right only if a user had no profile or no place at the time. */
 export function excusedByAbsence(evidence: Evidence): number {
   return evidence.asked.filter((one) => judged(one, evidence) === 'excused').length
 }
