@@ -14,7 +14,7 @@ export interface WorkerProcess {
   readonly lines: readonly Record<string, unknown>[]
   /** Returns whether all topologies and sinks of the worker are ready. */
   isReady(): Promise<boolean>
-  /** Sends SIGKILL. */
+  /** Sends SIGKILL, and waits until the process has ended. */
   kill(): Promise<void>
   /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number | null>

@@ -1,5 +1,5 @@
 /**
- * A stateless topology that copies purchases while the shop (`shop.ts`) runs. It must copy each of them exactly once
+ * A stateless topology that copies orders while the shop (`shop.ts`) runs. It must copy each of them exactly once
  * and keep the sequence within each partition, even if partitions are added to the source in the meantime.
  */
 import { setTimeout as delay } from 'node:timers/promises'

@@ -130,7 +130,7 @@ function matchedIds(payments: Log<Payment>, receipts: ShopInput['receipts']): st
   return payments.flat().flatMap(({ value }) => (received.has(value.id) ? [value.id] : []))
 }
 
-/** Checks that the log contains each id exactly once. */
+/** Checks that the log contains each wanted id exactly once, and no other ids. */
 function idFaults(what: string, wanted: readonly string[], log: Log<{ readonly id: string }>): string[] {
   const left = new Set(wanted)
   const seen = new Set<string>()
@@ -204,7 +204,10 @@ function isAhead({ time }: Closing, { doubtful, now }: Timing): boolean {
   return doubtful.length > 0 && time > now
 }
 
-/** Finds partitions that have stopped closing times: their last closed time lacks payments. */
+/**
+ * Finds partitions that have closed no time, or whose last closing has not counted all payments. A closing of a time
+ * that is still in the future is excused.
+ */
 function unclosed(payments: Log<Payment>, closings: Log<Closing>, timing: Timing): string[] {
   const closed = grouped(closings)
   return byMerchant(payments).flatMap((wanted, partition) => {
@@ -217,7 +220,8 @@ function unclosed(payments: Log<Payment>, closings: Log<Closing>, timing: Timing
 
 /**
  * Checks that each partition closes its times once and in order. Each closing must count all payments that were in the
- * log before that time, and the last closing must count all payments.
+ * log before that time, no closing may count fewer than the previous one, and the last closing must count all payments.
+ * Only a wrong clock excuses missing payments.
  */
 function closingFaults(payments: Log<Payment>, closings: Log<Closing>, timing: Timing): string[] {
   const { inLogBy, doubtful } = timing

@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => system?.folder.finish(), SETUP_TIMEOUT_MS)
 
 test(
-  `in ${rounds} rounds of faults, every payment is scored in time, counts once, and decisions, profiles and cases follow from the log`,
+  `in ${rounds} rounds of faults, every payment is scored in time and counts once, and decisions, profiles and cases follow from the log`,
   () =>
     playRounds((seed, number) => drawPlan(seed, { rate: RATE, faults, prefix: prefixOf(seed, number) }), {
       name: 'fraud',
@@ -32,7 +32,7 @@ test(
   rounds * ROUND_TIMEOUT_MS,
 )
 
-/** The ids of a round's transactions begin with this prefix. */
+/** Returns the prefix with which the ids of a round's transactions begin. */
 function prefixOf(seed: number, number: number): string {
   return `s${seed}-${number}`
 }

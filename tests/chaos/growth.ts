@@ -1,6 +1,6 @@
 /** One measurement of a process. */
 export interface Sample {
-  /** Time since the first sample, in ms. */
+  /** Time since the beginning of the measurement, in ms. */
   readonly atMs: number
   readonly rssBytes: number
   readonly handles: number
@@ -56,7 +56,7 @@ export function growth(samples: readonly Sample[]): Growth {
 }
 
 /**
- * Checks that memory and handles stayed flat.
+ * Checks that the growth of memory and of the number of handles is within the limits.
  * @returns a description of each problem
  */
 export function growthFaults({ rssRise, firstHandles, lastHandles }: Growth): string[] {

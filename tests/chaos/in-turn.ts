@@ -36,7 +36,7 @@ export async function inflictInTurn<F extends PlannedFault<string>>(
       say(`${fault.kind} of ${fault.holdMs} ms at API ${fault.api} took ${Date.now() - startedAt} ms`)
     })
     for (const part of parts) turns.set(part, turn)
-    // Prevents an unhandled rejection. The error is reported below, even if another fault fails first.
+    // Prevents an unhandled rejection. `Promise.all` reports the first error below.
     turn.catch(() => undefined)
     return turn
   }

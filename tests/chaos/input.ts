@@ -142,7 +142,7 @@ function noteSource(random: Random, longestBytes: number): () => string {
 
 /**
  * Commits the transaction.
- * @returns false if the broker has already aborted it
+ * @returns false if this failed with a temporary error; the transaction is then given up
  */
 async function tryCommit(producer: WorkerProducer): Promise<boolean> {
   try {

@@ -7,8 +7,8 @@ const RETRY_MS = 500
 const DEADLINE_MS = 60_000
 
 /**
- * Moves all partitions of the topics with a prefix, and of the coordinators' topics, to one broker, so that all leaders
- * and coordinators change. Repeats the request for up to a minute, until the controller accepts it.
+ * Moves all partitions of the topics with a prefix, and of the coordinators' topics, to one broker. Repeats the request
+ * for up to a minute, until it succeeds.
  */
 export function movePartitions(brokers: string, prefix: string, node: number): Promise<void> {
   return patiently(() => reassign(brokers, prefix, () => [node]))

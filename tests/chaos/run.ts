@@ -63,8 +63,7 @@ async function main(): Promise<number> {
   if (tests.length > 0) {
     // Reads the variables before any server starts, so that a wrong variable is reported immediately.
     chaosConfig()
-    // Each round of a service's tests draws its plan from a seed, so the options that select seeds for schedules also
-    // select seeds for plans.
+    // The options that select the seeds of schedules also select the seeds of a service's tests.
     const env = { CHAOS_SEED: String(seeds[0]), CHAOS_ROUNDS: String(seeds.length), ...process.env }
     const args = [VERIFY, '--projects', 'chaos', ...tests.map((name) => `tests/chaos/${name}.test.ts`)]
     return spawnSync(process.execPath, args, { stdio: 'inherit', env }).status ?? 1

@@ -87,7 +87,7 @@ const REMINDER_AFTER_MS = 700
 const TICK_MS = 500
 const TIMERS_AT_ONCE = 100
 const CLOSED_EVERY_MS = 20
-/** The only key of stores that keep one number per partition. */
+/** The only key of the store `added`, which keeps one number per partition. */
 const ALL = 'all'
 
 function json<T>(): Codec<T> {

@@ -8,8 +8,8 @@ const BLOCK = Buffer.alloc(1024 * 1024)
 const FILLER = 'filler'
 
 /**
- * A small file system that is mounted over a folder in a separate mount namespace. One process keeps the namespace
- * open; the file system disappears when that process ends.
+ * A small file system that is mounted over a folder in a separate mount namespace. It disappears with the last process
+ * in this namespace. One process keeps the namespace open until `close`.
  */
 export interface SmallDisk {
   /** The folder's path as seen from other processes. */

@@ -1,8 +1,8 @@
 /**
  * `npm run test:soak`: runs three workers with steady input, cuts their connections, and fences them so that they
- * rejoin. Prints the memory and open files of each worker over time. Exits with code 1 if they did not stay flat or the
- * output was wrong. Memory is measured directly after a garbage collection, because an idle process rarely collects
- * garbage, and growing garbage would look like a leak.
+ * rejoin. Prints how the memory and the open files of each worker developed. Exits with code 1 if they did not stay
+ * flat or the output was wrong. Memory is measured shortly after a garbage collection, because an idle process rarely
+ * collects garbage, and growing garbage would look like a leak.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

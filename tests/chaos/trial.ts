@@ -52,8 +52,8 @@ export interface TrialResult {
 
 const OFFSETS_TOPIC = '__consumer_offsets'
 /**
- * Age at which brokers replace the active segment with a new one. It is longer than a run, so nothing is compacted:
- * brokers never compact the active segment.
+ * Age at which brokers replace the active segment of the topic of committed offsets. It is longer than a run, so
+ * nothing is compacted: brokers never compact the active segment.
  */
 const NEVER_ROLLED_MS = 7 * 24 * 3_600_000
 const PAYMENTS = 4_000

@@ -203,7 +203,7 @@ function flipMiddle(path: string): void {
   writeFileSync(path, bytes)
 }
 
-/** Returns the state letter of a process from /proc. T means stopped. */
+/** Returns the state letter of a process from /proc, such as T for a stopped one; undefined if the process is gone. */
 function processState(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

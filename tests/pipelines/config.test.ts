@@ -23,7 +23,7 @@ test('defaults fit the local stack', () => {
   })
 })
 
-test('every slot has a separate folder', () => {
+test('the state folder is named after the slot', () => {
   expect(readPipelinesConfig({ STATE_DIR: '/state', WORKER_SLOT: '3' }).stateFolder).toBe('/state/worker-3')
 })
 

@@ -52,7 +52,7 @@ test.each([
   expect(hasCardNumber(value)).toBe(false)
 })
 
-test('every number with a check digit is found, however it is grouped', () => {
+test('every number of 13 to 19 digits with a valid check digit is found, whatever spaces and dashes it contains', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 12, maxLength: 18 }),

@@ -192,7 +192,7 @@ describe('a limit', () => {
     await expect.poll(async () => (await visit(`/${shared}`, user)).status, SOON).toBe(404)
   })
 
-  test('of an address shows its usage only to anonymous callers from that address', async () => {
+  test('the usage of an address is shown to anonymous callers from that address, but not to users or for other addresses', async () => {
     const own = await send('GET', '/rate-limits/usage/ip:127.0.0.1', undefined, {})
     expect(own).toMatchObject({ status: 200, body: { client_id: 'ip:127.0.0.1' } })
     expect((await send('GET', '/rate-limits/usage/ip:192.0.2.1', undefined, {})).status).toBe(401)

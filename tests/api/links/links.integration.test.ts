@@ -121,7 +121,7 @@ describe('without Kafka', () => {
   })
 })
 
-/** Starts an API with statistics and exports, which also need the table. */
+/** Starts an API with statistics and exports, which also need the table. Waits until both are available. */
 async function apiWithStatistics(): Promise<ApiProcess> {
   const { env } = counting
   const api = await startApiProcess(system.folder.path, env)

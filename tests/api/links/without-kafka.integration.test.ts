@@ -28,7 +28,10 @@ const LINK = {
   analytics: true,
 }
 
-/** Starts a Redis with the data that sinks and an earlier API have written, and an API that cannot reach Kafka. */
+/**
+ * Starts a Redis with the data that sinks have written, and an API that cannot reach Kafka.
+ * @param partitionsKept whether Redis also has the partition counts that an earlier API has stored
+ */
 async function apiWithoutKafka(partitionsKept: boolean) {
   const folder = guardedFolder()
   onTestFinished(() => folder.finish())

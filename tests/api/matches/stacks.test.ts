@@ -27,8 +27,8 @@ function stateOf(stack: UserState['stack']): UserState {
 }
 
 /**
- * Creates feeds on a Redis without candidates. `scripts` returns Redis' reply to the script with the given name and
- * arguments.
+ * Creates feeds on a Redis without candidates, unless the test adds some. `scripts` returns Redis' reply to the script
+ * with the given name and arguments.
  */
 function world(scripts: (name: string, args: readonly unknown[]) => Promise<unknown>) {
   const clock = { now: NOW }

@@ -114,7 +114,7 @@ test.each([
 test.each([
   ['picks', { kind: 'NEW_RELEASE_BOOST', factor: 2, max_age_days: 30 }],
   ['new-releases', { kind: 'LIST', item_ids: ['1'] }],
-])('the editorial list %s is refused as a %j, because it would have no effect or switch the rule off', async (name, body) => {
+])('the editorial list %s is refused with the content %j, because it would have no effect or switch the rule off', async (name, body) => {
   const refused = await put(`/api/v1/editorial-lists/${name}`, body, 'admin')
   expect(refused).toMatchObject({ status: 400, body: { error: 'invalid_request', details: [{ path: 'body.kind' }] } })
   expect(api.published).toEqual([])

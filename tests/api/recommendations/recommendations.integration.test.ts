@@ -170,7 +170,10 @@ test(
   TEST_MS,
 )
 
-/** Sends the events of 30 users who have watched items in the last twelve hours. Each user prefers one genre. */
+/**
+ * Sends the events of 30 users who have watched items in the last twelve hours. Each user prefers one genre.
+ * @returns the number of events
+ */
 async function sendVisits(): Promise<number> {
   const now = Math.floor(Date.now() / 1_000)
   const events = Array.from({ length: 30 * 12 }, (_, index) => {

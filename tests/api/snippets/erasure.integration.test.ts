@@ -56,7 +56,7 @@ async function shortenTopics(brokers: string): Promise<void> {
   await transport.close()
 }
 
-/** Makes ClickHouse delete merged parts after a second. By default, it keeps them for eight minutes. */
+/** Makes ClickHouse delete merged parts of the table after a second. By default, it keeps them for eight minutes. */
 async function keepOldPartsShortly(): Promise<void> {
   await query('ALTER TABLE snippet_texts MODIFY SETTING old_parts_lifetime = 1')
 }

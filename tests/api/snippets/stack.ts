@@ -94,7 +94,7 @@ export async function snippetStack(options: SnippetStackOptions = {}) {
     return { authorization: `Bearer ${await mintToken(key, claims)}` }
   }
 
-  /** Sends a request. Each has a different client address, so that no client reaches a rate limit. */
+  /** Sends a request, by default from a new client address, so that no client reaches a rate limit. */
   async function send(
     method: string,
     path: string,

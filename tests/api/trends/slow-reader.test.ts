@@ -7,7 +7,7 @@ import { regions } from '../../../schemas/trends/places/regions.ts'
 const SECOND_MS = 1_000
 const [WORLD] = regions
 
-/** Opens streams of a list that the test can change, and reads them chunk by chunk. */
+/** Opens a stream of a list that the test can change, and reads it chunk by chunk. */
 async function world() {
   const clock = { now: 0 }
   const state = { text: '"0"', error: undefined as Error | undefined }

@@ -9,7 +9,10 @@ import { policyOf } from '../../../schemas/fraud/settings/policy.ts'
 import type { TxnScored } from '../../../schemas/fraud/types.ts'
 import type { Evidence, Logs } from './evidence.ts'
 
-/** Checks that each logged decision follows from the logged features, rule set, policy and model scores. */
+/**
+ * Checks that each logged decision follows from the logged features, rule set, policy and model scores, and that
+ * `degraded` names what was missing.
+ */
 export function decided({ logs }: Evidence): string[] {
   const ruleSets = ruleSetsOf(logs)
   const policies = policiesOf(logs)

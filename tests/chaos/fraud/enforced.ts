@@ -16,12 +16,18 @@ const FOLLOWS_AGAIN_MS = 20_000
  */
 const REFUSALS: ReadonlySet<number> = new Set([0, 409, 503, 504])
 
-/** Checks that blocks and rule changes are refused only because of faults, and that every API enforces them in time. */
+/**
+ * Checks that blocks and rule changes fail only as a fault explains, and that every API enforces them in time or says
+ * in `degraded` that it does not.
+ */
 export function enforced(evidence: Evidence): string[] {
   return [...refused(evidence), ...outdated(evidence), ...blocks(evidence), ...rules(evidence)]
 }
 
-/** Checks that changes fail only with statuses that a fault explains. The other checks ignore changes that failed. */
+/**
+ * Checks that changes fail only with statuses that a fault explains, and that not all changes of a kind fail. The other
+ * checks ignore changes that failed.
+ */
 function refused({ calls }: Evidence): string[] {
   const changes = [...calls.blocks.map((call) => ({ kind: 'block', call })), ...calls.rules.map((call) => ({ kind: 'rule change', call }))]
   const wrong = changes.filter(({ call }) => !wasAnswered(call) && !REFUSALS.has(call.status))

@@ -6,12 +6,15 @@ import type { Evidence } from './evidence.ts'
 import { type FeedbackCall, wasAnswered } from './requests.ts'
 
 /**
- * Statuses that the request for a verdict may get during a fault. 0: the API was killed. 404: the transaction is not
+ * Statuses that a request with a verdict may get during a fault. 0: the API was killed. 404: the transaction is not
  * known yet.
  */
 const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503, 504])
 
-/** Checks that each transaction with a review or a verdict has exactly one case, and that no verdict was lost. */
+/**
+ * Checks that each transaction with a review or a verdict has exactly one case, that no verdict was lost or invented,
+ * and that requests for verdicts failed only as a fault explains.
+ */
 export function reviewed(evidence: Evidence): string[] {
   const { feedback } = evidence.calls
   return [

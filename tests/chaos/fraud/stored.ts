@@ -19,8 +19,8 @@ export function stored(evidence: Evidence): string[] {
 }
 
 /**
- * Checks that the log has only payments that were sent, and that each of them is in both tables once. Each row of the
- * table of transactions must contain the first answer.
+ * Checks that the log has only payments that were sent, and that each logged payment is in both tables once. Each row
+ * of the table of transactions must contain the first answer.
  */
 function transactions({ calls, logs, tables }: Evidence): string[] {
   const eventsOfId = Map.groupBy(

@@ -13,7 +13,7 @@ const LONGEST_PAUSE_MS = 4_000
 const LONG_REPEAT_SHARE = 0.1
 
 export interface Answered {
-  /** False if no answer arrived. The caller then does not know the outcome of the request. */
+  /** False if no answer arrived, or only a server error. The caller then does not know the outcome of the request. */
   readonly isAnswered: boolean
   readonly reservationId?: string | undefined
   /** The whole answer, for comparisons. */

@@ -13,7 +13,7 @@ export interface Logged<V> {
   readonly timestamp: number
 }
 
-/** All committed records about stock and carts, each topic in the order of its offsets. */
+/** All committed records about stock and carts, each partition in the order of its offsets. */
 export interface StockLog {
   readonly inventoryCommands: readonly Logged<Command<InventoryCommand>>[]
   readonly inventoryDecisions: readonly Logged<Decision<StockRow> | null>[]

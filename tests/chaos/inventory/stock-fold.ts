@@ -133,8 +133,8 @@ function foldPartition(log: StockLog): StockFold {
   for (const left of outcomes.values()) for (const { value } of left) takeLeft(value)
 
   /**
-   * Checks a cart's outcome that moved no stock. This is right only if the cart's reservation had already expired, long
-   * after the cart ended.
+   * Checks a cart's outcome that moved no stock. For an extension, this is always right, and for a deduction never. For
+   * other outcomes, it is right only if the cart's reservation had already expired.
    */
   function takeLeft(outcome: CartOutcome): void {
     if (outcome.outcome === 'EXTENDED') return

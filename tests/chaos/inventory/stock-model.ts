@@ -57,12 +57,12 @@ export interface StockModel {
   refusal(product: number, command: InventoryCommand, now: number, id: string): ModelAnswer | undefined
   /**
    * Applies the end or the extension of a cart.
-   * @returns undefined if the cart has no such reservation
+   * @returns undefined if the cart has no open reservation of this product
    */
   outcome(outcome: CartOutcome): ModelMovement[] | undefined
   /**
-   * Expires the open part of a reservation.
-   * @returns undefined if no part is open
+   * Expires the rest of a reservation.
+   * @returns undefined if the reservation is not open
    */
   expire(product: number, reservationId: string): ModelMovement[] | undefined
   /** Returns the invariants of the stock that do not hold; empty if all do. */

@@ -16,7 +16,10 @@ const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503])
  */
 const RETURN_LAG_MS = 2_000
 
-/** Checks that the log contains the accepted swipes, rewinds and commands, and that no response is wrong. */
+/**
+ * Checks that the log contains the accepted swipes, rewinds and commands, that no swipe is in it too often, and that no
+ * response is wrong.
+ */
 export function accepted(evidence: Evidence): string[] {
   const { asked } = evidence
   return [
@@ -28,12 +31,12 @@ export function accepted(evidence: Evidence): string[] {
   ]
 }
 
-/** Returns the number of refusals that are right only because a user had no profile at the time. */
+/** Returns the number of refusals that are right only if a user had no profile or no place at the time. */
 export function excusedByAbsence(evidence: Evidence): number {
   return evidence.asked.filter((one) => judged(one, evidence) === 'excused').length
 }
 
-/** Judges a response. `excused` means that it is right only because a user had no profile at the time. */
+/** Judges a response. `excused` means that it is right only if a user had no profile or no place at the time. */
 function judged(one: Asked, evidence: Evidence): 'right' | 'excused' | 'wrong' {
   const { asked } = evidence
   if (isAccepted(one))

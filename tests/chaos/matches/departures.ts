@@ -7,7 +7,7 @@ import { type Asked, blockOf, type Client, isAccepted, leaveOf, type Request, re
 /** How long a request is repeated. It is longer than any fault. */
 const INSISTS_MS = 90_000
 const AGAIN_AFTER_MS = 500
-/** How long the other users search for a user who has left. */
+/** How long the partners read their lists, to see whether these still show the user who has left. */
 const WATCHED_MS = 2_500
 const LOOK_EVERY_MS = 300
 const PLACE_ACCURACY_M = 20

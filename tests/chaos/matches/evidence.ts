@@ -69,6 +69,6 @@ export interface Evidence {
   readonly delivered: readonly Delivered[]
   readonly lists: ReadonlyMap<string, Lists>
   readonly view: readonly ViewSample[]
-  /** Redis keys that contain the ids of users without a profile. */
+  /** Keys of the user view in Redis that belong to users without a profile. */
   readonly remains: readonly string[]
 }

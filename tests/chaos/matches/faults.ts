@@ -30,7 +30,7 @@ function partsOf({ kind, api }: MatchFault, workers: number): string[] {
   return [part === 'api' ? `api ${api}` : part]
 }
 
-/** Applies the faults of a round. After each fault, the affected process is restarted, but may not be ready yet. */
+/** Applies the faults of a round. After each fault, the affected part is running again, but may not be ready yet. */
 export async function inflict(system: MatchesSystem, faults: readonly MatchFault[], say: (text: string) => void): Promise<Inflicted> {
   const { kafka, redis, workers, apis } = system
   const troubles: RedisTrouble[] = []

@@ -103,7 +103,7 @@ test('a block at the same time as a like can come before or after the match, and
   expect(new Set(ends.map(({ matchedAt, hasEnded }) => `${matchedAt} ${hasEnded}`))).toEqual(new Set(['undefined false', '2000 true']))
 })
 
-test('the answer to a request to end a match shows that there was a match', () => {
+test('the answer to a request to end a match shows whether there was a match', () => {
   const swipes = [pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000)]
   const command: PairCommand = {
     action: 'unmatch',

@@ -52,7 +52,7 @@ const SETTLED_WITHIN_MS = 60_000
 const LOOK_MS = 1_500
 const DIRECTIONS: readonly SwipeEvent['direction'][] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_LIKE', 'REWIND']
 const COMMAND_LIFE_MS = 60_000
-/** Maximum number of later notes that can be stored before a note. */
+/** Before a note, fewer than this many later notes are stored. */
 const NOTED_LATE = 6
 
 const partitionsOf = ({ partitions, productionPartitions }: AnyTopic) => PARTITIONS.get(productionPartitions) ?? partitions

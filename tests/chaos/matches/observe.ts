@@ -30,7 +30,7 @@ const MOST_CANDIDATES = 50
 const READ_AGAIN_MS = 500
 const KINDS_OF_THE_VIEW = /\}:(profile|self|seen):/
 
-/** Reads everything that the services have written about the users of a round. */
+/** Reads what the services have written about the users of a round. */
 export interface Observer {
   logs(): Promise<Logs>
   tables(): Promise<TableRows>
@@ -99,7 +99,7 @@ export async function observer({ env, rowsOf, partitionsOf, redis }: MatchesSyst
 
 /**
  * Reads the lists that a user sees.
- * @param place must be new for the user, so that the feed searches again
+ * @param place the user's place, as a query; if it differs from the last one, the feed searches again
  */
 export async function listsOf(user: Client, api: number, place: string): Promise<Lists> {
   const read = async (kind: 'matches' | 'likes' | 'blocks' | 'feed', query: string) => {

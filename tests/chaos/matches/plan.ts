@@ -44,7 +44,7 @@ export interface Episode {
   readonly directions: readonly SwipeDirection[]
   /** Pauses between the steps. */
   readonly pausesMs: readonly number[]
-  /** Whether the episode includes its optional step. */
+  /** Whether the episode includes its optional steps. Some kinds have none. */
   readonly isLong: boolean
 }
 

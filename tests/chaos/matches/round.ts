@@ -139,8 +139,8 @@ async function locate(who: Client, index: number, { lat, lon }: Here): Promise<v
 }
 
 /**
- * Repeatedly reads the feed from one of two places, so that some requests search for candidates and others get stored
- * ones.
+ * Repeatedly reads the feed, about half of the time from one of two places, so that some requests search for candidates
+ * and others get stored ones.
  */
 async function readFeeds(who: Client, index: number, seed: number, here: Here, state: { readonly isOver: boolean }): Promise<void> {
   const random = seededRandom(seed * 1_000 + index)

@@ -31,7 +31,7 @@ function swipeAsked({ swipe_id, swiper_id, target_id, direction, ts }: SwipeEven
 const feed = (user: string, at: number, ...ids: string[]) =>
   asked('feed', user, at, { body: { candidates: ids.map((user_id) => ({ user_id })) } })
 
-/** Ann and Bob match, Ann likes Cat, and Cat blocks Bob. */
+/** Returns evidence without faults: Ann and Bob match, Ann likes Cat, and Cat blocks Bob. */
 function goodEvidence(): Evidence {
   const [first, second, third] = [swipe(ANN, BOB, 'RIGHT', 1_000), swipe(BOB, ANN, 'SUPER_LIKE', 2_000), swipe(ANN, CAT, 'RIGHT', 3_000)]
   const events = [first, second, third]
@@ -218,7 +218,7 @@ function withoutBob(): Evidence {
   }
 }
 
-test('a deleted user disappears from lists, tables and Redis, and other users keep their blocks', () => {
+test('a trace of a deleted user in lists, tables or Redis is a fault, but a block by another user is not', () => {
   const evidence = withoutBob()
   expect(faultsOf(evidence)).toEqual([])
   expect(faultsOf(withAsked(evidence, asked('feed', BOB, 11_000, { status: 404 })))).toEqual([])

@@ -65,7 +65,7 @@ function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   return found
 }
 
-/** Checks that matches, push notifications, webhook calls and lists follow from the pairs' swipes and commands. */
+/** Checks that matches, pushes, webhook calls and lists follow from the pairs' swipes, commands and deletions. */
 function matches(evidence: Evidence, fold: SwipeFold): string[] {
   const { users, logs, tables, lists, delivered } = evidence
   const deletions = deletionsOf(evidence)

@@ -18,12 +18,12 @@ export interface WeighedItem {
   readonly weight: number
 }
 
-/** Row format: 8 bytes id, 4 bytes epoch seconds. */
+/** Reads rows of 12 bytes: 8 bytes id, 4 bytes epoch seconds. */
 export function timedItems(packed: Uint8Array): TimedItem[] {
   return rows(packed, 12, (view, at) => ({ item: String(view.getBigInt64(at, true)), seconds: view.getUint32(at + 8, true) }))
 }
 
-/** Row format: 8 bytes id, 4 bytes epoch seconds, 4 bytes weight, 1 byte type. */
+/** Reads rows of 17 bytes: 8 bytes id, 4 bytes epoch seconds, 4 bytes weight, 1 byte type. */
 export function pastEvents(packed: Uint8Array): PastEvent[] {
   return rows(packed, 17, (view, at) => ({
     item: String(view.getBigInt64(at, true)),
@@ -33,7 +33,7 @@ export function pastEvents(packed: Uint8Array): PastEvent[] {
   }))
 }
 
-/** Row format: 8 bytes id, 4 bytes weight. */
+/** Reads rows of 12 bytes: 8 bytes id, 4 bytes weight. */
 export function weighedItems(packed: Uint8Array): WeighedItem[] {
   return rows(packed, 12, (view, at) => ({ item: String(view.getBigInt64(at, true)), weight: view.getFloat32(at + 8, true) }))
 }

@@ -71,8 +71,8 @@ export async function drive(plan: Pick<Plan, 'calls'>, { urlOf, isReady, isOver,
   }
 
   /**
-   * Sends events until they are accepted. If the plan asks for a repetition, sends the same request later through a
-   * different API. A request that contains events without ids is sent only once.
+   * Sends events until they are accepted, at most `ATTEMPTS` times. If the plan asks for a repetition, sends the same
+   * request later through a different API. A request that contains events without ids is sent only once.
    */
   async function sendEvents(user: number, api: number, action: PlannedAction & { readonly kind: 'events' }): Promise<void> {
     const { events, repeatAfterMs } = action

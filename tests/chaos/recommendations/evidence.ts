@@ -73,7 +73,7 @@ export interface Tables {
 /** All calls, logs and stored results of a finished round. */
 export interface Evidence {
   readonly users: readonly string[]
-  /** Items with which users interacted. */
+  /** The items of the round, with which users may have interacted. */
   readonly items: readonly string[]
   readonly calls: readonly Call[]
   readonly inflicted: Inflicted

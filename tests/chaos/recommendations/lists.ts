@@ -3,8 +3,8 @@ import type { Call, Evidence } from './evidence.ts'
 import { countedEvents, expectedUser } from './user-fold.ts'
 
 /**
- * Checks that each list is consistent with the features from which it was computed, and that a list based on older
- * features than an earlier list is marked as degraded.
+ * Checks that each list is consistent with the features from which it was computed, that a list based on older features
+ * than an earlier list is marked as degraded, and that after the recovery all lists are up to date.
  */
 export function lists(evidence: Evidence): string[] {
   const all = [...evidence.calls, ...evidence.final].filter((call) => isList(call) && call.status === 200)
@@ -52,7 +52,7 @@ function goneBack(all: readonly Call[]): string[] {
   return faults
 }
 
-/** Checks that lists after the recovery take all events of their users into account. */
+/** Checks that the lists after the recovery are based on the last event of their users, and are not degraded. */
 function behind({ final, logs }: Evidence): string[] {
   const events = countedEvents(logs)
   return final

@@ -82,7 +82,7 @@ export async function playRound(
 
 type User = { readonly id: string; readonly token: string }
 
-/** Stores items and the properties of users, and waits until every API returns a list. */
+/** Stores items and the properties of users, and waits until every API returns a list to each user. */
 async function settle(system: RecommendationsSystem, users: readonly User[], itemOf: (index: number) => string): Promise<void> {
   const put = async (path: string, body: object) => {
     const isStored = async () =>
@@ -115,8 +115,8 @@ async function readList(system: RecommendationsSystem, api: number, { id, token 
 }
 
 /**
- * Waits until no list is degraded, and returns the last lists. The service counts every list as an event, so this wait
- * must end before the results are compared.
+ * Waits until each user gets a list that is not degraded, and returns these lists. The service logs every list, so this
+ * wait must end before the results are compared.
  */
 async function healedLists(system: RecommendationsSystem, users: readonly User[]): Promise<Call[]> {
   return await Promise.all(

@@ -5,7 +5,10 @@ const HALF_LIFE = 6 * 3_600_000
 const MOST = 500
 const TOLERANCE = 1e-9
 
-/** Checks that the trending items of each group are ranked by the events of all rounds. */
+/**
+ * Checks that the trending items and the event counts of each group follow from the events of all rounds. Returns
+ * nothing if `judgesTrending` is false.
+ */
 export function trending({ logs, judgesTrending }: Evidence): string[] {
   if (!judgesTrending) return []
   const weights = new Map<string, Map<string, number>>()

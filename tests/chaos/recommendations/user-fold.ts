@@ -92,7 +92,7 @@ function hiddenItems(events: readonly UserEvent[]): TimedItem[] {
   return [...places.values()].sort((a, b) => b.seconds - a.seconds || b.order - a.order).map(({ item, seconds }) => ({ item, seconds }))
 }
 
-/** Returns the events of the current session. Events of a session are at most half an hour apart. */
+/** Returns the events of the current session. In a session, consecutive events are at most half an hour apart. */
 function sessionOf(events: readonly UserEvent[]): { readonly from: number | null; readonly events: readonly UserEvent[] } {
   let session: UserEvent[] = []
   let [from, to] = [Number.NaN, Number.NaN]

@@ -3,9 +3,7 @@ import { integer, type Random } from '../../../tools/random/random.ts'
 
 /** Number of products that are public and never change. Every complete search result contains all of them. */
 export const ANCHORS = 40
-/**
- * Number of products that are created and deleted before the index exists. No search result may contain any of them.
- */
+/** Number of products that are created and deleted before the first search. No search may find any of them. */
 const GHOSTS = 40
 /** Number of products that change all the time. */
 const MOVERS = 120

@@ -15,7 +15,7 @@ export interface Readings {
   readonly faults: string[]
 }
 
-/** Searches repeatedly, as the API does, and judges every result. */
+/** Searches repeatedly, as the API does. Judges every complete answer, and counts the others. */
 export function startReader(client: SearchClient) {
   const reader = indexReader(client)
   const readings: Readings = { whole: 0, notComplete: 0, unavailable: 0, faults: [] }

@@ -161,7 +161,7 @@ test('an index that has lost its data is not refilled while it is searched: a ne
   await eventually(found).toEqual(expected())
 })
 
-/** Stores a position behind the end of the topic, as if Kafka had lost the last records of partition 0. */
+/** Stores a position beyond the end of the topic, as if Kafka had lost the last records of partition 0. */
 async function moveAhead({ notes, client }: Pick<ReturnType<typeof notesIndex>, 'notes' | 'client'>, alias: string) {
   const writer = indexWriter(alias, client)
   const { topicId, next, stamp } = (await writer.position(notes.name, 0)) as Position

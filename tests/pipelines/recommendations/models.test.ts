@@ -23,14 +23,14 @@ const START = Date.UTC(2026, 7, 1)
 const HOUR = 3_600_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 8_000, interval: 10 })
 
-/** A training run that waits until the test ends it. */
+/** A training run. If no result has been prepared for it, it waits until the test ends it. */
 interface Begun {
   readonly worker: string
   readonly order: TrainingOrder
   end(result: TrainingResult | Error): void
 }
 
-/** Creates functions to start workers that run the training job on an in-memory broker. */
+/** Creates an in-memory broker, and functions that start workers with the training job, ask them and read results. */
 async function world({ trainEveryMs }: { trainEveryMs?: number } = {}) {
   const broker = memoryBroker()
   for (const { name, partitions, config } of modelTopics) broker.createTopic({ name, partitions, config })
@@ -275,7 +275,7 @@ test('if a worker fails right after it has taken over a run, the next turn still
   expect(run('run-2')).toMatchObject({ state: 'RUNNING', request_ids: ['one'] })
 })
 
-test('training runs begin a quarter of an hour after the first start, and then every few hours', async () => {
+test('the first training run begins a quarter of an hour after the first start, and the next one after the set interval', async () => {
   const { start, clock, begun, run, ask, warned } = await world({ trainEveryMs: 4 * HOUR })
   const runner = start('a')
   // This request has no effect. Its warning shows that the job has checked the clock.

@@ -28,7 +28,7 @@ let bucketStore: BlobStore
 let plainBucketStore: BlobStore
 let bucketClient: S3Client
 let s3Url: string
-/** The time in the bucket tests, epoch ms. A blob in a bucket is touched at this time. */
+/** The current time as the bucket shelf sees it, epoch ms. */
 let bucketNow = Date.now()
 
 beforeAll(async () => {

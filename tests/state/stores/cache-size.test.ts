@@ -16,7 +16,7 @@ interface World {
   readonly reads: number[]
 }
 
-/** Opens a store with all keys on disk and none in memory. */
+/** Opens a store with all keys in the database and none in the cache. */
 function storeOf(valueBytes: number, cacheBytes: { readonly worker: number; readonly store?: number }): World {
   const session = memoryBackend().session(TOPOLOGY)
   const column = session.column('store', 0)

@@ -219,7 +219,7 @@ test('a scan that began before a rewrite ends as if there had been none', async 
     isDone = true
   })
   let scanned = 1
-  // The rewrite only ends after the scans, so the scan may not wait for it.
+  // The rewrite ends only after the scans, so the scan must not wait for it.
   while (readdirSync(folder).every((name) => name !== 'generation')) await nextTurn()
   put(column, 'later', 'x')
   own.write()

@@ -60,7 +60,7 @@ it('a blob that is damaged, truncated or missing is refused, and no files of the
 it('a blob is closed when its local file cannot be created', async () => {
   const version = await publish(20, { vectors: 'twenty' })
   const close = vi.fn()
-  /** Removes the folder that the file would be written to. */
+  /** Opens a blob, and removes the folder to which its file would be written. */
   async function open(hash: string) {
     const blob = (await blobs.open(hash))!
     for (const partial of partials()) rmSync(join(folder, partial), { recursive: true })

@@ -56,7 +56,7 @@ export async function privateRedisCluster(masters = 2, { hasReplicas = false, pa
   return `redis://${password === undefined ? '' : `:${encodeURIComponent(password)}@`}127.0.0.1:${ports[0]}`
 }
 
-/** Resolves when the replica has copied its master's data. */
+/** Makes a node a replica of the master, and waits until it has copied the master's data. */
 async function follow(replica: Redis, master: Redis): Promise<void> {
   const masterId = String(await master.call('CLUSTER', 'MYID'))
   const isKnown = async () => String(await replica.call('CLUSTER', 'NODES')).includes(masterId)

@@ -9,7 +9,7 @@ export interface PictureOptions {
   readonly background?: string
 }
 
-/** Makes a picture whose left half is red. */
+/** Makes a picture whose left half is red. With an orientation, it also has EXIF data about its author and place. */
 export async function picture({ width, height, format = 'jpeg', orientation, background = 'blue' }: PictureOptions): Promise<Buffer> {
   const half = { create: { width: Math.ceil(width / 2), height, channels: 3 as const, background: 'red' } }
   const image = sharp({ create: { width, height, channels: 3, background } }).composite([{ input: half, left: 0, top: 0 }])

@@ -57,7 +57,7 @@ function largest<T>(counts: ReadonlyMap<T, number>, most: number, textOf: (value
   return [...counts].sort(([a, m], [b, n]) => n - m || (textOf(a) < textOf(b) ? -1 : 1)).slice(0, most)
 }
 
-/** Returns every filter as a plain function, keyed by the kind of its facet, and the function that rounds a rating. */
+/** Returns every filter as a plain function, keyed by the kind of its facet, and a function that computes ratings. */
 function checks({ categories, priceMin = 0, priceMax = Number.POSITIVE_INFINITY, brands, ratingMin = 0, attributes }: Filters) {
   const rating = ({ rating_sum, rating_count }: CatalogDocument) =>
     rating_count === 0 ? 0 : Math.round((rating_sum / rating_count) * 10) / 10

@@ -4,7 +4,7 @@ import { createLogger } from '../../../../api/kit/logging.ts'
 import type { ViewScripts } from '../../../../state/views/view.ts'
 import { NOON } from '../../../schemas/fraud/payments.ts'
 
-/** A fake of Redis that stores the states of jobs. */
+/** Creates a fake Redis that stores the states of jobs. */
 function fakeScripts(): ViewScripts {
   const states = new Map<string, unknown>()
   return {

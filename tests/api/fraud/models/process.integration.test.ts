@@ -25,7 +25,7 @@ let folder: string
 let models: OpenModels
 const registry = new Registry()
 
-/** Copies a shipped model as another version. */
+/** Copies a shipped model as another version, and applies `change` to its bytes. */
 async function copyModel(name: string, version: string, change: (bytes: Buffer) => Buffer = (bytes) => bytes) {
   const manifest = JSON.parse(await readFile(`${SHIPPED}/${name}-1.json`, 'utf8'))
   const file = `${name}-${version}.onnx`

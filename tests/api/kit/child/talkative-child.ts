@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 
 const STDERR = 2
-/** The parent reads the two parts one after the other. */
+/** Pause between the two parts. It is so long that the parent reads them one after the other. */
 const PAUSE_MS = 200
 
 /** Writes one line in two parts, and another line. */

@@ -117,7 +117,7 @@ test.each<[string, Partial<SnapshotForm>]>([
   await expect(loaded(folder, { ...form, ...other })).rejects.toThrow(name)
 })
 
-/** A file system whose operations fail while `fault` names them. */
+/** Creates a file system whose operations fail while `fault` names them. */
 function faultyFiles() {
   const state = { fault: undefined as 'write' | 'datasync' | 'rename' | undefined }
   const faulty = (file: SpoolFile): SpoolFile => ({

@@ -15,7 +15,10 @@ import { recreatable } from '../recreatable.ts'
 const topic = textTopic('notes', 1)
 const HOUR_MS = 3_600_000
 
-/** A service that keeps the notes of a topic, and a function that starts its process. */
+/**
+ * Simulates a service that keeps the notes of a topic. The returned functions change the topic, and start processes of
+ * the service.
+ */
 function world() {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-feeds-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

@@ -87,7 +87,7 @@ test('a write that was cut off by a crash, and a file without records, do not co
   expect(spool.state.damagedFiles).toBe(0)
 })
 
-/** A disk on which an operation fails for paths that end with `end`, as long as `code` is set. */
+/** Creates a disk on which an operation fails for paths that end with `end`, as long as `code` is set. */
 function brokenDisk(operation: 'open' | 'list' | 'copy', end: string) {
   const state: { code: string | undefined } = { code: 'EIO' }
   const failing = (path: string): void => {

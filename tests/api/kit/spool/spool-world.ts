@@ -82,7 +82,7 @@ export async function spoolWorld(options: WorldOptions = {}) {
   }
   onTestFinished(close)
 
-  /** Values in the log by key, in the order of their offsets. */
+  /** Returns the values in the topic `plain` by key, in the order of their offsets. */
   function logged(): Record<string, string[]> {
     const records = broker.records(plain.name)
     const byKey = Map.groupBy(records, ({ key }) => `${key}`)

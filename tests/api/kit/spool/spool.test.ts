@@ -102,7 +102,7 @@ test('a full spool refuses records with a clear error, and accepts records again
   expect(await facts.publishOrSpool(plain, 'a', value, { ...QUICK, withinMs: 60_000 })).toBe('acknowledged')
 })
 
-/** A file system whose operations fail while `fault` names them. */
+/** Creates a file system whose operations fail while `fault` names them. Counts the writes and syncs. */
 function faultyFiles() {
   const state = { fault: undefined as 'write' | 'datasync' | undefined, syncs: 0, writes: 0 }
   const faulty = (file: SpoolFile): SpoolFile => ({

@@ -1,6 +1,6 @@
 import type { CounterStore, FailureReason } from '../../../../api/limits/core/counter.ts'
 
-/** Counts in memory, without windows. This is enough for tests that check which counter a request uses. */
+/** Creates counters in memory without windows. They suffice for tests that check which counter a request uses. */
 export function memoryCounters() {
   const counts = new Map<string, number>()
   const state: { failing: FailureReason | undefined; nowUs: number } = { failing: undefined, nowUs: 120_000_000 }

@@ -152,7 +152,7 @@ describe('an answer', () => {
     expect((await get('/api/v1/nothing')).status).toBe(429)
   })
 
-  test('is limited on every path that a service declares, and the OpenAPI document says so', async () => {
+  test('a request for any path that a service declares is limited, and the OpenAPI document says so', async () => {
     const { get, app } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '*' }])
     await get('/stack/next')
     await get('/stack/next')
@@ -162,7 +162,7 @@ describe('an answer', () => {
     expect([documented('/stack/next'), documented('/api/v1/things'), documented('/v1/free')]).toEqual([true, true, false])
   })
 
-  test('is not limited on a path that no service declares', async () => {
+  test('a request for a path that no service declares is not limited', async () => {
     const { get, counts } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '*' }])
     for (let request = 0; request < 4; request++) expect((await get('/v1/free')).status).toBe(200)
     expect(counts.size).toBe(0)
@@ -182,13 +182,13 @@ describe('an answer', () => {
     expect((await post('/api/v1/things/bulk', [])).status).toBe(429)
   })
 
-  test('is never served from a cache without being counted', async () => {
+  test('is not cached, because a cached answer would not be counted', async () => {
     const { get, answers } = await limitedApp()
     await get('/api/v1/things')
     expect(answers.get('/api/v1/things', 0)).toBeUndefined()
   })
 
-  test('to another spelling of a path counts for the same path', async () => {
+  test('a request for another spelling of a path counts for the same path', async () => {
     const { get, counts } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '/api/v1/things' }])
     await get('/api/v1/things')
     await get('/api/v1/thin%67s')

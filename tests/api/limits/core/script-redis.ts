@@ -17,7 +17,9 @@ interface Kind {
   readonly units: number
 }
 
-/** A fake Redis that implements the script for windows that never end. The test can make it fail or reply late. */
+/**
+ * Creates a fake Redis that implements the script for windows that never end. The test can make it fail or reply late.
+ */
 export function scriptRedis() {
   const counts = new Map<string, number>()
   const state = {

@@ -61,7 +61,7 @@ const setTimer = (ms: number, callback: () => void) => {
   return () => void (timers.includes(timer) && timers.splice(timers.indexOf(timer), 1))
 }
 
-/** Fires all timers with this delay. */
+/** Advances the clock by this delay, and fires all timers that have it. */
 function fire(ms: number): void {
   now += ms
   for (const timer of timers.filter((one) => one.ms === ms)) {

@@ -16,7 +16,10 @@ test("the scores are LightGBM's own", () => {
   scores.forEach((score, row) => void expect(Math.abs(found[row] - score)).toBeLessThan(1e-6))
 })
 
-/** Follows the splits of each tree from its root, as the format of LightGBM describes it. */
+/**
+ * Returns the sum of the leaf values that the row reaches when it follows the splits of each tree from its root, as the
+ * format of LightGBM describes it.
+ */
 function walkedScore(row: readonly number[]): number {
   return text
     .split(/^Tree=/m)

@@ -34,7 +34,7 @@ const NO_NAME = -1
 const NO_VERSION = -1
 /**
  * A line of a command: index of the variant, index of the warehouse, and quantity. The highest warehouse index means no
- * warehouse.
+ * warehouse for a cart, and the first warehouse otherwise.
  */
 const line = fc.tuple(fc.nat(1), fc.nat(2), fc.integer({ min: 1, max: 4 }))
 const step: fc.Arbitrary<Step> = fc.oneof(

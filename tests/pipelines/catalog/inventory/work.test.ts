@@ -91,7 +91,7 @@ test('the number of open reservations does not affect how much a decision reads 
   }
 })
 
-test('after reservations were ended by their ids, only the first command without an id scans over them', () => {
+test('after reservations were ended by their ids, only one command without an id scans over them', () => {
   const { open, end, workOf } = crowdedRow()
   end(open(MANY).slice(2))
   open(3)

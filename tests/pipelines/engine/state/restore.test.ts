@@ -123,6 +123,7 @@ test('a worker that returns reads only the records that other workers have writt
 /**
  * Wraps a transport so that it answers like a broker whose changelogs have lost all records from the epoch in which the
  * state was written.
+ * @param asked receives the queries for the ends of epochs
  */
 function shortenedTransport(transport: Transport, asked: EpochQuery[]): Transport {
   return {

@@ -20,7 +20,10 @@ const COUNTING = ['1_0', '1_1', '1_2']
 /** Number of turns of a worker's loop within which copies normally complete. */
 const TURNS = 50
 
-/** Creates a log that collects how many changelog records each started task has restored, in order. */
+/**
+ * Creates a log that collects the names of its informational events, and how many changelog records each started task
+ * has restored, both in order.
+ */
 function startLog(): { log: Log; starts: { task: string; restored: number }[]; events: string[] } {
   const starts: { task: string; restored: number }[] = []
   const events: string[] = []

@@ -145,7 +145,7 @@ test.each([
   expect(declare).toThrow(message)
 })
 
-test('the build function runs again for every task, with separate stores', () => {
+test('each declaration runs the build function again, and has separate stores', () => {
   let builds = 0
   const counted = topology('counted', (t) => {
     builds++

@@ -7,7 +7,8 @@ const SOON_MS = 15
 const START = 1_000_000
 
 /**
- * Creates a committer for one task that always has something to commit. The test controls the clock and the brokers.
+ * Creates a committer for one task, which has something to commit unless the test changes this. The test controls the
+ * clock and the brokers.
  */
 function clockedCommitter() {
   let now = START

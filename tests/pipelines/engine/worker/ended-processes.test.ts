@@ -7,7 +7,10 @@ import { manualRuntime } from '../../../../runtime/manual.ts'
 const ANSWER_MAX_AGE_MS = 20
 const ENDED_FOR_MS = 10_000
 
-/** Starts a server like the one in a worker process. `end` simulates the end of the process. */
+/**
+ * Starts a server in place of the one in a worker process. It counts connections and closes them at once. `end`
+ * simulates the end of the process.
+ */
 async function listening(): Promise<{ address: string; connections: () => number; end: () => Promise<void>; port: number }> {
   let connections = 0
   const server: Server = createServer((socket) => {

@@ -73,7 +73,7 @@ test('an empty list hides the one before it', async () => {
   expect(await read(AT - 180, AT)).toEqual({ windowEnd: AT * SECOND_MS, entries: [] })
 })
 
-test('a posted list replaces the longer one of the same window', async () => {
+test('a posted list takes precedence over a longer one of the same window', async () => {
   const { put, read } = await world()
   await put({ source: 'endpoint', entries: [entry('posted')] })
   await put({ entries: [entry('a'), entry('b')] })

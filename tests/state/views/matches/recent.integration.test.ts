@@ -68,7 +68,7 @@ function* orders(actions: number, done: readonly Step[] = [], noted = 0, applied
   if (applied < actions && applied <= noted) yield* orders(actions, [...done, { kind: 'apply', action: applied }], noted, applied + 1)
 }
 
-/** The records that the pipeline emits for each action of a user. */
+/** Returns the user's profile, and the records that the pipeline emits for each swipe or rewind. */
 function recordsOf(annId: string, events: readonly SwipeEvent[]): { profile: MatchProfile; records: SeenRecord[][] } {
   const driver = testDriver(matchUsers)
   const body = profileCommand('put', { display_name: 'Ann', birth_date: '1990-05-01' })

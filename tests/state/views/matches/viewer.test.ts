@@ -7,8 +7,8 @@ import { ANN, BOB } from '../../../pipelines/matches/swipes.ts'
 import { fakeRedis } from '../fake-redis.ts'
 
 /**
- * A Redis client. Between two of its commands, a sink adds a block to the relations and removes the note about that
- * block.
+ * Creates a Redis client. Between two of its commands, a sink adds a block to the relations and removes the note about
+ * that block.
  */
 function readerDuringApply() {
   const keys = userKeys(0, ANN)
@@ -18,7 +18,7 @@ function readerDuringApply() {
     if (key === keys.relations && isApplied) return { [BOB]: '{"b":1}' }
     return key === keys.likes && !isApplied ? { [BOB]: '2000' } : {}
   }
-  /** Returns what a command reads. After the first command on one of the two hashes, the sink applies the block. */
+  /** Returns what a command reads. After the first command on one of the three hashes, the sink applies the block. */
   function read<T>(key: string, of: (fields: Record<string, string>) => T): Promise<T> {
     const answer = of(hashes(key))
     isApplied ||= [keys.recent, keys.relations, keys.likes].includes(key)
@@ -50,7 +50,10 @@ test('a block is never missing while the sink moves it from the notes into the v
   )
 })
 
-/** A Redis client. Between two of its commands, a sink adds a rewind to the user's state and removes its note. */
+/**
+ * Creates a Redis client. Between two of its commands, a sink adds a rewind to the user's state and removes the note
+ * about it.
+ */
 function readerDuringRewind() {
   const keys = userKeys(0, ANN)
   let isApplied = false

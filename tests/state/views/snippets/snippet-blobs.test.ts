@@ -7,7 +7,7 @@ const VIEW = 'snippet-blobs'
 const HASH = 'a'.repeat(64)
 const MADE_BEFORE = 1_700_000_000_000
 
-/** A Redis with one reference, in which each of the two partitions was complete at the given time. */
+/** Creates a Redis with one reference, in which each of the two partitions was complete at the given time. */
 function redisCompleteAt(...times: readonly number[]) {
   const keys = new Set([`{${VIEW}:1}:blob:${HASH}`, ...times.map((_at, partition) => caughtUpKey(VIEW, partition))])
   const positions = new Map(times.map((at, partition) => [positionsKey(VIEW, partition), String(at)]))

@@ -50,8 +50,8 @@ function relevance({ ceiling, lost, recency, textScore }: Product): number {
 }
 
 /**
- * A fake index that supports searches for hits and for the greatest scores of clauses. Only the first clause has
- * scores.
+ * Creates a fake index that supports searches for hits and for the greatest scores of clauses. Only the first clause
+ * has scores.
  */
 function memoryIndex(products: readonly Product[]) {
   const scored: number[] = []
