@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, type ReadStream, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import type { S3Client } from '@aws-sdk/client-s3'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -237,6 +238,15 @@ describe('a store of blobs in a folder', () => {
     expect(await sweepBlobs({ blobs: store(), ...options })).toMatchObject({ removed: 0 })
     expect(await contentOf(store(), hash)).toEqual(content)
     expect(readdirSync(dirname(pathOf(hash)))).not.toContain(`${hash}.aside`)
+  })
+
+  it("fails with the disk's own error if the disk accepts only the first bytes of a write", async () => {
+    // Pieces of a draft have 16 KiB, so the third write reaches the limit on the size of a file.
+    const command = 'ulimit -f 33; exec "$0" "$@"'
+    const child = join(import.meta.dirname, 'children/limited-writer.ts')
+    const { stdout } = await promisify(execFile)('bash', ['-c', command, process.execPath, child, join(folder, 'limited')])
+    expect(stdout).toBe('EFBIG')
+    expect(readdirSync(draftFolderOf(join(folder, 'limited')))).toEqual([])
   })
 
   it('has every blob that a killed writer reported as kept, and no partial one', async () => {
