@@ -309,6 +309,20 @@ describe('a store of blobs in a bucket', () => {
     expect(await contentOf(bucketStore, hash)).toEqual(Buffer.from('renewed'))
   })
 
+  it.each([
+    ['deleted', 404],
+    ['changed', 409],
+    ['stored again', 412],
+  ])('leaves a blob alone that another process has %s since it was inspected', async (_what, httpStatusCode) => {
+    const client = await s3Client('http://127.0.0.1:1')
+    onTestFinished(() => client.destroy())
+    vi.spyOn(client, 'send')
+      .mockResolvedValueOnce({ LastModified: new Date(0), ETag: '"1"' } as never)
+      .mockRejectedValueOnce(Object.assign(new Error('refused'), { $metadata: { httpStatusCode } }) as never)
+    const shelf = await bucketShelf({ client, bucket: 'b', prefix: '', renewAfterMs: 1, timeoutMs: 50, now: Date.now })
+    expect(await shelf.removeUntouched(sha256(Buffer.from('x')), Date.now())).toBe(false)
+  })
+
   it('is unavailable when its server does not answer', async () => {
     const client = await s3Client('http://127.0.0.1:1')
     const shelf = await bucketShelf({ client, bucket: 'b', prefix: '', renewAfterMs: 1, timeoutMs: 50, now: Date.now })
