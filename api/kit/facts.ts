@@ -159,6 +159,8 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     if (absent.length > 0) throw new Error(`no such topic: ${absent.join(', ')}`)
     partitions = counts
     asked = true
+    // Logs that were opened with the stored counts would choose other partitions than `partitionOf` if a count has changed.
+    logs.clear()
     await remember(partitions)
     void keepRemembered(partitions)
   }
