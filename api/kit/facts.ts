@@ -141,7 +141,8 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
       registry: options.registry,
       runtime,
       codecOf: (topic) => (known.has(topic.name) ? serdes?.codecFor(topic) : undefined),
-      partitionsOf: (topic) => partitions?.get(topic),
+      // A stored count may be outdated. Views can be read with it, but a record could get into the wrong partition.
+      partitionsOf: (topic) => (asked ? partitions?.get(topic) : undefined),
       askPartitions: async (topic) => (await askPartitions([topic])).get(topic),
     })
   const started = Promise.all([start(), recall()])
@@ -159,7 +160,8 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     if (absent.length > 0) throw new Error(`no such topic: ${absent.join(', ')}`)
     partitions = counts
     asked = true
-    // Logs that were opened with the stored counts would choose other partitions than `partitionOf` if a count has changed.
+    // If a count has changed, logs that were opened with the stored counts would choose other partitions than
+    // `partitionOf`.
     logs.clear()
     await remember(partitions)
     void keepRemembered(partitions)
