@@ -78,7 +78,7 @@ export function readiness(probes: readonly ReadinessProbe[], options: ReadinessO
 
   return {
     async report() {
-      // A check may take longer than its report is reused. Its callers then wait for it, instead of starting another one.
+      // A check may take longer than its report is reused. Callers then wait for it instead of starting another one.
       if (latest === undefined || (!isChecking && monotonic() - askedAt >= maxAgeMs)) {
         askedAt = monotonic()
         isChecking = true
