@@ -304,7 +304,9 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
       async check() {
         if (!asked || serdes === undefined) return missing
         const found = await transport.partitionCounts(options.topics.map((topic) => topic.name))
-        const grown = [...(partitions ?? [])].filter(([name, count]) => (found.get(name) ?? count) > count)
+        const gone = [...(partitions?.keys() ?? [])].filter((name) => !found.has(name))
+        if (gone.length > 0) return `no such topic: ${gone.join(', ')}`
+        const grown = [...(partitions ?? [])].filter(([name, count]) => found.get(name)! > count)
         if (grown.length === 0) return undefined
         const listed = grown.map(([name, count]) => `${name} has ${found.get(name)} partitions instead of ${count}`).join(', ')
         return `${listed}: the old count stays in use until the views are rebuilt and this process restarts`

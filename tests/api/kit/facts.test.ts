@@ -22,7 +22,7 @@ const topic: Topic<string, string> = { name: 'facts', key: utf8, value: rawValue
 async function opened() {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-facts-'))
   const appended: { readonly key: string; readonly partition: number }[] = []
-  const kafka = { isAway: true }
+  const kafka = { isAway: true, isTopicDeleted: false }
   const publisher = () => ({
     appender: (_topic: string, partition: number) => ({
       append(receipt: Receipt, _timestamp: number, key: Buffer, start: number, end: number) {
@@ -34,7 +34,7 @@ async function opened() {
   })
   async function partitionCounts() {
     if (kafka.isAway) throw new Error('Kafka is away')
-    return new Map([[topic.name, 8]])
+    return new Map(kafka.isTopicDeleted ? [] : [[topic.name, 8]])
   }
   const transport = { connect: async () => undefined, partitionCounts, publisher } as unknown as Transport
   const memory = { load: async () => JSON.stringify({ [topic.name]: 1 }), save: async () => undefined }
@@ -58,7 +58,7 @@ async function opened() {
     await expect.poll(() => facts.probe.check(), SOON).toBeUndefined()
   }
   const expected = () => KEYS.map((key) => ({ key, partition: facts.partitionOf(topic, key) }))
-  return { facts, appended, returned, expected }
+  return { facts, kafka, appended, returned, expected }
 }
 
 test('once Kafka has answered, facts go to its partitions, even if the stored partition counts were different', async () => {
@@ -80,4 +80,13 @@ test('facts that can be spooled are not sent before Kafka has reported its parti
   expect(appended).toEqual([])
   await returned()
   await expect.poll(() => appended, SOON).toEqual(expected())
+})
+
+test('the Kafka probe names a topic that was deleted while the process runs', async () => {
+  const { facts, kafka, returned } = await opened()
+  await returned()
+  kafka.isTopicDeleted = true
+  expect(await facts.probe.check()).toContain('no such topic: facts')
+  kafka.isTopicDeleted = false
+  expect(await facts.probe.check()).toBeUndefined()
 })
