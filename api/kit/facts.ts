@@ -141,7 +141,8 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
       registry: options.registry,
       runtime,
       codecOf: (topic) => (known.has(topic.name) ? serdes?.codecFor(topic) : undefined),
-      partitionsOf: (topic) => partitions?.get(topic),
+      // A stored count may be outdated. Views can be read with it, but a record could get into the wrong partition.
+      partitionsOf: (topic) => (asked ? partitions?.get(topic) : undefined),
       askPartitions: async (topic) => (await askPartitions([topic])).get(topic),
     })
   const started = Promise.all([start(), recall()])
@@ -159,6 +160,9 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     if (absent.length > 0) throw new Error(`no such topic: ${absent.join(', ')}`)
     partitions = counts
     asked = true
+    // If a count has changed, logs that were opened with the stored counts would choose other partitions than
+    // `partitionOf`.
+    logs.clear()
     await remember(partitions)
     void keepRemembered(partitions)
   }
@@ -300,7 +304,9 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
       async check() {
         if (!asked || serdes === undefined) return missing
         const found = await transport.partitionCounts(options.topics.map((topic) => topic.name))
-        const grown = [...(partitions ?? [])].filter(([name, count]) => (found.get(name) ?? count) > count)
+        const gone = [...(partitions?.keys() ?? [])].filter((name) => !found.has(name))
+        if (gone.length > 0) return `no such topic: ${gone.join(', ')}`
+        const grown = [...(partitions ?? [])].filter(([name, count]) => found.get(name)! > count)
         if (grown.length === 0) return undefined
         const listed = grown.map(([name, count]) => `${name} has ${found.get(name)} partitions instead of ${count}`).join(', ')
         return `${listed}: the old count stays in use until the views are rebuilt and this process restarts`

@@ -57,6 +57,7 @@ export function readiness(probes: readonly ReadinessProbe[], options: ReadinessO
   const { timeoutMs = PROBE_TIMEOUT_MS, maxAgeMs = MAX_AGE_MS, monotonic = () => performance.now() } = options
   let draining = false
   let latest: Promise<ReadinessReport> | undefined
+  let isChecking = false
   let askedAt = Number.NEGATIVE_INFINITY
 
   async function ask(probe: ReadinessProbe): Promise<Missing | undefined> {
@@ -77,9 +78,13 @@ export function readiness(probes: readonly ReadinessProbe[], options: ReadinessO
 
   return {
     async report() {
-      if (latest === undefined || monotonic() - askedAt >= maxAgeMs) {
+      // A check may take longer than its report is reused. Callers then wait for it instead of starting another one.
+      if (latest === undefined || (!isChecking && monotonic() - askedAt >= maxAgeMs)) {
         askedAt = monotonic()
-        latest = askAll()
+        isChecking = true
+        latest = askAll().finally(() => {
+          isChecking = false
+        })
       }
       const { missing, degraded } = await latest
       return { missing: draining ? [STOPPING, ...missing] : missing, degraded }

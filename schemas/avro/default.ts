@@ -97,7 +97,8 @@ export function defaultSource(type: AvroType, json: unknown): string {
     }
     case 'float':
     case 'double':
-      return NO_NUMBERS.has(json) ? String(json) : JSON.stringify(json)
+      // A number such as 1e999 is parsed as Infinity, for which JSON.stringify would write null.
+      return typeof json === 'number' || NO_NUMBERS.has(json) ? String(json) : JSON.stringify(json)
     case 'bytes':
     case 'fixed':
       return `Buffer.from(${JSON.stringify(json)}, 'latin1')`

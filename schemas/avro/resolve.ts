@@ -113,7 +113,7 @@ export function resolve(writer: AvroType, reader: AvroType): Plan {
   }
 
   function intoUnion(from: AvroType, to: UnionType, path: string): Plan {
-    const exact = to.branches.findIndex((branch) => branch.kind === from.kind && branchName(branch) === branchName(from))
+    const exact = to.branches.findIndex((branch) => isSameType(branch, from))
     const candidates = exact < 0 ? to.branches : [to.branches[exact], ...to.branches.filter((_, index) => index !== exact)]
     let exactFailure: IncompatiblePlan | undefined
     for (const branch of candidates) {
@@ -173,6 +173,12 @@ function enumeration(from: EnumType, to: EnumType): Plan {
 function sameName(from: { name: string }, to: { name: string; aliases: readonly string[] }): boolean {
   const name = unqualified(from.name)
   return name === unqualified(to.name) || to.aliases.some((alias) => alias === from.name || unqualified(alias) === name)
+}
+
+/** Returns whether two types are the same type of Avro. A long and an int64 are. */
+function isSameType(one: AvroType, other: AvroType): boolean {
+  const isSameKind = one.kind === other.kind || (isPrimitive(one) && isPrimitive(other))
+  return isSameKind && branchName(one) === branchName(other)
 }
 
 function incompatible(path: string, reason: string): IncompatiblePlan {

@@ -60,7 +60,8 @@ export function avroValue<T>(schema: AvroSchema): ValueFormat<T> {
     try {
       return compileDecoder<T>(writer, schema)
     } catch (error) {
-      if (!(error instanceof IncompatibleSchemaError || error instanceof SchemaError)) throw error
+      // A long chain of records overflows the stack, which is a RangeError.
+      if (!(error instanceof IncompatibleSchemaError || error instanceof SchemaError || error instanceof RangeError)) throw error
       const reason = error.message
       return function refuse() {
         throw new CodecError(`the value was written with a schema that cannot be read here: ${reason}`)

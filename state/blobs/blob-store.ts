@@ -80,7 +80,9 @@ async function unlessFull<T>(work: Promise<T>): Promise<T> {
 }
 
 /** Creates a store that compresses its blobs unless `compresses` is false. */
-export function blobStore({ shelf, draftFolder, compresses = true }: BlobStoreOptions): BlobStore {
+export function blobStore({ shelf: storage, draftFolder, compresses = true }: BlobStoreOptions): BlobStore {
+  const shelf: BlobShelf = { ...storage, put: (hash, blob) => unlessFull(storage.put(hash, blob)) }
+
   function newDraft(): BlobDraft {
     const draft = openDraft(draftFolder, { compresses })
     return {
@@ -113,7 +115,7 @@ export function blobStore({ shelf, draftFolder, compresses = true }: BlobStoreOp
     try {
       for await (const piece of blob.content()) await draft.write(piece)
       await draft.finish()
-      await unlessFull(shelf.put(hash, draft.packed()))
+      await shelf.put(hash, draft.packed())
     } finally {
       await draft.discard()
     }
@@ -129,7 +131,7 @@ export function blobStore({ shelf, draftFolder, compresses = true }: BlobStoreOp
     async keep(draft) {
       const { hash, bytes } = await draft.finish()
       try {
-        if (!(await shelf.touch(hash))) await unlessFull(shelf.put(hash, draft.packed()))
+        if (!(await shelf.touch(hash))) await shelf.put(hash, draft.packed())
       } finally {
         await draft.discard()
       }

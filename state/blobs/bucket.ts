@@ -27,7 +27,13 @@ const SUFFIX = '.zst'
 /** An upload that is slower than this (1 MB/s) exceeds its time limit. */
 const SLOWEST_UPLOAD_BYTES_PER_MS = 1_000
 const NOT_FOUND = 404
+const CONFLICT = 409
 const PRECONDITION_FAILED = 412
+/**
+ * Statuses of a conditional DELETE if another process has deleted the object or stored it again since it was inspected,
+ * or does so at the same time.
+ */
+const CHANGED = [NOT_FOUND, CONFLICT, PRECONDITION_FAILED]
 
 /**
  * Stores blobs in an S3 bucket or on a server that implements the S3 API. An object's LastModified is the time of its
@@ -39,7 +45,7 @@ export async function bucketShelf({ client, bucket, prefix, renewAfterMs, timeou
   const at = (hash: BlobHash) => ({ Bucket: bucket, Key: `${prefix}${hash}${SUFFIX}` })
 
   async function head(hash: BlobHash) {
-    return await unlessStatus(NOT_FOUND, client.send(new s3.HeadObjectCommand(at(hash))))
+    return await unlessStatus([NOT_FOUND], client.send(new s3.HeadObjectCommand(at(hash))))
   }
 
   async function touch(hash: BlobHash): Promise<boolean> {
@@ -61,7 +67,7 @@ export async function bucketShelf({ client, bucket, prefix, renewAfterMs, timeou
   }
 
   async function open(hash: BlobHash): Promise<Readable | undefined> {
-    const found = await unlessStatus(NOT_FOUND, client.send(new s3.GetObjectCommand(at(hash))))
+    const found = await unlessStatus([NOT_FOUND], client.send(new s3.GetObjectCommand(at(hash))))
     if (found === undefined) return undefined
     const body = found.Body as Readable
     // A generator that was never started does not run its `finally`. The answer of a blob that is closed unread would
@@ -85,7 +91,7 @@ export async function bucketShelf({ client, bucket, prefix, renewAfterMs, timeou
     const found = await head(hash)
     if (found?.LastModified === undefined || found.LastModified.getTime() >= before) return false
     const removal = client.send(new s3.DeleteObjectCommand({ ...at(hash), IfMatch: found.ETag }))
-    return (await unlessStatus(PRECONDITION_FAILED, removal)) !== undefined
+    return (await unlessStatus(CHANGED, removal)) !== undefined
   }
 
   return { touch, put, open, list, removeUntouched }
@@ -95,17 +101,18 @@ interface S3Failure extends Error {
   readonly $metadata?: { readonly httpStatusCode?: number }
 }
 
-async function unlessStatus<T>(status: number, work: Promise<T>): Promise<T | undefined> {
+async function unlessStatus<T>(statuses: readonly number[], work: Promise<T>): Promise<T | undefined> {
   try {
     return await work
   } catch (error) {
-    if ((error as S3Failure).$metadata?.httpStatusCode === status) return undefined
+    const status = (error as S3Failure).$metadata?.httpStatusCode
+    if (status !== undefined && statuses.includes(status)) return undefined
     throw unavailable(error)
   }
 }
 
 async function asking<T>(work: Promise<T>): Promise<T> {
-  return (await unlessStatus(Number.NaN, work))!
+  return (await unlessStatus([], work))!
 }
 
 /**

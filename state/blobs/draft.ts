@@ -142,11 +142,16 @@ async function openSpill(folder: string, compresses: boolean): Promise<SpillFile
   let length = 0
   let isClosed = false
 
+  async function append(bytes: Buffer): Promise<void> {
+    // Unlike `write`, `writeFile` writes everything or fails with the error of the disk. A disk that becomes full may
+    // accept only the first bytes of a write.
+    await file.writeFile(bytes)
+    length += bytes.byteLength
+  }
+
   async function copy(): Promise<void> {
     for await (const piece of packer) {
-      const { bytesWritten } = await file.write(piece as Buffer)
-      if (bytesWritten !== (piece as Buffer).byteLength) throw new Error('the disk accepted only part of a draft')
-      length += bytesWritten
+      await append(piece as Buffer)
     }
   }
   if (!compresses) packer.write(stamp(PLAIN_MAGIC))
@@ -169,7 +174,7 @@ async function openSpill(folder: string, compresses: boolean): Promise<SpillFile
     async end() {
       packer.end()
       await copied
-      if (compresses) length += (await file.write(stamp(STAMP_MAGIC))).bytesWritten
+      if (compresses) await append(stamp(STAMP_MAGIC))
       await file.sync()
       await close()
       return length

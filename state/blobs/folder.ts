@@ -20,12 +20,12 @@ const AT_ONCE_BYTES = 65_536
  */
 const MAX_SPACES = 16
 /**
- * Suffix of a blob that a sweep has moved aside to check its time again. If a later sweep finds a file with this
- * suffix, the earlier sweep was killed.
+ * Suffix of a blob that a sweep has moved aside to check its time again. If another sweep finds a file with this
+ * suffix, it puts the blob back, because the sweep that has moved it may have been killed.
  */
 const ASIDE = '.aside'
 const BLOB_NAME = /^[0-9a-f]{64}\.zst$/
-const ASIDE_NAME = /^[0-9a-f]{64}\.aside$/
+const ASIDE_NAME = /^([0-9a-f]{64})(?:\.[0-9a-f-]{36})?\.aside$/
 
 /**
  * Returns the folder for drafts. It is on the same file system as the blobs, so that a rename can move drafts into
@@ -118,7 +118,8 @@ export function folderShelf(root: string): BlobShelf {
       if (prefix.length !== PREFIX_LENGTH) continue
       for (const name of await namesIn(join(root, prefix))) {
         const path = join(root, prefix, name)
-        if (ASIDE_NAME.test(name)) await putBack(path, path.replace(ASIDE, BLOB))
+        const [, aside] = ASIDE_NAME.exec(name) ?? []
+        if (aside !== undefined) await putBack(path, pathOf(aside))
         if (!BLOB_NAME.test(name)) continue
         const found = await unlessAbsent(stat(path))
         if (found !== undefined) yield { hash: name.slice(0, -BLOB.length), touchedAt: found.mtimeMs }
@@ -127,8 +128,8 @@ export function folderShelf(root: string): BlobShelf {
   }
 
   /**
-   * Puts back a blob that a killed sweep had moved aside. If the content was stored again meanwhile, the new file
-   * stays, because its last touch is later.
+   * Puts back a blob that another sweep has moved aside. If the content was stored again meanwhile, the new file stays,
+   * because its last touch is later.
    */
   async function putBack(aside: string, path: string): Promise<void> {
     const isStored = (await unlessAbsent(stat(path))) !== undefined
@@ -138,18 +139,19 @@ export function folderShelf(root: string): BlobShelf {
   /**
    * Removes the blob unless it was touched at `before` or later. Moves the blob aside first and then checks its time. A
    * concurrent `touch` therefore either changes the time that is checked, or does not find the blob, so that its caller
-   * stores the blob again.
+   * stores the blob again. If another sweep puts the blob back meanwhile, the blob stays, because it may have been
+   * touched since. The name of the file is unique, so that it is never a file that the other sweep has moved aside.
    */
   async function removeUntouched(hash: BlobHash, before: number): Promise<boolean> {
-    const aside = pathOf(hash, ASIDE)
+    const aside = pathOf(hash, `.${randomUUID()}${ASIDE}`)
     if ((await unlessAbsent(rename(pathOf(hash), aside).then(() => true))) === undefined) return false
-    const { mtimeMs } = await stat(aside)
-    if (mtimeMs >= before) {
-      await rename(aside, pathOf(hash))
+    const found = await unlessAbsent(stat(aside))
+    if (found === undefined) return false
+    if (found.mtimeMs >= before) {
+      await unlessAbsent(rename(aside, pathOf(hash)))
       return false
     }
-    await unlink(aside)
-    return true
+    return (await unlessAbsent(unlink(aside).then(() => true))) === true
   }
 
   return { touch, put, open: openBlob, list, removeUntouched }

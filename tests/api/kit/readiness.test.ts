@@ -29,6 +29,23 @@ test('each part is checked at most once a second, however often the report is re
   expect(state.asked).toBe(2)
 })
 
+test('a check that takes longer than a report is reused is not started a second time', async () => {
+  const clock = { now: 0 }
+  const answers: ((reason: string) => void)[] = []
+  const probe = { name: 'redis', check: () => new Promise<string>((answer) => answers.push(answer)) }
+  const ready = readiness([probe], { maxAgeMs: MAX_AGE_MS, monotonic: () => clock.now })
+  const first = ready.report()
+  clock.now += MAX_AGE_MS + 1
+  const second = ready.report()
+  expect(answers).toHaveLength(1)
+  answers[0]('gone')
+  for (const report of [first, second]) expect((await report).missing).toEqual([{ name: 'redis', reason: 'gone' }])
+  const third = ready.report()
+  expect(answers).toHaveLength(2)
+  answers[1]('still gone')
+  expect((await third).missing).toEqual([{ name: 'redis', reason: 'still gone' }])
+})
+
 test('a stopping process is immediately not ready, even if the last checks succeeded', async () => {
   const { state, ready } = counted()
   expect((await ready.report()).missing).toEqual([])

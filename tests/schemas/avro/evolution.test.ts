@@ -227,6 +227,13 @@ describe('unions', () => {
     expect(() => compileDecoder(['boolean', 'string'], ['null', 'int'])).toThrow(IncompatibleSchemaError)
   })
 
+  test.each<[AvroSchema, AvroSchema, unknown, unknown]>([
+    [int64, ['double', 'long'], 2n ** 52n + 1n, { long: 2 ** 52 + 1 }],
+    ['long', ['double', int64], 2 ** 52 + 1, 2n ** 52n + 1n],
+  ])('%j is read as the long of %j instead of being promoted to a double', (writer, reader, value, expected) => {
+    expect(through(writer, reader, value)).toEqual(expected)
+  })
+
   test('records in unions are matched by name', () => {
     const a = { type: 'record', name: 'A', fields: [{ name: 'x', type: 'int' }] }
     const b = { type: 'record', name: 'B', fields: [{ name: 'x', type: 'int' }] }
@@ -324,6 +331,13 @@ test('a default beyond 2^53 is exact for an int64, and is refused where a JavaSc
   const decode = compileDecoder<{ n: bigint }>(writer, reader(',"logicalType":"int64"'))
   expect(decode(Buffer.alloc(0), 0, 0).n).toBe(BigInt(digits))
   expect(() => compileDecoder(writer, reader(''))).toThrow('declare the long as int64')
+})
+
+test('the default of a double may be a number that is too large for a double', () => {
+  const field = (name: string, digits: string) => `{"name":"${name}","type":"double","default":${digits}}`
+  const reader = parseJson(`{"type":"record","name":"R","fields":[${field('f0', '1e999')},${field('f1', '-1e999')}]}`)
+  const decode = compileDecoder<object>({ type: 'record', name: 'R', fields: [] }, reader as AvroSchema)
+  expect(decode(Buffer.alloc(0), 0, 0)).toEqual({ f0: Number.POSITIVE_INFINITY, f1: Number.NEGATIVE_INFINITY })
 })
 
 test('the default of a double may be a value that JSON numbers cannot express', () => {

@@ -79,6 +79,18 @@ test('encoding a value that does not match the schema leaves the writer unchange
   expect(out.length).toBe(2)
 })
 
+test("a value whose writer's schema has a long chain of records is a codec error, not a stack overflow", () => {
+  const links = Array.from({ length: 20_000 }, (_, index) => ({
+    name: `link${index}`,
+    type: { type: 'record', name: `L${index}`, fields: index === 0 ? [] : [{ name: 'next', type: `L${index - 1}` }] },
+  }))
+  const list = { name: 'list', type: { type: 'array', items: `L${links.length - 1}` } }
+  const chain = { type: 'record', name: 'Point', fields: [...links, list, { name: 'x', type: 'int' }] }
+  const codec = avroValue<Point>(schema).open(1, lookup({ 9: chain as AvroSchema }))
+  const bytes = Buffer.from([0, 0, 0, 0, 9, 4])
+  expect(() => codec.decode(bytes, 0, bytes.length)).toThrow(CodecError)
+})
+
 test("a value whose writer's schema has an endless default is a codec error, not a stack overflow", () => {
   const endless = { type: 'record', name: 'Point', fields: [{ name: 'x', type: 'Point', default: {} }] }
   const codec = avroValue<Point>(schema).open(1, lookup({ 9: endless as AvroSchema }))

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, type ReadStream, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import type { S3Client } from '@aws-sdk/client-s3'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -239,6 +240,15 @@ describe('a store of blobs in a folder', () => {
     expect(readdirSync(dirname(pathOf(hash)))).not.toContain(`${hash}.aside`)
   })
 
+  it("fails with the disk's own error if the disk accepts only the first bytes of a write", async () => {
+    // Pieces of a draft have 16 KiB, so the third write reaches the limit on the size of a file.
+    const command = 'ulimit -f 33; exec "$0" "$@"'
+    const child = join(import.meta.dirname, 'children/limited-writer.ts')
+    const { stdout } = await promisify(execFile)('bash', ['-c', command, process.execPath, child, join(folder, 'limited')])
+    expect(stdout).toBe('EFBIG')
+    expect(readdirSync(draftFolderOf(join(folder, 'limited')))).toEqual([])
+  })
+
   it('has every blob that a killed writer reported as kept, and no partial one', async () => {
     const place = join(folder, 'killed')
     const child = spawn(process.execPath, [join(import.meta.dirname, 'children/writer.ts'), place], {
@@ -297,6 +307,20 @@ describe('a store of blobs in a bucket', () => {
     expect(await bucketStore.shelf.touch(hash)).toBe(false)
     await keep(bucketStore, Buffer.from('renewed'))
     expect(await contentOf(bucketStore, hash)).toEqual(Buffer.from('renewed'))
+  })
+
+  it.each([
+    ['deleted', 404],
+    ['changed', 409],
+    ['stored again', 412],
+  ])('leaves a blob alone that another process has %s since it was inspected', async (_what, httpStatusCode) => {
+    const client = await s3Client('http://127.0.0.1:1')
+    onTestFinished(() => client.destroy())
+    vi.spyOn(client, 'send')
+      .mockResolvedValueOnce({ LastModified: new Date(0), ETag: '"1"' } as never)
+      .mockRejectedValueOnce(Object.assign(new Error('refused'), { $metadata: { httpStatusCode } }) as never)
+    const shelf = await bucketShelf({ client, bucket: 'b', prefix: '', renewAfterMs: 1, timeoutMs: 50, now: Date.now })
+    expect(await shelf.removeUntouched(sha256(Buffer.from('x')), Date.now())).toBe(false)
   })
 
   it('is unavailable when its server does not answer', async () => {

@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import sharp from 'sharp'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { smallerImagesTarget } from '../../../../pipelines/catalog/images/smaller.ts'
 import { TargetUnavailableError } from '../../../../pipelines/engine/index.ts'
 import { IMAGE_FORMS, IMAGE_WIDTHS, imageForm } from '../../../../schemas/catalog/products/image-forms.ts'
@@ -104,6 +105,22 @@ test('while the image store is unavailable, the sink retries the current image, 
   expect(await apply()).toEqual({ outcome: 'applied' })
   expect(new Set(asked)).toEqual(new Set([hashes[1]]))
   expect(await widths(hashes[1])).toEqual([150, 210, 210, 210])
+})
+
+test('while the disk of the image store is full, the sink retries the image instead of giving it up', async () => {
+  const { keep, applying, widths, warnings } = await opened()
+  const hash = await keep(await picture({ width: 200, height: 100 }))
+  const apply = applying([[hash, { products: 1 }]])
+  const file = await open(import.meta.filename)
+  const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+  const writing = vi.spyOn(Object.getPrototypeOf(file), 'writeFile').mockRejectedValue(full)
+  onTestFinished(() => writing.mockRestore())
+  await file.close()
+  await expect(apply()).rejects.toThrow(TargetUnavailableError)
+  writing.mockRestore()
+  expect(await apply()).toEqual({ outcome: 'applied' })
+  expect(warnings).toEqual([])
+  expect(await widths(hash)).toEqual([150, 200, 200, 200])
 })
 
 test("reading continues at the group's committed offset, unless it is beyond the end of the topic", async () => {
