@@ -121,7 +121,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
       const { rule_id } = failed
       // If the failed move has taken effect, its claim must stay as after a success.
       if (shadow.some(({ rule }) => rule.rule_id === rule_id)) return succeeded()
-      // Somebody else has changed the rule, so the move was refused. The same claim now permits the move of another rule.
+      // Somebody else has changed the rule, so the move was refused. The same claim permits the move of another rule.
       failed = undefined
     }
     const byRules = blocking.reduce((total, rule) => total + recent.blocked.get(causeOf(rule))!, 0)
