@@ -124,6 +124,7 @@ export interface IndexRebuilds<Request, Status> {
   /** Compacted topic for progress reports. Its records are keyed by the id of the request. */
   readonly progress: Topic<string, Status>
   requestId(request: Request): string
+  isComplete(status: Status): boolean
   /** @param at epoch ms */
   statusOf(progress: BuildProgress, request: Request, at: number): Status
 }
@@ -136,13 +137,16 @@ export function indexKeeper<K, V, Request, Status>(
   name: string,
   index: Index<K, V>,
   topic: Topic<K, V>,
-  { requests, progress, requestId, statusOf }: IndexRebuilds<Request, Status>,
+  { requests, progress, requestId, isComplete, statusOf }: IndexRebuilds<Request, Status>,
 ): SinkDeclaration {
   function open({ config, transport, registry, runtime }: SinkContext, seat: SinkSeat): Runner {
     const client = searchClient(config.opensearchUrl)
     async function report(turn: JobTurn<unknown, unknown>, build: BuildProgress): Promise<void> {
       if (build.requestId === undefined) return
       await turn.publish(progress, build.requestId, statusOf(build, build.request as Request, runtime.now()))
+    }
+    async function completedIds(turn: JobTurn<unknown, unknown>): Promise<string[]> {
+      return (await turn.readAll(progress)).flatMap(([id, status]) => (isComplete(status) ? [id] : []))
     }
     const keeper = {
       index,
@@ -153,6 +157,7 @@ export function indexKeeper<K, V, Request, Status>(
       registry,
       runtime,
       report,
+      completedIds,
       requestId: (value: unknown) => requestId(value as Request),
     }
     const run = (turn: JobTurn<string, Request>) => keepIndex(keeper, turn)

@@ -7,6 +7,7 @@ export const productsRebuilds: IndexRebuilds<IndexRebuild, IndexRebuildStatus> =
   requests: indexRebuild,
   progress: indexRebuilds,
   requestId: ({ rebuild_id }) => rebuild_id,
+  isComplete: ({ state }) => state === 'complete',
   statusOf: ({ index, state, done, total, startedAt }, { rebuild_id, requested_at }, at) => ({
     rebuild_id,
     index_name: index,

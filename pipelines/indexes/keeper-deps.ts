@@ -28,4 +28,6 @@ export interface KeeperDeps<K, V> {
   readonly formerKeptMs?: number
   /** Returns the id of a request. */
   readonly requestId: (value: unknown) => string
+  /** Returns the ids of the requests that earlier turns have completed, according to their published progress. */
+  readonly completedIds: (turn: JobTurn<unknown, unknown>) => Promise<readonly string[]>
 }

@@ -26,8 +26,8 @@ export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unkn
   const { index, topic, client, runtime } = deps
   const { lookEveryMs = LOOK_EVERY_MS, formerKeptMs = FORMER_KEPT_MS } = deps
   const family = indexFamily(index, client, deps.layout)
-  /** The requests of this turn. Each may be sent again while it waits for earlier requests. */
-  const completed = new Set<string>()
+  /** The ids of the completed requests. A request may be sent again while it waits for earlier requests. */
+  const completed = new Set(await deps.completedIds(turn))
   let waitMs = 0
   while (!turn.signal.aborted) {
     const request = await turn.nextRequest(waitMs)

@@ -14,7 +14,7 @@ export interface SmallerForm {
 
 /**
  * Creates and stores a WebP version of a stored image. The new image is never wider than the stored one.
- * @returns undefined if the image is not stored
+ * @returns undefined if the image is not stored, or was removed in the meantime
  * @throws BlobsUnavailableError, BlobCorruptError, or the error of the image library
  */
 export async function makeSmaller(
@@ -32,5 +32,16 @@ export async function makeSmaller(
     .webp({ quality: QUALITY })
     .toBuffer()
   await smaller.put(hash, name, made)
-  return made
+  // A sweep finds smaller versions through their originals. If it has already removed the original, nothing else would
+  // ever remove this version.
+  if (await isShelved(originals, hash)) return made
+  await smaller.remove(hash, [name])
+  return undefined
+}
+
+/** Asks the shelf itself, because the store may still have a removed image in its cache. */
+async function isShelved({ shelf }: ImageStore['originals'], hash: string): Promise<boolean> {
+  const found = await shelf.open(hash)
+  if (found !== undefined && !Buffer.isBuffer(found)) found.destroy()
+  return found !== undefined
 }

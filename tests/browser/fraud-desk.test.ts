@@ -274,6 +274,18 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(await page.textContent('#rule-news')).toBe('')
   })
 
+  test('a failed request for the state of a back-test does not end the back-test on the page', async () => {
+    const { page, fakes } = await opened({ hash: '#rule/night' })
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    const poll = 'GET rules/backtest/j-1'
+    fakes.replaced.set(poll, refusal(503, 'unavailable'))
+    const refused = page.waitForResponse(/\/backtest\/j-1$/)
+    await page.getByRole('button', { name: 'Start' }).click()
+    await refused
+    fakes.replaced.delete(poll)
+    await page.getByText('The back-test is done.').waitFor()
+  })
+
   test('a back-test runs until its report appears, and the examples in the report link to transactions', async () => {
     const { page, complaints, fakes } = await opened({ hash: '#rule/night' })
     await page.getByRole('heading', { name: 'Rule night' }).waitFor()

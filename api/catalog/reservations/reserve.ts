@@ -64,6 +64,7 @@ async function reserveAll(attempt: Attempt, parts: readonly WantedPart[], held_m
     answer.outcome === 'reserved' ? [{ product_id: parts[index].productId, lines: [...answer.lines], ends_at: answer.ends_at }] : [],
   )
   const refused = answers.find(({ outcome }) => outcome !== 'reserved')
+  let hasCart: boolean | undefined
   if (refused === undefined) {
     const parts_end_at = Math.min(...reserved.map(({ ends_at }) => ends_at))
     const cartParts = reserved.map(({ product_id, lines }) => ({ product_id, lines }))
@@ -72,8 +73,18 @@ async function reserveAll(attempt: Attempt, parts: readonly WantedPart[], held_m
     // A cart that has already ended was opened by a request from the previous day. The commands of that request are no
     // longer remembered, so this request needs a new cart.
     if ('cart' in answer && answer.outcome !== 'ended') return answer.cart
+    hasCart = 'cart' in answer
   }
-  await Promise.all(parts.map((part, index) => answers[index].outcome === 'reserved' && askPart(attempt, part, 'RELEASE_PART', 0)))
+  await Promise.all(
+    parts.map(async (part, index) => {
+      const answer = answers[index]
+      if (answer.outcome !== 'reserved') return
+      // The part of an earlier cart ends with that cart. To release it would return sold units to the stock if the cart
+      // has just been checked out, and the stock has not been updated yet.
+      if (answer.was_open && hasCart !== false) return
+      await askPart(attempt, part, 'RELEASE_PART', 0)
+    }),
+  )
   if (refused !== undefined) throw partRefused(refused)
   return undefined
 }

@@ -5,6 +5,12 @@ import type { ModelAssignment, ModelVersions } from '../in-force.ts'
 import { type ModelFolders, SHIPPED_VERSIONS } from './folder.ts'
 import { KIND, type LoadAnswer, type LoadRequest, type ModelNumbers, type UnloadRequest } from './wire.ts'
 
+/**
+ * Maximum time for which a challenger's model may take to score its share of the largest batch. The champion's scores
+ * wait for the challenger, and all three models of a challenger together may take half of the callers' 30 ms.
+ */
+const CHALLENGERS_MODEL_MS = 5
+
 /** The models that score, and the policy that was set together with these models. */
 export interface ActiveModels {
   readonly versions: Readonly<Record<ModelName, string>>
@@ -44,13 +50,25 @@ export function modelLoading({ readFolders, log, onRefused }: LoadingOptions): M
   const numbers = new Map<string, number>()
   const loaded = new WeakMap<ChildLink, Set<number>>()
 
-  async function loadSet(child: ChildLink, folders: ModelFolders, versions: Readonly<Record<ModelName, string>>): Promise<ModelNumbers> {
+  /** @param slowestMs see LoadRequest */
+  async function loadSet(
+    child: ChildLink,
+    folders: ModelFolders,
+    versions: Readonly<Record<ModelName, string>>,
+    slowestMs?: number,
+  ): Promise<ModelNumbers> {
     const set: number[] = []
-    for (const name of MODELS) set.push(await loadOne(child, folders, name, versions[name]))
+    for (const name of MODELS) set.push(await loadOne(child, folders, name, versions[name], slowestMs))
     return set
   }
 
-  async function loadOne(child: ChildLink, { available }: ModelFolders, name: ModelName, version: string): Promise<number> {
+  async function loadOne(
+    child: ChildLink,
+    { available }: ModelFolders,
+    name: ModelName,
+    version: string,
+    slowestMs: number | undefined,
+  ): Promise<number> {
     const found = available.find(({ manifest }) => manifest.name === name && manifest.version === version)
     if (found === undefined) throw refusal(`there is no model ${name} of version ${version}`)
     const { sha256 } = found.manifest
@@ -60,7 +78,7 @@ export function modelLoading({ readFolders, log, onRefused }: LoadingOptions): M
     const has = loaded.get(child) ?? new Set()
     loaded.set(child, has)
     if (has.has(number)) return number
-    const request: LoadRequest = { number, manifestPath: found.manifestPath, sha256 }
+    const request: LoadRequest = { number, manifestPath: found.manifestPath, sha256, ...(slowestMs !== undefined && { slowestMs }) }
     const answer: LoadAnswer = JSON.parse((await child.request(KIND.load, Buffer.from(JSON.stringify(request)))).toString())
     if (answer.refused !== undefined) throw refusal(`${name} ${version}: ${answer.refused}`)
     has.add(number)
@@ -93,7 +111,7 @@ export function modelLoading({ readFolders, log, onRefused }: LoadingOptions): M
       async function challengerOf(given: ModelVersions | undefined, base: ActiveModels['versions']): Promise<ModelNumbers | undefined> {
         if (given === undefined) return undefined
         try {
-          return await loadSet(child, folders, { ...base, ...given })
+          return await loadSet(child, folders, { ...base, ...given }, CHALLENGERS_MODEL_MS)
         } catch (error) {
           if (error instanceof CannotLoad) return undefined
           throw error

@@ -10,6 +10,8 @@ export interface LoadRequest {
   readonly number: number
   readonly manifestPath: string
   readonly sha256: string
+  /** If set, the model is refused if it always takes longer than this for the rows of a challenger. */
+  readonly slowestMs?: number
 }
 
 /** Answer to a request to load a model. If the model must not be used, `refused` is the reason. */

@@ -115,13 +115,14 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
    * Blocks by the blocklist or the models do not count here, because a change to the rules would not reduce them.
    */
   async function act(move: (rule: Rule) => Promise<void>): Promise<void> {
-    const blocking = ruleSet()
-      .live.map(({ rule }) => rule)
-      .filter((rule) => rule.action === 'BLOCK' && recent.blocked.has(causeOf(rule)))
+    const { live, shadow } = ruleSet()
+    const blocking = live.map(({ rule }) => rule).filter((rule) => rule.action === 'BLOCK' && recent.blocked.has(causeOf(rule)))
     if (failed !== undefined && !blocking.map(causeOf).includes(causeOf(failed))) {
-      // The failed move has taken effect, so its claim must stay as after a success.
-      succeeded()
-      return
+      const { rule_id } = failed
+      // If the failed move has taken effect, its claim must stay as after a success.
+      if (shadow.some(({ rule }) => rule.rule_id === rule_id)) return succeeded()
+      // Somebody else has changed the rule, so the move was refused. The same claim permits the move of another rule.
+      failed = undefined
     }
     const byRules = blocking.reduce((total, rule) => total + recent.blocked.get(causeOf(rule))!, 0)
     if (byRules / recent.scored <= MAX_BLOCKED_SHARE) return

@@ -65,7 +65,10 @@ export async function sweepImages({ originals, smaller }: ImageStore, options: S
     // The resized versions are removed first. If the process dies in between, the next sweep still finds the original,
     // and removes the rest. If the original was just uploaded again, the versions are made again when they are needed.
     await smaller.remove(hash, IMAGE_FORMS)
-    return await shelf.removeUntouched(hash, before)
+    if (!(await shelf.removeUntouched(hash, before))) return false
+    // A process may have made a version just before the original was removed.
+    await smaller.remove(hash, IMAGE_FORMS)
+    return true
   }
   return await sweepBlobs({ ...options, blobs: { ...originals, shelf: { ...shelf, removeUntouched } } })
 }

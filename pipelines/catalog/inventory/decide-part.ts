@@ -14,7 +14,7 @@ export function decidePart(command: InventoryCommand, facts: InventoryFacts, rea
   if (command.reservation_id === null) throw new RangeError(`${command.action} names no cart`)
   if (command.action === 'RELEASE_PART') return releasePart(command.reservation_id, read, ledger)
   const open = read.reservation(command.reservation_id)
-  if (open?.is_part) return { outcome: 'reserved', lines: open.lines, ends_at: open.ends_at }
+  if (open?.is_part) return { outcome: 'reserved', lines: open.lines, ends_at: open.ends_at, was_open: true }
   const unsold = command.lines.find(({ offer }) => offer !== 'FOR_SALE')
   if (unsold !== undefined) return { outcome: 'not_for_sale', variant_id: unsold.variant_id }
   const lines = chooseWarehouses(command.lines, ledger)

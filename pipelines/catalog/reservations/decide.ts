@@ -22,7 +22,7 @@ interface CartDecision {
 export function decideCart(cart: Cart | undefined, command: CartCommand, { key, now }: CartFacts): CartDecision {
   if (command.action === 'OPEN') return open(cart, command, key, now)
   if (cart === undefined) return { answer: { outcome: 'not_found' } }
-  if (cart.status !== 'OPEN' || now > cart.ends_at) return { answer: { outcome: 'ended', cart } }
+  if (!isOpen(cart, now)) return { answer: { outcome: 'ended', cart } }
   switch (command.action) {
     case 'CHECK_OUT':
       return done({ ...cart, status: 'CHECKED_OUT', ended_at: now })
@@ -34,8 +34,12 @@ export function decideCart(cart: Cart | undefined, command: CartCommand, { key, 
   }
 }
 
+function isOpen({ status, ends_at }: Cart, now: number): boolean {
+  return status === 'OPEN' && now <= ends_at
+}
+
 function open(cart: Cart | undefined, { parts, parts_end_at, held_ms }: CartCommand, key: string, now: number): CartDecision {
-  if (cart !== undefined) return { answer: { outcome: cart.status === 'OPEN' ? 'done' : 'ended', cart } }
+  if (cart !== undefined) return { answer: { outcome: isOpen(cart, now) ? 'done' : 'ended', cart } }
   const ends_at = now + held_ms
   if (parts_end_at === null || ends_at + CART_ENDS_BEFORE_PARTS_MS > parts_end_at) return { answer: { outcome: 'parts_ended' } }
   return done({ reservation_id: key, status: 'OPEN', parts, created_at: now, ends_at, is_extended: false, ended_at: null })

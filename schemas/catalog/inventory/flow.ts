@@ -25,7 +25,8 @@ export interface AnsweredReservation {
  * - `too_many_warehouses`: the variant has reached its limit of warehouses
  * - `too_much`: the row would exceed its limit of units
  * - `no_row`: the warehouse has never received the variant
- * - `reserved`: a part of a cart is reserved, in the chosen warehouses
+ * - `reserved`: a part of a cart is reserved, in the chosen warehouses. `was_open` is true if an earlier command had
+ *   reserved this part
  * - `released`: a part of a cart is released, or did not exist
  */
 export type InventoryAnswer =
@@ -33,7 +34,7 @@ export type InventoryAnswer =
   | OutOfStock
   | { readonly outcome: 'not_for_sale'; readonly variant_id: number }
   | { readonly outcome: InventoryRefusal; readonly row: StockRow }
-  | { readonly outcome: 'reserved'; readonly lines: readonly StockLine[]; readonly ends_at: number }
+  | { readonly outcome: 'reserved'; readonly lines: readonly StockLine[]; readonly ends_at: number; readonly was_open?: true }
   | { readonly outcome: 'released' }
 
 export interface OutOfStock {

@@ -75,15 +75,16 @@ export function foldCarts(log: StockLog): CartFold {
 
 function decide(cart: ModelCart | undefined, command: CartCommand, now: number): [CartAnswer['outcome'], ModelCart | undefined] {
   const { action, held_ms, parts_end_at } = command
+  const hasEnded = cart !== undefined && (cart.end !== undefined || now > cart.endsAt)
   if (action === 'OPEN') {
-    if (cart !== undefined) return ['done', cart]
+    if (cart !== undefined) return [hasEnded ? 'ended' : 'done', cart]
     const endsAt = now + held_ms
     return endsAt + LEFT_FOR_PARTS_MS > (parts_end_at ?? 0)
       ? ['parts_ended', undefined]
       : ['done', { endsAt, isExtended: false, end: undefined }]
   }
   if (cart === undefined) return ['not_found', undefined]
-  if (cart.end !== undefined || now > cart.endsAt) return ['ended', cart]
+  if (hasEnded) return ['ended', cart]
   if (action === 'CHECK_OUT') return ['done', { ...cart, end: 'CHECKED_OUT' }]
   if (action === 'RELEASE') return ['done', { ...cart, end: 'RELEASED' }]
   if (cart.isExtended) return ['extended_before', cart]

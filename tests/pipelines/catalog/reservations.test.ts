@@ -64,6 +64,15 @@ test('commands about a cart are refused after its end, the cart expires a second
   expect(outcomes()).toEqual([])
 })
 
+test('a cart that is opened again is the open cart until its end, and ended from then on, even before it has expired', () => {
+  const { ask, driver } = world()
+  const { cart } = ask('OPEN') as { readonly cart: object }
+  driver.advanceWallClock(HELD_MS)
+  expect(ask('OPEN')).toEqual({ outcome: 'done', cart })
+  driver.advanceWallClock(1)
+  expect(ask('OPEN')).toEqual({ outcome: 'ended', cart })
+})
+
 test('a cart can be extended only once, its new end counts from the time of the request, and the stock topology is notified', () => {
   const { ask, outcomes, driver } = world()
   ask('OPEN')

@@ -92,19 +92,26 @@ test('a request builds a new index next to the old one, which is then deleted', 
   await eventually(() => sink.isReady).toBe(true)
 })
 
-test('a request that is repeated after later requests is not executed again', async () => {
-  const { startKeeper, found, requestRebuild, concreteIndexes, reports } = world()
-  startKeeper()
-  await eventually(found).toEqual({})
-  for (const id of ['r1', 'r2']) requestRebuild(id)
-  const completed = () => reports.flatMap(({ state, requestId }) => (state === 'complete' ? [requestId] : []))
-  await eventually(completed).toEqual(['r1', 'r2'])
-  await eventually(concreteIndexes).toHaveLength(1)
-  const before = await concreteIndexes()
-  requestRebuild('r1')
-  await eventually(completed).toEqual(['r1', 'r2', 'r1'])
-  expect(await concreteIndexes()).toEqual(before)
-})
+test.each([false, true])(
+  'a request that is repeated after later requests is not executed again (by another keeper: %j)',
+  async (isOther) => {
+    const { startKeeper, found, requestRebuild, concreteIndexes, reports } = world()
+    const keeper = startKeeper()
+    await eventually(found).toEqual({})
+    for (const id of ['r1', 'r2']) requestRebuild(id)
+    const completed = () => reports.flatMap(({ state, requestId }) => (state === 'complete' ? [requestId] : []))
+    await eventually(completed).toEqual(['r1', 'r2'])
+    await eventually(concreteIndexes).toHaveLength(1)
+    const before = await concreteIndexes()
+    if (isOther) {
+      await keeper.stop()
+      startKeeper('other')
+    }
+    requestRebuild('r1')
+    await eventually(completed).toEqual(['r1', 'r2', 'r1'])
+    expect(await concreteIndexes()).toEqual(before)
+  },
+)
 
 test('records that arrive while the index is replaced are not lost, even if no later one follows', async () => {
   const { write, startSink, startKeeper, found, expected, requestRebuild, reports } = world()

@@ -89,6 +89,8 @@ export function notesIndexOn(broker: MemoryBroker, client: SearchClient, name: s
       formerKeptMs: 300,
       report: async (_turn, progress) => void reports.push(progress),
       requestId: (value) => (value as Note).text,
+      completedIds: async () =>
+        reports.flatMap(({ state, requestId }) => (state === 'complete' && requestId !== undefined ? [requestId] : [])),
     }
   }
 

@@ -16,7 +16,12 @@ const MOST_CATEGORY_CHARACTERS = 2_000
 const MOST_STARS = 5
 const MOST_PAGE_SIZE = 100
 const DEFAULT_PAGE_SIZE = 20
-const MOST_CURSOR_CHARACTERS = 4_000
+/**
+ * Maximum length of a cursor. A cursor contains each misspelt word of the query with two corrections. Its words are
+ * decomposed, so a Korean syllable takes up to nine bytes, and all words of a long query take up to 5,300 bytes, which
+ * are 7,000 characters in Base64.
+ */
+const MOST_CURSOR_CHARACTERS = 8_000
 const CENTS = 100
 
 const NOT_A_PRICE = 'must be an amount such as 19.99, at most 1000000000'

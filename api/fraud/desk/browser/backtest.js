@@ -2,11 +2,17 @@
 /** @import { Wiring } from './queue.js' */
 import { byId, input, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
+import { RequestFailed } from '../../../kit/page/browser/requests.js'
 import { ask } from '../../../kit/page/browser/session.js'
 import { drawReport } from './backtest-report.js'
 import { localTime } from './text.js'
 
 const POLL_MS = 1_000
+/**
+ * Number of requests in a row that may fail before the page gives up. The pauses between them grow, so the page gives up
+ * after about a minute. The back-test itself continues without the page.
+ */
+const MOST_FAILURES = 10
 const WEEK_MS = 7 * 86_400_000
 
 /**
@@ -43,16 +49,19 @@ export function backtestForm({ onFailure, onSuccess, rule, onFaults }) {
    * @param {number} turn
    */
   async function follow(jobId, turn) {
-    while (turn === runs) {
-      const job = await ask('GET', `/api/v1/rules/backtest/${encodeURIComponent(jobId)}`)
+    for (let failures = 0; turn === runs; await pause(POLL_MS * (1 + failures))) {
+      const job = await ask('GET', `/api/v1/rules/backtest/${encodeURIComponent(jobId)}`).catch((error) => {
+        if (!mayPass(error) || ++failures > MOST_FAILURES) throw error
+      })
       if (turn !== runs) return
+      if (job === undefined) continue
+      failures = 0
       progress.value = Number(job.progress)
       if (job.status === 'done') {
         say('The back-test is done.')
         return drawReport(part('backtest-report'), job.report)
       }
       if (job.status === 'failed') return say(`The back-test failed. ${job.reason ?? ''}`)
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS))
     }
   }
 
@@ -83,3 +92,16 @@ export function backtestForm({ onFailure, onSuccess, rule, onFaults }) {
 
 /** @param {string} local the value of a `datetime-local` field */
 const iso = (local) => new Date(local).toISOString()
+
+/** @param {number} ms */
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/**
+ * Returns whether a later request may succeed.
+ * @param {unknown} error
+ */
+function mayPass(error) {
+  if (!(error instanceof RequestFailed)) return false
+  const { status } = error.failure
+  return status === 0 || status === 429 || status >= 500
+}

@@ -21,9 +21,9 @@ function challengerFailed({ message }: Error): void {
   process.stderr.write(`the challenger cannot score some transactions: ${message}\n`)
 }
 
-async function load({ number, manifestPath, sha256 }: LoadRequest): Promise<LoadAnswer> {
+async function load({ number, manifestPath, sha256, slowestMs }: LoadRequest): Promise<LoadAnswer> {
   try {
-    models.set(number, await loadModel(manifestPath, sha256))
+    models.set(number, await loadModel(manifestPath, sha256, slowestMs))
     return {}
   } catch (error) {
     return { refused: (error as Error).message }

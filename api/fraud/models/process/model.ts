@@ -46,13 +46,16 @@ const SESSION: InferenceSession.SessionOptions = {
 /** Batch sizes that the model scores before it is used, because the first runs of each size are slow. */
 const WARM_SIZES = [1, 2, 8, 32, 128, 512]
 const WARM_ROUNDS = 20
+/** Number of rows that a challenger scores of the largest batch: about 5 % of 512. */
+const CHALLENGERS_ROWS = 32
 
 /**
  * Loads a model and checks that it reproduces its test vectors.
  * @param sha256 expected hash of the ONNX file; default: the hash in the manifest
+ * @param slowestMs the model is refused if it always takes longer than this for `CHALLENGERS_ROWS` rows
  * @throws ModelRefused; Error for an unusable manifest
  */
-export async function loadModel(manifestPath: string, sha256?: string): Promise<LoadedModel> {
+export async function loadModel(manifestPath: string, sha256?: string, slowestMs = Number.POSITIVE_INFINITY): Promise<LoadedModel> {
   const manifest = parseManifest(await readFile(manifestPath, 'utf8'))
   const bytes = await readFile(join(dirname(manifestPath), manifest.file))
   const hash = createHash('sha256').update(bytes).digest('hex')
@@ -66,7 +69,7 @@ export async function loadModel(manifestPath: string, sha256?: string): Promise<
   const model: LoadedModel = { manifest, slots, score, release: () => session.release() }
   try {
     await repeatVectors(model)
-    await warm(model)
+    await warm(model, slowestMs)
     return model
   } catch (error) {
     await model.release()
@@ -98,10 +101,21 @@ async function repeatVectors({ manifest, score }: LoadedModel): Promise<void> {
   }
 }
 
-async function warm({ score }: LoadedModel): Promise<void> {
+async function warm({ manifest, score }: LoadedModel, slowestMs: number): Promise<void> {
   for (const count of WARM_SIZES) {
     const rows = new Float32Array(count * INPUT_FIELDS.length).fill(Number.NaN)
-    for (let round = 0; round < WARM_ROUNDS; round++) await score(rows, count)
+    // The shortest of several rounds hardly depends on how busy the machine is.
+    let shortestMs = Number.POSITIVE_INFINITY
+    for (let round = 0; round < WARM_ROUNDS; round++) {
+      const start = performance.now()
+      await score(rows, count)
+      shortestMs = Math.min(shortestMs, performance.now() - start)
+    }
+    if (count <= CHALLENGERS_ROWS && shortestMs > slowestMs) {
+      throw new ModelRefused(
+        `${manifest.file} takes at least ${shortestMs.toFixed(1)} ms for ${count} rows instead of at most ${slowestMs}`,
+      )
+    }
   }
 }
 

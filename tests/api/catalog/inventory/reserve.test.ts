@@ -7,16 +7,9 @@ import type { Cart } from '../../../../schemas/catalog/types.ts'
 const VARIANT = variantIdOf(7, 1)
 const REQUEST = { caller: undefined, address: '192.0.2.1', idempotencyKey: 'key', requestId: 'r' }
 
-test('a request that is repeated after a day, when its cart has ended, opens a new cart and leaves nothing reserved for the old one', async () => {
+/** Reserves one unit. @param answers the answers to the steps of the command */
+async function reserveWith(answers: Record<string, object>) {
   const steps: string[] = []
-  const cart = (reservation_id: string, status: Cart['status']) => ({ reservation_id, status })
-  const answers: Record<string, object> = {
-    '1:RESERVE_PART:7': { outcome: 'reserved', lines: [], ends_at: 0 },
-    '1:open': { outcome: 'ended', cart: cart('c-id', 'EXPIRED') },
-    '1:RELEASE_PART:7': { outcome: 'released' },
-    '2:RESERVE_PART:7': { outcome: 'reserved', lines: [], ends_at: 0 },
-    '2:open': { outcome: 'done', cart: cart('c-id-2', 'OPEN') },
-  }
   async function run(_flow: unknown, _key: string, _body: unknown, step: string) {
     steps.push(step)
     return answers[step]
@@ -24,6 +17,40 @@ test('a request that is repeated after a day, when its cart has ended, opens a n
   const commands = { open: async () => ({ id: 'id', run }) } as unknown as Commands
   const offers = { offersOf: async () => ['FOR_SALE'] as const }
   const opened = await reserve({ commands, offers, reservationMs: 1_000 }, REQUEST, { items: [{ variant_id: VARIANT, quantity: 1 }] })
+  return { opened, steps }
+}
+
+const cart = (reservation_id: string, status: Cart['status']) => ({ reservation_id, status })
+const SECOND = {
+  '2:RESERVE_PART:7': { outcome: 'reserved', lines: [], ends_at: 0 },
+  '2:open': { outcome: 'done', cart: cart('c-id-2', 'OPEN') },
+}
+
+test.each([
+  ['has ended', { lines: [], ends_at: 0 }, { outcome: 'ended', cart: cart('c-id', 'EXPIRED') }],
+  ['was never opened', { lines: [], ends_at: 0, was_open: true }, { outcome: 'parts_ended' }],
+])(
+  'a request repeated after a day, when its cart %s, opens a new cart and leaves nothing reserved for the old one',
+  async (_, part, open) => {
+    const answers = {
+      '1:RESERVE_PART:7': { outcome: 'reserved', ...part },
+      '1:open': open,
+      '1:RELEASE_PART:7': { outcome: 'released' },
+      ...SECOND,
+    }
+    const { opened, steps } = await reserveWith(answers)
+    expect(opened).toEqual(cart('c-id-2', 'OPEN'))
+    expect(steps).toEqual(Object.keys(answers))
+  },
+)
+
+test('a request that is repeated after a day, just after its cart was checked out, does not return the sold units to the stock', async () => {
+  const answers = {
+    '1:RESERVE_PART:7': { outcome: 'reserved', lines: [], ends_at: 0, was_open: true },
+    '1:open': { outcome: 'ended', cart: cart('c-id', 'CHECKED_OUT') },
+    ...SECOND,
+  }
+  const { opened, steps } = await reserveWith(answers)
   expect(opened).toEqual(cart('c-id-2', 'OPEN'))
   expect(steps).toEqual(Object.keys(answers))
 })

@@ -25,3 +25,7 @@ test('a model that does not reproduce its test vectors is refused, and its memor
   await expect(loadModel(join(folder, 'wrong.json'))).rejects.toThrow('for its test vector 0')
   expect(release).toHaveBeenCalledOnce()
 })
+
+test('a model that is slower than it may be is refused', async () => {
+  await expect(loadModel(`${SHIPPED}.json`, undefined, 0)).rejects.toThrow('ms for 1 rows instead of at most 0')
+})

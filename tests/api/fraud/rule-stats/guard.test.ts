@@ -175,6 +175,19 @@ test('if a move takes effect after it failed, no process moves another rule', as
   expect(moveToShadow.mock.calls).toEqual([[NEW]])
 })
 
+test('if somebody else changed the rule and its move was refused, the guard moves the next rule at its next tick', async () => {
+  const rules = [OLD, NEW]
+  const { process, moveToShadow } = world({ rules })
+  const { guard, approve, block } = process()
+  moveToShadow.mockRejectedValueOnce(new Error('Somebody else has changed the rule.'))
+  approve(1_000)
+  for (const rule of [OLD, NEW]) block(30, rule)
+  await guard.tick()
+  rules[1] = { ...NEW, updated_at: 5 }
+  await guard.tick()
+  expect(moveToShadow.mock.calls).toEqual([[NEW], [OLD]])
+})
+
 test('after two failed moves of one process, another process may move the rule', async () => {
   const { process, moveToShadow, messages } = world()
   const [one, other] = [process(), process()]

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import sharp from 'sharp'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { smallerImagesTarget } from '../../../../pipelines/catalog/images/smaller.ts'
+import { sweepImages } from '../../../../pipelines/catalog/images/sweep.ts'
 import { TargetUnavailableError } from '../../../../pipelines/engine/index.ts'
 import { IMAGE_FORMS, IMAGE_WIDTHS, imageForm } from '../../../../schemas/catalog/products/image-forms.ts'
 import { BlobsUnavailableError } from '../../../../state/blobs/blob-store.ts'
@@ -67,6 +68,21 @@ test('when a record is applied again, only the missing files are made', async ()
   for (const width of [150, 600] as const) await store.smaller.put(hash, imageForm(width), await picture({ width: 10, height: 10 }))
   await applying([[hash, { products: 1 }]])()
   expect(await widths(hash)).toEqual([10, 300, 10, 1200])
+})
+
+test('if a sweep removes an image while a smaller file is being made, that file does not remain', async () => {
+  const { store, keep, applying, widths } = await opened()
+  const hash = await keep(await picture({ width: 200, height: 100 }))
+  const smaller: ImageStore['smaller'] = {
+    ...store.smaller,
+    async put(...file) {
+      const options = { referenced: async () => new Set<string>(), before: Number.MAX_SAFE_INTEGER, signal: new AbortController().signal }
+      await sweepImages(store, options)
+      await store.smaller.put(...file)
+    },
+  }
+  expect(await applying([[hash, { products: 1 }]], { ...store, smaller })()).toEqual({ outcome: 'applied' })
+  expect(await widths(hash)).toEqual([undefined, undefined, undefined, undefined])
 })
 
 test('damaged and missing images do not delay the others', async () => {

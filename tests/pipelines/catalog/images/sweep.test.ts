@@ -72,3 +72,19 @@ test('if a sweep ends before all smaller forms of an image are removed, the next
   expect(await sweep(async () => new Set(), Date.now() + HOUR)).toMatchObject({ removed: 1 })
   expect(await formsOf(orphan)).toBe(0)
 })
+
+test('a smaller form that is made just before the original is removed does not remain', async () => {
+  const { store, keep, formsOf } = await opened()
+  const orphan = await keep('orphan')
+  const { originals, smaller } = store
+  const shelf = {
+    ...originals.shelf,
+    async removeUntouched(hash: string, before: number) {
+      await smaller.put(hash, IMAGE_FORMS[0], Buffer.from('made late'))
+      return await originals.shelf.removeUntouched(hash, before)
+    },
+  }
+  const options = { referenced: async () => new Set<string>(), before: Date.now() + HOUR, signal: new AbortController().signal }
+  expect(await sweepImages({ originals: { ...originals, shelf }, smaller }, options)).toMatchObject({ removed: 1 })
+  expect(await formsOf(orphan)).toBe(0)
+})

@@ -4,6 +4,7 @@ import { cursorText, readCursor } from '../../../../../api/catalog/search/reques
 import { searchParameters } from '../../../../../api/catalog/search/request/parameters.ts'
 import { readRequest } from '../../../../../api/catalog/search/request/read-request.ts'
 import { ApiError } from '../../../../../api/kit/errors.ts'
+import { wordsOf } from '../../../../../state/indexes/catalog/words.ts'
 
 const tree = categoryTree([
   { category_id: 1, parent_id: null, name: 'Tools', slug: 'tools' },
@@ -65,7 +66,7 @@ describe('parameters', () => {
     [{ category: 'c'.repeat(2_001) }, 'category'],
     [{ brand: ['b'.repeat(201), 'other'] }, 'brand.0'],
     [{ brand: 'Acme,,Bosch' }, 'brand.1'],
-    [{ cursor: 'x'.repeat(4_001) }, 'cursor'],
+    [{ cursor: 'x'.repeat(8_001) }, 'cursor'],
     [{ attr: `${'n'.repeat(50)}:${'v'.repeat(201)}` }, 'attr.0'],
     [{ attr: Array.from({ length: 21 }, (_, at) => `colour:${at}`) }, 'attr'],
     [{ attr: ':red' }, 'attr.0'],
@@ -109,6 +110,16 @@ describe('a cursor', () => {
   it('leads to the next page of the same search', () => {
     const text = cursorText(cursor, read({ q: 'dril', brand: 'a,b' }))
     expect(readCursor(text, read({ q: 'dril', brand: 'b,a', page_size: '50' }))).toEqual(cursor)
+  })
+
+  it('is accepted even if every word of a long query in a script with long encodings has two corrections', () => {
+    const q = Array.from({ length: 20 }, (_, at) => String.fromCodePoint(0xac01 + 28 * at).repeat(9)).join(' ')
+    const corrections = Object.fromEntries(wordsOf(q).map(({ text }) => [text, [text, text]]))
+    expect(Object.keys(corrections)).toHaveLength(20)
+    const long = { ...cursor, corrections }
+    const text = cursorText(long, read({ q }))
+    expect(readCursor(text, read({ q }))).toEqual(long)
+    expect(faults({ q, cursor: text })).toEqual([])
   })
 
   it.each<Record<string, string>>([{ q: 'other' }, { q: 'dril', sort: 'newest' }, { q: 'dril', price_max: '3' }])(
