@@ -6,6 +6,7 @@ import {
   type ReaderReset,
   type TopicPartition,
   type Transport,
+  TransportError,
   UNKNOWN_LEADER_EPOCH,
 } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
@@ -24,6 +25,7 @@ import {
 import type { StartPosition, StreamTask } from '../task/task.ts'
 import type { Changelog } from '../task/task-place.ts'
 import { TopologyError } from '../topology/errors.ts'
+import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
 
 /** The progress of a restoring task. */
 export interface RestoreProgress {
@@ -61,6 +63,8 @@ interface OpenChangelog {
   /** The end of the range to read. If the log loses records during the restore, the end is lowered. */
   to: number
   position: number
+  /** When the log was last read, epoch ms. */
+  fetchedAt: number
 }
 
 /**
@@ -180,7 +184,13 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       if (from >= to) continue
       log.info({ topology, task: task.id, store: changelog.store, from, to, bulk }, 'restore_started')
       restoring.open++
-      changelogs.set(partitionKey(changelog.topic, changelog.partition), { restoring, changelog, to, position: from })
+      changelogs.set(partitionKey(changelog.topic, changelog.partition), {
+        restoring,
+        changelog,
+        to,
+        position: from,
+        fetchedAt: offsets.now,
+      })
       assign(changelog, from, 'rebuild', leaderEpoch)
     }
   }
@@ -238,6 +248,10 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       const open = changelogs.get(key)
       if (open === undefined) return false
       const { restoring, changelog } = open
+      // The process was suspended or cut off from the broker. The log may lack tombstones of rows that were copied.
+      if (data.fetchedAt - open.fetchedAt > CHANGELOG_DELETE_RETENTION_MS)
+        throw new TransportError('TIMED_OUT', `${key} was not read for longer than the broker keeps tombstones`, { fatal: false })
+      open.fetchedAt = data.fetchedAt
       copy(changelog, data)
       putRestored(session, changelog, data.nextOffset, data.leaderEpoch ?? UNKNOWN_LEADER_EPOCH)
       taken = true
