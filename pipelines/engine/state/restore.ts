@@ -301,6 +301,19 @@ export function putComplete(session: StateSession, task: TaskPlace, at: number):
 }
 
 /**
+ * Adds the input offsets and the event time with which a task starts to the session's open batch. Queries then know the
+ * position of the state even if the task has no new input, and so commits nothing.
+ */
+export function putStart(session: StateSession, task: TaskPlace, positions: ReadonlyMap<string, StartPosition>): void {
+  for (const source of task.sources) {
+    const position = positions.get(partitionKey(source.topic, source.partition))
+    if (position === undefined) continue
+    session.putPosition(sourceName(source), position.offset)
+    if (position.streamTime >= 0) session.putPosition(streamTimeName(task), position.streamTime)
+  }
+}
+
+/**
  * Notes in the session's open batch which topics the stored offsets of a task's sources belong to. Removes offsets that
  * belong to deleted topics.
  */

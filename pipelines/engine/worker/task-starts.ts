@@ -19,6 +19,7 @@ import {
   putComplete,
   putRestored,
   putSourceIdentities,
+  putStart,
   type StartOffsets,
   startPositions,
 } from '../state/restore.ts'
@@ -47,6 +48,8 @@ export interface TaskOffsets extends StartOffsets {
 interface Restoring {
   readonly task: StreamTask
   readonly positions: Map<string, StartPosition>
+  /** The positions that the group or the state knows. All others come from reset policies. */
+  readonly known: ReadonlyMap<string, StartPosition>
   /** True when the group has a committed offset for the input. */
   readonly committed: boolean
   readonly startedAt: number
@@ -173,6 +176,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       endsKnownAt: offsets.now,
       open: 0,
       records: 0,
+      known,
     }
     tasks.add(restoring)
     const ranges = planRestore(session, task, offsets, known.size > 0)
@@ -267,7 +271,10 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     },
     finish() {
       const complete = [...tasks].filter(({ open }) => open === 0)
-      for (const { task, endsKnownAt } of complete) if (task.changelogs.length > 0) putComplete(session, task, endsKnownAt)
+      for (const { task, known, endsKnownAt } of complete) {
+        putStart(session, task, known)
+        if (task.changelogs.length > 0) putComplete(session, task, endsKnownAt)
+      }
       if (taken) session.write()
       taken = false
       for (const restoring of complete) run(restoring)
