@@ -55,10 +55,17 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     identity: () => ({ ...id, transactional: transactions !== undefined, codec }),
     target: () => ({ transactionalId: transactionalId ?? null, addsPartitions: transactions?.isVersion2 === true }),
     appenders: () => appenders.values(),
-    // Without a transaction, brokers accept records from any producer. Only the group knows whether another worker has
-    // replaced this one.
-    admit: async () => (transactions === undefined ? confirming?.confirm() : transactions.addPartitions(id, pending())),
+    admit: async () => (transactions === undefined ? confirm() : transactions.addPartitions(id, pending())),
+    confirm,
   })
+
+  /**
+   * Without a transaction, brokers accept records from any producer. Only the group knows whether another worker has
+   * replaced this one.
+   */
+  async function confirm(): Promise<void> {
+    if (transactions === undefined) await confirming?.confirm()
+  }
 
   async function init(): Promise<void> {
     await sender.settle()

@@ -28,6 +28,8 @@ export interface SenderHooks {
    * confirms the group membership instead.
    */
   admit(): Promise<void>
+  /** Confirms the group membership if there is no transaction. */
+  confirm(): Promise<void>
 }
 
 /**
@@ -93,6 +95,9 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
         if (!(error instanceof Disconnected)) failure = error
       })
       if (stopping.signal.aborted) return
+      // The refresh may have taken longer than a confirmation of the membership is valid.
+      await hooks.confirm()
+      if (stopping.signal.aborted) return
     }
     for (const [broker, appenders] of Map.groupBy(due, ({ topic, partition }) => cluster.leader(topic, partition)?.broker)) {
       if (broker !== undefined) sendTo(broker, appenders)
@@ -154,11 +159,13 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
 
   /**
    * Opens the connection again and refreshes the leaders' epochs, since a broker that restarted may lead the same
-   * partitions in a new epoch.
+   * partitions in a new epoch. All this may have taken longer than a confirmation of the membership is valid, so the
+   * membership is then confirmed again.
    */
   async function reconnect(broker: Broker, request: readonly Entry[]): Promise<Connection> {
     const connection = await connections.get(broker)
     await refresh(request.map(({ appender }) => appender))
+    await hooks.confirm()
     return connection
   }
 

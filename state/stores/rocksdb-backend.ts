@@ -59,8 +59,7 @@ const ALL_ROWS = 2 ** 31 - 1
 export async function openRocksdbBackend(options: RocksdbOptions): Promise<StateBackend> {
   const { folder } = options
   const binding = loadRocksdbBinding()
-  const generation = currentGeneration(folder)
-  const database = await openDatabase(binding, options, databaseFolder(folder, generation), generation === undefined)
+  const { database, generation } = await openCurrent(binding, options)
   try {
     removeOtherGenerations(folder, generation)
     const live = liveDatabase(binding, database, options.sync ? SYNC_WRITE : undefined)
@@ -190,6 +189,28 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
       await scrubbing?.catch(() => undefined)
       await closeDatabase(binding, live.current)
     },
+  }
+}
+
+/**
+ * Opens the current generation. Another process may complete a rewrite at the same time. It then no longer locks the
+ * generation that was current before, and deletes it, so that generation must be neither used nor counted as damaged.
+ */
+async function openCurrent(
+  binding: RocksdbBinding,
+  options: RocksdbOptions,
+): Promise<{ readonly database: Database; readonly generation: string | undefined }> {
+  const { folder } = options
+  for (;;) {
+    const generation = currentGeneration(folder)
+    const isCurrent = () => currentGeneration(folder) === generation
+    try {
+      const database = await openDatabase(binding, options, databaseFolder(folder, generation), generation === undefined)
+      if (isCurrent()) return { database, generation }
+      await closeDatabase(binding, database)
+    } catch (error) {
+      if (isCurrent()) throw error
+    }
   }
 }
 

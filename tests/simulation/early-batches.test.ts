@@ -21,3 +21,23 @@ test.each([
   })
   expect(valuesIn(cluster)).toEqual(sent)
 })
+
+test('a producer without transactions sends nothing if the membership is lost while it connects to the leader', async () => {
+  const { cluster, network, now, run } = producerWorld(2)
+  const sending = run(async (_, transport) => {
+    const producer = transport.producer({})
+    await producer.init()
+    append(producer, LARGE)
+    const [lostAt, connectedAt] = [now() + 1_000, now() + 2_000]
+    network.cut((client, endpoint) => {
+      network.partition(client, endpoint, connectedAt)
+      return false
+    })
+    async function confirm(): Promise<void> {
+      if (now() >= lostAt) throw new FencedError('the session timed out')
+    }
+    await producer.commit(new Map(), { confirm } as GroupMember)
+  })
+  await expect(sending).rejects.toThrow('the session timed out')
+  expect(valuesIn(cluster)).toEqual([])
+})

@@ -45,9 +45,9 @@ const STOP_GRACE_MS = 15_000
 
 /**
  * Runs a job in only one process of a group: the process that owns the single partition of the request topic. Every
- * turn begins by initialising the same transactional id. This fences the process of the previous turn: even if it has
- * not noticed that its turn is over, it can publish nothing. The job itself must protect its changes to other systems,
- * with `turn.token` and `turn.confirm`.
+ * turn confirms the membership and then initialises the same transactional id. This fences the process of the previous
+ * turn: even if it has not noticed that its turn is over, it can publish nothing. The job itself must protect its
+ * changes to other systems, with `turn.token` and `turn.confirm`.
  */
 export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat, runtime }: GroupJobDeps): Runner {
   const { name, requests } = job

@@ -77,7 +77,11 @@ const NO_OFFSETS = new Map()
 /** A wait of this length is long enough to fetch a request that is pending, ms. */
 const QUIET_MS = 1_000
 
-/** Opens a turn. The producers of all earlier turns are fenced first, so these turns can publish nothing more. */
+/**
+ * Opens a turn. The producers of all earlier turns are fenced first, so these turns can publish nothing more.
+ * @throws FencedError when this process no longer owns the job; in that case no producer is fenced, unless the process
+ * has lost the job a moment ago
+ */
 export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobTurn<K, V>; close(): Promise<void> }> {
   const { name, place, requests, signal, serdes, transport, seat, group, runtime, onSuccess } = deps
   const producer = transport.producer({ transactionalId: `job-${name}` })
@@ -127,6 +131,8 @@ export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobT
   }
 
   try {
+    // A process that has lost the job, but has not noticed yet, must not fence the process that runs it now.
+    await confirm()
     await producer.init()
     await confirm()
     const committed = await group.committed([place])

@@ -48,8 +48,8 @@ export interface StateView {
   readonly behind: number
   /**
    * How current the state is, epoch ms. For a standby, the last time at which the copy was up to date. For an active
-   * task, the time of the last fetch if the state was up to date then, otherwise the time of the last write to the
-   * state. On a worker that has lost its connection, this time does not advance.
+   * task, the time of the last fetch if the state was up to date then, otherwise the time of the last commit. On a
+   * worker that has lost its connection, this time does not advance.
    */
   readonly asOf: number
 }

@@ -85,16 +85,18 @@ function isOtherSource(session: StateSession, source: TopicPartition, topicIds: 
 /**
  * Adds the input offsets, the event time and the write time of a task's state to a batch. This is part of step 5 of a
  * commit.
+ * @param writtenAt a time (epoch ms) at which this worker certainly owned the partition, and so the state was complete;
+ * undefined to keep the stored write time
  */
 export function putPositions(
   batch: Pick<StateBatch, 'putPosition'>,
   task: StreamTask,
   { offsets, streamTime }: TaskProgress,
-  now: number,
+  writtenAt: number | undefined,
 ): void {
   for (const offset of offsets) batch.putPosition(sourceName(offset), offset.offset)
   if (streamTime >= 0) batch.putPosition(streamTimeName(task), streamTime)
-  batch.putPosition(writtenAtName(task), now)
+  if (writtenAt !== undefined) batch.putPosition(writtenAtName(task), writtenAt)
 }
 
 /** The ends of the changelogs after a transaction. */
@@ -296,6 +298,19 @@ export function putRestored(
  */
 export function putComplete(session: StateSession, task: TaskPlace, at: number): void {
   session.putPosition(writtenAtName(task), at)
+}
+
+/**
+ * Adds the input offsets and the event time with which a task starts to the session's open batch. Queries then know the
+ * position of the state even if the task has no new input, and so commits nothing.
+ */
+export function putStart(session: StateSession, task: TaskPlace, positions: ReadonlyMap<string, StartPosition>): void {
+  for (const source of task.sources) {
+    const position = positions.get(partitionKey(source.topic, source.partition))
+    if (position === undefined) continue
+    session.putPosition(sourceName(source), position.offset)
+    if (position.streamTime >= 0) session.putPosition(streamTimeName(task), position.streamTime)
+  }
 }
 
 /**

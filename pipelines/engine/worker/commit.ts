@@ -56,11 +56,17 @@ export function encodeCommit(
 
 /**
  * Runs step 5: writes state, changelog positions and source offsets in one batch.
+ * @param writtenAt see `putPositions`
  * @throws the error of the database; the tasks must then be closed and restored
  */
-export function writeCommit({ batch, tasks }: PreparedCommit, ends: ChangelogEnds, now: number, fault: CommitFault | undefined): void {
+export function writeCommit(
+  { batch, tasks }: PreparedCommit,
+  ends: ChangelogEnds,
+  writtenAt: number | undefined,
+  fault: CommitFault | undefined,
+): void {
   for (const { task, progress } of tasks) {
-    putPositions(batch, task, progress, now)
+    putPositions(batch, task, progress, writtenAt)
     putChangelogEnds(batch, task, ends)
   }
   batch.write()

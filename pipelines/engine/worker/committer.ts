@@ -127,6 +127,8 @@ interface UnderWay {
   /** Resolves after step 4, with the ends of the changelogs. */
   readonly ends: Promise<Map<string, number>>
   readonly startedAt: number
+  /** Epoch ms at which step 1 ended. */
+  readonly preparedAt: number
   answered: boolean
 }
 
@@ -185,10 +187,12 @@ export function committer(deps: CommitterDeps): Committer {
     const startedAt = runtime.monotonic()
     const moved = involved.some((task) => task.positionsMoved)
     const prepared = encodeCommit(involved, session, deps.leaderEpoch, fault)
-    lastCommitAt = runtime.now()
-    // A tick of the caught-up clock runs in step 1 and often changes nothing, so there may be nothing to send.
-    if (!moved && !sentEarly && producer.pendingBytes === 0) return write(prepared, NOTHING_SENT)
-    const begun: UnderWay = { prepared, ends: producer.commit(prepared.offsets, deps.group), startedAt, answered: false }
+    const preparedAt = runtime.now()
+    lastCommitAt = preparedAt
+    // A tick of the caught-up clock runs in step 1 and often changes nothing, so there may be nothing to send. Without
+    // an answer from the brokers, it is unknown whether this worker still owns the partitions, so the write time stays.
+    if (!moved && !sentEarly && producer.pendingBytes === 0) return write(prepared, NOTHING_SENT, undefined)
+    const begun: UnderWay = { prepared, ends: producer.commit(prepared.offsets, deps.group), startedAt, preparedAt, answered: false }
     underWay = begun
     sentEarly = false
     function answer(): void {
@@ -211,11 +215,12 @@ export function committer(deps: CommitterDeps): Committer {
   /** Waits for steps 2 to 4 of the running commit and runs step 5. */
   async function finish(): Promise<void> {
     if (underWay === undefined) return
-    const { prepared, ends, startedAt } = underWay
+    const { prepared, ends, startedAt, preparedAt } = underWay
     try {
       const offsetsAfter = await ends
       commits++
-      await write(prepared, offsetsAfter)
+      // The process may have been suspended since the brokers answered, so the present time would be too late.
+      await write(prepared, offsetsAfter, preparedAt)
     } catch (error) {
       prepared.batch.drop()
       throw error
@@ -225,9 +230,9 @@ export function committer(deps: CommitterDeps): Committer {
     deps.onCommit?.((runtime.monotonic() - startedAt) / 1_000)
   }
 
-  async function write(prepared: PreparedCommit, offsets: ReadonlyMap<string, number>): Promise<void> {
+  async function write(prepared: PreparedCommit, offsets: ReadonlyMap<string, number>, writtenAt: number | undefined): Promise<void> {
     try {
-      writeCommit(prepared, { offsets, leaderEpoch: deps.leaderEpoch }, runtime.now(), fault)
+      writeCommit(prepared, { offsets, leaderEpoch: deps.leaderEpoch }, writtenAt, fault)
       failedWrites = 0
     } catch (error) {
       prepared.batch.drop()

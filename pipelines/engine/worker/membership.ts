@@ -112,7 +112,8 @@ export function membership(deps: MembershipDeps): Membership {
   let generation = 0
   let inbox: { readonly generation: number; readonly news: News }[] = []
   let assigned = false
-  /** The assigned partitions. */
+  /** The assigned partitions, and their keys. */
+  let assignment: readonly TopicPartition[] = []
   let wanted: ReadonlySet<string> = new Set()
   let looking = false
   let nextLook = runtime.monotonic() + COUNTS_LOOK_MS
@@ -146,6 +147,11 @@ export function membership(deps: MembershipDeps): Membership {
     }
   }
 
+  /** Returns true if partitions are assigned that are beyond the known counts. */
+  function lacksCounts(): boolean {
+    return assignment.some(({ topic, partition }) => partition >= (counts.topics.get(topic) ?? Infinity))
+  }
+
   function lookAtCounts(): void {
     if (looking) return
     looking = true
@@ -155,7 +161,8 @@ export function membership(deps: MembershipDeps): Membership {
       .then((found) => {
         const deleted = counts.noteMissing(found)
         if (deleted.length > 0) log.error({ topology: topology.name, topics: deleted }, 'topics_deleted')
-        nextLook = runtime.monotonic() + COUNTS_LOOK_MS
+        // A broker that has not learned of the new partitions yet may have answered.
+        nextLook = runtime.monotonic() + (lacksCounts() ? RETRY_MS : COUNTS_LOOK_MS)
         if (counts.grownIn(found).length === 0) return
         inbox.push({ generation: of, news: { counts: found } })
         deps.wake()
@@ -173,7 +180,11 @@ export function membership(deps: MembershipDeps): Membership {
   async function takeCounts(found: ReadonlyMap<string, number>): Promise<void> {
     const grown = counts.grownIn(found)
     if (grown.length === 0) return
-    await tasks.comeToRest()
+    if (!tasks.atRest) {
+      // Group events must not wait until the running time handlers finish, so the counts wait instead.
+      inbox.push({ generation, news: { counts: found } })
+      return
+    }
     await deps.committer().commit()
     counts.update(found)
     for (const task of tasks.all()) tasks.close(task)
@@ -191,6 +202,7 @@ export function membership(deps: MembershipDeps): Membership {
    * @throws TransportError, not fatal, if time handlers delay the commit for too long; the worker must then start over
    */
   async function onAssignment(partitions: readonly TopicPartition[]): Promise<void> {
+    assignment = partitions
     wanted = new Set(partitions.map(({ topic, partition }) => partitionKey(topic, partition)))
     const isRevoked = (task: StreamTask) => !task.sources.every(({ topic, partition }) => wanted.has(partitionKey(topic, partition)))
     if (tasks.running().some(isRevoked)) {
@@ -201,7 +213,7 @@ export function membership(deps: MembershipDeps): Membership {
     for (const task of revoked) tasks.close(task)
     group.acknowledge(partitions)
     assigned = true
-    if (partitions.some(({ topic, partition }) => partition >= (counts.topics.get(topic) ?? Infinity))) lookAtCounts()
+    if (lacksCounts()) lookAtCounts()
     const fresh = missing()
     for (const task of fresh) tasks.add(task)
     log.info(
@@ -310,6 +322,7 @@ export function membership(deps: MembershipDeps): Membership {
     generation++
     inbox = []
     assigned = false
+    assignment = []
     wanted = new Set()
     for (const task of tasks.all()) tasks.close(task)
     session.dropBatch()

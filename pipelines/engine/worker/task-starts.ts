@@ -6,6 +6,7 @@ import {
   type ReaderReset,
   type TopicPartition,
   type Transport,
+  TransportError,
   UNKNOWN_LEADER_EPOCH,
 } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
@@ -18,12 +19,14 @@ import {
   putComplete,
   putRestored,
   putSourceIdentities,
+  putStart,
   type StartOffsets,
   startPositions,
 } from '../state/restore.ts'
 import type { StartPosition, StreamTask } from '../task/task.ts'
 import type { Changelog } from '../task/task-place.ts'
 import { TopologyError } from '../topology/errors.ts'
+import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
 
 /** The progress of a restoring task. */
 export interface RestoreProgress {
@@ -45,6 +48,8 @@ export interface TaskOffsets extends StartOffsets {
 interface Restoring {
   readonly task: StreamTask
   readonly positions: Map<string, StartPosition>
+  /** The positions that the group or the state knows. All others come from reset policies. */
+  readonly known: ReadonlyMap<string, StartPosition>
   /** True when the group has a committed offset for the input. */
   readonly committed: boolean
   readonly startedAt: number
@@ -61,6 +66,8 @@ interface OpenChangelog {
   /** The end of the range to read. If the log loses records during the restore, the end is lowered. */
   to: number
   position: number
+  /** When the log was last read, epoch ms. */
+  fetchedAt: number
 }
 
 /**
@@ -169,6 +176,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       endsKnownAt: offsets.now,
       open: 0,
       records: 0,
+      known,
     }
     tasks.add(restoring)
     const ranges = planRestore(session, task, offsets, known.size > 0)
@@ -180,7 +188,13 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       if (from >= to) continue
       log.info({ topology, task: task.id, store: changelog.store, from, to, bulk }, 'restore_started')
       restoring.open++
-      changelogs.set(partitionKey(changelog.topic, changelog.partition), { restoring, changelog, to, position: from })
+      changelogs.set(partitionKey(changelog.topic, changelog.partition), {
+        restoring,
+        changelog,
+        to,
+        position: from,
+        fetchedAt: offsets.now,
+      })
       assign(changelog, from, 'rebuild', leaderEpoch)
     }
   }
@@ -238,6 +252,10 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       const open = changelogs.get(key)
       if (open === undefined) return false
       const { restoring, changelog } = open
+      // The process was suspended or cut off from the broker. The log may lack tombstones of rows that were copied.
+      if (data.fetchedAt - open.fetchedAt > CHANGELOG_DELETE_RETENTION_MS)
+        throw new TransportError('TIMED_OUT', `${key} was not read for longer than the broker keeps tombstones`, { fatal: false })
+      open.fetchedAt = data.fetchedAt
       copy(changelog, data)
       putRestored(session, changelog, data.nextOffset, data.leaderEpoch ?? UNKNOWN_LEADER_EPOCH)
       taken = true
@@ -253,7 +271,10 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     },
     finish() {
       const complete = [...tasks].filter(({ open }) => open === 0)
-      for (const { task, endsKnownAt } of complete) if (task.changelogs.length > 0) putComplete(session, task, endsKnownAt)
+      for (const { task, known, endsKnownAt } of complete) {
+        putStart(session, task, known)
+        if (task.changelogs.length > 0) putComplete(session, task, endsKnownAt)
+      }
       if (taken) session.write()
       taken = false
       for (const restoring of complete) run(restoring)

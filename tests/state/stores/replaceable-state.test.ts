@@ -1,10 +1,11 @@
-import { mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { StateCorrupted, StateLocked } from '../../../state/stores/errors.ts'
 import { withReplaceableState } from '../../../state/stores/replaceable-state.ts'
 import { openRocksdbBackend } from '../../../state/stores/rocksdb-backend.ts'
+import { setGeneration } from '../../../state/stores/rocksdb-folders.ts'
 import type { StateBackend } from '../../../state/stores/store.ts'
 
 const folders: string[] = []
@@ -62,6 +63,21 @@ test.each<[string, (folder: string) => void]>([
   await withReplaceableState({ folder }, (reason) => reasons.push(reason), write)
   expect(reasons).toEqual([expect.any(StateCorrupted)])
   await withReplaceableState({ folder }, notDeleted, async (backend) => expect(positionIn(backend)).toBe(7))
+})
+
+test.each<[string, (folder: string) => void]>([
+  ['is no longer locked', () => {}],
+  ['is already deleted', (folder) => rmSync(join(folder, 'generation-1'), { recursive: true })],
+])('a database that another process replaces while it is opened is neither used nor counted as damaged: it %s', async (_what, leave) => {
+  const folder = await writtenFolder()
+  await withReplaceableState({ folder }, notDeleted, async (backend) => expect(await backend.scrub()).toBe(true))
+  cpSync(join(folder, 'generation-1'), join(folder, 'generation-2'), { recursive: true })
+  leave(folder)
+  // The pointer file is read before the call returns, but the database is opened in the background.
+  const opened = withReplaceableState({ folder }, notDeleted, async (backend) => expect(positionIn(backend)).toBe(7))
+  setGeneration(folder, 'generation-2')
+  await opened
+  expect(readdirSync(folder).sort()).toEqual(['generation', 'generation-2', 'identity-words.json'])
 })
 
 test('damage that is found while running ends the run, and the next run starts with an empty database', async () => {

@@ -4,6 +4,7 @@ import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { FencedError } from '../../../../kafka/transport.ts'
 import { type GroupJob, groupJob, type JobTurn, jobRecord, type Runner } from '../../../../pipelines/engine/index.ts'
+import type { SinkSeat } from '../../../../pipelines/engine/sinks/sink-group.ts'
 import type { Runtime } from '../../../../runtime/runtime.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
 import { avroValue } from '../../../../schemas/avro/value.ts'
@@ -46,7 +47,7 @@ function world() {
 
   const reported = () =>
     broker.topics().includes('reports') ? broker.records('reports').map(({ value }) => String((value as Buffer).subarray(6))) : []
-  return { broker, order, start, reported }
+  return { broker, registry, order, start, reported }
 }
 
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 8_000, interval: 10 })
@@ -204,6 +205,30 @@ test('a turn that has lost the job can neither publish nor complete nor confirm 
   await expect(zombie!.completed(request!)).rejects.toThrow()
   await expect(zombie!.confirm()).rejects.toThrow()
   expect(reported()).toEqual(['b one'])
+})
+
+test('a process that has lost the job without noticing does not fence the process that runs it', async () => {
+  const { broker, registry, start, order, reported } = world()
+  const owner = start('b', clerk('b'))
+  await eventually(() => owner.report()).toMatchObject({ owner: true, turns: 1 })
+  order('one')
+  await eventually(reported).toEqual(['b one'])
+  const transport = memoryTransport(broker)
+  const seat: SinkSeat = {
+    ...loneSeat(transport, 'clerk', 'a'),
+    take() {},
+    assigned: () => ({ number: 1, partitions: new Map([['orders-0', { topic: 'orders', partition: 0 }]]), isFenced: false }),
+    settle() {},
+    confirmMembership: () => Promise.reject(new FencedError('the session timed out')),
+  }
+  const job: GroupJob<string, { text: string }> = { name: 'clerk', requests: orders, publishes: [reports], run: clerk('a') }
+  const zombie = groupJob(job, { transport, registry, seat, runtime: systemRuntime() })
+  void zombie.start()
+  onTestFinished(() => zombie.stop())
+  await eventually(() => (zombie.report() as { failure?: string }).failure).toBe('the session timed out')
+  order('two')
+  await eventually(reported).toEqual(['b one', 'b two'])
+  expect(owner.report()).toMatchObject({ turns: 1, failure: undefined })
 })
 
 test('the signal of a turn fires when the process stops', async () => {

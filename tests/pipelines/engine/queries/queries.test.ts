@@ -64,16 +64,20 @@ test('either of two workers finds a key, because a worker without the key names 
   expect(redirected).toBe(words.length)
 })
 
-test('uncommitted changes are never visible, and state and position belong to the same commit', async () => {
-  const { worker, send } = bench()
-  const counting = topology('counting', (t) => {
+/** Creates a topology that counts the lines of each author. */
+function counting() {
+  return topology('counting', (t) => {
     const store = keyedStore('totals', { key: utf8, value: numberFormat })
     t.source(lines).process('count', { stores: [store] }, (_, ctx) => {
       const total = (store.get(ctx.key) ?? 0) + 1
       store.put(ctx.key, total)
     })
   })
-  const running = await worker(counting)
+}
+
+test('uncommitted changes are never visible, and state and position belong to the same commit', async () => {
+  const { worker, send } = bench()
+  const running = await worker(counting())
   await until(() => running.status().ready, 'the worker runs')
   let sent = 0
   let seen = 0
@@ -88,6 +92,21 @@ test('uncommitted changes are never visible, and state and position belong to th
     seen = answer.value ?? 0
     return seen > 500
   }, 'queries during processing')
+})
+
+test('a worker that takes over a partition without new records reports that its state is up to date', async () => {
+  const { worker, send } = bench()
+  const first = await worker(counting())
+  for (let i = 0; i < 3; i++) send(lines, 'ann', `${i}`)
+  await until(async () => {
+    const answer = await first.queries?.get(totals, 'ann')
+    return answer?.outcome === 'answered' && answer.value === 3
+  }, 'counted')
+  await first.stop()
+  const second = await worker(counting())
+  await until(() => second.status().ready && second.status().tasks.every((task) => task.fetchedAt !== undefined), 'the end is known')
+  const answer = await second.queries?.get(totals, 'ann')
+  expect(answer).toMatchObject({ outcome: 'answered', value: 3, state: { behind: 0, position: { sources: [{ offset: 3 }] } } })
 })
 
 test('a worker that gets no more data reports the time up to which it had data', async () => {

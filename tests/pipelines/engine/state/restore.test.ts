@@ -244,6 +244,41 @@ test('a changelog that loses its beginning during a restore is read again into a
   expect([...at.latest(wordCounts).values()]).toEqual([1, 1, 1, 1, 1, 1])
 })
 
+test('a restore that was suspended for longer than brokers keep tombstones begins again', async () => {
+  const at = bench()
+  const { backend, rows } = counted()
+  const first = await at.worker(wordCount(), { backend })
+  at.send(lines, 'ann', 'a b c d e f')
+  await until(() => at.latest(wordCounts).size === 6, 'all words are counted')
+  await first.stop()
+  const other = await at.worker(wordCount())
+  for (const total of [2, 3]) {
+    at.send(lines, 'ann', 'a b c d e f')
+    await until(() => [...at.latest(wordCounts).values()].every((count) => count === total), `${total} of each`)
+  }
+  await other.stop()
+
+  const before = rows()
+  let aheadMs = 0
+  const transport = haltingTransport(memoryTransport(at.broker), () => rows() > before && aheadMs === 0)
+  const later: Transport = {
+    ...transport,
+    fetcher(options) {
+      const fetcher = transport.fetcher(options)
+      const poll: typeof fetcher.poll = async (...limits) =>
+        (await fetcher.poll(...limits)).map((data) => ({ ...data, fetchedAt: data.fetchedAt + aheadMs }))
+      return { ...fetcher, poll }
+    },
+  }
+  const runtime = { ...systemRuntime(), now: () => Date.now() + aheadMs }
+  const restoring = await at.worker(wordCount(), { backend, transport: later, runtime })
+  await until(() => rows() > before, 'the worker has begun to restore')
+  aheadMs = 25 * HOUR_MS
+  await until(() => restoring.status().ready, 'the worker runs')
+  // One record before the suspension, and then all 18 records of the changelog.
+  expect(rows() - before).toBe(1 + 18)
+})
+
 test('state that is old but current is used, even if the group offsets have expired', async () => {
   const at = bench()
   const { backend, rows } = counted()

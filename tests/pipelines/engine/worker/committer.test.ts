@@ -22,6 +22,7 @@ function clockedCommitter() {
   }
   const group = { groupId: 'test', heartbeat } as GroupMember
   const positions = new Map<string, number | null>()
+  const putPosition = (name: string, value: number | null) => void positions.set(name, value)
   const flushedFor: GroupMember[] = []
   const database = { nearsStall: false }
   const sleeping: (() => void)[] = []
@@ -44,9 +45,9 @@ function clockedCommitter() {
     producer,
     tasks: { running: () => [{ ...task, ...prepared }], atRest: true, commitDue: false, closingDue: false },
     session: {
-      takeBatch: () => ({ putPosition() {}, write() {}, drop() {} }),
+      takeBatch: () => ({ putPosition, write() {}, drop() {} }),
       nearsStall: () => database.nearsStall,
-      putPosition: (name: string, value: number | null) => void positions.set(name, value),
+      putPosition,
       write() {},
     },
     commitIntervalMs: 100,
@@ -174,3 +175,21 @@ test.each([
     expect(positions.get('written-at/in-0')).toBe(writtenAt)
   },
 )
+
+test('a commit that sends nothing to the brokers keeps the write time, because the worker may have lost its partitions', async () => {
+  const { membership, producer, task, pass, begin, positions } = clockedCommitter()
+  // A handler has changed only a store without a changelog.
+  task.positionsMoved = false
+  producer.pendingBytes = 0
+  membership.isLost = true
+  pass(90_000_000)
+  await begin()
+  expect(positions.get('written-at/in-0')).toBeUndefined()
+})
+
+test('the write time is that of the commit, even if the process was suspended before it read the answer', async () => {
+  const { pass, commit, positions } = clockedCommitter()
+  pass(1_000)
+  await commit(90_000_000)
+  expect(positions.get('written-at/in-0')).toBe(START + 1_000)
+})

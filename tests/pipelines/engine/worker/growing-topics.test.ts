@@ -51,6 +51,25 @@ test.each([undefined, 'latest', 'fail'] as const)(
   },
 )
 
+test('new partitions are taken up at once although the first broker that is asked does not know them yet', async () => {
+  const b = bench()
+  b.broker.createTopic({ name: lines.name, partitions: 2 })
+  const transport = memoryTransport(b.broker)
+  let oldAnswers = 0
+  async function partitionCounts(topics: readonly string[]) {
+    const found = await transport.partitionCounts(topics)
+    if ((found.get(lines.name) ?? 0) <= 2 || oldAnswers > 0) return found
+    oldAnswers++
+    return new Map([...found, [lines.name, 2]])
+  }
+  const echo = await b.worker(echoing(), { transport: { ...transport, partitionCounts } })
+  await until(() => echo.status().ready, 'the worker is ready')
+  b.broker.addPartitions(lines.name, 3)
+  appendTo(b, lines, 2, 'after')
+  await until(() => valuesOf(b).includes('after'), 'the record of the new partition')
+  expect(oldAnswers).toBe(1)
+})
+
 test('two stateless workers share the new partitions', async () => {
   const b = bench()
   b.broker.createTopic({ name: lines.name, partitions: 2 })

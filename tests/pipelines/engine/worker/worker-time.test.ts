@@ -247,6 +247,26 @@ test('a time handler that never ends does not keep partitions from a new worker,
   expect(broker.records('results')).toEqual([])
 })
 
+test('a time handler that never ends does not keep partitions from a new worker, even if a topic has gained partitions', async () => {
+  const { worker, send, broker } = bench()
+  const endless = endlessElection()
+  const transport = memoryTransport(broker)
+  let looks = 0
+  async function partitionCounts(topics: readonly string[]) {
+    looks++
+    return transport.partitionCounts(topics)
+  }
+  const first = await worker(endless.topology, { runtime: hasty, transport: { ...transport, partitionCounts }, stopGraceMs: 50 })
+  send(votes, 'ann', 1)
+  await until(() => endless.state.handling, 'the handler runs')
+  broker.addPartitions('results', 4)
+  const before = looks
+  await until(() => looks > before, 'the growth is noticed')
+  const second = await worker(endless.topology, { stopGraceMs: 50 })
+  await until(() => second.status().tasks.some(({ state }) => state === 'RUNNING'), 'the new worker has partitions')
+  expect(first.status()).toMatchObject({ state: 'running', fences: 0 })
+})
+
 test('a worker stops after its grace period although a time handler never ends, and commits no partial result', async () => {
   const { worker, send, broker } = bench()
   const { transport, goodbyes } = watchedGoodbyes(broker)
