@@ -131,6 +131,24 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(await page.textContent('#page-number')).toBe('1 of 500')
   })
 
+  test('a case or transaction that could not be read is read again by the same link or the same look-up', async () => {
+    const { page, fakes } = await opened()
+    fakes.replaced.set('GET cases/90071992547409931', refusal(503, 'unavailable'))
+    await page.locator('.entry').first().click()
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    fakes.replaced.clear()
+    await page.locator('.entry').first().click()
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    fakes.replaced.set('GET transactions/t-2', refusal(404, 'transaction_not_found'))
+    await page.getByRole('textbox', { name: 'Transaction' }).fill('t-2')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').filter({ hasText: 'There is no such transaction' }).waitFor()
+    fakes.replaced.clear()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
+    await page.getByRole('alert').waitFor({ state: 'hidden' })
+  })
+
   test('two quick presses of “Previous” on the second page lead to the first page', async () => {
     const { page, fakes } = await opened()
     await page.locator('.entry').first().waitFor()
@@ -344,6 +362,16 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.locator('a.example').first().click()
     await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
     expect(complaints.join('\n')).toBe('')
+  })
+
+  test('a back-test is followed further after a request about its progress has failed', async () => {
+    const { page, fakes } = await opened({ hash: '#rule/night' })
+    fakes.replaced.set('GET rules/backtest/j-1', refusal(503, 'unavailable'))
+    await page.getByRole('button', { name: 'Start' }).click()
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    fakes.replaced.clear()
+    await page.getByText('The back-test is done.').waitFor()
+    await page.getByRole('alert').waitFor({ state: 'hidden' })
   })
 
   test('the page of the models plots the data of their reports', async () => {

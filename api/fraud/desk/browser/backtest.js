@@ -2,11 +2,14 @@
 /** @import { Wiring } from './queue.js' */
 import { byId, input, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
+import { RequestFailed } from '../../../kit/page/browser/requests.js'
 import { ask } from '../../../kit/page/browser/session.js'
 import { drawReport } from './backtest-report.js'
 import { localTime } from './text.js'
 
 const POLL_MS = 1_000
+/** Statuses of requests that may succeed later. 0 means that the server did not answer. */
+const TEMPORARY = [0, 429, 503]
 const WEEK_MS = 7 * 86_400_000
 
 /**
@@ -43,9 +46,18 @@ export function backtestForm({ onFailure, onSuccess, rule, onFaults }) {
    * @param {number} turn
    */
   async function follow(jobId, turn) {
+    let hasFailed = false
     while (turn === runs) {
-      const job = await ask('GET', `/api/v1/rules/backtest/${encodeURIComponent(jobId)}`)
+      const job = await ask('GET', `/api/v1/rules/backtest/${encodeURIComponent(jobId)}`).catch(unlessTemporary)
       if (turn !== runs) return
+      if (job instanceof RequestFailed) {
+        hasFailed = true
+        onFailure(job)
+        await new Promise((resolve) => setTimeout(resolve, job.failure.retryAfterS * 1_000))
+        continue
+      }
+      if (hasFailed) onSuccess()
+      hasFailed = false
       progress.value = Number(job.progress)
       if (job.status === 'done') {
         say('The back-test is done.')
@@ -79,6 +91,15 @@ export function backtestForm({ onFailure, onSuccess, rule, onFaults }) {
       runs++
     },
   }
+}
+
+/**
+ * Returns the failure if the back-test probably goes on, so that its report is not lost. Throws it otherwise.
+ * @param {unknown} error
+ */
+function unlessTemporary(error) {
+  if (error instanceof RequestFailed && TEMPORARY.includes(error.failure.status)) return error
+  throw error
 }
 
 /** @param {string} local the value of a `datetime-local` field */

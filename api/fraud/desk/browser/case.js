@@ -50,7 +50,10 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
       draw(dossier)
       part('case').focus({ preventScroll: true })
     } catch (error) {
-      if (turn === opened) onFailure(error)
+      if (turn !== opened) return
+      // The next call of `show` reads again.
+      shownAs = ''
+      onFailure(error)
     }
   }
 
