@@ -100,6 +100,23 @@ export class UserContributions {
       for (const each of kept) this.#note(minuteOf(each))
     }
     if (this.#terms.size === 0) this.places.length = 0
+    else if (this.places.length > 1) this.#forgetPlaces()
+  }
+
+  /**
+   * Drops the places without contributions. A user who is never silent for long would otherwise reach the maximum
+   * number of places.
+   */
+  #forgetPlaces(): void {
+    const used = new Set<number>()
+    for (const known of this.#terms.values()) {
+      if (typeof known === 'number') used.add(known >>> MINUTE_BITS)
+      else for (const each of known) used.add(each >>> MINUTE_BITS)
+    }
+    if (used.size === this.places.length) return
+    const before = this.places.splice(0)
+    const moved = (each: StoredContribution) => this.#stored(minuteOf(each), before[each >>> MINUTE_BITS])
+    for (const [fingerprint, known] of this.#terms) this.#put(fingerprint, typeof known === 'number' ? moved(known) : known.map(moved))
   }
 
   /** @internal for the codec */

@@ -50,10 +50,10 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
     const minute = minuteOf(tweet.created_at)
     if (minute <= minuteOf(arrivedAt(ctx)) - WINDOW_MINUTES) return late
     const user = users.get(tweet.user_id) ?? new UserContributions()
-    if (user.size >= MAX_TERMS_PER_USER) user.forgetBefore(Math.max(user.newest, minute) - REMEMBERED_MINUTES)
+    terms.read(tweet)
+    if (user.size + terms.count > MAX_TERMS_PER_USER) user.forgetBefore(Math.max(user.newest, minute) - REMEMBERED_MINUTES)
     const place = placeOf(tweet, ctx)
     let admitted = false
-    terms.read(tweet)
     for (let i = 0; i < terms.count; i++) {
       const { fingerprint, start, end, originalStart, originalEnd } = terms.at(i)
       if (!user.hasRoomFor(fingerprint)) {

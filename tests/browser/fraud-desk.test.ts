@@ -131,6 +131,82 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(await page.textContent('#page-number')).toBe('1 of 500')
   })
 
+  test('a case or transaction that could not be read is read again by the same link or the same look-up', async () => {
+    const { page, fakes } = await opened()
+    fakes.replaced.set('GET cases/90071992547409931', refusal(503, 'unavailable'))
+    await page.locator('.entry').first().click()
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    fakes.replaced.clear()
+    await page.locator('.entry').first().click()
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    fakes.replaced.set('GET transactions/t-2', refusal(404, 'transaction_not_found'))
+    await page.getByRole('textbox', { name: 'Transaction' }).fill('t-2')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').filter({ hasText: 'There is no such transaction' }).waitFor()
+    fakes.replaced.clear()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
+    await page.getByRole('alert').waitFor({ state: 'hidden' })
+  })
+
+  test('two quick presses of “Previous” on the second page lead to the first page', async () => {
+    const { page, fakes } = await opened()
+    await page.locator('.entry').first().waitFor()
+    fakes.replaced.set('GET cases', { body: { cases: fakes.cases, page: 1, limit: 20, total: 50, complete: true } })
+    await page.getByLabel('Status').selectOption('All')
+    await page.getByText('50 cases').waitFor()
+    await page.getByRole('button', { name: 'Next' }).click()
+    await page.getByText('2 of 3').waitFor()
+    const asked: (string | null)[] = []
+    page.on('request', (request) => asked.push(new URL(request.url()).searchParams.get('page')))
+    await page.getByRole('button', { name: 'Previous' }).dblclick()
+    await page.getByText('1 of 3').waitFor()
+    expect(asked).not.toContain('0')
+  })
+
+  test('a queue that the server does not answer is not asked for again until it fails, and the page says so', async () => {
+    const { page } = await opened()
+    await page.locator('.entry').first().waitFor()
+    const unanswered: Route[] = []
+    await page.route('**/api/v1/cases?*', (route) => void unanswered.push(route))
+    await page.getByRole('link', { name: 'Rules', exact: true }).click()
+    await page.getByText('rules, version 7').waitFor()
+    // Lets the test decide when the queue is read again, and when the time of a request is over.
+    await page.evaluate(() => {
+      const limits: AbortController[] = []
+      AbortSignal.timeout = () => {
+        limits.push(new AbortController())
+        return limits[limits.length - 1].signal
+      }
+      addEventListener('over', () => limits[0].abort())
+      Object.assign(window, { setInterval: (tick: () => void) => void addEventListener('tick', tick) })
+    })
+    await page.getByRole('link', { name: 'Cases', exact: true }).click()
+    await expect.poll(() => unanswered.length).toBe(1)
+    await page.evaluate(() => {
+      for (const name of ['tick', 'tick', 'over']) dispatchEvent(new Event(name))
+    })
+    await page.getByRole('alert').filter({ hasText: 'The server cannot be reached.' }).waitFor()
+    expect(unanswered).toHaveLength(1)
+    await page.evaluate(() => dispatchEvent(new Event('tick')))
+    await expect.poll(() => unanswered.length).toBe(2)
+  })
+
+  test('notes that are not saved yet stay when the case is assigned, and another case has its own notes', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByLabel('Notes on the case').fill('called the user')
+    await page.getByRole('button', { name: 'Assign to me' }).click()
+    await page.getByRole('button', { name: 'Release' }).waitFor()
+    expect(await page.getByLabel('Notes on the case').inputValue()).toBe('called the user')
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await expect.poll(() => fakes.changes.at(-1)?.body).toEqual({ notes: 'called the user' })
+    await page.evaluate(() => {
+      location.hash = '#case/90071992547409932'
+    })
+    await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
+    expect(await page.getByLabel('Notes on the case').inputValue()).toBe('')
+  })
+
   test('if closed cases leave the list, the queue returns to its last page', async () => {
     const { page, fakes } = await opened()
     await page.locator('.entry').first().waitFor()

@@ -149,6 +149,78 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await page.getByText('Your last swipe has led to a match').waitFor()
   })
 
+  test('a rewind after a swipe that has failed does not take back the swipe before it', async () => {
+    const { promise: isPressed, resolve: press } = Promise.withResolvers<void>()
+    const answers = [swiped, failure(500, 'internal'), swiped]
+    const { page, asked } = await opened({
+      'GET feed': () => feed([1, 2, 3, 4, 5, 6, 7].map((index) => candidate(index))),
+      'POST swipe': () => answers.shift()!,
+      'POST swipe/rewind': () => ({ body: { swipe_id: SWIPE_ID } }),
+    })
+    await page.route('**/v1/swipe', async (route) => {
+      if (answers.length === 2) await isPressed
+      await route.fallback()
+    })
+    await top(page).waitFor()
+    await page.keyboard.press('ArrowRight')
+    await expect.poll(() => answers.length).toBe(2)
+    await expect.poll(() => top(page).textContent()).toBe('Person 2, 22')
+    await page.keyboard.press('ArrowLeft')
+    await page.keyboard.press('Backspace')
+    press()
+    await expect.poll(() => top(page).textContent()).toBe('Person 2, 22')
+    // The next swipe is sent after the rewind would have been sent.
+    await page.keyboard.press('ArrowUp')
+    await expect.poll(() => answers.length).toBe(0)
+    expect(asked.filter((name) => name.startsWith('POST'))).toEqual(['POST swipe RIGHT', 'POST swipe LEFT', 'POST swipe SUPER_LIKE'])
+  })
+
+  test('a swipe that the server never answers fails after a time, and the next swipe is sent', async () => {
+    const { page, asked } = await opened({
+      'GET feed': () => feed([1, 2, 3, 4, 5, 6, 7].map((index) => candidate(index))),
+      'POST swipe': () => swiped,
+    })
+    await top(page).waitFor()
+    // Lets the test decide when the time is over.
+    await page.evaluate(() => {
+      const limit = new AbortController()
+      AbortSignal.timeout = () => limit.signal
+      addEventListener('over', () => limit.abort())
+    })
+    const unanswered: Route[] = []
+    await page.route('**/v1/swipe', (route) => void unanswered.push(route), { times: 1 })
+    await page.keyboard.press('ArrowRight')
+    await expect.poll(() => unanswered.length).toBe(1)
+    await page.evaluate(() => {
+      AbortSignal.timeout = () => new AbortController().signal
+      dispatchEvent(new Event('over'))
+    })
+    await page.getByRole('alert').filter({ hasText: 'The server cannot be reached.' }).waitFor()
+    expect(await top(page).textContent()).toBe('Person 1, 21')
+    await page.keyboard.press('ArrowRight')
+    await expect.poll(() => asked).toContain('POST swipe RIGHT')
+  })
+
+  test('an old match that moves into the list because another match has ended is not announced as new', async () => {
+    const match = (index: number) => ({
+      ...candidate(0, { display_name: `Match ${index}`, user_id: `00000000-0000-4000-8000-${String(index).padStart(12, '0')}` }),
+      match_id: `m-${index}`,
+      matched_at: new Date(Date.UTC(2026, 0, 1, 0, index)).toISOString(),
+    })
+    const newestFirst = Array.from({ length: 101 }, (_, index) => match(101 - index))
+    let all = newestFirst
+    const { page } = await opened({
+      'GET feed': () => feed([candidate(1)]),
+      'GET matches': () => ({ body: { matches: all.slice(0, 100), total: all.length, page: 1, limit: 100 } }),
+    })
+    await page.getByText('(101)').waitFor()
+    all = newestFirst.toSpliced(50, 1)
+    await page.getByText('(100)').waitFor()
+    expect(await page.textContent('#match-news')).toBe('')
+    all = [match(102), ...all]
+    await page.getByText('It’s a match with Match 102!').waitFor()
+  })
+
   test('if the server refuses a token, the page returns to the sign-in and empties the storage of the tab', async () => {
     const { page } = await opened({ 'GET feed': () => failure(401, 'unauthorized') })
     await page.getByText('This token is not valid or has expired.').waitFor()

@@ -23,14 +23,14 @@ const CENT_DIGITS = 2
  * @param localImage converts the address of an image to its path on this server
  */
 export function searchPage(choice: Choice, answer: SearchAnswerBody, currency: string, localImage: (url: string) => string): Html {
-  const { results, total } = answer
+  const { results, total, page } = answer
   return html`<h1>${choice.q === '' ? 'All products' : html`Results for “${choice.q}”`}</h1>
 ${hints(choice, answer)}
 <div class="search">
 <aside aria-label="Filters">${filters(choice, answer, currency)}</aside>
 <section aria-label="Results">
 <div class="order"><p>${total === 1 ? '1 product' : `${total} products`}</p>${sortForm(choice)}</div>
-${results.length === 0 ? html`<p class="note">Nothing was found. Try fewer words or filters.</p>` : ''}
+${results.length === 0 ? html`<p class="note">${total === 0 || (page ?? 1) === 1 ? 'Nothing was found. Try fewer words or filters.' : 'The results end before this page.'}</p>` : ''}
 <ol class="results">${results.map((result) => card(result, localImage))}</ol>
 ${pages(choice, answer)}
 </section>
@@ -193,10 +193,10 @@ function hiddenFields({ brands, attributes, ...single }: Choice, without: readon
 function pages(choice: Choice, { page, page_size, total }: SearchAnswerBody): Html {
   const current = page ?? 1
   const last = Math.max(1, Math.min(Math.ceil(total / page_size), Math.floor(MOST_PAGED / page_size)))
-  if (last === 1) return html``
+  if (last === 1 && current === 1) return html``
   const link = (number: number, rel: string, text: string) =>
     html`<a rel="${rel}" href="${addressOf(choice, { page: number === 1 ? '' : String(number) })}">${text}</a>`
-  return html`<nav aria-label="Pages">${current > 1 ? link(current - 1, 'prev', 'Previous page') : ''}
+  return html`<nav aria-label="Pages">${current > 1 ? link(Math.min(current - 1, last), 'prev', 'Previous page') : ''}
 <span>Page ${current} of ${last}</span>
 ${current < last ? link(current + 1, 'next', 'Next page') : ''}</nav>`
 }

@@ -18,6 +18,10 @@ const MASK = SLOTS - 1
 /** Multiplier of the hash, an odd number that is larger than the codes of common characters. */
 const SPREAD = 1_009
 const NEW_LINE = LINE_START.charCodeAt(0)
+/** Other characters after which `^` matches in a pattern. */
+const CARRIAGE_RETURN = 13
+const LINE_SEPARATOR = 0x2028
+const PARAGRAPH_SEPARATOR = 0x2029
 const TAB = 9
 const SPACE = 32
 
@@ -29,7 +33,8 @@ export function gramsOf(text: string): Grams {
   let beforeInLine = 0
   let lastInLine = NEW_LINE
   for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
+    const given = text.charCodeAt(at)
+    const code = given === CARRIAGE_RETURN || given === LINE_SEPARATOR || given === PARAGRAPH_SEPARATOR ? NEW_LINE : given
     grams[code & MASK] = 1
     grams[pairSlot(last, code)] = 1
     grams[tripleSlot(before, last, code)] = 1

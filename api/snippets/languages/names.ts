@@ -1,9 +1,10 @@
 import { PLAINTEXT } from './detect.ts'
-import { furtherLanguages, languages } from './table.ts'
+import { furtherLanguages } from './further.ts'
+import { languages } from './table.ts'
 
 /** Names of languages, keyed by name and alias. */
 const known = new Map<string, string>([
-  ...furtherLanguages.map((name) => [name, name] as const),
+  ...furtherLanguages.flatMap((names) => names.map((alias) => [alias, names[0]] as const)),
   ...languages.flatMap(({ name, aliases }) => [name, ...aliases].map((alias) => [alias, name] as const)),
   ['text', PLAINTEXT],
   ['txt', PLAINTEXT],

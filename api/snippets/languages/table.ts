@@ -62,7 +62,7 @@ export const languages: readonly Language[] = [
   },
   {
     name: 'python',
-    aliases: ['py', 'python3', 'py3', 'gyp'],
+    aliases: ['py', 'python3', 'py3', 'gyp', 'ipython'],
     patterns: [
       [/^[ \t]*(?:async )?def \w+ *(?:\[[^\]\n]+\])?\([^\n]*\)? *(?:->[^:\n]+)?:/, 4],
       [/^[ \t]*class \w+(?:\([^)\n]*\))?:/, 4],
@@ -123,7 +123,7 @@ export const languages: readonly Language[] = [
   },
   {
     name: 'cpp',
-    aliases: ['c++', 'cc', 'hpp', 'cxx', 'hh'],
+    aliases: ['c++', 'cc', 'hpp', 'cxx', 'hh', 'h++', 'hxx'],
     patterns: [
       [/^[ \t]*#[ \t]*include *<\w+(?:\/\w+)?>/, 4],
       [/\bstd::\w+/, 4],
@@ -296,7 +296,7 @@ export const languages: readonly Language[] = [
   },
   {
     name: 'kotlin',
-    aliases: ['kt', 'kts'],
+    aliases: ['kt', 'kts', 'ktm', 'ktx'],
     patterns: [
       [/\bfun (?:<[^>\n]+> )?(?:\w+(?:<[^>\n]*>)?\.)?[\w`]+ *\(/, 4],
       [/\b(?:val|var) \w+(?: *: *[\w<>?, ]+)? *(?:=|by\b|$)/, 2],
@@ -521,7 +521,7 @@ export const languages: readonly Language[] = [
   },
   {
     name: 'powershell',
-    aliases: ['ps1', 'pwsh', 'psm1'],
+    aliases: ['ps1', 'pwsh', 'psm1', 'ps'],
     patterns: [
       [
         /\b(?:Get|Set|New|Remove|Write|Add|Invoke|Import|Export|Start|Stop|Test|Select|Where|ForEach|Out|ConvertTo|Join|Enable|Disable)-[A-Z]\w+/,
@@ -544,7 +544,7 @@ export const languages: readonly Language[] = [
   },
   {
     name: 'dos',
-    aliases: ['bat', 'cmd'],
+    aliases: ['bat', 'cmd', 'batch'],
     patterns: [
       [/^[ \t]*@?echo (?:off|on)\b/i, 6],
       [/^[ \t]*@?(?:rem|setlocal|endlocal|goto|pause|cls|xcopy|del|copy|call)\b/i, 3],
@@ -760,7 +760,7 @@ export const languages: readonly Language[] = [
   },
   {
     name: 'objectivec',
-    aliases: ['objc', 'obj-c', 'mm'],
+    aliases: ['objc', 'obj-c', 'mm', 'obj-c++', 'objective-c++'],
     patterns: [
       [/^[ \t]*#import [<"]/, 6],
       [/^@(?:interface|implementation|protocol|end|property|class|synthesize|dynamic)\b/, 6],
@@ -1146,7 +1146,7 @@ export const languages: readonly Language[] = [
   },
   {
     name: 'armasm',
-    aliases: ['asm', 'arm', 'assembly', 'nasm', 'x86asm'],
+    aliases: ['asm', 'arm', 'assembly'],
     patterns: [
       [
         /^[ \t]*(?:mov|movl|movq|push|pop|call|jmp|jne|je|ret|lea|add|sub|cmp|xor|ldr|str|bl|bx|int|inc|dec|test|syscall|stmfd|ldmfd)[ \t]+[%$\w[{]/i,
@@ -1193,28 +1193,4 @@ export const languages: readonly Language[] = [
       [/\b(?:nounwind|unnamed_addr|dso_local|c"|\badd(?: nsw)? i)/, 3],
     ],
   },
-]
-
-/** Languages that a request may name but that are not detected. */
-export const furtherLanguages: readonly string[] = [
-  'ada',
-  'apache',
-  'arduino',
-  'asciidoc',
-  'elm',
-  'glsl',
-  'haml',
-  'haxe',
-  'nix',
-  'pgsql',
-  'plaintext',
-  'properties',
-  'puppet',
-  'reasonml',
-  'smalltalk',
-  'stylus',
-  'twig',
-  'vala',
-  'wasm',
-  'zephir',
 ]

@@ -4,6 +4,7 @@ import { MAX_TERMS_PER_USER, REMEMBERED_MINUTES, UserContributions, userContribu
 import { MAX_PER_USER } from '../../../pipelines/trends/max-per-user.ts'
 import { fingerprintOf } from '../../../pipelines/trends/term-fingerprint.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
+import { regions } from '../../../schemas/trends/places/regions.ts'
 
 /** WOEID of New York. */
 const PLACE = 2459115
@@ -69,6 +70,31 @@ test('a user without recent contributions has no terms', () => {
   expect([user.size, user.newest, user.hasRoomFor(fingerprintOf('b'))]).toEqual([1, 90, true])
   user.forgetBefore(91)
   expect([user.size, user.newest]).toEqual([0, -1])
+})
+
+test('a user who was in twenty places within a day is recognised in each of them, even without a long silence', () => {
+  const places = regions
+    .filter(({ type }) => type === 'Town')
+    .slice(0, 20)
+    .map(({ woeid }) => woeid)
+  const user = new UserContributions()
+  for (const [hour, place] of places.entries()) {
+    const minute = hour * 60
+    user.admit(fingerprintOf('a'), minute, place)
+    // A city, its country and the world are three levels.
+    expect(user.admit(fingerprintOf('a'), minute + 1, place)).toContainEqual({
+      earlier: minute,
+      later: minute + 1,
+      count: 1,
+      levels: 0b111,
+    })
+    user.forgetBefore(user.newest - REMEMBERED_MINUTES)
+    expect(user.size).toBe(1)
+  }
+  // Forgetting places changes the places of no remembered contribution.
+  expect(JSON.parse(JSON.stringify(user))).toEqual([
+    places.slice(-3).flatMap((place, i) => [0, 1].map((more) => ({ minute: (17 + i) * 60 + more, place }))),
+  ])
 })
 
 test('a user with the maximum number of remembered terms can contribute only to those', () => {

@@ -17,7 +17,7 @@ const TERMS = 2_000
 /** Size of the cache of baselines in a worker. */
 const CACHE_BYTES = 1_048_576
 
-test('the bounds of many terms are renewed with few reads, although the cache has no room for all baselines', async () => {
+test('the bounds of many terms are renewed with few reads, also after a stop, although the cache has no room for all baselines', async () => {
   const { backend, session } = await testBackends[0]()
   const baselines = packedStore<string, TermBaseline>('usual', { key: utf8, value: avro('trends/TermBaseline'), cacheBytes: CACHE_BYTES })
   const column = backend.session(TOPOLOGY).column('usual', 0)
@@ -40,8 +40,9 @@ test('the bounds of many terms are renewed with few reads, although the cache ha
 
   const { usualOf, prefetchUsual } = learnedBaselines({ frequent: { put() {} }, baselines })
   const noRows = { get: () => undefined, put() {}, scan: () => [] } as unknown as KeyedStore<string, SavedStandings>
+  let stored: [woeid: number, term: string, state: TermState, key: string][] = []
   const leaders = standings({
-    terms: { statesOf: () => [], found: () => [], rare: () => [], frequent: () => [] },
+    terms: { statesOf: () => [], found: () => [], rare: () => [], frequent: () => stored },
     usualOf,
     prefetchUsual,
     perRegion: TERMS,
@@ -56,6 +57,14 @@ test('the bounds of many terms are renewed with few reads, although the cache ha
     keys.map((key): [string, TermState] => [key, state]),
     undefined,
   )
+  expect(leaders.contenders).toBe(TERMS)
+  expect(reads).toBeLessThan(TERMS / 100)
+
+  // After a stop of two hours, all terms are offered again.
+  const later = MINUTE + 2 * 60
+  stored = keys.map((key, i) => [1, `term ${i}`, { ...state, minutes: oneBucket(later, 5) }, key])
+  reads = 0
+  for (const _ of leaders.prepare(later, () => {}));
   expect(leaders.contenders).toBe(TERMS)
   expect(reads).toBeLessThan(TERMS / 100)
 })

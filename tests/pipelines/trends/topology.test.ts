@@ -75,6 +75,15 @@ test('a flood of long terms from one user, and of long spellings, produces no re
   expect(driver.metrics.counts.get('trends_terms_refused')).toBe(1_001)
 })
 
+test('terms that are more than two hours old make room for all terms of a tweet', () => {
+  const driver = testDriver(trends, { startAt: START })
+  const phrases = (from: number, count: number) => Array.from({ length: count }, (_, i) => `term ${from + i}`)
+  for (const from of [0, 499, 998, 1_497]) send(driver, { user_id: 7n, phrases: phrases(from, 499) })
+  driver.restart({ downMs: 3 * HOUR })
+  send(driver, { user_id: 7n, phrases: phrases(2_000, 10) })
+  expect(driver.metrics.counts.get('trends_terms_refused')).toBeUndefined()
+})
+
 test('a tweet from a country counts there and worldwide, and one from an unknown place only worldwide', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['country'], woeid: UNITED_STATES })

@@ -37,6 +37,8 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   /** Counts the cases and transactions that were opened, so that a late answer never appears under a different case. */
   let opened = 0
   let shownAs = ''
+  /** The notes of the open case as the server last sent them. */
+  let savedNotes = ''
   const verdict = verdicts({ onFailure, onGiven })
 
   /** @param {{ kind: string, id: string }} wanted */
@@ -49,7 +51,10 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
       draw(dossier)
       part('case').focus({ preventScroll: true })
     } catch (error) {
-      if (turn === opened) onFailure(error)
+      if (turn !== opened) return
+      // The next call of `show` reads again.
+      shownAs = ''
+      onFailure(error)
     }
   }
 
@@ -64,6 +69,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
 
   /** @param {Dossier} dossier */
   function draw(dossier) {
+    const isNew = open === undefined
     open = dossier
     const { found, transaction } = dossier
     part('no-case').hidden = true
@@ -79,7 +85,9 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
     drawFacts(dossier)
     const notes = byId('notes', HTMLTextAreaElement)
     part('case-notes').hidden = found === undefined
-    if (document.activeElement !== notes) notes.value = found?.notes ?? ''
+    // Notes that the analyst has not saved yet stay.
+    if (isNew || notes.value === savedNotes) notes.value = found?.notes ?? ''
+    savedNotes = found?.notes ?? ''
   }
 
   /** @param {string | null} assignee */

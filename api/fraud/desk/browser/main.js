@@ -90,7 +90,9 @@ onSubmit('sign-in', signIn, report)
 onSubmit(
   'look-up',
   () => {
-    location.hash = `#transaction/${encodeURIComponent(input('transaction-id').value.trim())}`
+    const hash = `#transaction/${encodeURIComponent(input('transaction-id').value.trim())}`
+    if (hash === location.hash) enter()
+    else location.hash = hash
   },
   report,
 )
@@ -99,6 +101,11 @@ button('sign-out').addEventListener('click', () => void signOut().catch(report))
 addEventListener('hashchange', () => {
   settle()
   enter()
+})
+// A link to the open part does not change the fragment. It reads again what could not be read before.
+document.addEventListener('click', ({ target }) => {
+  const link = target instanceof Element ? target.closest('a') : null
+  if (link !== null && link.hash !== '' && link.hash === location.hash) enter()
 })
 // Asks the server for the session, because the cookie may have expired, or the user may have signed in on another page.
 session.read().then(enter, (error) => {

@@ -48,12 +48,15 @@ export function caseQueue({ onFailure, onSuccess }) {
   let drawn = ''
   /** Counts requests, so that a late answer does not replace a newer one. */
   let asked = 0
+  /** Whether the answer to the last request is awaited. */
+  let isWaiting = false
   let hasFailed = false
   /** @type {ReturnType<typeof setInterval> | undefined} */
   let timer
 
   async function load() {
     const turn = ++asked
+    isWaiting = true
     const query = new URLSearchParams({ page: String(page), limit: String(PAGE) })
     const status = byId('status', HTMLSelectElement).value
     if (status !== '') query.set('status', status)
@@ -76,7 +79,17 @@ export function caseQueue({ onFailure, onSuccess }) {
       if (turn !== asked) return
       hasFailed = true
       onFailure(error)
+    } finally {
+      if (turn === asked) isWaiting = false
     }
+  }
+
+  /**
+   * Reads the cases again, unless the last answer is still awaited. If every slow request were replaced by the next one,
+   * neither its answer nor its failure would ever be shown.
+   */
+  function loadAgain() {
+    if (!isWaiting) void load()
   }
 
   function draw() {
@@ -117,7 +130,8 @@ export function caseQueue({ onFailure, onSuccess }) {
 
   /** @param {number} by */
   function turn(by) {
-    page += by
+    // A second press may come before the answer to the first one has disabled the button.
+    page = Math.max(1, page + by)
     void load()
   }
   button('previous-page').addEventListener('click', () => turn(-1))
@@ -143,7 +157,7 @@ export function caseQueue({ onFailure, onSuccess }) {
       clearInterval(timer)
       asked++
       if (!visible) return
-      timer = setInterval(load, REFRESH_MS)
+      timer = setInterval(loadAgain, REFRESH_MS)
       void load()
     },
     /**

@@ -2,6 +2,10 @@
 import { send } from '../../../kit/page/browser/requests.js'
 
 const TOKEN_KEY = 'millrace-match-token'
+/**
+ * Time limit of a request. Swipes are sent one after another, so a request without an answer would delay all later ones.
+ */
+const TIMEOUT_MS = 20_000
 
 /**
  * Keeps the token in the session storage of the tab. The token is never in an address, because histories and logs keep
@@ -47,5 +51,5 @@ export function claimsOf(token) {
  */
 export async function ask(method, path, body) {
   const headers = { Authorization: `Bearer ${session.token ?? ''}` }
-  return (await send(`/v1/${path}`, { method, headers, body, credentials: 'omit' })) ?? {}
+  return (await send(`/v1/${path}`, { method, headers, body, credentials: 'omit', signal: AbortSignal.timeout(TIMEOUT_MS) })) ?? {}
 }

@@ -57,6 +57,11 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
    */
   const sending = new Set()
   /**
+   * The last swipe; undefined after the server has answered it.
+   * @type {{ hasFailed: boolean } | undefined}
+   */
+  let lastSwipe
+  /**
    * The last request in the queue. Swipes and rewinds reach the server one after the other, because a rewind takes back
    * the last swipe.
    */
@@ -112,6 +117,8 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
     fly(direction)
     waiting.shift()
     sending.add(candidate.user_id)
+    const made = { hasFailed: false }
+    lastSwipe = made
     show()
     const next = waiting[0]
     news.textContent = `${PAST[direction]} ${candidate.display_name}.${next === undefined ? '' : ` Next: ${next.display_name}, ${next.age}.`}`
@@ -125,6 +132,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
         if (answer.match?.matched === true) onMatch(candidate)
       } catch (error) {
         const failure = failureOf(error)
+        made.hasFailed = true
         if (!isCurrent()) return
         // If the person's profile no longer exists, the card does not come back. After any other failure, it comes
         // back.
@@ -132,6 +140,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
         pauseFor(failure)
         onFailure(failure)
       } finally {
+        if (lastSwipe === made) lastSwipe = undefined
         if (isCurrent()) {
           sending.delete(candidate.user_id)
           show()
@@ -143,7 +152,10 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
 
   function rewind() {
     if (Date.now() < pausedUntil) return
+    const takenBack = lastSwipe
     inOrder(async (isCurrent) => {
+      // If this swipe has failed, the server would take back the swipe before it.
+      if (takenBack?.hasFailed) return
       try {
         await ask('POST', 'swipe/rewind')
         if (!isCurrent()) return

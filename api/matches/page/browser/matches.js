@@ -75,7 +75,7 @@ export function matchList({ onFailure }) {
     part('matches-count').textContent = total === 0 ? '' : `(${total})`
     part('no-matches').hidden = total > 0
     list.replaceChildren(...matches.map(entryOf))
-    const fresh = before === undefined ? [] : matches.filter(({ match_id, user_id }) => !before.has(match_id) && !announced.has(user_id))
+    const fresh = newOnes(matches, before).filter(({ user_id }) => !announced.has(user_id))
     if (fresh.length > 0) announce(fresh)
   }
 
@@ -120,6 +120,18 @@ export function matchList({ onFailure }) {
       schedule(SOON_MS)
     },
   }
+}
+
+/**
+ * Returns the matches that are new. If a match ends, an older match may take its place at the end of a full list.
+ * @param {readonly Match[]} matches newest first
+ * @param {Set<string> | undefined} before the ids of the matches that were listed before
+ */
+function newOnes(matches, before) {
+  if (before === undefined) return []
+  const isKnown = (/** @type {Match} */ { match_id }) => before.has(match_id)
+  const newest = before.size < SHOWN ? matches : matches.slice(0, matches.findLastIndex(isKnown) + 1)
+  return newest.filter((match) => !isKnown(match))
 }
 
 /** @param {Match} match */

@@ -49,6 +49,14 @@ test('the last page by number has no next page, although there are more products
   expect(html).not.toContain('Next page')
 })
 
+test.each([45, 12])('a page after the last one leads back to the last one of %d products', async (total) => {
+  const { app, world } = await shopWorld()
+  world.answer = async () => found({ results: [], total, page: 9 })
+  const html = await (await app.request('/shop?q=saw&page=9')).text()
+  expect(html).toContain('The results end before this page.')
+  expect(html).toContain(`<a rel="prev" href="/shop?q=saw${total === 45 ? '&amp;page=3' : ''}">Previous page</a>`)
+})
+
 test('a chosen brand and a chosen value keep their links, however rare they are', async () => {
   const { app, world } = await shopWorld()
   const brands = Array.from({ length: 51 }, (_, index) => ({ name: `Brand ${index}`, count: 51 - index }))

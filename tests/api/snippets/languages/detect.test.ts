@@ -2,8 +2,9 @@ import hljs from 'highlight.js'
 import { analyse } from 'scslre'
 import { describe, expect, it } from 'vitest'
 import { bounded, detectLanguage, EXAMINED_CHARACTERS, PLAINTEXT } from '../../../../api/snippets/languages/detect.ts'
+import { furtherLanguages } from '../../../../api/snippets/languages/further.ts'
 import { knownLanguage } from '../../../../api/snippets/languages/names.ts'
-import { furtherLanguages, languages } from '../../../../api/snippets/languages/table.ts'
+import { languages } from '../../../../api/snippets/languages/table.ts'
 import { samples } from './samples.ts'
 
 const prose = [
@@ -19,6 +20,11 @@ const prose = [
 describe('the language of a text', () => {
   it.each(samples)('is %s if the text looks like it', (language, text) => {
     expect(detectLanguage(text)).toBe(language)
+  })
+
+  it.each(['\r', '\r\n', '\u2028'])('is detected if lines end with %j', (end) => {
+    const text = '# comment\nname: x\nservices:\n  web:\n    image: nginx\n    ports:\n      - "80:80"\nversion: 3\n'
+    expect(detectLanguage(text.replaceAll('\n', end))).toBe('yaml')
   })
 
   it.each(prose)('is plaintext for prose: %j', (text) => {
@@ -48,8 +54,17 @@ describe('the table', () => {
     expect(languages.length).toBeGreaterThanOrEqual(30)
     const names = languages.flatMap(({ name, aliases }) => [name, ...aliases])
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])
-    const known = [...names, ...furtherLanguages, 'text', 'txt', 'toml'].map((name) => knownLanguage(name) ?? '')
+    const known = [...names, ...furtherLanguages.flat(), 'text', 'txt', 'toml'].map((name) => knownLanguage(name) ?? '')
     expect(known.filter((name) => hljs.getLanguage(name) === undefined)).toEqual([])
+  })
+
+  it('knows every name and alias of highlight.js, and no other grammar is used for a language that is not detected', () => {
+    const grammars = hljs.listLanguages().map((name) => ({ name, aliases: hljs.getLanguage(name)?.aliases ?? [] }))
+    const names = grammars.flatMap(({ name, aliases }) => [name, ...aliases])
+    expect(names.filter((name) => knownLanguage(name) === undefined)).toEqual([])
+    for (const [name, ...aliases] of furtherLanguages)
+      expect([name, ...aliases].map(knownLanguage)).toEqual([name, ...aliases].map(() => name))
+    expect(hljs.getLanguage(knownLanguage('x86asm')!)).toBe(hljs.getLanguage('x86asm'))
   })
 
   it('resolves an alias in any case, and returns undefined for unknown names', () => {
