@@ -49,6 +49,8 @@ async function main() {
 
 function print(text, exitCode) {
   const output = exitCode === 0 ? process.stdout : process.stderr
+  // The reader of a pipe may have ended.
+  output.on('error', () => {})
   output.write(text)
   process.exitCode = exitCode
 }

@@ -54,8 +54,8 @@ let endsWithReader = false
 const READER_HAS_GONE = ['EPIPE', 'EIO']
 
 /**
- * Ends the process when the reader of its output has gone. Otherwise `npm run status | head` would print the stack trace
- * of an unhandled EPIPE.
+ * Ends the process when its output can no longer be written. Otherwise `npm run status | head` would print the stack
+ * trace of an unhandled EPIPE, and a command that has started servers would not stop them.
  */
 function endWithReader(): void {
   if (endsWithReader) return
@@ -63,13 +63,17 @@ function endWithReader(): void {
   let isEnding = false
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (!READER_HAS_GONE.includes(error.code ?? '')) throw error
       if (isEnding) return
       isEnding = true
+      // Another error, such as that of a full disk, is a failure of the command.
+      if (!READER_HAS_GONE.includes(error.code ?? '')) {
+        process.exitCode = 1
+        process.stderr.write(`millrace: the output cannot be written: ${error.message}\n`)
+      }
       // A signal allows a command that has started servers to stop them. SIGHUP does not interrupt a command that is
       // already stopping.
       const signal = (['SIGHUP', 'SIGTERM'] as const).find((name) => process.listenerCount(name) > 0)
-      if (signal === undefined) process.exit(0)
+      if (signal === undefined) process.exit()
       process.kill(process.pid, signal)
     })
   }

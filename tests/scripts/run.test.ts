@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -87,6 +87,13 @@ test('commands run in a checkout that another user has installed and this user c
   const { stdout, stderr } = spawnSync(process.execPath, [join(folder, 'scripts', 'run.mjs'), 'task.ts'], { encoding: 'utf8' })
   expect(stderr).toBe('')
   expect(stdout).toBe('runs')
+})
+
+test('a help text that cannot be written, for example to a closed pipe, prints no stack trace', () => {
+  const shell = spawnSync('sh', ['-c', '"$1" "$2" --help 2>&1 >&3 | cat', 'sh', process.execPath, RUN], {
+    stdio: ['ignore', 'pipe', 'pipe', openSync('/dev/full', 'w')],
+  })
+  expect(String(shell.stdout)).toBe('')
 })
 
 test('temporary files of tests are on disk when there is no suitable file system in memory, or when the user chose a folder', () => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -37,13 +37,27 @@ _, status = os.waitpid(pid, 0)
 sys.exit(os.waitstatus_to_exitcode(status))
 `
 
-test('a command whose terminal is closed can stop what it has started, although nobody reads its output', async () => {
+function stoppedFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-terminal-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
-  const stopped = join(folder, 'stopped')
+  return join(folder, 'stopped')
+}
+
+test('a command whose terminal is closed can stop what it has started, although nobody reads its output', async () => {
+  const stopped = stoppedFile()
   const command = [process.execPath, '--input-type=module', '-e', COMMAND, COMMAND_LINE, stopped]
-  const terminal = spawn('python3', ['-c', TERMINAL, ...command], { stdio: 'inherit' })
-  const [code] = await once(terminal, 'exit')
+  const [code] = await once(spawn('python3', ['-c', TERMINAL, ...command], { stdio: 'inherit' }), 'exit')
   expect(existsSync(stopped)).toBe(true)
   expect(code).toBe(0)
+})
+
+test('a command whose output goes to a full disk can stop what it has started, and fails', async () => {
+  const stopped = stoppedFile()
+  const command = spawn(process.execPath, ['--input-type=module', '-e', COMMAND, COMMAND_LINE, stopped], {
+    stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe'],
+  })
+  const [[message], [code]] = await Promise.all([once(command.stderr!, 'data'), once(command, 'exit')])
+  expect(String(message)).toBe('millrace: the output cannot be written: ENOSPC: no space left on device, write\n')
+  expect(existsSync(stopped)).toBe(true)
+  expect(code).toBe(1)
 })
