@@ -8,7 +8,7 @@ test("a broker's temporary files go to its data folder, where they are found eve
 })
 
 test('Java runs in a UTF-8 locale, so that it finds files below a folder with accented letters', () => {
-  const { env } = brokerCommand({ jars: '/jars', properties: '/data/server.properties', logFile: '/log', heapMb: 64 })
-  const java = spawnSync('java', ['-XshowSettings:properties', '-version'], { env: { ...env, LANG: 'C' }, encoding: 'utf8' })
+  const { command, env } = brokerCommand({ jars: '/jars', properties: '/data/server.properties', logFile: '/log', heapMb: 64 })
+  const java = spawnSync(command, ['-XshowSettings:properties', '-version'], { env: { ...env, LANG: 'C' }, encoding: 'utf8' })
   expect(java.stderr).toMatch(/sun\.jnu\.encoding = UTF-8/)
 })
