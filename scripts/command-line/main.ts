@@ -66,14 +66,15 @@ function endWithReader(): void {
       if (isEnding) return
       isEnding = true
       // Another error, such as that of a full disk, is a failure of the command.
-      if (!READER_HAS_GONE.includes(error.code ?? '')) {
+      const isFailure = !READER_HAS_GONE.includes(error.code ?? '')
+      if (isFailure) {
         process.exitCode = 1
         process.stderr.write(`millrace: the output cannot be written: ${error.message}\n`)
       }
       // A signal allows a command that has started servers to stop them. SIGHUP does not interrupt a command that is
       // already stopping.
       const signal = (['SIGHUP', 'SIGTERM'] as const).find((name) => process.listenerCount(name) > 0)
-      if (signal === undefined) process.exit()
+      if (signal === undefined) process.exit(isFailure ? 1 : 0)
       process.kill(process.pid, signal)
     })
   }
