@@ -33,8 +33,9 @@ const NODE_VERSION = Number(process.versions.node.split('.')[0])
 async function main() {
   const [name, ...args] = process.argv.slice(2)
   if (name === undefined || name === '--help' || name === '-h') return print(overview(), name === undefined ? USAGE_EXIT_CODE : 0)
-  const task = TASKS[name] ?? { file: name }
-  if (!TASKS[name] && !/\.ts$/.test(name)) return print(`millrace: ${unknown(name)}\n`, USAGE_EXIT_CODE)
+  const known = Object.hasOwn(TASKS, name)
+  const task = known ? TASKS[name] : { file: name }
+  if (!known && !/\.ts$/.test(name)) return print(`millrace: ${unknown(name)}\n`, USAGE_EXIT_CODE)
   if (!existsSync(join(ROOT, task.file))) throw new Failure(`file ${task.file} does not exist`)
   const declaration = join(ROOT, task.file.replace(/\.ts$/, '.command.ts'))
   if (NODE_VERSION >= NODE_MAJOR && (await isAnswered(declaration, args))) return
@@ -48,6 +49,8 @@ async function main() {
 
 function print(text, exitCode) {
   const output = exitCode === 0 ? process.stdout : process.stderr
+  // The reader of a pipe may have ended.
+  output.on('error', () => {})
   output.write(text)
   process.exitCode = exitCode
 }
@@ -114,6 +117,8 @@ function handOver(node, args, path, folder) {
 }
 
 main().catch((error) => {
-  process.stderr.write(error instanceof Failure ? `millrace: ${error.message}\n` : `${error.stack}\n`)
+  // An error of a system call, such as EACCES or ENOSPC, names the file and is not a bug.
+  const isPlain = error instanceof Failure || error.syscall !== undefined
+  process.stderr.write(isPlain ? `millrace: ${error.message}\n` : `${error.stack}\n`)
   process.exitCode = 1
 })

@@ -7,6 +7,7 @@ import type { SchemaRegistry } from '../kafka/registry-interface.ts'
 import { FencedError, type Transport, TransportError } from '../kafka/transport.ts'
 import { systemRuntime } from '../runtime/system.ts'
 import { runMain } from '../scripts/command-line/main.ts'
+import { onStopSignal } from '../scripts/command-line/stop-signal.ts'
 import { type StreamTarget, streamTarget } from './config.ts'
 
 /**
@@ -39,10 +40,13 @@ interface ClosableProducer {
   close(): Promise<void>
 }
 
-/** Runs a command. Prints errors as one line, and shuts down gracefully at the first Ctrl-C. */
+/**
+ * Runs a command. Prints errors as one line, and shuts down gracefully at the first Ctrl-C. If the command fails, its
+ * other streams stop as well.
+ */
 export async function runStreamCommand(command: (session: StreamSession) => Promise<void>): Promise<void> {
   const stop = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
+  onStopSignal(() => stop.abort())
   const say = (line: string) => process.stdout.write(`${line}\n`)
   const pause = (ms: number) => sleep(ms, undefined, { signal: stop.signal }).catch(() => {})
   const stopped = () => stop.signal.aborted
@@ -77,7 +81,7 @@ export async function runStreamCommand(command: (session: StreamSession) => Prom
     }
   }
 
-  await runMain(() => command({ say, stopped, pause, produce }))
+  await runMain(() => command({ say, stopped, pause, produce }).finally(() => stop.abort()))
 }
 
 /** Thrown when the servers do not respond in time, or when connecting fails. */

@@ -111,7 +111,13 @@ export async function startChild(spec: ChildSpec): Promise<Child> {
       child.once('error', (error) => reject(new Error(`${spec.name}: ${spec.command} cannot be started: ${error.message}`)))
     })
     const mark: ChildMark = { ...(processMark(child.pid!) ?? { pid: child.pid!, startedAtTicks: '' }), fingerprint: spec.fingerprint ?? '' }
-    writeFileSync(markFile(spec.runDir, spec.name), JSON.stringify(mark))
+    try {
+      writeFileSync(markFile(spec.runDir, spec.name), JSON.stringify(mark))
+    } catch (error) {
+      // Without its pid file, for example because the disk is full, nobody would find and stop the process.
+      child.kill('SIGKILL')
+      throw error
+    }
     child.unref()
     return childOf(
       spec.name,

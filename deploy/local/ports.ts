@@ -18,19 +18,19 @@ const BLOCKS = (FREE_PORT_TO - FREE_PORT_FROM) / BLOCK_PORTS
 let unchecked: number[] = []
 let claiming: Promise<void> | undefined
 
-/** Returns true if nothing listens at `port` on the loopback address. */
-export async function isPortFree(port: number): Promise<boolean> {
+/** Returns why this user cannot listen at `port` on the loopback address: it is in use, or only root may use it. */
+export async function portObstacle(port: number): Promise<'taken' | 'forbidden' | undefined> {
   const probe = await listenAt(port)
-  if (probe === undefined) return false
+  if (probe instanceof Error) return probe.code === 'EACCES' ? 'forbidden' : 'taken'
   await new Promise((resolve) => probe.close(resolve))
-  return true
+  return undefined
 }
 
-/** Listens at `port` on the loopback address. Returns undefined if the port is in use. */
-function listenAt(port: number): Promise<Server | undefined> {
+/** Listens at `port` on the loopback address. Returns the error if this is not possible. */
+function listenAt(port: number): Promise<Server | NodeJS.ErrnoException> {
   return new Promise((resolve) => {
     const server = createServer()
-    server.once('error', () => resolve(undefined))
+    server.once('error', resolve)
     server.listen({ port, host: LOOPBACK, exclusive: true }, () => resolve(server))
   })
 }
@@ -48,7 +48,7 @@ export async function freePort(random: () => number = Math.random): Promise<numb
         claiming = undefined
       })
       await claiming
-    } else if (await isPortFree(port)) return port
+    } else if ((await portObstacle(port)) === undefined) return port
   }
 }
 
@@ -58,7 +58,7 @@ async function claimBlock(random: () => number): Promise<void> {
   for (let attempt = 0; attempt < BLOCKS; attempt++) {
     const first = FREE_PORT_FROM + ((start + attempt) % BLOCKS) * BLOCK_PORTS
     const claim = await listenAt(first)
-    if (claim === undefined) continue
+    if (claim instanceof Error) continue
     claim.unref()
     unchecked = Array.from({ length: BLOCK_PORTS - 1 }, (_, index) => first + BLOCK_PORTS - 1 - index)
     return

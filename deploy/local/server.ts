@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { type Child, type ChildSpec, faultInLog, findChild, startChild } from './child.ts'
 import type { Component } from './component.ts'
-import { isPortFree } from './ports.ts'
+import { portObstacle } from './ports.ts'
 import { waitUntil } from './wait.ts'
 
 /** The folders and files of one server. */
@@ -32,6 +32,11 @@ export interface ServerSpec extends ServerPlace {
   isHealthy(): Promise<boolean>
 }
 
+const OBSTACLES = {
+  taken: 'is in use by another program. Stop it, or choose',
+  forbidden: 'may be used only by root. Choose',
+} as const
+
 /** Creates a component that consists of one child process. */
 export function serverComponent(spec: ServerSpec): Component {
   let child: Child | undefined
@@ -61,9 +66,8 @@ export function serverComponent(spec: ServerSpec): Component {
     const found = findChild(spec.runDir, spec.name)
     if (found && (await takeOver(found))) return 'reused'
     for (const [setting, port] of Object.entries(spec.ports)) {
-      if (!(await isPortFree(port))) {
-        throw new Error(`${spec.name}: port ${port} is in use by another program. Stop it, or choose another port with ${setting}`)
-      }
+      const obstacle = await portObstacle(port)
+      if (obstacle !== undefined) throw new Error(`${spec.name}: port ${port} ${OBSTACLES[obstacle]} another port with ${setting}`)
     }
     mkdirSync(spec.dataDir, { recursive: true })
     const launch = await spec.prepare()

@@ -1,4 +1,3 @@
-import { servicesFor } from '../../pipelines/choice.ts'
 import { chosenServers } from './chosen-servers.ts'
 import { clickhousePassword } from './clickhouse/password.ts'
 import type { Component } from './component.ts'
@@ -11,6 +10,7 @@ import { type RunPart, removeRunFile, writeRunFile } from './run-file.ts'
 import type { ServerName } from './server-names.ts'
 import { requireGiven, type StackServer, stackServers, withoutPassword } from './servers.ts'
 import { supervisor } from './supervisor.ts'
+import { workerCounts } from './worker-counts.ts'
 
 /** Creates the stack that `npm start` runs. */
 export function localStack(config: LocalConfig, home: Home, progress: Progress) {
@@ -80,8 +80,9 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress) 
       search: optional.includes('search') ? servers.search.address : undefined,
       clickhousePassword: servers.clickhouse.local && clickhousePassword(home),
     }
-    const bulk = Array.from({ length: config.workers }, (_, slot) => workerProcess(slot, config, home, addresses))
-    const deciders = Array.from({ length: decidersOf(config) }, (_, slot) => deciderProcess(slot, config, home, addresses))
+    const counts = workerCounts(config)
+    const bulk = Array.from({ length: counts.bulk }, (_, slot) => workerProcess(slot, config, home, addresses))
+    const deciders = Array.from({ length: counts.deciding }, (_, slot) => deciderProcess(slot, config, home, addresses))
     const workers = [...bulk, ...deciders]
     const apis = Array.from({ length: config.apiProcesses }, (_, index) => apiProcess(index, config, home, addresses))
     await up([...workers, ...apis])
@@ -112,12 +113,6 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress) 
   }
 
   return { start, stop }
-}
-
-/** Returns the number of decider processes; 0 when the selected pipelines make no decisions. */
-function decidersOf({ deciders, pipelines = 'all' }: LocalConfig): number {
-  const names = pipelines === 'all' ? [] : pipelines.split(',').map((name) => name.trim())
-  return servicesFor('deciding', names).length === 0 ? 0 : deciders
 }
 
 function serverPart(server: StackServer): RunPart {

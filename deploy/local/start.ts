@@ -1,17 +1,17 @@
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
+import { onStopSignal } from '../../scripts/command-line/stop-signal.ts'
 import { findChildren } from './child.ts'
+import { ownServers } from './chosen-servers.ts'
 import { localConfig } from './config.ts'
-import { assertNotForeign, findHome, type Home, HomeError, lockHolder, lockHome, openHome, resetHome } from './home.ts'
+import { assertNotForeign, findHome, HomeError, lockHolder, lockHome, openHome, resetHome } from './home.ts'
+import { stopLeftovers } from './leftovers.ts'
 import { progress } from './progress.ts'
 import { localStack } from './stack.ts'
 import declaration from './start.command.ts'
 import { summary } from './summary.ts'
 
-/** A second signal within this time counts as the same Ctrl-C. A later signal ends the process immediately. */
-const SAME_SIGNAL_MS = 1_000
 /** Interval of a timer that only keeps the process alive. Its length does not matter. */
 const KEEP_ALIVE_MS = 2 ** 30
-const LEFTOVER_GRACE_MS = 5_000
 const MS_PER_SECOND = 1_000
 
 async function main(): Promise<void> {
@@ -27,7 +27,7 @@ async function main(): Promise<void> {
   const interrupted = untilSignal()
   const stack = localStack(config, home, report)
   try {
-    await stopLeftovers(home)
+    await stopLeftovers(home, ownServers(config))
     const starting = stack.start()
     const parts = await Promise.race([starting, interrupted])
     if (parts) {
@@ -54,32 +54,15 @@ async function reset(path: string): Promise<void> {
   resetHome(path)
 }
 
-/**
- * Stops the workers, deciders, APIs and demo that a killed start left running, because their code or settings may have
- * changed. Servers that are still running are reused.
- */
-async function stopLeftovers(home: Home): Promise<void> {
-  const processes = findChildren(home.run).filter(({ name }) => /^(worker|decider|api)-\d+$|^demo$/.test(name))
-  await Promise.all(processes.map((child) => child.stop(LEFTOVER_GRACE_MS)))
-}
-
-/**
- * Resolves at the first SIGINT, SIGTERM or SIGHUP. A later signal ends the process immediately, even while parts are
- * still running.
- */
+/** Resolves at the first signal that stops this process. */
 function untilSignal(): Promise<undefined> {
-  let first = 0
   return new Promise((resolve) => {
     // The child processes do not keep this process alive, so a timer has to.
     const alive = setInterval(() => undefined, KEEP_ALIVE_MS)
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      process.on(signal, () => {
-        if (first === 0) first = Date.now()
-        else if (Date.now() - first > SAME_SIGNAL_MS) process.exit(1)
-        clearInterval(alive)
-        resolve(undefined)
-      })
-    }
+    onStopSignal(() => {
+      clearInterval(alive)
+      resolve(undefined)
+    })
   })
 }
 

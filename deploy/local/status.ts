@@ -25,7 +25,8 @@ async function main(): Promise<number> {
     return 1
   }
   const run = readRunFile(home)
-  if (!run) {
+  // A start that was killed leaves its file, and the next start replaces it only when everything runs.
+  if (run?.pid !== holder) {
     process.stdout.write(`npm start (pid ${holder}) has not finished starting yet.\n`)
     return 1
   }

@@ -50,9 +50,12 @@ function hasIssues(error: Error): error is Error & Issues {
 
 let endsWithReader = false
 
+/** Errors of an output that nobody reads any more: a closed pipe, or the terminal of a closed window. */
+const READER_HAS_GONE = ['EPIPE', 'EIO']
+
 /**
- * Ends the process when the reader of its output closes the pipe. Otherwise `npm run status | head` would print the
- * stack trace of an unhandled EPIPE.
+ * Ends the process when its output can no longer be written. Otherwise `npm run status | head` would print the stack
+ * trace of an unhandled EPIPE, and a command that has started servers would not stop them.
  */
 function endWithReader(): void {
   if (endsWithReader) return
@@ -60,12 +63,19 @@ function endWithReader(): void {
   let isEnding = false
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error
       if (isEnding) return
       isEnding = true
-      // The signal allows a command that has started servers to stop them.
-      if (process.listenerCount('SIGTERM') > 0) process.kill(process.pid, 'SIGTERM')
-      else process.exit(0)
+      // Another error, such as that of a full disk, is a failure of the command.
+      const isFailure = !READER_HAS_GONE.includes(error.code ?? '')
+      if (isFailure) {
+        process.exitCode = 1
+        process.stderr.write(`millrace: the output cannot be written: ${error.message}\n`)
+      }
+      // A signal allows a command that has started servers to stop them. SIGHUP does not interrupt a command that is
+      // already stopping.
+      const signal = (['SIGHUP', 'SIGTERM'] as const).find((name) => process.listenerCount(name) > 0)
+      if (signal === undefined) process.exit(isFailure ? 1 : 0)
+      process.kill(process.pid, signal)
     })
   }
 }

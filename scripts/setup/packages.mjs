@@ -28,7 +28,11 @@ export async function ensurePackages(npm) {
       await runNpm(npm, ['install', '--no-save', '--ignore-scripts'], ROOT)
     })
   }
-  writeFileSync(stamp, hash)
+  try {
+    writeFileSync(stamp, hash)
+  } catch {
+    // The stamp only saves time. Another user may have installed the packages, in a folder that this user cannot write.
+  }
 }
 
 /** Returns true when all packages of the lockfile that this machine needs are installed. */

@@ -94,9 +94,11 @@ function cureFor(missing) {
 }
 
 /** Returns the package of the newest of these Java runtimes that this Debian release offers, or else of the oldest. */
-function javaPackage() {
+export function javaPackage() {
   const known = ['openjdk-25-jre-headless', 'openjdk-21-jre-headless', 'openjdk-17-jre-headless']
-  const isOffered = (name) => /Candidate: [^(]/.test(spawnSync('apt-cache', ['policy', name], { encoding: 'utf8' }).stdout ?? '')
+  // In other locales, the output is translated.
+  const env = { ...ENV, LC_ALL: 'C' }
+  const isOffered = (name) => /Candidate: [^(]/.test(spawnSync('apt-cache', ['policy', name], { encoding: 'utf8', env }).stdout ?? '')
   return known.find(isOffered) ?? known[known.length - 1]
 }
 

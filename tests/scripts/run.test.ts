@@ -1,8 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { sweepTrial, testDisk, trialFolder } from '../../scripts/trial.mjs'
@@ -25,6 +25,7 @@ function machine(programs: Readonly<Record<string, string>> = {}) {
   }
   const home = join(folder, 'home')
   return {
+    home,
     log: () => readFileSync(join(home, 'logs', 'setup.log'), 'utf8'),
     run(...args: string[]) {
       const env = { PATH: bin, MILLRACE_HOME: home, HOME: folder }
@@ -39,6 +40,7 @@ const JAVA = 'echo \'openjdk version "21.0.1" 2023-10-17\' >&2'
 
 test('for an unknown command, the nearest one is suggested, and the commands are listed', () => {
   const { status, stderr } = machine().run('strat')
+  expect(machine().run('constructor')).toMatchObject({ status: 2, stderr: expect.stringMatching(/^millrace: unknown command constructor/) })
   expect(status).toBe(2)
   expect(stderr).toMatch(/^millrace: unknown command strat, did you mean start\? Commands: start, status, test, .*\n$/)
 })
@@ -62,6 +64,36 @@ test('the reason from apt-get is reported in one line, and the rest is written t
   )
   expect(stderr).toMatch(/Check the network and try again; details are in .*setup\.log\n$/)
   expect(failing.log()).toContain('Reading package lists...')
+})
+
+test('a data folder that cannot be created is reported in one line', ({ skip }) => {
+  skip(process.getuid?.() !== 0, 'only root may install')
+  const { home, run } = machine({ 'apt-get': 'exit 0' })
+  writeFileSync(home, '')
+  const { status, stderr } = run('start')
+  expect(stderr).toMatch(/^ {2}installing system packages: .*\nmillrace: E(NOTDIR|EXIST): .*\n$/)
+  expect(status).toBe(1)
+})
+
+test('commands run in a checkout that another user has installed and this user cannot write', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-checkout-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  cpSync(dirname(RUN), join(folder, 'scripts'), { recursive: true })
+  mkdirSync(join(folder, 'node_modules'))
+  for (const lockfile of ['package-lock.json', 'node_modules/.package-lock.json']) writeFileSync(join(folder, lockfile), '{"packages":{}}')
+  // Even root cannot write through a link into a folder that does not exist.
+  symlinkSync(join(folder, 'absent', 'stamp'), join(folder, 'node_modules', '.millrace-lock'))
+  writeFileSync(join(folder, 'task.ts'), "process.stdout.write('runs')")
+  const { stdout, stderr } = spawnSync(process.execPath, [join(folder, 'scripts', 'run.mjs'), 'task.ts'], { encoding: 'utf8' })
+  expect(stderr).toBe('')
+  expect(stdout).toBe('runs')
+})
+
+test('a help text that cannot be written, for example to a closed pipe, prints no stack trace', () => {
+  const shell = spawnSync('sh', ['-c', '"$1" "$2" --help 2>&1 >&3 | cat', 'sh', process.execPath, RUN], {
+    stdio: ['ignore', 'pipe', 'pipe', openSync('/dev/full', 'w')],
+  })
+  expect(String(shell.stdout)).toBe('')
 })
 
 test('temporary files of tests are on disk when there is no suitable file system in memory, or when the user chose a folder', () => {

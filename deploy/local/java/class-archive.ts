@@ -26,7 +26,7 @@ export interface TemporaryServer {
    * Returns the command that starts the server. `options` are additional JVM options, and `folder` is for the server's
    * data.
    */
-  launch(folder: string, logFile: string, options: readonly string[]): Promise<Pick<ChildSpec, 'command' | 'args'>>
+  launch(folder: string, logFile: string, options: readonly string[]): Promise<Pick<ChildSpec, 'command' | 'args' | 'env'>>
   isHealthy(): Promise<boolean>
 }
 

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { javaEnvironment } from './environment.ts'
 import { partialPath, removeAbandoned } from './partial-folders.ts'
 
 const run = promisify(execFile)
@@ -70,7 +71,7 @@ async function download({ what, pom }: JarSet, folder: string): Promise<void> {
     await run(
       'mvn',
       ['-q', '-B', '-ntp', '-C', '-Dstyle.color=never', '-f', pom, 'dependency:copy-dependencies', `-DoutputDirectory=${folder}`],
-      { timeout: DOWNLOAD_TIMEOUT_MS, maxBuffer: MAVEN_OUTPUT_BYTES },
+      { timeout: DOWNLOAD_TIMEOUT_MS, maxBuffer: MAVEN_OUTPUT_BYTES, env: javaEnvironment() },
     )
   } catch (error) {
     const failure = error as Error & { code?: string; stdout?: string }

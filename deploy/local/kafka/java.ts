@@ -5,6 +5,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { javaEnvironment } from '../java/environment.ts'
 import { type BrokerPorts, type BrokerSettings, brokerProperties } from './settings.ts'
 
 const run = promisify(execFile)
@@ -54,7 +55,8 @@ export async function formatStorage({ jars, dataDir, ports, logFile, settings, a
   // One id in 64 begins with a dash, which the tool would parse as an option.
   const clusterId = randomBytes(CLUSTER_ID_BYTES).toString('base64url').replace(/^-/, 'A')
   const format = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', properties]
-  await run('java', [...jvmArguments(logFile, archive), '-XX:TieredStopAtLevel=1', '-cp', join(jars, '*'), ...format])
+  const args = [...jvmArguments(logFile, archive), '-XX:TieredStopAtLevel=1', '-cp', join(jars, '*'), ...format]
+  await run('java', args, { env: javaEnvironment() })
   await writeFile(stamp, clusterId)
   return properties
 }
@@ -81,7 +83,7 @@ export function brokerCommand({ jars, properties, logFile, heapMb, archive, extr
     'kafka.Kafka',
     properties,
   ]
-  return { command: 'java', args }
+  return { command: 'java', args, env: javaEnvironment() }
 }
 
 function jvmArguments(logFile: string, archive: string | undefined): string[] {

@@ -98,6 +98,11 @@ export function brokerProperties(dataDir: string, ports: BrokerPorts, extra: Bro
     ...extra,
   }
   return Object.entries(settings)
-    .map(([key, value]) => `${key}=${value}\n`)
+    .map(([key, value]) => `${key}=${escaped(String(value))}\n`)
     .join('')
+}
+
+/** Escapes characters for a Java properties file, which is read as ISO 8859-1. */
+function escaped(value: string): string {
+  return value.replace(/[^\x20-\x7e]|\\/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

@@ -28,6 +28,8 @@ export function schemaRegistry(options: RegistryOptions): Component {
     name: 'registry',
     ...options,
     address,
+    // A registry that an earlier run started for other brokers is not reused.
+    fingerprint: `${address} ${options.brokers}`,
     ports: { SCHEMA_REGISTRY_PORT: options.port },
     startTimeoutMs: START_TIMEOUT_MS,
     stopGraceMs: STOP_GRACE_MS,

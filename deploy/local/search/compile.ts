@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { javaEnvironment } from '../java/environment.ts'
 import { partialPath, removeAbandoned } from '../java/partial-folders.ts'
 
 const run = promisify(execFile)
@@ -54,7 +55,7 @@ async function sourceHash(): Promise<string> {
 
 async function java(module: string, ...args: readonly string[]): Promise<void> {
   try {
-    await run('java', ['-XX:TieredStopAtLevel=1', '-m', module, ...args], { timeout: COMPILE_TIMEOUT_MS })
+    await run('java', ['-XX:TieredStopAtLevel=1', '-m', module, ...args], { timeout: COMPILE_TIMEOUT_MS, env: javaEnvironment() })
   } catch (error) {
     const { message, stdout = '', stderr = '' } = error as Error & { stdout?: string; stderr?: string }
     if (/Module jdk\.\w+ not found/.test(stdout + stderr)) {

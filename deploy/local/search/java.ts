@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { REQUESTS_BEFORE_COMPILER } from '../java/compiler-priority.ts'
+import { javaEnvironment } from '../java/environment.ts'
 import { searchSettings } from './settings.ts'
 
 const LOG_CONFIG = fileURLToPath(new URL('./log4j2.properties', import.meta.url))
@@ -56,5 +57,5 @@ export async function searchCommand({ jars, nodeJar, dataDir, port, logFile, hea
     'SearchNode',
     dataDir,
   ]
-  return { command: 'java', args }
+  return { command: 'java', args, env: javaEnvironment() }
 }

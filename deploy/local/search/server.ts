@@ -30,9 +30,9 @@ export function searchServer(options: SearchOptions): Component {
 
   async function prepare() {
     const program = await ensureSearchProgram(toolsDir)
-    const { command, args } = await searchCommand({ ...program, dataDir, port, logFile, heapMb, extra: javaOptions })
+    const { command, args, env } = await searchCommand({ ...program, dataDir, port, logFile, heapMb, extra: javaOptions })
     const [first, ...rest] = [...prefix, command, ...args]
-    return { command: first, args: rest }
+    return { command: first, args: rest, env }
   }
 
   return serverComponent({

@@ -1,4 +1,7 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { freePort, LOOPBACK } from '../../../deploy/local/ports.ts'
 
@@ -25,4 +28,15 @@ test('a port at which a server listens is not returned', async () => {
   await new Promise<void>((resolve) => server.listen(next, LOOPBACK, resolve))
   expect(await freePort()).not.toBe(next)
   server.close()
+})
+
+test('a port that only root may use is not reported as taken', ({ skip }) => {
+  const port = Number(readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8')) - 1
+  skip(port < 1, 'any user may use all ports of this machine')
+  const script = `
+    const { portObstacle } = await import(process.argv[1])
+    if (process.getuid() === 0) process.setuid(65534)
+    process.stdout.write(String(await portObstacle(${port})))`
+  const ports = join(import.meta.dirname, '../../../deploy/local/ports.ts')
+  expect(execFileSync(process.execPath, ['--input-type=module', '-e', script, ports], { encoding: 'utf8' })).toBe('forbidden')
 })

@@ -1,6 +1,13 @@
 import { command } from '../../../scripts/command-line/command.ts'
 import { duration, required, text } from '../../../scripts/command-line/option.ts'
 
+/** Other formats would be read in the time zone of the machine. */
+const DAY = /^\d{4}-\d{2}-\d{2}$/
+
+function isDay(text: string): boolean {
+  return DAY.test(text) && !Number.isNaN(Date.parse(text))
+}
+
 export default command({
   call: 'npm run fraud:evaluate --',
   description:
@@ -23,7 +30,7 @@ export default command({
   check({ train, test, 'test-from': testFrom, ...days }) {
     if (train === test && testFrom === undefined) return '--test-from is missing: one file needs a day that divides it'
     const wrong = Object.entries({ 'test-from': testFrom, ...days }).find(
-      ([name, value]) => name !== 'label-delay' && value !== undefined && Number.isNaN(Date.parse(String(value))),
+      ([name, value]) => name !== 'label-delay' && value !== undefined && !isDay(String(value)),
     )
     return wrong === undefined ? undefined : `--${wrong[0]} must be a day such as 2018-07-01`
   },

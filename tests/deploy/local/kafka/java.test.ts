@@ -1,7 +1,14 @@
+import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { brokerCommand } from '../../../../deploy/local/kafka/java.ts'
 
 test("a broker's temporary files go to its data folder, where they are found even if it is killed", () => {
   const { args } = brokerCommand({ jars: '/jars', properties: '/data/server.properties', logFile: '/log', heapMb: 64 })
   expect(args).toContain('-Djava.io.tmpdir=/data')
+})
+
+test('Java runs in a UTF-8 locale, so that it finds files below a folder with accented letters', () => {
+  const { command, env } = brokerCommand({ jars: '/jars', properties: '/data/server.properties', logFile: '/log', heapMb: 64 })
+  const java = spawnSync(command, ['-XshowSettings:properties', '-version'], { env: { ...env, LANG: 'C' }, encoding: 'utf8' })
+  expect(java.stderr).toMatch(/sun\.jnu\.encoding = UTF-8/)
 })

@@ -1,5 +1,9 @@
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { freePort } from '../../../../deploy/local/ports.ts'
+import { schemaRegistry } from '../../../../deploy/local/registry/component.ts'
+import { guardedFolder } from '../../../stack/folder.ts'
 import { privateKafka, privateRegistry, testStack, uniqueName } from '../../../stack/index.ts'
 import { pythonEnvironment, runPython } from '../../../stack/python.ts'
 
@@ -61,4 +65,15 @@ test('schemas and ids survive kill -9 of the registry and of its broker', async 
   await registry.stop()
   await registry.start()
   expect(await (await fetch(`${registry.address}/subjects?deleted=true`)).json()).toEqual(['s-1', 's-2', 's-3', 's-4'])
+})
+
+test('a registry that an earlier run left running is reused only for the same brokers', async () => {
+  const { path } = guardedFolder()
+  const place = { port: await freePort(), dataDir: join(path, 'registry'), runDir: join(path, 'run'), logFile: join(path, 'log') }
+  const brokers = await testStack().kafka()
+  expect(await schemaRegistry({ ...place, brokers }).start()).toBe('started')
+  expect(await schemaRegistry({ ...place, brokers }).start()).toBe('reused')
+  const moved = schemaRegistry({ ...place, brokers: `${brokers},${brokers}` })
+  expect(await moved.start()).toBe('started')
+  await moved.stop()
 })

@@ -1,0 +1,36 @@
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { startChild } from '../../../deploy/local/child.ts'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { guardedFolder } from '../../stack/folder.ts'
+
+const DEADLINE_MS = 10_000
+
+function pidsOf(args: readonly string[]): number[] {
+  const wanted = `${args.join('\0')}\0`
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0 && commandLineOf(pid) === wanted)
+}
+
+function commandLineOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1')
+  } catch {
+    return ''
+  }
+}
+
+test('a process whose pid file cannot be written is killed, because nobody would find and stop it', async () => {
+  const { path } = guardedFolder()
+  const runDir = join(path, 'run')
+  mkdirSync(join(runDir, 'server.pid'), { recursive: true })
+  const duration = `1000000.${process.pid}`
+  onTestFinished(() => {
+    for (const pid of pidsOf(['sleep', duration])) process.kill(pid, 'SIGKILL')
+  })
+  const spec = { name: 'server', command: 'sleep', args: [duration], cwd: path, logFile: join(path, 'log'), runDir }
+  await expect(startChild(spec)).rejects.toThrow('EISDIR')
+  await waitUntil(() => pidsOf(['sleep', duration]).length === 0, { what: 'the process has not ended', timeoutMs: DEADLINE_MS })
+})
