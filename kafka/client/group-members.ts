@@ -25,7 +25,8 @@ function addressIn(clientId: string): string | undefined {
 }
 
 /**
- * Returns the members of a group as its coordinator describes them, sorted by member id; none if there is no such group.
+ * Returns the members of a group as its coordinator describes them, sorted by member id; none if there is no such
+ * group.
  * @throws Disconnected when no answer comes in time; TransportError when the request is refused or `signal` fires
  */
 export async function describeMembers(

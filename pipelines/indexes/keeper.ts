@@ -19,14 +19,16 @@ const FORMER_KEPT_MS = 2_000
 /**
  * Makes sure that an index exists. Builds the index on request, and also if the index does not exist, has lost its
  * data, was filled from another log, is ahead of its topic, or was built with other settings or mappings, or for
- * another `version`, than this program uses. Searches use the old index until the new index is complete. If an earlier keeper has
- * left a build unfinished, continues that build.
+ * another `version`, than this program uses. Searches use the old index until the new index is complete. If an earlier
+ * keeper has left a build unfinished, continues that build.
  */
 export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unknown, unknown>): Promise<void> {
   const { index, topic, client, runtime } = deps
   const { lookEveryMs = LOOK_EVERY_MS, formerKeptMs = FORMER_KEPT_MS } = deps
   const family = indexFamily(index, client, deps.layout)
-  /** The ids of the requests that this turn has completed. A request may be sent again while it waits for earlier ones. */
+  /**
+   * The ids of the requests that this turn has completed. A request may be sent again while it waits for earlier ones.
+   */
   const completed = new Set<string>()
   let waitMs = 0
   while (!turn.signal.aborted) {

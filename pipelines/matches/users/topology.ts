@@ -77,9 +77,10 @@ const SWEPT_PER_TICK = 1_000
 const WALK_EVERY_MS = 3_600_000
 
 /**
- * How long swipes wait for the profile of their swiper, counted from the last of them. The API accepts a swipe without a check while Redis does not
- * respond, so a user without a profile may have made the swipe. A worker may also read a swipe before the profile of
- * the swiper, although the profile was created first, because the two are in different topics.
+ * How long swipes wait for the profile of their swiper, counted from the last of them. The API accepts a swipe without
+ * a check while Redis does not respond, so a user without a profile may have made the swipe. A worker may also read a
+ * swipe before the profile of the swiper, although the profile was created first, because the two are in different
+ * topics.
  */
 const WAIT_FOR_PROFILE_MS = 600_000
 
