@@ -43,7 +43,7 @@ export interface StreamsOptions {
 /** Maximum number of concurrent uploads. Most uploads of ten megabytes take a fraction of a second. */
 const PLACES_IN = 32
 const PLACES_IN_PER_CALLER = 8
-/** Maximum number of concurrent downloads. A slow reader occupies its slot until its download ends. */
+/** Maximum number of concurrent downloads. It is larger, because a slow reader may occupy its slot for minutes. */
 const PLACES_OUT = 128
 const PLACES_OUT_PER_CALLER = 16
 const MAX_WAITING = 256

@@ -45,7 +45,7 @@ const MARK_EVERY_MS = 1_700
 const TWEETS_PER_MARK = 40
 const FIRST_MARKING_USER = 90_000_000
 const ASK_EVERY_MS = 250
-/** Time after which a marked term that has not appeared counts as missing. Lists older than this are stale. */
+/** Time after which a marked term that has not appeared counts as missing. */
 const LONGEST_MS = 120_000
 const READY_TIMEOUT_MS = 300_000
 const MS_PER_SECOND = 1_000

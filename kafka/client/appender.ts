@@ -41,7 +41,10 @@ export interface SentBatch {
   readonly count: number
 }
 
-/** A pool of buffers for batches. The buffer of an acknowledged batch returns to the pool and is used again. */
+/**
+ * A pool of buffers for batches. The buffers of finished and dropped batches return to it, so that new batches can use
+ * them.
+ */
 export interface BufferPool {
   take(): Buffer | undefined
   give(buffer: Buffer): void

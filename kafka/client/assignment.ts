@@ -41,7 +41,7 @@ export interface Assignment {
 export interface OwnershipReport {
   /** True when the heartbeat must contain every field, not only the partitions. */
   readonly full: boolean
-  /** The owned partitions; undefined when they have not been set since the last report. */
+  /** The owned partitions; undefined when they have not been set since the last confirmed report. */
   readonly owned: readonly TopicPartition[] | undefined
   /** Must be called when the coordinator has answered the report. */
   confirmed(): void

@@ -97,8 +97,8 @@ export interface Cluster {
    */
   distrust(): void
   /**
-   * Refreshes the metadata of these topics. Calls that are made while another request is in flight share the next
-   * request.
+   * Refreshes the metadata of these topics. A call that is made while a request is in flight waits for that request if
+   * it covers all of these topics. Otherwise, such calls share the next request.
    * @throws Disconnected when no broker answers; a fatal TransportError when a broker refuses one of these topics
    */
   refresh(topics: readonly string[]): Promise<void>

@@ -5,7 +5,7 @@ import type { Context } from './options.ts'
 import { consumerGroupDescribeV0 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
-/** Separator between the original client id and the address, in the client id of a member that has an address. */
+/** Marks the address in a client id: the separator, and the beginning of every address. */
 const SEPARATOR = '@http'
 const RETRY_MS = 50
 const NO_OPERATIONS = false
@@ -25,7 +25,8 @@ function addressIn(clientId: string): string | undefined {
 }
 
 /**
- * Returns the members of a group as its coordinator describes them, sorted by member id.
+ * Returns the members of a group as its coordinator describes them, sorted by member id; none if there is no such
+ * group.
  * @throws Disconnected when no answer comes in time; TransportError when the request is refused or `signal` fires
  */
 export async function describeMembers(

@@ -69,7 +69,7 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
   }
 
   /**
-   * Sends heartbeats in succession while `isWanted` returns true, that is, until the member has joined. Backs off after
+   * Sends heartbeats in succession while `isWanted` returns true, that is, while the member is joining. Backs off after
    * each unanswered heartbeat.
    */
   async function sendWhile(isWanted: () => boolean): Promise<void> {

@@ -72,7 +72,7 @@ export function heartbeatExchange(
   }
 
   /**
-   * Returns the assignment in a response.
+   * Returns the assignment in a response; undefined if the response contains none.
    * @throws Disconnected while the metadata of an assigned topic is unknown
    */
   async function partitionsOf({ assignment }: Answer): Promise<TopicPartition[] | undefined> {

@@ -217,7 +217,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     if (wait > 0) await runtime.sleep(wait, stopping.signal)
   }
 
-  /** Resolves when no request is in flight. Failed requests are not sent again. */
+  /** Stops sending. Resolves when no request is in flight. Failed requests are not sent again. */
   async function settle(): Promise<void> {
     stopping.abort()
     await Promise.all(underWay)

@@ -78,7 +78,7 @@ export interface Fetcher {
   /** Returns the offset at which the next data from `poll` begins; undefined for a partition that is not assigned. */
   position(partition: TopicPartition): number | undefined
   /**
-   * Returns everything that has arrived since the last call. If nothing has arrived, waits up to `timeoutMs`. A
+   * Returns what has arrived since the last call, up to `maxBytes`. If nothing has arrived, waits up to `timeoutMs`. A
    * partition without new records appears with zero chunks when its position or watermarks have moved, or when the
    * broker has answered a fetch without data. This shows the reader that it has caught up. Throws TransportError with
    * `fatal` for errors that a retry cannot fix (authorization, or an offset out of range with reset `fail`).

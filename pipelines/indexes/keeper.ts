@@ -18,15 +18,15 @@ const FORMER_KEPT_MS = 2_000
 
 /**
  * Makes sure that an index exists. Builds the index on request, and also if the index does not exist, has lost its
- * data, was filled from another log, is ahead of its topic, or was built with other settings or mappings than this
- * version of the program uses. Searches use the old index until the new index is complete. If an earlier keeper has
- * left a build unfinished, continues that build.
+ * data, was filled from another log, is ahead of its topic, or was built with other settings or mappings, or for
+ * another `version`, than this program uses. Searches use the old index until the new index is complete. If an earlier
+ * keeper has left a build unfinished, continues that build.
  */
 export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unknown, unknown>): Promise<void> {
   const { index, topic, client, runtime } = deps
   const { lookEveryMs = LOOK_EVERY_MS, formerKeptMs = FORMER_KEPT_MS } = deps
   const family = indexFamily(index, client, deps.layout)
-  /** The ids of the completed requests. A request may be sent again while it waits for earlier requests. */
+  /** The ids of the completed requests. A request may be sent again while it waits for earlier ones. */
   const completed = new Set(await deps.completedIds(turn))
   let waitMs = 0
   while (!turn.signal.aborted) {
@@ -144,7 +144,8 @@ async function buildIndex<K, V>(
 
 /**
  * Returns the name of the index to fill: an unfinished index that an earlier keeper began for the same topic and
- * request, with the same definition, or else a new index. Deletes all other unfinished indexes.
+ * request, with the same definition, and that is not ahead of the topic, or else a new index. Deletes all other
+ * unfinished indexes.
  * @throws Error if another process has taken over the unfinished index
  */
 async function unfinishedOrNew<K, V>(

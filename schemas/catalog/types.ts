@@ -42,7 +42,7 @@ export interface CartCommand {
 
 export type CartAction = 'OPEN' | 'CHECK_OUT' | 'RELEASE' | 'EXTEND'
 
-/** How a cart ended, for the stock of one of its products. Topic reservation-outcomes, key: product_id. */
+/** The end or the extension of a cart, for the stock of one of its products. Topic reservation-outcomes, key: product_id. */
 export interface CartOutcome {
   reservation_id: string
   product_id: number
@@ -325,7 +325,7 @@ export interface DocumentNote {
 
 export type DocumentNoteKind = 'SELLER' | 'LEADER'
 
-/** The available units of a variant in a warehouse. Store stock of the topology catalog, key: product_id, variant_id and warehouse_id. */
+/** The available units of a variant in a warehouse. Store stock of the topology catalog, key: variant_id and warehouse_id. */
 export interface DocumentStock {
   available: number
   /** of the row of the inventory */
@@ -447,7 +447,7 @@ export type CatalogPriceReason = 'LISTED' | 'CHANGED' | 'PERIOD_BEGAN' | 'PERIOD
 /** A created or changed product. Topics product.created and product.updated, key: product_id. */
 export interface ProductEvent {
   product: CatalogProduct
-  /** the subject of the token that asked for the change; empty: a schedule */
+  /** the subject of the token that asked for the change */
   actor: string
   /** when it was decided */
   at: number

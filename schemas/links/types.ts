@@ -79,7 +79,7 @@ export interface Link {
   is_active: boolean
   /** switched off by an administrator; the owner cannot switch it on again */
   is_blocked: boolean
-  /** set within 10 minutes after expires_at. Readers also compare expires_at with the time */
+  /** set shortly after expires_at, or later if the pipeline lags behind. Readers also compare expires_at with the time */
   is_expired: boolean
   /** true: deleted permanently; the code stays taken */
   is_deleted: boolean

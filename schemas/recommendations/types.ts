@@ -79,7 +79,7 @@ export interface NearItem {
 export interface ItemNeighbourhood {
   /** weights are those of this time */
   reference_at: number
-  /** see signals/neighbourhood.ts */
+  /** see pipelines/recommendations/signals/kept-neighbours.ts */
   neighbours: Buffer
   /** sum of all weights ever added, as of reference_at */
   total: number

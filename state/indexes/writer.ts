@@ -39,8 +39,8 @@ export const POSITION_MOVED = Symbol('position moved')
 /** Writes to one concrete index. */
 export interface IndexWriter {
   /**
-   * Applies the changes in bulks of at most 5 MiB, at the writer's pace. The order of the changes does not matter,
-   * because each change has a version. Writing a change more than once is harmless.
+   * Applies the changes in bulks of about 5 MiB at most, at the writer's pace. The order of the changes does not
+   * matter, because each change has a version. Writing a change more than once is harmless.
    * @returns the documents that are refused permanently
    * @throws TargetUnavailableError when a retry may help
    */

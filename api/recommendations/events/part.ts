@@ -34,8 +34,8 @@ export function eventsPart({ facts, now }: EventsDeps): RecommendationsPart {
   }
 
   /**
-   * Returns the event that hides an item or allows it again. The event's id contains the kind and the time, so that the
-   * event is never mistaken for a repetition of an earlier one.
+   * Returns the event that hides an item or allows it again. The event's id contains the change and the time, so that
+   * the event does not count as a repetition of an earlier one.
    */
   function hiding(itemId: bigint, withdrawn: boolean): Interaction {
     const at = now()

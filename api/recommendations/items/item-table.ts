@@ -35,7 +35,7 @@ export interface ItemTable {
   /** Number of the item's genre; 0 if it has none. */
   genreAt(row: number): number
   genreName(genre: number): string
-  /** Returns the number of a genre; 0 for a genre to which no item belongs. */
+  /** Returns the number of a genre; 0 for an unknown genre. */
   genreNumber(name: string): number
   /**
    * Returns one of the traits of an item; NO_TRAIT after the last trait.

@@ -39,7 +39,7 @@ export function guarded(model: RecommendationModel, onFailure: (part: ModelPart,
     }
   }
 
-  /** Several searches can fail at the same time. Only the first failure is reported. */
+  /** Several searches can fail at the same time. Only the first failure of a part is reported. */
   function fail(part: ModelPart, error: unknown): void {
     if (failed.has(part)) return
     failed.add(part)

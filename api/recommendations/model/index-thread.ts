@@ -84,7 +84,7 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
   let isClosed = false
   let cancelRestart: CancelTimer = () => {}
 
-  /** Starts the thread, and waits until it has opened the index. */
+  /** Starts the thread, waits until it has opened the index, and returns the number of its vectors. */
   async function start(): Promise<number> {
     const opened = Promise.withResolvers<number>()
     const started = startThread(data)

@@ -73,8 +73,8 @@ interface Titles {
 const NOTHING: ReadonlySet<ModelPart> = new Set()
 
 /**
- * Creates the server of lists. A list takes three round trips to Redis: for features, neighbours and titles. If a round
- * trip fails, the list is computed without its data.
+ * Creates the server of lists. A list usually takes three round trips to Redis: for features, neighbours and titles. If
+ * a round trip fails, the list is computed without its data.
  */
 export function listServer(deps: ServeDeps) {
   const { views, facts, tables, models, shown, last, reads, now, log } = deps

@@ -65,7 +65,8 @@ export function ended(row: PairRow, now: number): PairRow {
 
 /**
  * Adds a block. The block ends the match and takes back the likes of both users.
- * @param since an earlier block by the same user belongs to a deleted profile, so it is replaced
+ * @param since a block by the same user from before this time belongs to a deleted profile, so it is replaced
+ * @returns the same row if the user already blocks the other
  */
 export function withBlock(row: PairRow, side: SideName, now: number, since: number): PairRow {
   if (row[side].blocks && blockedAt(row, side) >= since) return row

@@ -77,9 +77,10 @@ const SWEPT_PER_TICK = 1_000
 const WALK_EVERY_MS = 3_600_000
 
 /**
- * How long a swipe waits for the profile of its swiper. The API accepts a swipe without a check while Redis does not
- * respond, so a user without a profile may have made the swipe. A worker may also read a swipe before the profile of
- * the swiper, although the profile was created first, because the two are in different topics.
+ * How long swipes wait for the profile of their swiper, counted from the last of them. The API accepts a swipe without
+ * a check while Redis does not respond, so a user without a profile may have made the swipe. A worker may also read a
+ * swipe before the profile of the swiper, although the profile was created first, because the two are in different
+ * topics.
  */
 const WAIT_FOR_PROFILE_MS = 600_000
 
@@ -297,7 +298,7 @@ export const matchUsers = topology(
       ctx.broadcast(matchIndex, ROLL_KEY, null, { timestamp: now })
     }
 
-    /** Drops swipes of users who still have no profile. */
+    /** Drops some waiting swipes of one user who still has no profile. */
     function giveUp(now: number): void {
       const [first] = waitingUsers.due(now, 1)
       if (first === undefined) return

@@ -5,7 +5,7 @@ import { type DemoPerson, nearby, POPULATION, personAt, suit } from './people.ts
 const SECOND_MS = 1_000
 /** Number of users at the beginning, so that the first swipes find a target. */
 const FIRST_PEOPLE = 40
-/** Shares of later events in which a user appears, moves, or looks at received likes. All other events are swipes. */
+/** Shares of later events in which a user appears, moves, or looks at received likes. Most other events are swipes. */
 const APPEAR_SHARE = 0.1
 const MOVE_SHARE = 0.15
 const ANSWER_SHARE = 0.25

@@ -20,8 +20,7 @@ export const trendsDemo: DemoService = {
     const reporting = setInterval(() => say(report.line(Date.now(), stream)), REPORT_EVERY_MS)
     try {
       await produce(tweetProducer, async function playTweets(producer) {
-        // After an interruption, the stream continues at the current time. Tweets that were due during the interruption
-        // are skipped.
+        // After an interruption, tweets that were due longer ago than the interval of the reports are skipped.
         let event = stream.next()
         while (event.at < Date.now() - REPORT_EVERY_MS) event = stream.next()
         let first: typeof event | undefined = event
