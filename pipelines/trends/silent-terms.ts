@@ -6,7 +6,7 @@ import type { LearnedBaselines } from './learned-baselines.ts'
 import { CellCounts } from './packed-cells.ts'
 import { type RareTerm, stateIn } from './rare-terms.ts'
 import type { standings } from './standings.ts'
-import { type AllTermStores, isFrequent } from './stored-terms.ts'
+import { type AllTermStores, isFrequent, TERMS_PER_PAUSE } from './stored-terms.ts'
 import type { TermFilter } from './term-filter.ts'
 import { DAY_HOURS, isSilent } from './term-state.ts'
 import { TextBytes } from './term-table.ts'
@@ -24,11 +24,11 @@ const BASELINE_KEPT_HOURS = 4 * 7 * 24
  */
 const FREQUENT_KEPT_HOURS = BASELINE_KEPT_HOURS + 2 * DAY_HOURS
 /**
- * Number of keys visited per renewal. At this rate, each hour's sweep covers up to four million terms per partition, at
- * 1-3 µs each.
+ * Steps of the sweeps per renewal. Other work continues between two steps. At this rate, each hour's sweep covers up to
+ * four million terms per partition, at 1-8 µs each.
  */
-const TERMS_SWEPT = 32_768
-const BASELINES_SWEPT = 16_384
+const STEPS_PER_RENEWAL = 16
+const BASELINES_PER_STEP = 1_000
 
 export interface SilentTermsOptions extends AllTermStores {
   readonly learned: LearnedBaselines
@@ -50,17 +50,24 @@ export function silentTerms({ rare, frequent, baselines, learned, rounds, filter
   /** The frequent terms that the last step of the sweep has visited. */
   let swept: [key: string, state: TermState][] = []
   let publishSwept: PublishVolume = () => {}
-  const rareSweep = sweep(rare, { keysPerRun: TERMS_SWEPT, isExpired: isRareExpired })
-  const frequentSweep = sweep(frequent, { keysPerRun: TERMS_SWEPT, isExpired: isTermExpired })
+  const rareSweep = sweep(rare, { keysPerRun: TERMS_PER_PAUSE, isExpired: isRareExpired })
+  const frequentSweep = sweep(frequent, { keysPerRun: TERMS_PER_PAUSE, isExpired: isTermExpired })
   const baselineSweep = sweep(baselines, {
-    keysPerRun: BASELINES_SWEPT,
+    keysPerRun: BASELINES_PER_STEP,
     // A term that has returned has a state, from which its baseline learns only when the hour is final.
     isExpired: (key, { seen_hour }) => seen_hour < reportedHour - BASELINE_KEPT_HOURS && frequent.findKey(key) === undefined,
   })
 
   /** Visits the next terms and baselines. Must be called after each report. */
-  function run(hour: number, leaders: ReturnType<typeof standings>, ctx: Context): void {
+  function* run(hour: number, leaders: Pick<ReturnType<typeof standings>, 'offerAgain'>, ctx: Context): Generator<void, void, void> {
     reportedHour = hour
+    for (let step = 0; step < STEPS_PER_RENEWAL; step++) {
+      runStep(leaders, ctx)
+      yield
+    }
+  }
+
+  function runStep(leaders: Pick<ReturnType<typeof standings>, 'offerAgain'>, ctx: Context): void {
     const walkedBefore = rareSweep.completed
     rareSweep.run(reportedHour)
     if (rareSweep.completed !== walkedBefore) filter.walkCompleted()

@@ -271,7 +271,7 @@ export function termWindows(options: TermWindowsOptions) {
     })
     for (const woeid of silent) ctx.emit(reports, woeid, emptyReports.finish({ ...ranking, woeid, restNew: 0, restKnown: 0 }))
     if (windowEnd % MINUTE_MS === 0) rounds.publish(frequentCounts.publishTo(ctx))
-    sweeps.run(hourOfMinute(lastMinute), leaders, ctx)
+    yield* sweeps.run(hourOfMinute(lastMinute), leaders, ctx)
   }
 
   return {
