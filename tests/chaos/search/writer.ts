@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
+import type { Transport } from '../../../kafka/transport.ts'
 import { catalogDocuments } from '../../../schemas/catalog/documents/topics.ts'
 import { indexRebuild } from '../../../schemas/catalog/rebuilds/topics.ts'
 import { PRODUCTS_INDEX } from '../../../state/indexes/catalog/products.ts'
@@ -9,6 +11,14 @@ import { drawChange, firstDocuments } from './products.ts'
 import type { SearchSystem } from './system.ts'
 
 const PAUSE_MS = 20
+
+/** Writes the records that must be in the log before the first search. */
+export async function writeFirstDocuments(transport: Transport, registry: SchemaRegistry): Promise<void> {
+  const documents = await topicProducer(catalogDocuments)(transport, registry)
+  for (const first of firstDocuments()) documents.send(String(first.product_id), first, Date.now())
+  await documents.flush()
+  await documents.close()
+}
 
 /** Opens a writer. From `begin` until `stop`, it changes products all the time. */
 export async function openWriter({ transport, registry }: SearchSystem, random: Random) {
@@ -30,9 +40,7 @@ export async function openWriter({ transport, registry }: SearchSystem, random: 
 
   return {
     requested,
-    async begin() {
-      for (const first of firstDocuments()) documents.send(String(first.product_id), first, Date.now())
-      await documents.flush()
+    begin() {
       running = writeAll()
     },
     async requestRebuild() {
