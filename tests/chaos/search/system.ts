@@ -15,7 +15,7 @@ import { guardedFolder } from '../../stack/folder.ts'
 import { provisionService } from '../../stack/provision.ts'
 import { newKafka, newRegistry, newSearch } from '../../stack/servers.ts'
 import { noSmallDisk, smallDisk } from '../small-disk.ts'
-import { writeFirstDocuments } from './writer.ts'
+import { writeFirstDocuments } from './first-documents.ts'
 
 const WORKERS = 2
 const READY = { timeoutMs: 120_000, intervalMs: 100 }

@@ -1,24 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
-import type { Transport } from '../../../kafka/transport.ts'
 import { catalogDocuments } from '../../../schemas/catalog/documents/topics.ts'
 import { indexRebuild } from '../../../schemas/catalog/rebuilds/topics.ts'
 import { PRODUCTS_INDEX } from '../../../state/indexes/catalog/products.ts'
 import type { Random } from '../../../tools/random/random.ts'
 import { topicProducer } from '../../../tools/topic-producer.ts'
-import { drawChange, firstDocuments } from './products.ts'
+import { drawChange } from './products.ts'
 import type { SearchSystem } from './system.ts'
 
 const PAUSE_MS = 20
-
-/** Writes the records that must be in the log before the first search. */
-export async function writeFirstDocuments(transport: Transport, registry: SchemaRegistry): Promise<void> {
-  const documents = await topicProducer(catalogDocuments)(transport, registry)
-  for (const first of firstDocuments()) documents.send(String(first.product_id), first, Date.now())
-  await documents.flush()
-  await documents.close()
-}
 
 /** Opens a writer. From `begin` until `stop`, it changes products all the time. */
 export async function openWriter({ transport, registry }: SearchSystem, random: Random) {
