@@ -31,8 +31,11 @@ const MINUTE_MS = 60 * SECOND_MS
 const ODD_TERM = "it's \\ odd\t{x:int32} %_"
 /** How long to poll until a process has noticed that a server is down, or until a view has caught up, in ms. */
 const SOON = { timeout: 30_000, interval: 100 }
-/** Time limit of a write without Kafka: the handler's time limit plus a margin. */
-const WRITE_LIMIT_MS = 8_000
+/**
+ * Deadline of a write without Kafka. The API gives up after 5 s, or at the latest when the Kafka client gives up after
+ * 10 s. The rest is a margin for a busy machine.
+ */
+const WRITE_DEADLINE_MS = 20_000
 const SETUP_TIMEOUT_MS = 120_000
 /**
  * Number of requests that the fuzzer generates per route for anonymous callers. It is small, because these callers
@@ -279,16 +282,15 @@ describe('the API process', () => {
 
   test('without Kafka it still serves lists and answers writes with 503 in time; writes work again when Kafka is back', async () => {
     const headers = { ...(await token('77')), 'content-type': 'application/json' }
-    const write = () => fetch(`${apis[0].url}/v1/me/interests`, { method: 'PUT', headers, body: '{}' })
+    const write = () =>
+      fetch(`${apis[0].url}/v1/me/interests`, { method: 'PUT', headers, body: '{}', signal: AbortSignal.timeout(WRITE_DEADLINE_MS) })
     // The previous test emptied Redis. This waits until the view is complete, because it cannot be rebuilt without
     // Kafka.
     await expect.poll(async () => (await get('/readyz')).status, SOON).toBe(200)
     await kafka.kill()
-    const startedAt = performance.now()
     const refused = await write()
     expect([refused.status, ((await refused.json()) as { error: string }).error]).toEqual([503, 'unavailable'])
     expect(refused.headers.get('retry-after')).toBe('1')
-    expect(performance.now() - startedAt).toBeLessThan(WRITE_LIMIT_MS)
     expect((await get('/v1/trends')).status).toBe(200)
     // Polls, because the process may not have noticed the outage yet.
     await expect
@@ -327,7 +329,7 @@ describe('the API process', () => {
   })
 
   test('a wrong setting prevents the start, with a message that says how to fix it', async () => {
-    await expect(startApiProcess(join(folder.path), { ...env, REDIS_URL: 'nowhere', NODE_ENV: 'production' })).rejects.toThrow(
+    await expect(startApiProcess(folder.path, { ...env, REDIS_URL: 'nowhere', NODE_ENV: 'production' })).rejects.toThrow(
       /ended with 1: the API cannot start: wrong settings:[\s\S]*REDIS_URL: does not begin with redis/,
     )
   })

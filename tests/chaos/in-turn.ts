@@ -36,16 +36,29 @@ export async function inflictInTurn<F extends PlannedFault<string>>(
       say(`${fault.kind} of ${fault.holdMs} ms at API ${fault.api} took ${Date.now() - startedAt} ms`)
     })
     for (const part of parts) turns.set(part, turn)
-    // Prevents an unhandled rejection. `Promise.all` reports the first error below.
+    // Prevents an unhandled rejection. `allEnded` reports the error.
     turn.catch(() => undefined)
     return turn
   }
 
   const inflicted: Promise<void>[] = []
   for (const fault of faults) {
-    if (!fault.overlaps) await Promise.all(inflicted)
+    if (!fault.overlaps) await allEnded(inflicted)
     await delay(fault.gapMs)
     inflicted.push(inTurn(fault))
   }
-  await Promise.all(inflicted)
+  await allEnded(inflicted)
+}
+
+/**
+ * Waits for all faults.
+ * @throws the error of a fault that failed; AggregateError, whose message contains all errors, if several faults failed
+ */
+async function allEnded(inflicted: readonly Promise<void>[]): Promise<void> {
+  const outcomes = await Promise.allSettled(inflicted)
+  // A fault that waits for another fault of the same part fails with the error of that fault.
+  const errors = [...new Set(outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as Error] : [])))]
+  if (errors.length === 1) throw errors[0]
+  if (errors.length > 1)
+    throw new AggregateError(errors, `${errors.length} faults failed: ${errors.map(({ message }) => message).join('; ')}`)
 }

@@ -231,6 +231,7 @@ describe('ports', () => {
 
 test('the grace period is longer than a process needs to stop', () => {
   const MS_PER_SECOND = 1_000
+  expect(ofKind('StatefulSet').length).toBeGreaterThan(2)
   for (const workload of ofKind('StatefulSet')) {
     const { env } = kubernetesContainer(workload)
     const drain = Number(env.API_DRAIN_DELAY_MS ?? 0) + Number(env.API_DRAIN_TIMEOUT_MS ?? 30_000)

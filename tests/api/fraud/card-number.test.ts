@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { hasCardNumber } from '../../../api/fraud/score/card-number.ts'
+import { endsInTime } from '../../ends-in-time.ts'
 import '../../property-limit.ts'
 
 /** Test numbers that the card schemes publish. */
@@ -72,15 +73,15 @@ test('every number of 13 to 19 digits with a valid check digit is found, whateve
   )
 })
 
-test.each(['1-', '12-', '1 ', '12345678-1234-', 'a1', '\uff11-', '\u0301\u0316'])('a long text of %j is checked quickly', (piece) => {
-  const text = piece.repeat(200_000 / piece.length)
-  const start = process.cpuUsage()
-  expect(hasCardNumber(text)).toBe(false)
-  const { user, system } = process.cpuUsage(start)
-  // The limit can be generous, because a search that begins again at each digit takes tens of seconds. So does
-  // normalisation that sorts all combining marks of the text together.
-  expect((user + system) / 1_000_000).toBeLessThan(2)
-})
+// In a text of this length, a search that begins again at each digit takes many minutes. So does normalisation that
+// sorts all combining marks of the text together.
+test.each(['1-', '12-', '1 ', '12345678-1234-', 'a1', '\uff11-', '\u0301\u0316'])(
+  'a text of %j is checked in time linear in its length',
+  (piece) => {
+    const text = piece.repeat(1_000_000 / piece.length)
+    expect(endsInTime(() => hasCardNumber(text))).toBe(false)
+  },
+)
 
 test.each<[string, (hash: Buffer) => string]>([
   ['SHA-256 in hexadecimal digits', (hash) => hash.toString('hex')],

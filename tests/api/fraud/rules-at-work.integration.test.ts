@@ -43,9 +43,15 @@ test('statistics and a back-test on any API cover the payments of all APIs, and 
 
   const shadowed = async () => (await system.ask('GET', 'rules/high', { api: 1 })).body.mode === 'shadow'
   await waitUntil(shadowed, { what: 'the guard', ...SOON })
-  const { changes } = (await system.ask('GET', 'rules/audit?subject=rule:high')).body
   await waitUntil(async () => (await readiness()).includes('fraud blocks'), { what: 'the alert', ...SOON })
-  expect(changes === undefined || changes.every(({ actor }: { actor: string }) => ['analyst-1', 'fraud-guard'].includes(actor))).toBe(true)
+  const audited = async () => {
+    const { changes } = (await system.ask('GET', 'rules/audit?subject=rule:high')).body
+    return changes?.map(({ action, actor }: Record<string, string>) => [action, actor])
+  }
+  await expect.poll(audited, { timeout: SOON.timeoutMs, interval: SOON.intervalMs }).toEqual([
+    ['shadow_rule', 'fraud-guard'],
+    ['create_rule', 'analyst-1'],
+  ])
 
   const stats = async () => (await system.ask('GET', 'rules/high/stats', { api: 1 })).body
   await waitUntil(async () => (await stats()).live?.evaluated === APPROVED + BLOCKED, { what: 'the statistics', ...SOON })

@@ -21,7 +21,7 @@ import { pushReceiver } from './push-receiver.ts'
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
 
 /** How long a swipe waits for Kafka, in ms. */
-export const SWIPE_WAIT_MS = 1_000
+const SWIPE_WAIT_MS = 1_000
 
 export interface Asked {
   readonly status: number

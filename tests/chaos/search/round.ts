@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { waitUntil } from '../../../deploy/local/wait.ts'
 import { integer, seededRandom } from '../../../tools/random/random.ts'
 import { inflict, type SearchFaultKind } from './faults.ts'
 import { startReader } from './readers.ts'
@@ -29,11 +30,20 @@ export async function playRound(
 ): Promise<RoundResult> {
   const random = seededRandom(seed)
   const writer = await openWriter(system, random)
-  await writer.begin()
+  writer.begin()
   await system.untilReady()
   const reader = startReader(system.client)
+  // Without complete answers, the reader judges nothing. Between the faults it waits only once, so that most faults may
+  // hit an index that has not recovered from the previous one.
+  const untilWhole = (when: string) => {
+    const { whole } = reader.readings
+    const limits = { what: `a complete answer ${when}`, timeoutMs: RECOVERY_MS }
+    return waitUntil(() => reader.readings.whole > whole, limits).catch((error: Error) => void reader.readings.faults.push(error.message))
+  }
   try {
-    for (const kind of kinds) {
+    await untilWhole('before the faults')
+    for (const [index, kind] of kinds.entries()) {
+      if (index === kinds.length >> 1) await untilWhole('between the faults')
       await writer.requestRebuild()
       await delay(integer(random, GAP_MS))
       const startedAt = Date.now()
@@ -46,10 +56,10 @@ export async function playRound(
     await writer.requestRebuild()
     await writer.stop()
     const left = await untilEqual(() => differences(system, writer.requested))
+    if (left.length === 0) await untilWhole('after the faults')
     await reader.stop()
     const { whole, notComplete, unavailable, faults } = reader.readings
     const summary = `${writer.requested.length} rebuilds; answers: ${whole} whole, ${notComplete} not complete, ${unavailable} unavailable`
-    if (whole === 0) return { faults: ['no search was answered'], summary }
     return { faults: [...new Set([...faults, ...left])], summary }
   } finally {
     await writer.stop()

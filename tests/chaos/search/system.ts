@@ -15,6 +15,7 @@ import { guardedFolder } from '../../stack/folder.ts'
 import { provisionService } from '../../stack/provision.ts'
 import { newKafka, newRegistry, newSearch } from '../../stack/servers.ts'
 import { noSmallDisk, smallDisk } from '../small-disk.ts'
+import { writeFirstDocuments } from './first-documents.ts'
 
 const WORKERS = 2
 const READY = { timeoutMs: 120_000, intervalMs: 100 }
@@ -43,14 +44,17 @@ export async function searchSystem() {
     OPENSEARCH_URL: search.address,
     PIPELINES: 'catalog-index',
   }
+  const runtime = systemRuntime(pino({ level: 'silent' }))
+  const transport = kafkaTransport({ brokers: [kafka.address], clientId: 'chaos' }, { runtime })
+  await transport.connect()
+  const schemas = registryClient({ url: registry.address })
+  // Only once per system, and before the workers start. A later round would show deleted products again.
+  await writeFirstDocuments(transport, schemas)
   const workers = await Promise.all(
     Array.from({ length: WORKERS }, (_, slot) =>
       supervisedWorker(folder, () => startWorkerProcess(folder.path, { ...env, WORKER_SLOT: String(slot) })),
     ),
   )
-  const runtime = systemRuntime(pino({ level: 'silent' }))
-  const transport = kafkaTransport({ brokers: [kafka.address], clientId: 'chaos' }, { runtime })
-  await transport.connect()
 
   /** Returns the slot of the worker that builds indexes; undefined while no worker does. */
   async function builder(): Promise<number | undefined> {
@@ -70,7 +74,7 @@ export async function searchSystem() {
     env,
     workers,
     transport,
-    registry: registryClient({ url: registry.address }),
+    registry: schemas,
     client: searchClient(search.address),
     builder,
     untilReady: () =>

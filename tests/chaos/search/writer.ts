@@ -5,7 +5,7 @@ import { indexRebuild } from '../../../schemas/catalog/rebuilds/topics.ts'
 import { PRODUCTS_INDEX } from '../../../state/indexes/catalog/products.ts'
 import type { Random } from '../../../tools/random/random.ts'
 import { topicProducer } from '../../../tools/topic-producer.ts'
-import { drawChange, firstDocuments } from './products.ts'
+import { drawChange } from './products.ts'
 import type { SearchSystem } from './system.ts'
 
 const PAUSE_MS = 20
@@ -30,9 +30,7 @@ export async function openWriter({ transport, registry }: SearchSystem, random: 
 
   return {
     requested,
-    async begin() {
-      for (const first of firstDocuments()) documents.send(String(first.product_id), first, Date.now())
-      await documents.flush()
+    begin() {
       running = writeAll()
     },
     async requestRebuild() {

@@ -22,19 +22,21 @@ const FETCH_ERROR_AT = 5 + 4 + 2 + 4 + 1 + 16 + 1 + 4
  * and an empty list of tagged fields follow it.
  */
 const CLIENT_ID_AT = 2 + 2 + 4
+/** A wait that is longer than a test may take. The test fails unless something else ends the wait. */
+const PATIENT_MS = 600_000
+/** With these options, the request time-out does not end the wait either. */
+const PATIENT = { requestTimeoutMs: 2 * PATIENT_MS, deliveryTimeoutMs: 2 * PATIENT_MS }
 
 test('a waiting fetch returns new records at once, long before its maximum wait', async () => {
-  const transport = await connected(brokers)
+  const transport = await connected(brokers, PATIENT)
   const topic = await newTopic(transport)
-  const fetcher = transport.fetcher({ maxWaitMs: 20_000 })
+  const fetcher = transport.fetcher({ maxWaitMs: PATIENT_MS })
   fetcher.assign({ topic, partition: 0 }, 0, 'fail')
   const polling = pollUntil(fetcher, (data) => flatten(data).length > 0, 'the record')
   const producer = await newProducer(transport)
   append(producer, topic, 0, 'a')
-  const committedAt = Date.now()
   await commit(producer)
   expect(valuesOf(flatten(await polling))).toEqual(['a'])
-  expect(Date.now() - committedAt).toBeLessThan(5_000)
 })
 
 test('a newly assigned partition does not wait for a pending fetch of another one', async () => {
@@ -45,14 +47,12 @@ test('a newly assigned partition does not wait for a pending fetch of another on
   await commit(producer)
   const proxy = await brokerProxy(brokers)
   onTestFinished(() => proxy.close())
-  const reader = await connected(proxy.address)
-  const fetcher = reader.fetcher({ maxWaitMs: 20_000 })
+  const reader = await connected(proxy.address, PATIENT)
+  const fetcher = reader.fetcher({ maxWaitMs: PATIENT_MS })
   fetcher.assign({ topic: quiet, partition: 0 }, 0, 'fail')
   await waitUntil(() => proxy.requests('fetch').length === 1, { what: 'the waiting fetch', timeoutMs: DEADLINE_MS })
-  const assignedAt = Date.now()
   fetcher.assign({ topic: full, partition: 0 }, 0, 'fail')
   await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the record')
-  expect(Date.now() - assignedAt).toBeLessThan(5_000)
 })
 
 /** Reads how long a request allows the broker to wait for data, in ms. This is the first field after the header. */
@@ -360,11 +360,9 @@ test.each(['none', 'zstd'] as const)(
 test('wake makes a waiting poll return at once', async () => {
   const transport = await connected(brokers)
   const fetcher = transport.fetcher()
-  const startedAt = Date.now()
-  const polling = fetcher.poll(20_000)
+  const polling = fetcher.poll(PATIENT_MS)
   fetcher.wake()
   expect(await polling).toEqual([])
-  expect(Date.now() - startedAt).toBeLessThan(5_000)
 })
 
 test.each([

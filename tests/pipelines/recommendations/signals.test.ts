@@ -110,7 +110,9 @@ test('published weights are at most a twentieth behind the current ones', () => 
   const { neighbours, stats } = run(events, 5)
   const end = Math.max(...events.map(({ at }) => at))
 
-  for (const [item, model] of modelNeighbours(events, end)) {
+  const models = modelNeighbours(events, end)
+  expect([models.size, stats.size]).toEqual([40, 40])
+  for (const [item, model] of models) {
     const total = [...model.values()].reduce((sum, weight) => sum + weight, 0)
     const [[best]] = [...model].sort(([, a], [, b]) => b - a)
     expect(neighbours.get(item)!.some(({ itemId }) => itemId === best)).toBe(true)

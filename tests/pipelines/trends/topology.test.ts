@@ -222,6 +222,7 @@ test('a window ends at the whole minute, and a list at a half minute includes th
   send(driver, { hashtags: ['second minute'] })
   driver.advanceWallClock(SECOND)
   const snapshots = driver.read(trendOutput).map(({ value }) => value as TrendOutput)
+  expect(snapshots).toHaveLength(551)
   expect(snapshots.every(({ entries, window_end }) => entries.length === 0 && window_end % MINUTE === 0)).toBe(true)
   driver.advanceWallClock(30 * SECOND)
   const renewals = driver.read(trendRenewals).map(({ value }) => value as TrendOutput)

@@ -264,7 +264,9 @@ describe('a store of blobs in a folder', () => {
     const hashes = told.split('\n').filter((line) => line.length === 64)
     expect(hashes.length).toBeGreaterThanOrEqual(40)
     for (const hash of hashes) expect(sha256((await contentOf(blobs, hash))!)).toBe(hash)
-    for await (const { hash } of blobs.shelf.list()) expect(sha256((await contentOf(blobs, hash))!)).toBe(hash)
+    const listed = await Array.fromAsync(blobs.shelf.list())
+    expect(listed.length).toBeGreaterThanOrEqual(hashes.length)
+    for (const { hash } of listed) expect(sha256((await contentOf(blobs, hash))!)).toBe(hash)
   })
 })
 

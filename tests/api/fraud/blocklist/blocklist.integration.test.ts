@@ -21,7 +21,10 @@ import { requestOf } from './entries.ts'
 const SETUP_TIMEOUT_MS = 180_000
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
 const SOON = { timeout: 60_000, interval: 5 }
-/** How soon a change must reach other instances, counted from the response to the request that made the change. */
+/**
+ * The contract's limit for a change to reach other instances, counted from the response to the request that made the
+ * change. The median is a few milliseconds even on a busy machine, so the margin is wide.
+ */
 const ENFORCED_WITHIN_MS = 1_000
 const CHANGES = 15
 const folder = guardedFolder()

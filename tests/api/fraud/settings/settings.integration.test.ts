@@ -14,6 +14,8 @@ import { startWorkerProcess } from '../../worker-process.ts'
 
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
 const SOON = { timeout: 30_000, interval: 50 }
+/** The contract's limit for a change to reach every API. A change takes some milliseconds, so the margin is wide. */
+const IN_FORCE = { timeout: 10_000, interval: 50 }
 /** How many of the worker's last log lines are printed when the test fails. */
 const LAST_LINES = 60
 const RULE = { rule_id: 'v', name: 'v', condition: 'txn.amount > 1', action: 'REVIEW', priority: 1 }
@@ -90,10 +92,8 @@ test('a change reaches every API within 10 seconds, and an API that starts witho
       .status,
   ).toBe(201)
   expect((await send(one, 'POST', 'rules', RULE)).status).toBe(201)
-  const answeredAt = performance.now()
   expect((await score(one, 't1')).rules).toContain('v')
-  await expect.poll(async () => (await send(other, 'GET', 'rules')).body.ruleset_version, SOON).toBe(1)
-  expect(performance.now() - answeredAt).toBeLessThan(10_000)
+  await expect.poll(async () => (await send(other, 'GET', 'rules')).body.ruleset_version, IN_FORCE).toBe(1)
   expect((await score(other, 't2')).rules).toContain('v')
 
   expect((await send(other, 'DELETE', 'rules/v')).status).toBe(204)

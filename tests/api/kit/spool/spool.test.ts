@@ -9,6 +9,8 @@ import type { SwipeEvent } from '../../../../schemas/matches/types.ts'
 import { MAX_RECORD_BYTES, PARTITIONS, plain, QUICK, SOON, spoolFolder, spoolWorld } from './spool-world.ts'
 
 const LATE = { ...QUICK, withinMs: 1 }
+/** Waits for Kafka longer than a test may take. The test fails if a record that should be spooled at once waits. */
+const PATIENT = { ...QUICK, withinMs: 3_600_000 }
 
 async function filesIn(folder: string): Promise<string[]> {
   return (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.records'))
@@ -37,15 +39,13 @@ test('later records of a key queue behind its spooled records, and records of ot
   const goOn = stop()
   const early = [1, 2, 3].map((value) => facts.publishOrSpool(plain, 'a', `${value}`, value === 2 ? LATE : QUICK))
   expect(await Promise.all(early)).toEqual(['spooled', 'spooled', 'spooled'])
-  const startedAt = performance.now()
-  expect(await facts.publishOrSpool(plain, 'a', '4', { ...QUICK, withinMs: 60_000 })).toBe('spooled')
-  expect(performance.now() - startedAt).toBeLessThan(30_000)
-  const other = facts.publishOrSpool(plain, 'b', '1', { ...QUICK, withinMs: 60_000 })
+  expect(await facts.publishOrSpool(plain, 'a', '4', PATIENT)).toBe('spooled')
+  const other = facts.publishOrSpool(plain, 'b', '1', PATIENT)
   goOn()
   expect(await other).toBe('acknowledged')
   await expect.poll(() => spool.state.records, SOON).toBe(0)
   expect(logged()).toEqual({ a: ['1', '2', '3', '4'], b: ['1'] })
-  expect(await facts.publishOrSpool(plain, 'a', '5', { ...QUICK, withinMs: 60_000 })).toBe('acknowledged')
+  expect(await facts.publishOrSpool(plain, 'a', '5', PATIENT)).toBe('acknowledged')
 })
 
 test('after three late records in a row, others are spooled immediately until Kafka responds', async () => {
@@ -53,7 +53,7 @@ test('after three late records in a row, others are spooled immediately until Ka
   const goOn = stop()
   for (const key of ['a', 'b', 'c']) expect(await facts.publishOrSpool(plain, key, '1', LATE)).toBe('spooled')
   expect(facts.isAway).toBe(true)
-  expect(await facts.publishOrSpool(plain, 'd', '1', { ...QUICK, withinMs: 60_000 })).toBe('spooled')
+  expect(await facts.publishOrSpool(plain, 'd', '1', PATIENT)).toBe('spooled')
   goOn()
   await expect.poll(() => spool.state.records, SOON).toBe(0)
   expect(facts.isAway).toBe(false)
@@ -63,7 +63,7 @@ test('after three late records in a row, others are spooled immediately until Ka
 test('records that are always spooled do not wait for Kafka, are sent once, and do not make Kafka count as unreachable', async () => {
   const { facts, spool, stop, logged } = await spoolWorld()
   const goOn = stop()
-  const always = { withinMs: 20_000, isAlwaysSpooled: true, isDurable: false }
+  const always = { ...PATIENT, isAlwaysSpooled: true, isDurable: false }
   for (const value of ['1', '2', '3', '4', '5']) expect(await facts.publishOrSpool(plain, `key-${value}`, value, always)).toBe('spooled')
   expect(facts.isAway).toBe(false)
   goOn()
@@ -74,7 +74,7 @@ test('records that are always spooled do not wait for Kafka, are sent once, and 
 test('a record that Kafka never accepts is an error for the caller, and is dropped from the spool', async () => {
   const { facts, stop, spool, logged } = await spoolWorld()
   const large = 'x'.repeat(MAX_RECORD_BYTES)
-  await expect(facts.publishOrSpool(plain, 'a', large, { ...QUICK, withinMs: 60_000 })).rejects.toMatchObject({
+  await expect(facts.publishOrSpool(plain, 'a', large, PATIENT)).rejects.toMatchObject({
     definition: { code: 'internal_error' },
   })
   const goOn = stop()
@@ -99,7 +99,7 @@ test('a full spool refuses records with a clear error, and accepts records again
   await expect.poll(() => spool.state.records, SOON).toBe(0)
   await expect.poll(() => spool.state.bytes, SOON).toBeLessThan(100)
   expect(logged().a.length).toBe(4)
-  expect(await facts.publishOrSpool(plain, 'a', value, { ...QUICK, withinMs: 60_000 })).toBe('acknowledged')
+  expect(await facts.publishOrSpool(plain, 'a', value, PATIENT)).toBe('acknowledged')
 })
 
 /** Creates a file system whose operations fail while `fault` names them. Counts the writes and syncs. */
@@ -167,7 +167,7 @@ test('a stopped process leaves the records that it could not send, and the next 
   await first.close()
   const second = await spoolWorld({ folder, isConnected: false })
   expect(second.spool.state.records).toBe(30)
-  expect(await second.facts.publishOrSpool(plain, '0', '30', { ...QUICK, withinMs: 60_000 })).toBe('spooled')
+  expect(await second.facts.publishOrSpool(plain, '0', '30', PATIENT)).toBe('spooled')
   await second.connect()
   await expect.poll(() => second.spool.state.records, SOON).toBe(0)
   for (const key of [0, 1, 2])

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type TestDriver, testDriver } from '../../../../pipelines/engine/testing.ts'
+import { DriverCrash, type TestDriver, testDriver } from '../../../../pipelines/engine/testing.ts'
 import { clickReader } from '../../../../pipelines/links/clicks/click-details.ts'
 import { clicksTopology } from '../../../../pipelines/links/clicks/topology.ts'
 import { AS_OF_KEY } from '../../../../schemas/links/as-of.ts'
@@ -248,6 +248,7 @@ describe('a crash', () => {
   const crashes = fc.array(fc.record({ after: fc.nat(40), step: fc.constantFrom(...STEPS), wipeState: fc.boolean() }), { maxLength: 4 })
 
   test('neither loses nor duplicates a click, at any step', () => {
+    const crashed = new Set<string>()
     fc.assert(
       fc.property(events, crashes, (list, faults) => {
         const driver = drive('manual')
@@ -257,7 +258,10 @@ describe('a crash', () => {
             driver.crashAt(step)
             try {
               driver.settle()
-            } catch {}
+            } catch (error) {
+              if (!(error instanceof DriverCrash)) throw error
+              crashed.add(step)
+            }
             driver.restart({ wipeState })
           }
           if (index % 7 === 0) driver.settle()
@@ -277,5 +281,6 @@ describe('a crash', () => {
       }),
       { numRuns: 40 },
     )
+    expect(crashed.size).toBeGreaterThan(0)
   })
 })

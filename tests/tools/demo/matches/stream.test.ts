@@ -70,6 +70,7 @@ test('every move is so short that it does not count towards the limit of jumps',
     take(5_000).flatMap((event) => ('place' in event ? [event] : [])),
     ({ person }) => person.index,
   )
+  expect([...places.values()].filter(({ length }) => length > 1).length).toBeGreaterThan(100)
   for (const events of places.values())
     for (const [index, { place }] of events.entries()) {
       const before = events[Math.max(0, index - 1)].place
