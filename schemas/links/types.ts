@@ -19,7 +19,7 @@ export interface Click {
 export interface ClickDetails {
   short_code: string
   clicked_at: number
-  /** registrable domain of the referrer, or direct or unknown */
+  /** registrable domain of the referrer; package of a mobile app; host without a registrable domain (IP address, local name); direct; or unknown */
   referrer: string
   /** ISO 3166-1 alpha-2, or unknown */
   country: string

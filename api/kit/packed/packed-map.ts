@@ -23,8 +23,8 @@ const MIN_SLOTS = 8
 /** Load factor above which a segment grows. With a higher load factor, chains of adjacent entries would get long. */
 const MAX_LOAD = 0.75
 /**
- * Load factor below which a segment shrinks. It is far below the load factor after growing, so that a segment that
- * shrinks does not soon grow again.
+ * Load factor below which a segment shrinks. It is far below 0.5, the load factor after a resize, so that a segment
+ * that has just grown does not soon shrink.
  */
 const MIN_LOAD = 0.2
 const GROWTH = 1.5

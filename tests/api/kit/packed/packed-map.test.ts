@@ -57,7 +57,7 @@ test('a packed map has the same contents as a Map, in any order of changes, even
   )
 })
 
-test('a packed map returns its memory when entries are deleted or expire', () => {
+test('a packed map frees all its memory when its entries are deleted, including entries that have expired', () => {
   const map = new PackedMap({ valueBytes: 4, canExpire: true })
   const keys = Array.from({ length: 20_000 }, (_, index) => Int32Array.of(index * 214_013 + 1, index, index, index << 22))
   for (const [index, key] of keys.entries()) map.set(key, bytesOf(index), 0, index % 2 === 0 ? NEVER : 10, 1)
