@@ -114,7 +114,7 @@ export interface LinkCommand {
 
 export type LinkAction = 'create' | 'update' | 'delete'
 
-/** A link whose clicks were counted has been deleted, so everything about it may be dropped. Topic link-deletions, key: short_code. */
+/** A link whose clicks were counted has been deleted, so its statistics may be dropped. Topic link-deletions, key: short_code. */
 export interface LinkDeletion {
   deleted_at: number
 }
