@@ -18,9 +18,9 @@ export interface TaskIdling {
 const never: TaskIdling = { until: () => -Infinity }
 
 /**
- * Creates the rule by which a task waits for its sources. @param maxIdleMs With -1, the task never waits. With 0, it
- * waits for the first fetch, and for records that are known to be on the broker. With a positive value, it also waits
- * up to this long for records that may still arrive.
+ * Creates the rule by which a task waits for its sources.
+ * @param maxIdleMs With -1, the task never waits. With 0, it waits for the first fetch, and for records that are known
+ * to be on the broker. With a positive value, it also waits up to this long for records that may still arrive.
  */
 export function taskIdling(sources: readonly IdlingSource[], maxIdleMs: number): TaskIdling {
   if (maxIdleMs < 0 || sources.length === 1) return never
