@@ -33,7 +33,7 @@ export function namesOf(known: readonly string[]) {
   return list.pipe(z.array(name))
 }
 
-/** Accepts 0 or 1. */
+/** Accepts 0 or 1, and converts it to a boolean. */
 export const flag = z.enum(['0', '1'], 'is neither 0 nor 1').transform((text) => text === '1')
 
 /** Accepts a whole number from `smallest` to `largest`. */

@@ -20,7 +20,8 @@ export interface HiddenMatches {
 }
 
 /**
- * How long a check stays valid. During this time, a user who is switched on stays hidden, and the total may be wrong.
+ * How long a check stays valid. Until then, a user who was switched on after the check stays hidden, and `total` may
+ * still count a user who was switched off after it.
  */
 const CHECKED_MS = 60_000
 /** Maximum delay until a match appears in the view. Matches that may have appeared after a check are checked again. */

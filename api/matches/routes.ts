@@ -105,10 +105,15 @@ export const feedRoute = defineRoute({
   operationId: 'readFeed',
   summary: 'Find candidates',
   description:
-    'Returns candidates, best first. A candidate stays in the feed until you swipe. If you send `lat` and `lon`, the search is made around this location, which also becomes your location.',
+    'Returns candidates, best first. Reading the feed does not remove candidates from it. If you send `lat` and `lon`, the search is made around this location, which also becomes your location.',
   auth: user,
   query: z.object({
-    limit: integerParameter({ minimum: 1, maximum: MAX_CANDIDATES, default: DEFAULT_CANDIDATES, description: 'Number of candidates.' }),
+    limit: integerParameter({
+      minimum: 1,
+      maximum: MAX_CANDIDATES,
+      default: DEFAULT_CANDIDATES,
+      description: 'Maximum number of candidates.',
+    }),
     ...feedPlace,
   }),
   answers: { 200: { description: 'The candidates.', schema: FeedSchema } },

@@ -178,7 +178,7 @@ async function produce(transport: Transport, servers: BenchServers, backlog: Bac
 /**
  * Waits until ClickHouse contains every contribution. This shows that the whole pipeline and its sink have counted
  * correctly.
- * @throws Error when ClickHouse contains a different number
+ * @throws Error when ClickHouse contains too many, or too few after VERIFY_TIMEOUT_MS, or when a worker has ended
  */
 export async function verifyContributions(servers: BenchServers, workers: readonly WorkerProcess[], expected: number): Promise<void> {
   const deadline = Date.now() + VERIFY_TIMEOUT_MS

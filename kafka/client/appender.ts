@@ -219,8 +219,8 @@ export class PartitionAppender implements RecordAppender {
   }
 
   /**
-   * Closes the current batch if it is large enough for a request and no other batch of this partition is waiting to be
-   * sent.
+   * Closes the current batch if it is large enough for a request and no other batch of this partition is in flight or
+   * ready to be sent.
    */
   sealLarge(): void {
     if (this.#current !== undefined && this.#current.bytes >= EARLY_BATCH_BYTES && !this.hasWork) this.seal()

@@ -64,9 +64,8 @@ export const linkDeletions: Topic<string, LinkDeletion> = {
 }
 
 /**
- * Partition count for decisions about links. A transaction writes a commit marker into every partition that it touches,
- * so there are only as many partitions as deciding workers. More partitions are not necessary, because one worker makes
- * thousands of decisions per second.
+ * Partition counts for decisions about links. Locally, one partition is enough, because one worker makes thousands of
+ * decisions per second, and a transaction writes a commit marker into every partition that it touches.
  */
 const LINK_PARTITIONS = 1
 const LINK_PRODUCTION_PARTITIONS = 64

@@ -19,7 +19,7 @@ export interface Click {
 export interface ClickDetails {
   short_code: string
   clicked_at: number
-  /** registrable domain of the referrer, or direct or unknown */
+  /** registrable domain of the referrer; package of a mobile app; host without a registrable domain (IP address, local name); direct; or unknown */
   referrer: string
   /** ISO 3166-1 alpha-2, or unknown */
   country: string
@@ -114,7 +114,7 @@ export interface LinkCommand {
 
 export type LinkAction = 'create' | 'update' | 'delete'
 
-/** A link whose clicks were counted has been deleted, so everything about it may be dropped. Topic link-deletions, key: short_code. */
+/** A link whose clicks were counted has been deleted, so its statistics may be dropped. Topic link-deletions, key: short_code. */
 export interface LinkDeletion {
   deleted_at: number
 }

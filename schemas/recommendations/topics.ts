@@ -40,7 +40,7 @@ export const interactions: Topic<bigint, Interaction> = {
   config: eventsKept,
 }
 
-/** Country, age group and tier of users; key: user_id. */
+/** Properties of users, such as country and age group; key: user_id. */
 export const recommendationUsers: Topic<bigint, RecommendationUser> = {
   name: 'recommendation-users',
   key: decimalId,

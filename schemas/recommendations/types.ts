@@ -331,7 +331,7 @@ export interface UserPreferences {
 }
 
 export interface Preference {
-  /** genre, or the name of an attribute */
+  /** genre, category, or the name of an attribute */
   category: string
   value: string
   /** -1 to 1 */

@@ -178,7 +178,7 @@ export interface TrendVolume {
 /** Since when each term of a region's top 30 has been trending, and its ranks. Store trends-since, key: woeid. */
 export interface TrendingSince {
   terms: TermSince[]
-  /** the first list with terms of this and of the previous ten minutes; changes of rank are measured from it */
+  /** for the current and the previous ten-minute period: the first list that has terms; changes of rank are measured from the list of the previous period */
   earlier: EarlierList[]
 }
 

@@ -87,8 +87,8 @@ const CREATE_TIMEOUT_MS = 60_000
 const DELETIONS_REMEMBERED = '1h'
 
 /**
- * Settings that spread an index over the machines of a cluster. A change to them does not require a rebuild of existing
- * indexes.
+ * Settings that spread an index over the machines of a cluster. They are applied when an index is created. A change
+ * does not trigger a rebuild.
  */
 export interface IndexLayout {
   readonly shards: number

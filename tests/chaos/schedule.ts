@@ -160,8 +160,9 @@ const DRAW: { readonly [Kind in FaultKind]: (random: Random, options: ScheduleOp
 }
 export const FAULT_KINDS = Object.keys(DRAW) as FaultKind[]
 /**
- * Numbers of brokers with which a kind of fault is possible; a kind without an entry is always possible. `disk-full`
- * needs a small disk, which has no room for the state of a run with the large input.
+ * Numbers of brokers for which a kind of fault may be drawn; a kind without an entry may be drawn for any number.
+ * `disk-full` is not drawn for 3 brokers, because it needs a small disk, which has no room for the state of their large
+ * input.
  */
 const BROKERS_OF: { readonly [Kind in FaultKind]?: readonly number[] } = {
   move: [2],

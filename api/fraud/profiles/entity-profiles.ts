@@ -47,7 +47,7 @@ export interface EntityProfilesDeps {
   readonly scripts: ViewScripts
   /** Returns the partition of an entity's profile. Throws before the number of partitions is known. */
   partitionOf(entity: string): number
-  /** Called with the reason whenever a call to Redis fails or its result cannot be used. */
+  /** Called with the reason whenever a look-up or a withdrawal fails. */
   onFailure(reason: string): void
   /** How long a transaction stays in flight if its profiles never include it. Default IN_FLIGHT_MS. */
   readonly inFlightMs?: number

@@ -3,7 +3,7 @@ import type { Hash128 } from './sip-hash.ts'
 export interface PackedLayout {
   /** Number of bytes of a value; 0 if only the presence of an entry matters. */
   readonly valueBytes: number
-  /** Whether entries can expire. An expiry costs four bytes per entry. */
+  /** Whether entries can expire. An expiry takes four bytes per slot. */
   readonly canExpire: boolean
 }
 
@@ -23,8 +23,8 @@ const MIN_SLOTS = 8
 /** Load factor above which a segment grows. With a higher load factor, chains of adjacent entries would get long. */
 const MAX_LOAD = 0.75
 /**
- * Load factor below which a segment shrinks. It is far below the load factor after growing, so that a segment that
- * shrinks does not soon grow again.
+ * Load factor below which a segment shrinks. It is far below 0.5, the load factor after a resize, so that a segment
+ * that has just grown does not soon shrink.
  */
 const MIN_LOAD = 0.2
 const GROWTH = 1.5
@@ -37,7 +37,7 @@ const INSTEAD_OF_EMPTY = 1
 
 /**
  * A hash table for millions of small entries. Keys are hashes of 128 bits, and there is no object per entry. The table
- * uses open addressing with linear probing. Deleting an entry leaves no tombstone: the entries behind it in its chain
+ * uses open addressing with linear probing. Deleting an entry leaves no tombstone: entries behind it in its chain may
  * move up. The number of changes therefore affects neither lookup time nor memory.
  */
 export class PackedMap {
@@ -125,7 +125,7 @@ export class PackedMap {
     if (this.#segments[index]?.count === 0) this.#segments[index] = undefined
   }
 
-  /** Creates a segment at its final size, because growing step by step would copy each entry several times. */
+  /** Creates a segment for this many entries, because growing step by step would copy each entry several times. */
   #reserve(index: number, entries: number): void {
     this.#segments[index] ??= new Segment(this.layout, slotsFor(entries))
   }

@@ -28,7 +28,7 @@ export interface FeedSnapshot<C> {
 export type KeptFeed = Pick<TopicFeed, 'isCurrent' | 'position' | 'heardAt'>
 
 export interface FeedSnapshotForm<C> {
-  /** Name of the file. */
+  /** Name of the file, without its extension. */
   readonly name: string
   /** Describes the blocks. A snapshot with a different description is ignored. */
   readonly form: string

@@ -9,7 +9,7 @@ export type EditorialLists = ReadonlyMap<string, EditorialList>
 export const NEW_RELEASES = 'new-releases'
 export const DEFAULT_BOOST: NewReleaseBoost = { factor: 1.1, maxAgeDays: 30 }
 
-/** Returns the ids of the items that editors have placed in a context, best first. */
+/** Returns the ids of the items in all lists that are in force for a context, list by list. */
 export function placedByEditors(lists: EditorialLists, context: RecommendationContext, time: number): bigint[] {
   return [...lists.values()]
     .filter((list) => list.kind === 'LIST' && isRunning(list, time) && (list.contexts.length === 0 || list.contexts.includes(context)))

@@ -45,8 +45,8 @@ const OLDER_ITEM = 0.8
 
 /**
  * Collects the candidates of a request from the channels that suit the kind of list. Leaves out the anchor and items
- * that are watched, hidden or inactive. All searches for vectors start together, before anything else, because another
- * thread may answer them.
+ * that are watched, hidden or inactive. All searches for vectors start together, before any candidate is collected,
+ * because another thread may answer them.
  */
 export async function generateCandidates(sources: CandidateSources, request: CandidateRequest): Promise<CandidateSet> {
   const { items, leaders } = sources
@@ -132,7 +132,8 @@ export async function generateCandidates(sources: CandidateSources, request: Can
   }
 
   /**
-   * Adds the first active items of a list. Unknown items do not count towards `most`, because events may name any id.
+   * Adds the first active items of a list. Unknown and inactive items do not count towards `most`, because events may
+   * name any id.
    */
   function addListed(ids: readonly bigint[], most: number, channel: Channel): void {
     let place = 0
@@ -177,7 +178,7 @@ export async function generateCandidates(sources: CandidateSources, request: Can
   // The vector channel names the most items. If not all of them fit into the set, only the least similar ones are
   // missing.
   if (isPersonal) addVector(nearest)
-  // Preferences are added last. A user may state a hundred of them, and their items must not displace other candidates.
+  // A user may state a hundred preferences. Their items must not displace candidates from the channels above.
   if (isPersonal) addPreferences()
   // Popular items fill the list if there are few events yet, or if the user has watched everything that is trending.
   if (set.size < TRENDING) for (const row of leaders.overall()) set.of(row, 'popular')

@@ -17,7 +17,7 @@ export interface IdIndex {
 }
 
 const FIRST_ROWS = 1_024
-/** Number of slots per row. At most half of the slots are used, so a search visits only one or two slots. */
+/** Number of slots per row. At most half of the slots are used, so most searches visit only one or two slots. */
 const SLOTS_PER_ROW = 2
 const FREE = -1
 /** Odd constants of MurmurHash3's finaliser. */

@@ -57,8 +57,8 @@ export interface ItemTable {
   shownAt(row: number, now: number): number
   chosenAt(row: number, now: number): number
   /**
-   * Returns the table as blocks. The table may change between two blocks: `restore` then returns a table in which some
-   * of the changes are missing or incomplete, and becomes correct when they are all applied again.
+   * Returns the table as blocks. The table may change between two blocks. A table that is restored from them then lacks
+   * some of the changes, or parts of them, until all of these changes are applied again.
    */
   saved(): Iterable<Buffer>
   /**

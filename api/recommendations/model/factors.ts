@@ -11,10 +11,7 @@ export interface Factors {
   close(): void
 }
 
-/**
- * Factors and the length of each row. The lengths are a separate property, because callers need them only while they
- * open a model.
- */
+/** Factors, and the length of each row. */
 export interface OpenFactors {
   readonly factors: Factors
   readonly lengths: Float32Array

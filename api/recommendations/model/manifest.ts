@@ -62,13 +62,19 @@ function parse(text: string): BundleManifest {
 
 const HASH_LENGTH = 8
 
-/** Returns the version of a bundle. It consists of the bundle's time and hash, such as `20260801T120000-1f2e3d4c`. */
+/**
+ * Returns the version of a bundle: the time of the training and a hash of the manifest, as in
+ * `20260801T120000-1f2e3d4c`.
+ */
 function versionOf({ trained_at }: BundleManifest, text: string): string {
   const time = new Date(trained_at).toISOString().replace(/[-:]|\.\d+Z/g, '')
   return `${time}-${createHash('sha256').update(text).digest('hex').slice(0, HASH_LENGTH)}`
 }
 
-/** Hashes a file in pieces. */
+/**
+ * Returns the length and the hash of a file.
+ * @throws BundleError if the file cannot be read
+ */
 export async function digestOf(path: string): Promise<{ readonly bytes: number; readonly sha256: string }> {
   try {
     return await fileDigest(path)

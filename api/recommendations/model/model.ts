@@ -6,7 +6,7 @@ export interface NearItem {
 
 /** A trained model, opened in this process. */
 export interface RecommendationModel {
-  /** Time and hash of the bundle. */
+  /** The time of the training and a hash of the bundle's manifest. */
   readonly version: string
   /** The version of the model's embeddings. */
   readonly sequence: number

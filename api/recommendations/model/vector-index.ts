@@ -116,7 +116,7 @@ function emptyIndex(dimensions: number): Index {
 function over(index: Index, dimensions: number, known: Float32Array): VectorIndex {
   let roots = known
 
-  /** Returns the vectors, scaled to the square roots of their lengths. */
+  /** Scales the vectors to the square roots of their lengths, and keeps these roots. */
   function damped(keys: ArrayLike<number>, vectors: Float32Array): Float32Array {
     const out = new Float32Array(vectors.length)
     for (let row = 0, start = 0; row < keys.length; row++, start += dimensions) {

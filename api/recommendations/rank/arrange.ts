@@ -88,8 +88,8 @@ function boostedScore(items: ItemTable, { candidate, score }: Scored, boost: New
 }
 
 /**
- * Reorders the items by maximal marginal relevance. Each step chooses the item with the greatest value: 0.7 × its score
- * − 0.3 × its greatest similarity to a chosen item.
+ * Reorders the items by maximal marginal relevance. Each step chooses the item with the greatest value: 0.7 × its
+ * boosted score − 0.3 × its greatest similarity to a chosen item.
  */
 function diversified(items: ItemTable, ordered: readonly Ordered[], model: RecommendationModel | undefined): Ordered[] {
   const vectors = ordered.map(({ candidate }) => model?.vectorOf(candidate.itemId))

@@ -27,7 +27,7 @@ const LEAST_ITEMS = 1_000
 /** Maximum time that a process that has just started waits for a model, and maximum time of the rehearsal. */
 const WAIT_FOR_MODEL_MS = 3_000
 const REHEARSAL_MS = 2_000
-/** Number of rehearsed lists. After this many lists, V8 has compiled nearly all code that lists need. */
+/** Maximum number of rehearsed lists. After this many lists, V8 has compiled nearly all code that lists need. */
 const LISTS = 400
 const HISTORY = 40
 const RECENT = 10

@@ -32,7 +32,9 @@ const recommendation = z
     thumbnail_url: z.string().nullable(),
     explanation: z.string().openapi({ example: 'Because you watched “Heat”' }),
     rec_type: z.enum(REC_TYPES),
-    source_item_id: z.string().nullable().openapi({ description: 'The item of `similar` and `because_you_watched`.' }),
+    source_item_id: z.string().nullable().openapi({
+      description: 'The item on which the recommendation is based. Null unless `rec_type` is `similar` or `because_you_watched`.',
+    }),
     explain: explained.optional(),
   })
   .openapi('Recommendation')
@@ -63,7 +65,7 @@ export const recommendationsRoute = defineRoute({
     diversity: booleanParameter({ default: false, description: 'Whether items that are similar to earlier items are moved down.' }),
     explain: booleanParameter({
       default: false,
-      description: 'Whether each item has its channel, features and rank by score. Requires the scope `internal`.',
+      description: 'Whether items that were ranked for this answer have `explain`. Requires the scope `internal`.',
     }),
   }),
   answers: {

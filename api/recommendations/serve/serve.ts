@@ -82,8 +82,7 @@ export function listServer(deps: ServeDeps) {
   const logged = new Set<string>()
 
   /**
-   * Returns the model for one request. If a part of the model fails, the request continues without it, and the failure
-   * is logged.
+   * Returns the model for one request. If a part of the model fails, the request continues without it.
    * @param userId undefined if the request does not concern a user
    */
   function modelFor(userId: bigint | undefined): GuardedModel | undefined {
@@ -231,7 +230,7 @@ export function listServer(deps: ServeDeps) {
     log.error({ version, part, err: error }, 'model_failed')
   }
 
-  /** Serves the remaining items of a list, without items that the user has watched or hidden in the meantime. */
+  /** Serves the remaining items of a list, without items that can no longer be recommended to the user. */
   async function serveRest({ userId, items, modelVersion }: RestOfList, limit: number): Promise<ServedList> {
     const found = await readFeatures(userId)
     const user = found ?? unknownUser(userId)

@@ -16,7 +16,7 @@ export interface FailedRecords {
   /** Must be called when all records before the offset are committed. */
   forgetBefore(partition: TopicPartition, offset: number): void
   /**
-   * Counts and logs a record that is skipped. If the record is skipped again after a rollback, it is not counted again.
+   * Counts and logs a record that is skipped. If the record is skipped again after a rollback, this call does nothing.
    */
   skipped(place: RecordPlace, fault: Fault, handling: OnFailure): void
 }

@@ -27,8 +27,7 @@ const BYTES_PER_LOOK = 1_048_576
 const NO_TIMESTAMP = -1
 
 /**
- * Encodes and appends the output records of one task. `emit`, `broadcast` and `copy` throw OutputError when a record
- * cannot be encoded or its topic does not accept it.
+ * Encodes and appends the output records of one task. All errors of `emit`, `broadcast` and `copy` are OutputErrors.
  */
 export interface Outputs {
   emit(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
@@ -38,9 +37,11 @@ export interface Outputs {
   /** Emits a record without key and value to every partition. */
   mark(topic: AnyTopic, timestamp: number, headers: readonly RecordHeader[]): void
   /**
-   * Copies key and value of a record unchanged. Without `partition`, the key determines the partition, and a record
-   * without a key keeps the number of the partition from which it was read.
-   * @param options how the copy differs from the record; by default, the copy is complete
+   * Appends the encoded key and value of a record to another topic, without decoding them. Without `partition`, the key
+   * determines the partition. A record without a key then goes to the partition with the number of its source
+   * partition, modulo the number of partitions of the topic.
+   * @param headers replace the headers of the record
+   * @param options by default, nothing is cut off, and the timestamp is the record's
    */
   copy(
     topic: string,
@@ -53,7 +54,7 @@ export interface Outputs {
 }
 
 interface CopyOptions {
-  /** The positions at which key and value are cut off. */
+  /** The positions in the chunk's buffer at which key and value are cut off. */
   readonly keyEnd: number
   readonly valueEnd: number
   /** Epoch ms. */
@@ -132,7 +133,6 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
     checkUnsent()
   }
 
-  /** Chooses the partition of the encoded record. */
   function chosenPartition(partitionBy: string | undefined, partitions: number): number {
     if (partitionBy !== undefined) return partitionOf(partitionBy, partitions)
     if (keyPartition < 0) keyPartition = partitionFor(keyBytes.buffer, partitions, 0, keyBytes.length)

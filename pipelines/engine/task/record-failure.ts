@@ -25,7 +25,7 @@ export interface Fault {
   /** A `FaultCode`, or the code that a processor has returned. */
   readonly code: string
   readonly message: string
-  /** The processor that failed; empty when the record could not be decoded. */
+  /** The processor that failed or rejected the record; empty when the record could not be decoded. */
   readonly processor: string
 }
 
@@ -40,7 +40,7 @@ export function placeOf(chunk: RecordChunk, row: number): RecordPlace {
   return { topic: chunk.topic, partition: chunk.partition, offset: chunk.offsets[row] }
 }
 
-/** Thrown when an output cannot be encoded, or when its topic does not accept it. */
+/** Thrown when emitting fails, for example because the output cannot be encoded or its topic does not accept it. */
 export class OutputError extends ProcessorError {}
 
 /**
@@ -79,7 +79,7 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Returns the stage in which the record caused the failure; undefined when the record is not the cause. */
+/** Returns the stage of a failure; undefined if the policies for these stages do not apply to it. */
 function stageOf(error: unknown): 'process' | 'produce' | undefined {
   if (error instanceof RefusedOutcome || isStateFailure(error)) return undefined
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof OutputError) return 'produce'

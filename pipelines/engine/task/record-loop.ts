@@ -18,9 +18,9 @@ import type { TaskIdling } from './task-idling.ts'
  */
 const SLICE_RECORDS = 4_096
 /**
- * Maximum number of bytes decoded at a time. Large records reach this limit before `SLICE_RECORDS`. The event loop is
- * blocked while a slice is decoded and its state is read, so a slice must be small. The limit still allows 512 records
- * of a kilobyte, which make a multi-get worthwhile.
+ * Number of bytes of values at which a slice ends. Large records reach this limit before `SLICE_RECORDS`. The event
+ * loop is blocked while a slice is decoded and its state is read, so a slice must be small. The limit still allows 512
+ * records of a kilobyte, which make a multi-get worthwhile.
  */
 const SLICE_BYTES = 512 * 1_024
 /**
@@ -80,7 +80,7 @@ export interface RecordLoop {
   runHandlers(expired: () => boolean): void
 }
 
-/** Wraps an error from the author's code. The message of the new error names the processor and the record. */
+/** Wraps an error from the author's code. The new error names the processor, and the record if there is one. */
 export function processorFailed(topology: string, context: TaskContext, error: unknown): Error {
   const place = context.chunk === undefined ? '' : ` at ${context.chunk.topic}-${context.chunk.partition} offset ${context.offset}`
   const failed = context.node?.name ?? 'engine'
@@ -150,7 +150,10 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     return true
   }
 
-  /** Decodes the next records of every source that has any. @returns false when no record can be processed now */
+  /**
+   * Decodes the next slice of every source whose slice is processed, and loads the announced state.
+   * @returns false when no record can be processed now
+   */
   function refill(): boolean {
     waitsForSchema = undefined
     let ready = false
@@ -216,8 +219,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
 
   /**
    * Limits the number of records in the next slices, so that the prefetched state of a slice takes at most
-   * `PREFETCH_BYTES`. Cached and absent state is counted as 0 bytes, so a slice may exceed the limit by the factor
-   * `SLICE_GROWTH`.
+   * `PREFETCH_BYTES`. Cached and absent state is counted as 0 bytes, so a slice may exceed the limit.
    */
   function setPrefetchRecords(bytes: number): void {
     const fitting = Math.floor((announcedRecords * PREFETCH_BYTES) / Math.max(1, bytes))
@@ -228,7 +230,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   /**
    * Processes the decoded records.
    * @returns true when the time limit is reached or a commit is due, false when a source must be refilled or a time
-   * closed
+   * can be closed
    */
   function processSlice(expired: () => boolean): boolean {
     let untilCheck = RECORDS_PER_CLOCK_CHECK

@@ -243,7 +243,9 @@ export class RecordQueue {
     if (this.#tombstone === FAULTY) this.faults.set(slot, decodeFault('no_value', 'the record has no value'))
   }
 
-  /** Returns why the record is invalid; undefined when it may be valid but its schema is not loaded yet. */
+  /**
+   * Returns why the record is invalid. If its schema is not loaded yet, sets `waitsForSchema` and returns undefined.
+   */
   #faultOf(error: unknown, chunk: RecordChunk, row: number): Fault | undefined {
     if (error instanceof UnknownSchemaError) {
       if (this.#options.isMissing(error.schemaId))

@@ -27,11 +27,11 @@ export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAc
   node: EmittingNode | undefined
   /** The default timestamp of emitted records. */
   emitTimestamp = 0
-  /** Number of records emitted since the last commit. */
+  /** Number of calls of `emit` and `broadcast` since the last commit began. */
   emitted = 0
   /** True when a caller waits for the next commit. */
   soon = false
-  /** The chunk of the current record, for its headers. */
+  /** The chunk of the current record. */
   chunk: RecordChunk | undefined
   row = 0
   source = 0

@@ -10,7 +10,7 @@ export type IdlingSource = Pick<RecordQueue, 'queuedRecords' | 'position' | 'rea
 export interface TaskIdling {
   /**
    * Returns the time (epoch ms) until which the task waits. The time is in the past if the task does not have to wait,
-   * and Infinity if it waits until records arrive.
+   * and Infinity if the end of the wait is not known.
    */
   until(now: number): number
 }
@@ -19,8 +19,8 @@ const never: TaskIdling = { until: () => -Infinity }
 
 /**
  * Creates the rule by which a task waits for its sources.
- * @param maxIdleMs With -1, the task never waits. With 0, it waits only for records that are known to be on the broker.
- * With a positive value, it also waits up to this long for records that may still arrive.
+ * @param maxIdleMs With -1, the task never waits. With 0, it waits for the first fetch, and for records that are known
+ * to be on the broker. With a positive value, it also waits up to this long for records that may still arrive.
  */
 export function taskIdling(sources: readonly IdlingSource[], maxIdleMs: number): TaskIdling {
   if (maxIdleMs < 0 || sources.length === 1) return never

@@ -37,7 +37,7 @@ export interface TaskPlace {
   readonly unloggedStores: readonly string[]
 }
 
-/** Returns whether a position of the state belongs to a changelog topic. */
+/** Returns whether the position with this name belongs to this changelog topic. */
 export function isPositionOf(changelog: string, name: string): boolean {
   const [kind, key] = name.split('/', 2)
   return kind.startsWith('changelog') && key.slice(0, key.lastIndexOf('-')) === changelog

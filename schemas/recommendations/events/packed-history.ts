@@ -19,7 +19,7 @@ const TYPES: readonly InteractionType[] = ['VIEW', 'CLICK', 'PURCHASE', 'RATE', 
 
 export interface PackedInteraction {
   readonly itemId: bigint
-  /** Epoch ms, always a multiple of 1,000. */
+  /** Epoch ms. Rounded down to whole seconds when it is packed. */
   readonly at: number
   /** Weight of the interaction; see weights.ts. */
   readonly weight: number

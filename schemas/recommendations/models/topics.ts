@@ -19,8 +19,8 @@ export const recommendationModels: Topic<string, ModelHistory> = {
 }
 
 /**
- * Requests to train, promote and roll back models. There is one partition, so that its owner is the only process that
- * changes models.
+ * Requests to train, promote, try and roll back models. There is one partition, so that its owner is the only process
+ * that changes models.
  */
 export const modelRequests: Topic<string, ModelRequest> = {
   name: 'recommendation-model-requests',

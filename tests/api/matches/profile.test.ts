@@ -124,6 +124,6 @@ test.each([
   },
 )
 
-test('a feed has 20 candidates unless the request says otherwise', () => {
+test('a feed has at most 20 candidates unless the request has another limit', () => {
   expect(feedRoute.query!.parse({})).toEqual({ limit: 20 })
 })

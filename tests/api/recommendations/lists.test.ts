@@ -73,7 +73,7 @@ test('many preferences leave room for the items of editors and for trending ones
   expect(explanations).toEqual(expect.arrayContaining(['Picked by our editors', 'Trending now', 'Because you like Brand 0']))
 })
 
-test('a preference names popular items even if the thirty most popular ones are hidden or watched', async () => {
+test('a preference names popular items even if the thirty most popular ones are hidden', async () => {
   const preferences = [{ category: 'brand', value: 'Acme', weight: 1 }]
   for (let id = 1_000n; id < 1_040n; id++) api.putItem(id, { attributes: { brand: 'Acme' }, popularity: 2_000 - Number(id) })
   const best = Array.from({ length: 30 }, (_, index) => 1_000n + BigInt(index))

@@ -120,7 +120,7 @@ describe('GET /v1/trends', () => {
     putList()
     await Promise.all(Array.from({ length: 20 }, (_, index) => get(`/v1/trends?limit=${index + 1}`)))
     const first = redis.state.reads
-    // The first query reads the positions in two topics, the list's version and the list, each with a caught-up flag.
+    // The first query reads the positions in two topics, the list's version and the list, with caught-up flags.
     // The second query finds the same positions, so it reads nothing else.
     expect(first).toBe(7)
     clock.now += SECOND_MS

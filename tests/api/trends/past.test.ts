@@ -94,7 +94,7 @@ test('time zones other than UTC are accepted', async () => {
   expect(table.requests[0].query_params).toMatchObject({ to: START / 1000 + 61 })
 })
 
-test('past lists get not_ready while the table is being refilled', async () => {
+test('requests for past lists get not_ready while the table is being refilled', async () => {
   const { get, table } = await trendsApi()
   table.caughtUp = 3
   expect(await get(`/v1/trends/1/past?at=${AT}`)).toMatchObject({ status: 503, body: { error: 'not_ready' } })

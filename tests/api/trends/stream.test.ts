@@ -199,7 +199,8 @@ test(`${MAX_READERS} readers of one location cost one query, further readers are
   expect(new Set(readers.map(({ status }) => status))).toEqual(new Set([200]))
   await expect.poll(() => readers.filter((reader) => asOf(reader).length === 1).length, SOON).toBe(MAX_READERS)
   expect(await readersCounted()).toBe(MAX_READERS)
-  // The process reads the position once and the list once, each with its caught-up flag.
+  // All readers share one query. It takes seven reads: the positions in two topics, the list's version and the list,
+  // with their caught-up flags.
   expect(redis.state.reads).toBeLessThanOrEqual(10)
 
   const refused = await open()

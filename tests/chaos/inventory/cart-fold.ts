@@ -1,4 +1,7 @@
-/** Computes the required outcomes of carts from the log, without code of the service. */
+/**
+ * Replays the commands about carts in a model that shares no code with the service. Checks that the answers, the view
+ * and the outcomes in the log agree with the model, and that no cart expired early.
+ */
 import type { CartAnswer } from '../../../schemas/catalog/reservations/flow.ts'
 import type { Cart, CartCommand } from '../../../schemas/catalog/types.ts'
 import { answersIn, type DecidedCommand, decidedCommands, type StockLog } from './log.ts'

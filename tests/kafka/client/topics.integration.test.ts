@@ -62,7 +62,7 @@ test('the end offset is the high watermark, which includes open transactions, an
   await open.abort()
 })
 
-test('an address without a listener is an error that says what to check', async () => {
+test('connecting to an address without a listener fails with an error that says what to check', async () => {
   const address = `127.0.0.1:${await freePort()}`
   const transport = kafkaTransport({ brokers: [address], clientId: 'test' }, { runtime: systemRuntime(silent) })
   await expect(transport.connect()).rejects.toMatchObject({ code: 'BROKERS_UNREACHABLE', fatal: false })

@@ -217,7 +217,7 @@ const batch = fc.oneof(
   { weight: 1, arbitrary: fc.record({ ends: fc.constantFrom('commit' as const, 'abort' as const), producer: fc.nat(2) }) },
 )
 
-test('for any limit, the reader returns the same records in the same order, with the position after them', () => {
+test('for any byte limit, reading a response in pieces gives the same records in the same order as reading it whole, and the position always follows the returned records', () => {
   fc.assert(
     fc.property(
       fc.array(batch, { minLength: 1, maxLength: 12 }),

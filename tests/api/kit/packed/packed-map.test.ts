@@ -57,7 +57,7 @@ test('a packed map has the same contents as a Map, in any order of changes, even
   )
 })
 
-test('a packed map returns its memory when entries are deleted or expire', () => {
+test('a packed map frees all its memory when its entries are deleted, including entries that have expired', () => {
   const map = new PackedMap({ valueBytes: 4, canExpire: true })
   const keys = Array.from({ length: 20_000 }, (_, index) => Int32Array.of(index * 214_013 + 1, index, index, index << 22))
   for (const [index, key] of keys.entries()) map.set(key, bytesOf(index), 0, index % 2 === 0 ? NEVER : 10, 1)
@@ -67,7 +67,7 @@ test('a packed map returns its memory when entries are deleted or expire', () =>
   expect([map.size, map.bytes]).toEqual([0, 0])
 })
 
-test('entries without value and expiry take little more than their hashes', () => {
+test('an entry without value and expiry takes less than 33 bytes', () => {
   const map = new PackedMap({ valueBytes: 0, canExpire: false })
   for (let index = 0; index < 50_000; index++) {
     map.set(Int32Array.of(index * 214_013 + 1, 0, 0, Math.imul(index, 0x9e37_79b9)), new Uint8Array(0), 0, NEVER, 1)

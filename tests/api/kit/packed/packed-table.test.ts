@@ -167,7 +167,7 @@ describe('a snapshot', () => {
     expect([table.get('d'), table.size]).toEqual([undefined, 3])
   })
 
-  test('answers from an old snapshot while Kafka is unreachable, but does not continue it, because tombstones may have been removed', async () => {
+  test('that is old answers while Kafka is unreachable, but is not continued, because tombstones may have been removed', async () => {
     const { folder } = await saved()
     // A compacted log that no longer contains any record of `a`. Its offsets are consistent with those of the snapshot.
     const broker = newBroker()
@@ -194,7 +194,7 @@ describe('a snapshot', () => {
     expect([table.get('a'), table.get('z'), world.events('table_starts_over').length]).toEqual([undefined, 26, 1])
   })
 
-  test('a snapshot of a topic that was deleted and created again is not used, even if its offsets exist in the new topic', async () => {
+  test('is not used if its topic was deleted and created again, even if its offsets exist in the new topic', async () => {
     const { folder, broker } = await saved()
     const spec = broker.topic('entries')
     broker.deleteTopic('entries')

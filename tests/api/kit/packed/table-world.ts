@@ -36,7 +36,10 @@ export interface WorldOptions {
   readonly folder?: string
   readonly files?: SpoolFiles
   readonly broker?: MemoryBroker
-  /** Interval between snapshots. By default, it is so long that a snapshot is written only when the table closes. */
+  /**
+   * Interval between snapshots. By default, it is so long that a snapshot is written only when the table has first read
+   * the topic, and when it closes.
+   */
   readonly intervalMs?: number
   readonly packing?: Packing<string, number>
 }

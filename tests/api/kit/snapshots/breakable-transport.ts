@@ -6,7 +6,7 @@ const POLL_MS = 10
 
 export interface Breakable {
   readonly isAway: boolean
-  /** Number of polls that began and ended while the broker was unavailable. */
+  /** Number of completed polls that began while the broker was unavailable. */
   silentPolls?: number
 }
 

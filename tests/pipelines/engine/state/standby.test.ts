@@ -139,7 +139,8 @@ test('a copy makes no progress while the database is overloaded', async () => {
   const copies = () => second.status().standbys
   const areCompleteAfter = (ms: number) =>
     copies().length > 0 && copies().every(({ behind, completeAt }) => behind === 0 && (completeAt ?? 0) > ms)
-  // A worker without tasks is ready, too. While the database is overloaded, tasks that move to it would not be restored.
+  // A worker without tasks is ready, too. While the database is overloaded, tasks that move to it would not be
+  // restored.
   const haveTasks = () => [first, second].every((worker) => worker.status().ready && worker.status().tasks.length > 1)
   await until(() => haveTasks() && areCompleteAfter(0), 'both workers run tasks, and the copies are complete')
   isOverloaded = true

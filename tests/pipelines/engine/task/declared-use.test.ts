@@ -18,7 +18,8 @@ interface Declared {
 }
 
 /**
- * Functions that add a node, one for each kind of node with custom code. The node runs `use` and declares `declared`.
+ * Functions that add a node, one for each kind of node with custom code except time handlers. The node runs `use` and
+ * declares `declared`.
  */
 const NODES: Readonly<Record<string, (stream: Stream<string, string>, declared: Declared, use: Use) => void>> = {
   process: (stream, declared, use) => stream.process('node', declared, (_line, ctx) => use(ctx)),

@@ -325,7 +325,7 @@ test('a row that is too large for its changelog stops the worker and names the s
 })
 
 test.each(['encoded', 'produced', 'offsets-added', 'committed'] as const)(
-  'after a crash between failure and commit, the record fails again and its dead letter is sent once: crash after "%s"',
+  'after a crash during the commit that follows a failure, the dead letter of the failed record exists once: crash after "%s"',
   (step) => {
     const driver = testDriver(adding({ process: 'dead-letter' }), { commit: 'manual' })
     for (const value of [1, BUG, 2]) driver.pipe(orders, 'a', value)

@@ -60,7 +60,7 @@ test.each([
   { what: 'first', empty: [0], bytes: 2_100 },
   { what: 'last', empty: [3], bytes: 2_100 },
   { what: 'only', empty: [0, 1, 2, 3], bytes: 0 },
-])('records without key and value, such as time markers, may be the $what records of a chunk that is counted', ({ empty, bytes }) => {
+])('the size of a chunk is right even if its $what records have neither key nor value, such as time markers', ({ empty, bytes }) => {
   const queue = emptyQueue()
   const whole = chunk(0, 100)
   // The chunk does not begin at the start of its buffer, because the chunks of a fetch share it.

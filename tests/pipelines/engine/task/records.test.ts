@@ -82,10 +82,10 @@ test.each([
 })
 
 test.each([
-  { what: 'a value', key: 1, value: 6 * MIB, headers: 1, cut: `value=${6 * MIB}` },
-  { what: 'a key and a value', key: 5 * MIB, value: 6 * MIB, headers: 1, cut: `key=${5 * MIB} value=${6 * MIB}` },
-  { what: 'headers alone', key: 1, value: 1_000, headers: 5 * MIB, cut: expect.stringMatching(/^headers=5242\d{3}$/) },
-])('if $what is too large for the dead-letter topic, it is truncated and a header says so', ({ key, value, headers, cut }) => {
+  { what: 'its value', key: 1, value: 6 * MIB, headers: 1, cut: `value=${6 * MIB}` },
+  { what: 'its key and its value', key: 5 * MIB, value: 6 * MIB, headers: 1, cut: `key=${5 * MIB} value=${6 * MIB}` },
+  { what: 'its headers alone', key: 1, value: 1_000, headers: 5 * MIB, cut: expect.stringMatching(/^headers=5242\d{3}$/) },
+])('a record that is too large for the dead-letter topic because of $what is cut, and a header says so', ({ key, value, headers, cut }) => {
   const driver = testDriver(doubling())
   driver.pipeBytes(numbers, Buffer.alloc(key, 'k'), Buffer.alloc(value, 'v'), { headers: [{ key: 'trace', value: Buffer.alloc(headers) }] })
   driver.pipe(numbers, 'b', 2)
@@ -262,7 +262,7 @@ function fetchedBomb() {
   return { topic: 'numbers', partition: 0, chunks, nextOffset: 4, highWatermark: 4, lastStableOffset: 4, fetchedAt: 0 }
 }
 
-test('a batch that is too large when decompressed becomes one dead letter, which cannot be replayed', () => {
+test('a batch that is too large when decompressed becomes one dead letter, which is marked as cut', () => {
   const driver = testDriver(doubling(), { commit: 'manual' })
   const [task] = driver.tasks
   task.accept(fetchedBomb())
