@@ -16,10 +16,14 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(home, { recursive: true, force: true }))
 
+function sha256Of(file: string): string {
+  return createHash('sha256').update(readFileSync(file)).digest('hex')
+}
+
 /** Installs a program that is used instead of Python. It writes the file of the first model, and then fails. */
 function installFailingPython(): void {
-  const hash = createHash('sha256').update(readFileSync('tools/fraud/python/requirements.txt')).digest('hex').slice(0, 12)
-  const environment = join(home, 'tools', `python-fraud-${hash}`)
+  const packages = sha256Of('tools/fraud/python/requirements.txt').slice(0, 12)
+  const environment = join(home, 'tools', `python-fraud-${packages}`)
   mkdirSync(join(environment, 'bin'), { recursive: true })
   writeFileSync(join(environment, 'ready'), '')
   const program = `#!${process.execPath}
@@ -36,7 +40,7 @@ test('a training that fails leaves earlier models of the same version intact', a
   installFailingPython()
   const out = join(home, 'models')
   cpSync(SHIPPED, out, { recursive: true })
-  const contents = () => readdirSync(out).map((name) => [name, createHash('sha256').update(readFileSync(join(out, name))).digest('hex')])
+  const contents = () => readdirSync(out).map((name) => [name, sha256Of(join(out, name))])
   const before = contents()
   const training = run(process.execPath, ['tools/fraud/train/train.ts', ...SMALLEST, '--out', out], {
     env: { ...process.env, MILLRACE_HOME: home },
