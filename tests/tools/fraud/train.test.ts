@@ -20,7 +20,10 @@ function sha256Of(file: string): string {
   return createHash('sha256').update(readFileSync(file)).digest('hex')
 }
 
-/** Installs a program that is used instead of Python. It writes the file of the first model, and then fails. */
+/**
+ * Installs a program that is used instead of Python. It claims to find its packages, writes the file of the
+ * first model, and then fails.
+ */
 function installFailingPython(): void {
   const packages = sha256Of('tools/fraud/python/requirements.txt').slice(0, 12)
   const environment = join(home, 'tools', `python-fraud-${packages}`)
@@ -28,6 +31,7 @@ function installFailingPython(): void {
   writeFileSync(join(environment, 'ready'), '')
   const program = `#!${process.execPath}
 const fs = require('node:fs')
+if (process.argv[2] === '-c') process.exit(0)
 fs.writeFileSync(JSON.parse(fs.readFileSync(process.argv[3], 'utf8')).models[0].onnx, 'half a model')
 process.stderr.write('no space left on device')
 process.exit(1)
