@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { MODELS } from '../../../schemas/fraud/decision/policy.ts'
 
 const run = promisify(execFile)
 const SHIPPED = 'schemas/fraud/models/shipped'
@@ -21,8 +22,8 @@ function sha256Of(file: string): string {
 }
 
 /**
- * Installs a program that is used instead of Python. It claims to find its packages, writes the file of the
- * first model, and then fails.
+ * Installs a program that is used instead of Python. It claims to find its packages, writes the file of the first
+ * model, and then fails.
  */
 function installFailingPython(): void {
   const packages = sha256Of('tools/fraud/python/requirements.txt').slice(0, 12)
@@ -43,10 +44,13 @@ process.exit(1)
 test('a training that fails leaves earlier models of the same version intact', async () => {
   installFailingPython()
   const out = join(home, 'models')
-  cpSync(SHIPPED, out, { recursive: true })
+  mkdirSync(out)
+  for (const name of MODELS) {
+    for (const type of ['json', 'onnx']) copyFileSync(join(SHIPPED, `${name}-1.${type}`), join(out, `${name}-mine.${type}`))
+  }
   const contents = () => readdirSync(out).map((name) => [name, sha256Of(join(out, name))])
   const before = contents()
-  const training = run(process.execPath, ['tools/fraud/train/train.ts', ...SMALLEST, '--out', out], {
+  const training = run(process.execPath, ['tools/fraud/train/train.ts', ...SMALLEST, '--version', 'mine', '--out', out], {
     env: { ...process.env, MILLRACE_HOME: home },
   })
   await expect(training).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('no space left on device') })
