@@ -11,8 +11,8 @@ const run = promisify(execFile)
 const INSTALL_TIMEOUT_MS = 5 * 60_000
 /**
  * Builds the environment. The caller runs this script under `flock`, so that only one of several concurrent processes
- * builds it. The file `ready` is written last, so that an incomplete environment is never used. An environment no longer
- * works after its Python was removed or replaced by another version, which does not find the packages.
+ * builds it. The file `ready` is written last, so that an incomplete environment is never used. An environment stops
+ * working when its Python is removed, or is replaced by a version that does not find the packages.
  */
 const BUILD = `
 set -e
