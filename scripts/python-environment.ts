@@ -11,11 +11,12 @@ const run = promisify(execFile)
 const INSTALL_TIMEOUT_MS = 5 * 60_000
 /**
  * Builds the environment. The caller runs this script under `flock`, so that only one of several concurrent processes
- * builds it. The file `ready` is written last, so that an incomplete environment is never used.
+ * builds it. The file `ready` is written last, so that an incomplete environment is never used. An environment stops
+ * working when its Python is removed, or is replaced by a version that does not find the packages.
  */
 const BUILD = `
 set -e
-[ -e "$1/ready" ] && exit 0
+[ -e "$1/ready" ] && "$1/bin/python" -c 'import pip' 2>/dev/null && exit 0
 rm -rf "$1"
 python3 -m venv "$1"
 "$1/bin/pip" install --quiet --disable-pip-version-check -r "$2"
@@ -37,7 +38,8 @@ export async function pythonEnvironment({ name, requirements, tools }: PythonEnv
     .digest('hex')
     .slice(0, 12)
   const folder = join(tools, `python-${name}-${hash}`)
-  if (existsSync(join(folder, 'ready'))) return join(folder, 'bin')
+  const bin = join(folder, 'bin')
+  if (existsSync(join(folder, 'ready')) && (await works(bin))) return bin
   await mkdir(tools, { recursive: true })
   try {
     await run('flock', [`${folder}.lock`, 'sh', '-c', BUILD, 'sh', folder, requirements], { timeout: INSTALL_TIMEOUT_MS })
@@ -47,5 +49,13 @@ export async function pythonEnvironment({ name, requirements, tools }: PythonEnv
       `the Python packages of ${requirements} cannot be installed (python3 with venv and pip, and PyPI, are needed): ${reason}`,
     )
   }
-  return join(folder, 'bin')
+  return bin
+}
+
+/** Returns whether the environment's Python starts and finds installed packages. */
+async function works(bin: string): Promise<boolean> {
+  return await run(join(bin, 'python'), ['-c', 'import pip']).then(
+    () => true,
+    () => false,
+  )
 }

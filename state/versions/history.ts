@@ -17,7 +17,10 @@ export const NO_VERSIONS: VersionHistory<never> = { versions: [], champion: unde
 /** Used instead of a version's name when no version was in force. */
 export const NO_VERSION = ''
 
-/** Number of newest versions that are kept. Older versions are kept only while they are in force. */
+/**
+ * Number of newest versions that are kept. Older versions are kept only while they are in force, or while a roll-back
+ * would restore them.
+ */
 export const KEPT_VERSIONS = 5
 
 /** Adds a version that does not answer requests yet. Does nothing if the history already contains the version. */
@@ -64,8 +67,8 @@ export function rolledBack<V extends FileVersion>(history: VersionHistory<V>): V
 }
 
 function trimmed<V extends FileVersion>(history: VersionHistory<V>): VersionHistory<V> {
-  const inForce = new Set([history.champion, history.challenger])
-  const versions = history.versions.filter(({ version }, index) => index < KEPT_VERSIONS || inForce.has(version))
+  const needed = new Set([history.champion, history.challenger, history.earlier[0]])
+  const versions = history.versions.filter(({ version }, index) => index < KEPT_VERSIONS || needed.has(version))
   const kept = new Set(versions.map(({ version }) => version))
   return { ...history, versions, earlier: history.earlier.filter((version) => version === NO_VERSION || kept.has(version)) }
 }

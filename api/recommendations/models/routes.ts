@@ -45,7 +45,7 @@ export const modelsRoute = defineRoute({
   operationId: 'recommendationModels',
   summary: 'Get the trained models and the results of the last training runs',
   description:
-    'The newest five versions and the versions in force are kept. `answering` is the version that the answering process uses now.',
+    'The newest five versions, the versions in force, and the version that a roll-back would restore are kept. `answering` is the version that the answering process uses now.',
   auth: INTERNAL,
   answers: {
     200: {

@@ -49,6 +49,14 @@ it('a roll-back leads to the previous champion, and then to no version at all', 
   expect(promoted(history, 'v1')).toBeUndefined()
 })
 
+it('a roll-back leads to the previous champion, even if five versions are newer', () => {
+  const chosen = promoted(historyOf(6, [5, 6]), 'v2')!
+  const replaced = promoted(withVersion(chosen, made(7)), 'v7')!
+  expect(names(replaced)).toEqual(['v7', 'v6', 'v5', 'v4', 'v3', 'v2'])
+  expect(rolledBack(replaced)?.champion).toBe('v2')
+  expect(names(promoted(withVersion(replaced, made(8)), 'v8')!)).toEqual(['v8', 'v7', 'v6', 'v5', 'v4'])
+})
+
 it('a trial ends when its version becomes the champion, or when it is withdrawn', () => {
   const trial = withChallenger(historyOf(3, [2]), 'v3')!
   expect(trial.challenger).toBe('v3')

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -56,11 +56,12 @@ async function main(): Promise<void> {
   const out = options.out ?? SHIPPED
   const folder = await mkdtemp(join(tmpdir(), 'millrace-train-'))
   try {
-    await mkdir(out, { recursive: true })
-    const trained = await train(options, out, folder)
+    const made = join(folder, 'models')
+    await mkdir(made)
+    const trained = await train(options, made, folder)
     const unfit = Object.fromEntries(MODELS.map((name) => [name, {}])) as unknown as Alone
-    await writeManifests(options, out, trained, unfit)
-    const models = await loadModels((name) => manifestPath(out, name, options.version))
+    await writeManifests(options, made, trained, unfit)
+    const models = await loadModels((name) => manifestPath(made, name, options.version))
 
     const calibration = ruledPayments(options, options.seed + 1)
     const calibrationScores = await scoreAll(
@@ -68,7 +69,8 @@ async function main(): Promise<void> {
       calibration.map(({ input }) => input),
     )
     const alone = calibrate(calibration, calibrationScores, DEFAULT_POLICY)
-    await writeManifests(options, out, trained, alone)
+    await writeManifests(options, made, trained, alone)
+    await putInPlace(made, out)
     const versions = Object.fromEntries(MODELS.map((name) => [name, options.version]))
     if (out === SHIPPED) await writeFile(join(out, 'default.json'), `${JSON.stringify({ versions, alone }, null, 2)}\n`)
 
@@ -94,6 +96,19 @@ async function main(): Promise<void> {
   } finally {
     await rm(folder, { recursive: true })
   }
+}
+
+/**
+ * Moves complete models into a folder that an API may read at the same time. A training that fails or is killed must
+ * neither damage the models in this folder, nor add models without thresholds.
+ */
+async function putInPlace(from: string, out: string): Promise<void> {
+  await mkdir(out, { recursive: true })
+  // A manifest follows its model, because an API refuses a model that does not match its manifest.
+  const names = (await readdir(from)).sort((one, other) => Number(one.endsWith('.json')) - Number(other.endsWith('.json')))
+  const part = (name: string) => join(out, `.${name}.part`)
+  for (const name of names) await copyFile(join(from, name), part(name))
+  for (const name of names) await rename(part(name), join(out, name))
 }
 
 function ruledPayments({ people, days, occurrences }: Options, seed: number): RuledPayment[] {

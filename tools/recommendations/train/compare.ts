@@ -1,8 +1,9 @@
 import type { RecommendationModel } from '../../../api/recommendations/model/model.ts'
+import { MOST_NEWER_ITEMS, newerItems } from '../../../api/recommendations/model/newer-items.ts'
 import type { Recommended } from '../../../api/recommendations/recommend.ts'
 import { type GroupQuality, interactionGroup } from '../../../schemas/recommendations/models/run-metrics.ts'
 import { seededRandom } from '../../random/random.ts'
-import { type Replay, replay } from '../replay/replay.ts'
+import { type Catalogue, type Replay, replay } from '../replay/replay.ts'
 
 export interface Comparison {
   readonly questions: number
@@ -40,6 +41,7 @@ interface Gain {
 /** Compares both versions on the same test cases. Neither version was trained on the interactions of the test cases. */
 export async function compare({ candidate, inForce, seed, ...past }: Compared): Promise<Comparison> {
   const gains: Gain[] = []
+  await addNewerItems(past.catalogue, [candidate, inForce])
   await replay(past, async ({ userId, interactions, chosen, ask }) => {
     gains.push({ userId, interactions, candidate: ndcg(await ask(candidate), chosen), inForce: ndcg(await ask(inForce), chosen) })
   })
@@ -51,6 +53,17 @@ export async function compare({ candidate, inForce, seed, ...past }: Compared): 
     count: own.length,
   }))
   return { questions: gains.length, ...meansOf(gains), groups, ...interval(differences, seed) }
+}
+
+/**
+ * Adds the most recently changed items to the models, as the API does. Otherwise, the lists of the version in force
+ * would lack the items that were new after its training, although the API computes vectors for them.
+ */
+async function addNewerItems({ items }: Catalogue, models: readonly (RecommendationModel | undefined)[]): Promise<void> {
+  const newer = newerItems()
+  const oldestFirst = [...items].sort(([, one], [, other]) => one.updated_at - other.updated_at)
+  for (const [itemId, item] of oldestFirst.slice(-MOST_NEWER_ITEMS)) newer.put(itemId, item, [])
+  for (const model of models) if (model !== undefined) await newer.fill(model)
 }
 
 /**

@@ -1,0 +1,51 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openModel } from '../../../api/recommendations/model/open.ts'
+import type { RecommendationItem } from '../../../schemas/recommendations/types.ts'
+import { historyBuilder } from '../../../tools/recommendations/history/history.ts'
+import { compare } from '../../../tools/recommendations/train/compare.ts'
+import { START } from '../../api/kit/harness.ts'
+import { type TestBundle, writeBundle } from '../../api/recommendations/model/bundle.ts'
+import { interaction } from '../../pipelines/recommendations/events.ts'
+
+const MINUTE = 60_000
+/** Number of items that fill a list if a model knows no better ones. */
+const OTHERS = 100
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-compare-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+function opened(name: string, bundle: Pick<TestBundle, 'axes' | 'tokens'>) {
+  writeBundle(join(folder, name), { sequence: 1, trainedAt: START, ...bundle })
+  return openModel(join(folder, name))
+}
+
+function itemOf(title: string): RecommendationItem {
+  const texts = { title, description: '', category_path: '', attributes: {}, thumbnail_url: null }
+  return { ...texts, popularity: 0, status: 'ACTIVE', created_at: START, updated_at: START }
+}
+
+test('the version in force is compared with vectors of newer items, as it has them in the API', async () => {
+  const items = new Map(Array.from({ length: OTHERS }, (_, index) => [BigInt(100 + index), itemOf('Scarf')]))
+  items.set(1n, itemOf('Kettle')).set(900n, itemOf('Heat'))
+  const builder = historyBuilder()
+  builder.add(1n, interaction({ item_id: 1n, timestamp: START }))
+  builder.add(1n, interaction({ item_id: 900n, timestamp: START + MINUTE }))
+  const candidate = await opened('candidate', {
+    axes: new Map([
+      [1n, 0],
+      [900n, 0],
+    ]),
+  })
+  const inForce = await opened('in-force', { axes: new Map([[1n, 0]]), tokens: { 'title:heat': 0 } })
+  const catalogue = { items, users: new Map(), preferences: new Map(), editorial: new Map() }
+  const past = { history: builder.build(), catalogue, shown: [], from: 1, to: 2, questions: 1, seed: 1 }
+  const compared = await compare({ ...past, candidate, inForce })
+  await Promise.all([candidate.close(), inForce.close()])
+  expect(compared).toMatchObject({ questions: 1, candidate: 1, inForce: 1 })
+})
