@@ -15,7 +15,7 @@ import { withDeadline } from './deadline.ts'
 import type { DirectRoutes, Sent } from './direct-routes.ts'
 import { documentationRoutes } from './docs.ts'
 import { ApiError, errorBody, errorHeaders, errors } from './errors.ts'
-import { COMMON_HEADERS, NOT_CACHEABLE, optionsHeaders, SESSION_HEADERS } from './headers.ts'
+import { COMMON_HEADERS, isForEverybody, NOT_CACHEABLE, optionsHeaders, SESSION_HEADERS } from './headers.ts'
 import { operationsService } from './health.ts'
 import { assertValid, check, expectedVersionFrom, idempotencyKeyFrom, queryOf } from './input.ts'
 import { type Logger, lazyChild } from './logging.ts'
@@ -144,7 +144,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     const outcome = { request_id: requestId, method: call.method, route, status: sent.status }
     options.log.info({ ...outcome, ...noted, duration_ms: Math.round(elapsedMs * 10) / 10 }, 'request_completed')
     const headers: Record<string, string> = {
-      ...(session === undefined ? COMMON_HEADERS : SESSION_HEADERS),
+      ...(session === undefined || isForEverybody(sent) ? COMMON_HEADERS : SESSION_HEADERS),
       'Cache-Control': NOT_CACHEABLE,
       ...sent.headers,
       ...added,
