@@ -310,9 +310,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
 
   /** Answers requests that no route accepts: OPTIONS, a wrong method, or an unknown path. */
   function answerUnmatched(call: Call): Answer {
-    const address = URL.parse(call.url)
-    if (address === null) throw new ApiError(errors.invalid_request, { message: 'The Host header is malformed.' })
-    const allow = paths.allowed(address.pathname)
+    if (!URL.canParse(call.url)) throw new ApiError(errors.invalid_request, { message: 'The Host header is malformed.' })
+    const allow = paths.allowed(call.path)
     if (allow.length === 0) throw new ApiError(errors.not_found)
     if (call.method !== 'OPTIONS') throw new ApiError(errors.method_not_allowed, { headers: { Allow: allow.join(', ') } })
     const isPreflight = call.header('access-control-request-method') !== undefined

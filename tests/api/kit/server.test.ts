@@ -59,6 +59,8 @@ test.each([
   ['raw bytes beyond ASCII', 'GET /items/café/detail HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'invalid_request'],
   ['a path with dots', 'GET /a/../open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 200, undefined],
   ['no host', 'GET /open HTTP/1.0\r\n\r\n', 200, undefined],
+  ['no host in HTTP/1.1', 'GET /open HTTP/1.1\r\n\r\n', 400, 'invalid_request'],
+  ['an unknown expectation', 'GET /open HTTP/1.1\r\nHost: x\r\nExpect: x\r\nConnection: close\r\n\r\n', 200, undefined],
   ['TRACE', 'TRACE /open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 405, 'method_not_allowed'],
   ['a malformed host', 'GET /open HTTP/1.1\r\nHost: a b<c>\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
   [
