@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import { type Answer, jsonAnswer } from './answer.ts'
 import type { AnswerCache } from './answer-cache.ts'
@@ -32,6 +32,7 @@ import { isForeignPage } from './session/origin.ts'
 import { sessionService } from './session/service.ts'
 import { type ShownSession, shownSession } from './session/shown.ts'
 import { isNavigation, isSpeculative } from './speculative.ts'
+import { watchedBody } from './streamed-answer.ts'
 import { assertCleanUrl } from './text.ts'
 
 export interface AppOptions {
@@ -151,7 +152,21 @@ export function createApp(options: AppOptions): OpenAPIHono {
       'X-Request-Id': requestId,
     }
     if (options.readiness.draining) headers.Connection = 'close'
-    return { status: sent.status, headers, body: sent.body }
+    return { status: sent.status, headers, body: watched(call, sent.body, { request_id: requestId, route }) }
+  }
+
+  /**
+   * Returns a body whose failure is logged. The failure also cuts the connection, so that no client mistakes a part of
+   * the body for the whole.
+   */
+  function watched(call: Call, body: Answer['body'], fields: Record<string, string>): Answer['body'] {
+    const { socket } = call
+    if (!(body instanceof ReadableStream && socket instanceof Socket)) return body
+    return watchedBody(body, (error) => {
+      const { message, stack } = error as Error
+      options.log.warn({ ...fields, message, stack }, 'answer_cut_off')
+      socket.destroy()
+    })
   }
 
   function sessionOf(call: Call): ShownSession | undefined {
