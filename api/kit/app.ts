@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import { type Answer, jsonAnswer } from './answer.ts'
 import type { AnswerCache } from './answer-cache.ts'
@@ -15,7 +15,7 @@ import { withDeadline } from './deadline.ts'
 import type { DirectRoutes, Sent } from './direct-routes.ts'
 import { documentationRoutes } from './docs.ts'
 import { ApiError, errorBody, errorHeaders, errors } from './errors.ts'
-import { COMMON_HEADERS, NOT_CACHEABLE, optionsHeaders, SESSION_HEADERS } from './headers.ts'
+import { COMMON_HEADERS, isForEverybody, NOT_CACHEABLE, optionsHeaders, SESSION_HEADERS } from './headers.ts'
 import { operationsService } from './health.ts'
 import { assertValid, check, expectedVersionFrom, idempotencyKeyFrom, queryOf } from './input.ts'
 import { type Logger, lazyChild } from './logging.ts'
@@ -32,6 +32,7 @@ import { isForeignPage } from './session/origin.ts'
 import { sessionService } from './session/service.ts'
 import { type ShownSession, shownSession } from './session/shown.ts'
 import { isNavigation, isSpeculative } from './speculative.ts'
+import { watchedBody } from './streamed-answer.ts'
 import { assertCleanUrl } from './text.ts'
 
 export interface AppOptions {
@@ -144,14 +145,28 @@ export function createApp(options: AppOptions): OpenAPIHono {
     const outcome = { request_id: requestId, method: call.method, route, status: sent.status }
     options.log.info({ ...outcome, ...noted, duration_ms: Math.round(elapsedMs * 10) / 10 }, 'request_completed')
     const headers: Record<string, string> = {
-      ...(session === undefined ? COMMON_HEADERS : SESSION_HEADERS),
+      ...(session === undefined || isForEverybody(sent) ? COMMON_HEADERS : SESSION_HEADERS),
       'Cache-Control': NOT_CACHEABLE,
       ...sent.headers,
       ...added,
       'X-Request-Id': requestId,
     }
     if (options.readiness.draining) headers.Connection = 'close'
-    return { status: sent.status, headers, body: sent.body }
+    return { status: sent.status, headers, body: watched(call, sent.body, { request_id: requestId, route }) }
+  }
+
+  /**
+   * Returns a body whose failure is logged. The failure also cuts the connection, so that no client mistakes a part of
+   * the body for the whole.
+   */
+  function watched(call: Call, body: Answer['body'], fields: Record<string, string>): Answer['body'] {
+    const { socket } = call
+    if (!(body instanceof ReadableStream && socket instanceof Socket)) return body
+    return watchedBody(body, (error) => {
+      const { message, stack } = error as Error
+      options.log.warn({ ...fields, message, stack }, 'answer_cut_off')
+      socket.destroy()
+    })
   }
 
   function sessionOf(call: Call): ShownSession | undefined {
@@ -310,9 +325,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
 
   /** Answers requests that no route accepts: OPTIONS, a wrong method, or an unknown path. */
   function answerUnmatched(call: Call): Answer {
-    const address = URL.parse(call.url)
-    if (address === null) throw new ApiError(errors.invalid_request, { message: 'The Host header is malformed.' })
-    const allow = paths.allowed(address.pathname)
+    if (!URL.canParse(call.url)) throw new ApiError(errors.invalid_request, { message: 'The Host header is malformed.' })
+    const allow = paths.allowed(call.path)
     if (allow.length === 0) throw new ApiError(errors.not_found)
     if (call.method !== 'OPTIONS') throw new ApiError(errors.method_not_allowed, { headers: { Allow: allow.join(', ') } })
     const isPreflight = call.header('access-control-request-method') !== undefined

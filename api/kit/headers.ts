@@ -1,3 +1,4 @@
+import type { Answer } from './answer.ts'
 import { RATE_LIMIT_HEADERS } from './rate-limits.ts'
 
 /** How long a browser may cache the answer to a preflight. Chromium limits this time to two hours. */
@@ -19,11 +20,22 @@ export const COMMON_HEADERS: Readonly<Record<string, string>> = {
 
 const { 'Access-Control-Allow-Origin': _any, ...WITHOUT_SHARING } = COMMON_HEADERS
 
-/** Headers of answers to requests with a session's cookie. Only pages of this origin may read these answers. */
+/**
+ * Headers of answers to requests with a session's cookie, except answers for everybody. Only pages of this origin may
+ * read these answers.
+ */
 export const SESSION_HEADERS: Readonly<Record<string, string>> = { ...WITHOUT_SHARING, 'Cross-Origin-Resource-Policy': 'same-origin' }
 
 /** Default Cache-Control. Errors, and answers that do not explicitly allow caching, must not be cached. */
 export const NOT_CACHEABLE = 'no-store'
+
+/**
+ * Returns whether shared caches may keep an answer and give it to everybody. A cache that got such an answer with
+ * SESSION_HEADERS would hide it from the pages of other origins.
+ */
+export function isForEverybody({ headers }: Pick<Answer, 'headers'>): boolean {
+  return headers['Cache-Control']?.startsWith('public') === true
+}
 
 /** Cache-Control of answers that only their caller may see. */
 export const PRIVATE = { 'Cache-Control': 'private, no-store' } as const

@@ -53,7 +53,11 @@ export function versionTag(version: number): string {
   return `"${version}"`
 }
 
-const VERSION_TAG = /^"?(0|[1-9]\d{0,14})"?$/
+/**
+ * Matches a version tag. The tag may be weak, because proxies that compress an answer make its tag weak. This is safe,
+ * because a version identifies the state of a resource and not the bytes of an answer.
+ */
+const VERSION_TAG = /^(?:W\/)?"?(0|[1-9]\d{0,14})"?$/
 
 /** Returns the version that If-Match names; undefined if the caller sent no If-Match, or accepts every version. */
 export function expectedVersionFrom(given: string | undefined): number | undefined {

@@ -115,6 +115,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     // The answer gets the header `Connection: close`. Otherwise, the client could send its next request at the moment
     // when this process closes the connection.
     if (options.readiness.draining) response.shouldKeepAlive = false
+    if (request.headers.host === undefined && request.httpVersion !== '1.0') {
+      const { status, headers, body } = refusal(errors.invalid_request, 'The Host header is missing.', new Error('no Host header'))
+      response.writeHead(status, headers).end(body)
+      return
+    }
     if (options.front?.(request, response) === true || options.direct?.start(request, response) === true) return
     if (sendKept(request, response)) return
     void serveApp(request, response)
@@ -171,6 +176,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     connectionsCheckingInterval: limits.checkIntervalMs,
+    // Node's own refusal would have neither a request id nor a body.
+    requireHostHeader: false,
     // With this option, Node treats the body of a request without content as already read.
     optimizeEmptyRequests: true,
   }
@@ -180,6 +187,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       ? { server: createServer(serverOptions, onRequest), scheme: 'http' }
       : { ...secureServer({ serverOptions, onRequest, tls, log, registry: metrics.registry }), scheme: 'https' }
   server.on('clientError', refuseConnection)
+  // Node would refuse every expectation except `100-continue` with an answer that has neither a request id nor a body.
+  // Servers may ignore such an expectation (RFC 9110, 10.1.1).
+  server.on('checkExpectation', onRequest)
   if (options.connections !== undefined) server.on('connection', options.connections.admit)
   return {
     url: await listen(server, { host: options.host, port: options.port, setting: options.portSetting ?? 'API_PORT', scheme }),

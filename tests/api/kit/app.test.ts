@@ -166,6 +166,15 @@ describe('addresses and methods', () => {
     expect((await app.request('/items/a', { method: 'GET' })).headers.get('allow')).toBe('OPTIONS, PUT')
   })
 
+  test('an address with encoded letters accepts the same methods as the plain address', async () => {
+    const { app } = await echoApp()
+    expect((await app.request('/%6fpen')).status).toBe(200)
+    expect((await app.request('/%6fpen', { method: 'POST' })).status).toBe(405)
+    const preflight = { method: 'OPTIONS', headers: { 'access-control-request-method': 'GET' } }
+    expect((await app.request('/%6fpen', preflight)).status).toBe(204)
+    expect((await app.request('/items/a%2Fb', { method: 'OPTIONS' })).headers.get('allow')).toBe('OPTIONS, PUT')
+  })
+
   test('HEAD answers as GET does, without a body', async () => {
     const { app } = await echoApp()
     const head = await app.request('/cached', { method: 'HEAD' })

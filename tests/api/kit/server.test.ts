@@ -1,8 +1,10 @@
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Registry } from 'prom-client'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { addressRanges } from '../../../api/kit/client-address.ts'
 import { type ConnectionGate, connectionGate } from '../../../api/kit/connections.ts'
+import { bind, defineRoute } from '../../../api/kit/route.ts'
 import { type FrontHandler, startServer } from '../../../api/kit/server.ts'
 import { echoService } from './echo-service.ts'
 import { START, testApp } from './harness.ts'
@@ -59,6 +61,8 @@ test.each([
   ['raw bytes beyond ASCII', 'GET /items/café/detail HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'invalid_request'],
   ['a path with dots', 'GET /a/../open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 200, undefined],
   ['no host', 'GET /open HTTP/1.0\r\n\r\n', 200, undefined],
+  ['no host in HTTP/1.1', 'GET /open HTTP/1.1\r\n\r\n', 400, 'invalid_request'],
+  ['an unknown expectation', 'GET /open HTTP/1.1\r\nHost: x\r\nExpect: x\r\nConnection: close\r\n\r\n', 200, undefined],
   ['TRACE', 'TRACE /open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 405, 'method_not_allowed'],
   ['a malformed host', 'GET /open HTTP/1.1\r\nHost: a b<c>\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
   [
@@ -132,6 +136,60 @@ describe('a body with Content-Length', () => {
     socket.destroy()
     await expect.poll(() => server.connections()).toBe(0)
     expect(await server.close(60_000)).toBe(0)
+  })
+})
+
+describe('a streamed answer that fails', () => {
+  const stream = defineRoute({
+    method: 'get',
+    path: '/stream',
+    operationId: 'stream',
+    summary: 's',
+    description: 'd',
+    auth: { kind: 'open' },
+    answers: { 200: { description: 'a stream', mediaType: 'text/plain' } },
+    errors: [],
+  })
+
+  async function streaming(bytes: number) {
+    const failing = Promise.withResolvers<void>()
+    const body = () =>
+      new ReadableStream<Uint8Array>({
+        start: (controller) => controller.enqueue(Buffer.alloc(bytes, 'x')),
+        async pull(controller) {
+          await failing.promise
+          controller.error(new Error('the store is away'))
+        },
+      })
+    const routes = [bind(stream, () => ({ status: 200, headers: { 'Content-Type': 'text/plain' }, body: body() }))]
+    const api = await testApp({ services: [{ ...echoService(), routes }] })
+    const server = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => START })
+    onTestFinished(() => server.close(0).then(() => undefined))
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => undefined)
+    onTestFinished(() => printed.mockRestore())
+    return { ...api, server, printed, fail: failing.resolve }
+  }
+
+  test('is cut off and logged with its request id, and nothing is printed beside the log', async () => {
+    const { server, lines, printed, fail } = await streaming(5)
+    const answer = await fetch(`${server.url}/stream`, { headers: { 'x-request-id': 'r1' } })
+    const reader = answer.body!.getReader()
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe('xxxxx')
+    fail()
+    await expect(reader.read()).rejects.toThrow()
+    const cut = { level: 'warn', request_id: 'r1', route: '/stream', message: 'the store is away' }
+    await expect.poll(() => lines.find(({ event }) => event === 'answer_cut_off')).toMatchObject(cut)
+    expect(printed).not.toHaveBeenCalled()
+  })
+
+  test('is cut off even if its client has stopped reading', async () => {
+    const { server, lines, fail } = await streaming(20_000_000)
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1', () => socket.write('GET /stream HTTP/1.1\r\nHost: x\r\n\r\n'))
+    onTestFinished(() => void socket.destroy())
+    await once(socket, 'readable')
+    fail()
+    await expect.poll(() => server.connections()).toBe(0)
+    expect(lines.some(({ event }) => event === 'answer_cut_off')).toBe(true)
   })
 })
 

@@ -201,6 +201,15 @@ describe('requests with a session', () => {
     expect(allowed.headers.get('access-control-allow-credentials')).toBeNull()
   })
 
+  test('a public answer to a session can be read by other origins, because a shared cache may give it to them', async () => {
+    const api = await sessionApp()
+    const { cookie } = await signedIn(api)
+    const { headers } = await api.app.request('/cached', { headers: { cookie, ...OWN_PAGE } })
+    expect(headers.get('cache-control')).toBe('public, max-age=60')
+    expect(headers.get('access-control-allow-origin')).toBe('*')
+    expect(headers.get('cross-origin-resource-policy')).toBe('cross-origin')
+  })
+
   test.each([
     ['malformed', async () => 'x'],
     ['empty', async () => ''],
