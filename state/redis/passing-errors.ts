@@ -1,8 +1,10 @@
 /**
  * Error replies by which Redis reports a temporary condition. Any other error reply is a bug or a wrong configuration,
- * which no retry can fix.
+ * which no retry can fix. In a cluster, a script ends with `non local key` when it uses a key that it has just deleted
+ * and whose slot is moving to another node: Redis then looks for the key on that node.
  */
-const PASSING = /^(LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS|MOVED|ASK|UNBLOCKED|NOSCRIPT)\b/
+const PASSING =
+  /^(ERR Script attempted to access a non local key|LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS|MOVED|ASK|UNBLOCKED|NOSCRIPT)\b/
 
 /**
  * Names of errors that are bugs in the program, so that a repeated command would fail again. Connection failures have

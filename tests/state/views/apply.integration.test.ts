@@ -1,3 +1,4 @@
+import keySlot from 'cluster-key-slot'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
@@ -9,6 +10,8 @@ import { AT_FIRST_TRY, privateRedis, testStack, uniqueName } from '../../stack/i
 import { privateRedisCluster } from './redis-cluster.ts'
 
 const NOW = 1_700_000_000_000
+/** Number of hash slots of a Redis Cluster. */
+const SLOTS = 16_384
 const silent = pino({ level: 'silent' })
 
 async function open() {
@@ -260,3 +263,54 @@ test('in a cluster, several partitions of a view can be written, and one of them
   expect(await redis.get(`${viewTag(view, 4)}:a`)).toBe('4')
   expect(await store.position(view, 5, 'one')).toBeUndefined()
 })
+
+test('in a cluster, a batch that Redis cannot finish because its slot is moving is applied after the move', async () => {
+  const url = await privateRedisCluster()
+  const redis = connectSinkRedis({ url, cluster: true }, silent)
+  onTestFinished(() => redis.disconnect())
+  const store = viewStore(redis)
+  const { view, partition } = viewOnFirstMaster()
+  const key = `${viewTag(view, partition)}:a`
+  const rewriting: ViewOperation[] = [
+    { op: 'del', key },
+    { op: 'set', key, value: 'new' },
+  ]
+  const batch = (expected: number | undefined, next: number) => ({
+    ...batchOf(view)(expected, next, rewriting, { caughtUp: true }),
+    partition,
+  })
+  await expect.poll(() => store.apply(batch(undefined, 1)).catch((error) => error), { timeout: 10_000 }).toEqual({ applied: true })
+
+  const finishMove = await startMovingSlot(url, keySlot(key))
+  await expect(store.apply(batch(1, 2))).rejects.toThrow(TargetUnavailableError)
+  await finishMove()
+  await expect.poll(() => store.apply(batch(1, 2)).catch((error) => error), { timeout: 10_000 }).toEqual({ applied: true })
+  expect(await redis.get(key)).toBe('new')
+})
+
+/** Returns a partition whose keys are on the first of two masters. */
+function viewOnFirstMaster(): { view: string; partition: number } {
+  const view = uniqueName('view')
+  const partition = Array.from({ length: 64 }, (_, number) => number).find((number) => keySlot(viewTag(view, number)) < SLOTS / 2)!
+  return { view, partition }
+}
+
+/**
+ * Begins to move a slot from the first master of a cluster to the second one.
+ * @returns a function that finishes the move
+ */
+async function startMovingSlot(url: string, slot: number): Promise<() => Promise<void>> {
+  const from = new Redis(url)
+  onTestFinished(() => from.disconnect())
+  const [, toId, port] = /^(\w+) 127\.0\.0\.1:(\d+)@\d+ master/m.exec(String(await from.cluster('NODES')))!
+  const fromId = String(await from.cluster('MYID'))
+  const to = new Redis(Number(port))
+  onTestFinished(() => to.disconnect())
+  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId)
+  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId)
+  return async function finish() {
+    const keys = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[]
+    await from.call('MIGRATE', '127.0.0.1', port, '', 0, 5_000, 'KEYS', ...keys)
+    for (const node of [to, from]) await node.call('CLUSTER', 'SETSLOT', slot, 'NODE', toId)
+  }
+}
