@@ -10,10 +10,10 @@ export interface ScriptRedisPlace {
 
 const CONNECT_TIMEOUT_MS = 2_000
 /**
- * Time without data after which the client reconnects, because the server may have stopped without closing its
- * connections.
+ * Time without an answer after which a client reconnects. If the host of the server has lost its power or its network,
+ * nothing closes the connection, and the operating system would keep it for about a quarter of an hour.
  */
-const SILENT_SOCKET_MS = 2_000
+export const SILENT_SOCKET_MS = 2_000
 const RECONNECT_STEP_MS = 20
 /** Longest pause between attempts to reconnect, equal to the longest pause between probes of the circuit. */
 const LONGEST_RECONNECT_MS = 200
