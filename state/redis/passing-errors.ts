@@ -19,3 +19,11 @@ const BUGS: ReadonlySet<string> = new Set(['RangeError', 'TypeError', 'Reference
 export function isPassingError({ name, message }: Error): boolean {
   return name === 'ReplyError' ? PASSING.test(message) : !BUGS.has(name)
 }
+
+/** Error replies of a node that responds, but cannot use one slot because the cluster moves or has moved it. */
+const ABOUT_SLOT = /^(ERR Script attempted to access a non local key|TRYAGAIN|MOVED|ASK)\b/
+
+/** Returns true if the error only concerns one slot, so that the same node can still use its other slots. */
+export function isAboutSlot({ name, message }: Error): boolean {
+  return name === 'ReplyError' && ABOUT_SLOT.test(message)
+}

@@ -121,3 +121,11 @@ test('each server of a cluster has its own circuit, and a script cannot use keys
   expect(await run(two)).toEqual(['x', 7])
   await expect(scripts.run(ECHO, [two, one], [])).rejects.toThrow('script echo: the keys a, b have different hash tags')
 })
+
+test('an error reply that only concerns one slot of a cluster leaves the circuit closed', async () => {
+  const { state, reason, run } = echoRedis()
+  state.error = replyError('TRYAGAIN Multiple keys request during rehashing of slot')
+  expect((await reason()).reason).toBe('unreachable')
+  state.error = undefined
+  expect(await run()).toEqual(['x', 7])
+})

@@ -7,7 +7,7 @@ import { positionsKey, type ViewBatch, viewStore } from '../../../state/views/ap
 import { connectSinkRedis } from '../../../state/views/connect.ts'
 import { caughtUpKey, type ViewOperation, viewTag } from '../../../state/views/view.ts'
 import { AT_FIRST_TRY, privateRedis, testStack, uniqueName } from '../../stack/index.ts'
-import { privateRedisCluster } from './redis-cluster.ts'
+import { privateRedisCluster, startMovingSlot } from './redis-cluster.ts'
 
 const NOW = 1_700_000_000_000
 /** Number of hash slots of a Redis Cluster. */
@@ -293,24 +293,4 @@ function viewOnFirstMaster(): { view: string; partition: number } {
   const view = uniqueName('view')
   const partition = Array.from({ length: 64 }, (_, number) => number).find((number) => keySlot(viewTag(view, number)) < SLOTS / 2)!
   return { view, partition }
-}
-
-/**
- * Begins to move a slot from the first master of a cluster to the second one.
- * @returns a function that finishes the move
- */
-async function startMovingSlot(url: string, slot: number): Promise<() => Promise<void>> {
-  const from = new Redis(url)
-  onTestFinished(() => from.disconnect())
-  const [, toId, port] = /^(\w+) 127\.0\.0\.1:(\d+)@\d+ master/m.exec(String(await from.cluster('NODES')))!
-  const fromId = String(await from.cluster('MYID'))
-  const to = new Redis(Number(port))
-  onTestFinished(() => to.disconnect())
-  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId)
-  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId)
-  return async function finish() {
-    const keys = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[]
-    await from.call('MIGRATE', '127.0.0.1', port, '', 0, 5_000, 'KEYS', ...keys)
-    for (const node of [to, from]) await node.call('CLUSTER', 'SETSLOT', slot, 'NODE', toId)
-  }
 }
