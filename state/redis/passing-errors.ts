@@ -20,8 +20,11 @@ export function isPassingError({ name, message }: Error): boolean {
   return name === 'ReplyError' ? PASSING.test(message) : !BUGS.has(name)
 }
 
-/** Error replies of a node that responds, but cannot use one slot because the cluster moves or has moved it. */
-const ABOUT_SLOT = /^(ERR Script attempted to access a non local key|TRYAGAIN|MOVED|ASK)\b/
+/**
+ * Error replies of a node that responds, but cannot use one slot because the cluster is moving it. MOVED is not one of
+ * them. It may concern all slots of the node, and the probe of an open circuit makes the client find their new node.
+ */
+const ABOUT_SLOT = /^(ERR Script attempted to access a non local key|TRYAGAIN|ASK)\b/
 
 /** Returns true if the error only concerns one slot, so that the same node can still use its other slots. */
 export function isAboutSlot({ name, message }: Error): boolean {
