@@ -1,6 +1,6 @@
 import { type PatientTimers, patientTimer, systemTimers } from '../../runtime/patient-timer.ts'
 import { type Circuit, circuit } from './circuit.ts'
-import { isPassingError } from './passing-errors.ts'
+import { isAboutSlot, isPassingError } from './passing-errors.ts'
 import { type RedisScript, runScript, type ScriptArgument, type ScriptClient } from './run-script.ts'
 import { serversOfKeys } from './servers.ts'
 
@@ -110,7 +110,8 @@ export function boundedScripts(options: BoundedScriptsOptions): BoundedScripts {
         (error: Error) =>
           settle(() => {
             if (isPassingError(error)) {
-              state.failed()
+              if (isAboutSlot(error)) answered()
+              else state.failed()
               reject(new ScriptUnavailableError(script.name, 'unreachable', error))
               return
             }

@@ -10,10 +10,16 @@ export interface ScriptRedisPlace {
 
 const CONNECT_TIMEOUT_MS = 2_000
 /**
- * Time without data after which the client reconnects, because the server may have stopped without closing its
- * connections.
+ * Time without an answer after which a client reconnects. If the host of the server has lost its power or its network,
+ * nothing closes the connection, and the operating system would keep it for about a quarter of an hour.
  */
-const SILENT_SOCKET_MS = 2_000
+export const SILENT_SOCKET_MS = 2_000
+/**
+ * Maximum number of times that a cluster may send a script elsewhere: to the node that now has the slot, and from there
+ * to the node to which the slot is moving. By default, ioredis also repeats scripts on a slot that is moving for 1.6 s,
+ * and during this time it sends no other script to the node.
+ */
+const MAX_REDIRECTIONS = 2
 const RECONNECT_STEP_MS = 20
 /** Longest pause between attempts to reconnect, equal to the longest pause between probes of the circuit. */
 const LONGEST_RECONNECT_MS = 200
@@ -42,6 +48,8 @@ export function connectScriptRedis({ url, cluster }: ScriptRedisPlace): Redis | 
         // By default, ioredis resends in-flight commands after a failover, so the server could apply them twice.
         retryDelayOnFailover: 0,
         retryDelayOnClusterDown: 0,
+        maxRedirections: MAX_REDIRECTIONS,
+        retryDelayOnTryAgain: 0,
         clusterRetryStrategy: retryStrategy,
       })
     : withJoinedWrites(new Redis(url, { ...common, retryStrategy }))

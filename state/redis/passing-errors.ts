@@ -1,8 +1,10 @@
 /**
  * Error replies by which Redis reports a temporary condition. Any other error reply is a bug or a wrong configuration,
- * which no retry can fix.
+ * which no retry can fix. In a cluster, a script ends with `non local key` when it uses a key that it has just deleted
+ * and whose slot is moving to another node: Redis then looks for the key on that node.
  */
-const PASSING = /^(LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS|MOVED|ASK|UNBLOCKED|NOSCRIPT)\b/
+const PASSING =
+  /^(ERR Script attempted to access a non local key|LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS|MOVED|ASK|UNBLOCKED|NOSCRIPT)\b/
 
 /**
  * Names of errors that are bugs in the program, so that a repeated command would fail again. Connection failures have
@@ -16,4 +18,15 @@ const BUGS: ReadonlySet<string> = new Set(['RangeError', 'TypeError', 'Reference
  */
 export function isPassingError({ name, message }: Error): boolean {
   return name === 'ReplyError' ? PASSING.test(message) : !BUGS.has(name)
+}
+
+/**
+ * Error replies of a node that responds, but cannot use one slot because the cluster is moving it. MOVED is not one of
+ * them. It may concern all slots of the node, and the probe of an open circuit makes the client find their new node.
+ */
+const ABOUT_SLOT = /^(ERR Script attempted to access a non local key|TRYAGAIN|ASK)\b/
+
+/** Returns true if the error only concerns one slot, so that the same node can still use its other slots. */
+export function isAboutSlot({ name, message }: Error): boolean {
+  return name === 'ReplyError' && ABOUT_SLOT.test(message)
 }

@@ -55,7 +55,9 @@ export interface ViewPosition {
 /** The Redis, single or clustered, to which sinks write views. */
 export interface ViewStore {
   /**
-   * Applies all operations of the batch and advances the position together, or does neither.
+   * Applies all operations of the batch and advances the position together, or does neither. There is one exception:
+   * while a cluster moves the partition's slot, Redis may stop after some of the operations. The position then stays,
+   * and a repetition applies the whole batch.
    * @throws TargetUnavailableError when retrying may help
    */
   apply(batch: ViewBatch): Promise<ApplyResult>

@@ -1,5 +1,6 @@
 import { type Cluster, Redis, type RedisOptions } from 'ioredis'
 import { connectCluster } from '../redis/cluster.ts'
+import { SILENT_SOCKET_MS } from '../redis/connect-scripts.ts'
 import { evictionFault, readRedisMemory } from './redis-memory.ts'
 
 export interface RedisPlace {
@@ -40,11 +41,11 @@ const LONGEST_RECONNECT_MS = 1_000
 const RECONNECT_STEP_MS = 50
 
 /**
- * Connects to a Redis that stores views. Reconnects after every loss. Commands fail immediately while Redis is
- * unavailable, so that none of them queue.
+ * Connects to a Redis that stores views. Reconnects after every loss, and when Redis does not answer for too long.
+ * Commands fail immediately while Redis is unavailable, so that none of them queue.
  */
 export function connectRedis({ url, cluster, settings, onLost, onReady, onEviction }: ConnectionOptions): Redis | Cluster {
-  const redisOptions = { ...settings, enableOfflineQueue: false, maxRetriesPerRequest: 0 }
+  const redisOptions = { socketTimeout: SILENT_SOCKET_MS, ...settings, enableOfflineQueue: false, maxRetriesPerRequest: 0 }
   const retryStrategy = (times: number) => Math.min(times * RECONNECT_STEP_MS, LONGEST_RECONNECT_MS)
   const redis = cluster
     ? connectCluster(url, { redisOptions, enableOfflineQueue: false, clusterRetryStrategy: retryStrategy })
@@ -69,7 +70,7 @@ export function connectRedis({ url, cluster, settings, onLost, onReady, onEvicti
 
 /** Connects to the Redis that a sink writes views to. The sink retries failed commands. */
 export function connectSinkRedis(place: RedisPlace, log: SinkLog): Redis | Cluster {
-  return connectForSink(place, log, { commandTimeout: COMMAND_TIMEOUT_MS })
+  return connectForSink(place, log, { commandTimeout: COMMAND_TIMEOUT_MS, socketTimeout: COMMAND_TIMEOUT_MS })
 }
 
 /** Connects to the Redis that a sink only reads from. Reads in the same turn of the event loop share a request. */

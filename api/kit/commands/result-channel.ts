@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
 import { connectCluster } from '../../../state/redis/cluster.ts'
+import { SILENT_SOCKET_MS } from '../../../state/redis/connect-scripts.ts'
 import { parseResultMessage, RESULT_CHANNEL_PREFIX, type ResultMessage } from '../../../state/views/results.ts'
 import type { Logger } from '../logging.ts'
 
@@ -15,6 +16,11 @@ export interface ResultChannel {
    * while the channel was closed
    */
   listen(listener: (result: ResultMessage) => void, opened: () => void): void
+  /**
+   * Replaces the connection if Redis no longer answers on it. Should be called when a message seems to be lost. Without
+   * a request, nothing shows that the host of Redis has vanished.
+   */
+  check(): void
   close(): void
 }
 
@@ -37,7 +43,7 @@ const RESUBSCRIBE_MS = 1_000
 /** Subscribes on a separate connection, at the start and after every connection loss. */
 export function redisResultChannel({ url, cluster, name, log }: ResultChannelOptions): ResultChannel {
   const channel = RESULT_CHANNEL_PREFIX + name
-  const common = { connectTimeout: CONNECT_TIMEOUT_MS, autoResubscribe: false, maxRetriesPerRequest: 0 }
+  const common = { connectTimeout: CONNECT_TIMEOUT_MS, socketTimeout: SILENT_SOCKET_MS, autoResubscribe: false, maxRetriesPerRequest: 0 }
   const retryStrategy = (times: number) => Math.min(times * RECONNECT_STEP_MS, LONGEST_RECONNECT_MS)
   const redis = cluster
     ? connectCluster(url, { redisOptions: { ...common, autoResubscribe: true }, clusterRetryStrategy: retryStrategy })
@@ -81,6 +87,10 @@ export function redisResultChannel({ url, cluster, name, log }: ResultChannelOpt
     listen(listener, opened) {
       onResult = listener
       onOpen = opened
+    },
+    check() {
+      // A cluster would send the request on a connection without subscriptions.
+      if (isOpen && !cluster) redis.ping().catch(() => undefined)
     },
     close() {
       clearTimeout(retry)

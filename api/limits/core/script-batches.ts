@@ -1,4 +1,5 @@
 import { type Circuit, circuit } from '../../../state/redis/circuit.ts'
+import { isAboutSlot } from '../../../state/redis/passing-errors.ts'
 import type { Ask, FailureReason, Outcome, Reading, ScriptRunner, Undecided } from './counter.ts'
 import { append, argumentsOf, NUMBERS_PER_READING, newCall, readingsOf, type ScriptCall } from './script-call.ts'
 
@@ -118,8 +119,7 @@ export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onRead
       if (!isLate) {
         isSettled = true
         clearTimeout(timer)
-        // An answer to a batch that was sent before the circuit opened does not close the circuit.
-        if (kind === 'probe' || (kind === 'awaited' && !state.isOpen)) state.answered()
+        answered()
       }
       let at = 1
       for (const { asks, settle } of requests) {
@@ -128,6 +128,11 @@ export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onRead
         onReadings(asks, readings, isLate)
         settle(readings)
       }
+    }
+
+    function answered(): void {
+      // An answer to a batch that was sent before the circuit opened does not close the circuit.
+      if (kind === 'probe' || (kind === 'awaited' && !state.isOpen)) state.answered()
     }
 
     function onError(error: Error): void {
@@ -142,6 +147,7 @@ export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onRead
       clearTimeout(timer)
       if (kind !== 'background') {
         if (reason === 'timeout') state.late()
+        else if (cause !== undefined && isAboutSlot(cause)) answered()
         else state.failed()
         onFailure?.(reason, cause)
       }

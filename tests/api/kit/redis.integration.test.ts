@@ -1,3 +1,4 @@
+import keySlot from 'cluster-key-slot'
 import { Cluster } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { ApiError, errors } from '../../../api/kit/errors.ts'
@@ -6,11 +7,14 @@ import { connectViewRedis, type ViewRedis } from '../../../api/kit/redis.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { viewStore } from '../../../state/views/apply.ts'
 import { type ViewOperation, type ViewScript, viewTag } from '../../../state/views/view.ts'
-import { privateRedisCluster } from '../../state/views/redis-cluster.ts'
+import { privateRedisCluster, startMovingSlot } from '../../state/views/redis-cluster.ts'
 
 const NODES = 3
 const PARTITIONS = 12
 const VIEW = 'people'
+/** Number of hash slots of a Redis Cluster. */
+const SLOTS = 16_384
+const ROUNDS = 5
 const READY_TIMEOUT_MS = 30_000
 const TEST_TIMEOUT_MS = 120_000
 const PAUSED_MS = 3_000
@@ -18,13 +22,14 @@ const PAUSED_MS = 3_000
 const BYTES = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
 
 const ADD: ViewScript = { name: 'add', source: `return redis.call('HINCRBY', KEYS[1], 'sum', ARGV[1])` }
+const COUNT: ViewScript = { name: 'count', source: `return redis.call('EXISTS', KEYS[1], KEYS[2])` }
 const KEEP: ViewScript = { name: 'keep', source: `redis.call('SET', KEYS[1], ARGV[1]) return redis.call('GET', KEYS[1])` }
 
 function keyOf(partition: number, name: string): string {
   return `${viewTag(VIEW, partition)}:${name}`
 }
 
-async function connected(): Promise<{ redis: ViewRedis; cluster: Cluster }> {
+async function connected(): Promise<{ url: string; redis: ViewRedis; cluster: Cluster }> {
   const url = await privateRedisCluster(NODES)
   const cluster = new Cluster([url])
   onTestFinished(() => cluster.disconnect())
@@ -44,7 +49,7 @@ async function connected(): Promise<{ redis: ViewRedis; cluster: Cluster }> {
     },
     { what: 'connections to all nodes', timeoutMs: READY_TIMEOUT_MS },
   )
-  return { redis, cluster }
+  return { url, redis, cluster }
 }
 
 test(
@@ -119,6 +124,38 @@ test(
           () => false,
         ),
       { what: 'the node to be back', timeoutMs: READY_TIMEOUT_MS },
+    )
+  },
+  TEST_TIMEOUT_MS,
+)
+
+test(
+  'while a cluster moves a slot, scripts that need it fail, and scripts with other keys of the same node still run',
+  async () => {
+    const { url, redis } = await connected()
+    // The first master has the first third of the slots.
+    const here = Array.from({ length: PARTITIONS }, (_, partition) => partition).filter((partition) => {
+      return keySlot(viewTag(VIEW, partition)) < Math.floor(SLOTS / NODES)
+    })
+    const [moving, other] = here
+    const finishMove = await startMovingSlot(url, keySlot(viewTag(VIEW, moving)))
+    // Redis cannot run a script on the moving slot if only some of its keys exist.
+    const onMovingSlot = () => redis.scripts.run(COUNT, [keyOf(moving, 'counter'), keyOf(moving, 'none')], [])
+    for (let round = 0; round < ROUNDS; round++) {
+      const refused = onMovingSlot().catch((error: unknown) => error)
+      await new Promise((resolve) => setImmediate(resolve))
+      await redis.scripts.run(ADD, [keyOf(other, 'counter')], [1])
+      expect(await refused).toBeInstanceOf(ApiError)
+      await redis.scripts.run(ADD, [keyOf(other, 'counter')], [1])
+    }
+    await finishMove()
+    await waitUntil(
+      () =>
+        onMovingSlot().then(
+          () => true,
+          () => false,
+        ),
+      { what: 'the moved slot', timeoutMs: READY_TIMEOUT_MS },
     )
   },
   TEST_TIMEOUT_MS,

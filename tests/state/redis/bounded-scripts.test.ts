@@ -121,3 +121,14 @@ test('each server of a cluster has its own circuit, and a script cannot use keys
   expect(await run(two)).toEqual(['x', 7])
   await expect(scripts.run(ECHO, [two, one], [])).rejects.toThrow('script echo: the keys a, b have different hash tags')
 })
+
+test('an error reply about a slot that is moving leaves the circuit closed, and an error reply about a moved slot opens it', async () => {
+  const { state, reason, run } = echoRedis()
+  state.error = replyError('TRYAGAIN Multiple keys request during rehashing of slot')
+  expect((await reason()).reason).toBe('unreachable')
+  state.error = undefined
+  expect(await run()).toEqual(['x', 7])
+  state.error = replyError('MOVED 1 127.0.0.1:7001')
+  expect((await reason()).reason).toBe('unreachable')
+  expect((await reason()).reason).toBe('circuit_open')
+})

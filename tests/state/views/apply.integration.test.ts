@@ -1,3 +1,4 @@
+import keySlot from 'cluster-key-slot'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
@@ -6,9 +7,11 @@ import { positionsKey, type ViewBatch, viewStore } from '../../../state/views/ap
 import { connectSinkRedis } from '../../../state/views/connect.ts'
 import { caughtUpKey, type ViewOperation, viewTag } from '../../../state/views/view.ts'
 import { AT_FIRST_TRY, privateRedis, testStack, uniqueName } from '../../stack/index.ts'
-import { privateRedisCluster } from './redis-cluster.ts'
+import { privateRedisCluster, startMovingSlot } from './redis-cluster.ts'
 
 const NOW = 1_700_000_000_000
+/** Number of hash slots of a Redis Cluster. */
+const SLOTS = 16_384
 const silent = pino({ level: 'silent' })
 
 async function open() {
@@ -260,3 +263,34 @@ test('in a cluster, several partitions of a view can be written, and one of them
   expect(await redis.get(`${viewTag(view, 4)}:a`)).toBe('4')
   expect(await store.position(view, 5, 'one')).toBeUndefined()
 })
+
+test('in a cluster, a batch that Redis cannot finish because its slot is moving is applied after the move', async () => {
+  const url = await privateRedisCluster()
+  const redis = connectSinkRedis({ url, cluster: true }, silent)
+  onTestFinished(() => redis.disconnect())
+  const store = viewStore(redis)
+  const { view, partition } = viewOnFirstMaster()
+  const key = `${viewTag(view, partition)}:a`
+  const rewriting: ViewOperation[] = [
+    { op: 'del', key },
+    { op: 'set', key, value: 'new' },
+  ]
+  const batch = (expected: number | undefined, next: number) => ({
+    ...batchOf(view)(expected, next, rewriting, { caughtUp: true }),
+    partition,
+  })
+  await expect.poll(() => store.apply(batch(undefined, 1)).catch((error) => error), { timeout: 10_000 }).toEqual({ applied: true })
+
+  const finishMove = await startMovingSlot(url, keySlot(key))
+  await expect(store.apply(batch(1, 2))).rejects.toThrow(TargetUnavailableError)
+  await finishMove()
+  await expect.poll(() => store.apply(batch(1, 2)).catch((error) => error), { timeout: 10_000 }).toEqual({ applied: true })
+  expect(await redis.get(key)).toBe('new')
+})
+
+/** Returns a partition whose keys are on the first of two masters. */
+function viewOnFirstMaster(): { view: string; partition: number } {
+  const view = uniqueName('view')
+  const partition = Array.from({ length: 64 }, (_, number) => number).find((number) => keySlot(viewTag(view, number)) < SLOTS / 2)!
+  return { view, partition }
+}

@@ -65,3 +65,23 @@ async function follow(replica: Redis, master: Redis): Promise<void> {
   const isInStep = async () => (await replica.info('replication')).includes('master_link_status:up')
   await waitUntil(isInStep, { what: 'a replica in sync', timeoutMs: START_TIMEOUT_MS })
 }
+
+/**
+ * Begins to move a slot from the first master of a cluster to another one.
+ * @returns a function that finishes the move
+ */
+export async function startMovingSlot(url: string, slot: number): Promise<() => Promise<void>> {
+  const from = new Redis(url)
+  onTestFinished(() => from.disconnect())
+  const [, toId, port] = /^(\w+) 127\.0\.0\.1:(\d+)@\d+ master/m.exec(String(await from.cluster('NODES')))!
+  const fromId = String(await from.cluster('MYID'))
+  const to = new Redis(Number(port))
+  onTestFinished(() => to.disconnect())
+  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId)
+  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId)
+  return async function finish() {
+    const keys = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[]
+    await from.call('MIGRATE', '127.0.0.1', port, '', 0, 5_000, 'KEYS', ...keys)
+    for (const node of [to, from]) await node.call('CLUSTER', 'SETSLOT', slot, 'NODE', toId)
+  }
+}

@@ -70,6 +70,7 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
       channel.isOpen = true
       onOpen()
     },
+    check() {},
     close() {},
   }
 

@@ -8,11 +8,13 @@ const CHANNEL = 'api-1'
 const INFO = 'redis_version:7.0.0'
 const SOON = { timeout: 20_000, interval: 5 }
 
-/** Starts a server that answers like Redis, and refuses the first subscription. */
-async function refusingRedis(): Promise<string> {
-  let subscriptions = 0
+/** Starts a server that answers like Redis, and refuses the first subscription or ignores the first connection. */
+async function faultyRedis(fault: 'refuses' | 'ignores'): Promise<string> {
+  let subscriptions = fault === 'refuses' ? 0 : 1
+  let connections = 0
   const server = createServer((socket) => {
     socket.on('error', () => undefined)
+    if (++connections === 1 && fault === 'ignores') return
     socket.on('data', (data) => {
       for (const [, command] of data.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n/g)) {
         if (command.toLowerCase() === 'info') socket.write(`$${INFO.length}\r\n${INFO}\r\n`)
@@ -27,8 +29,11 @@ async function refusingRedis(): Promise<string> {
   return `redis://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-test('a refused subscription is repeated on the same connection', async () => {
-  const channel = redisResultChannel({ url: await refusingRedis(), cluster: false, name: CHANNEL, log: pino({ level: 'silent' }) })
+test.each([
+  ['a refused subscription is repeated on the same connection', 'refuses'],
+  ['a connection on which Redis never answers is replaced', 'ignores'],
+] as const)('%s', async (_title, fault) => {
+  const channel = redisResultChannel({ url: await faultyRedis(fault), cluster: false, name: CHANNEL, log: pino({ level: 'silent' }) })
   onTestFinished(() => channel.close())
   await expect.poll(() => channel.isOpen, SOON).toBe(true)
 })

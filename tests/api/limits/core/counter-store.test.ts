@@ -130,3 +130,23 @@ test('returned units are sent while the circuit is open, and do not count as a p
   expect(await store.decide([take('hard', 1)])).toEqual({ undecided: 'circuit_open' })
   expect(failures).toEqual(['unreachable'])
 })
+
+test('a reply that only concerns one slot of a cluster leaves the circuit closed, and closes it if it answers a probe', async () => {
+  const { scripts, sent } = heldScripts()
+  const clock = { ms: 0 }
+  const store = counterStore({ scripts, monotonic: () => clock.ms, timeoutMs: 30_000 })
+  const isMoving = Object.assign(new Error('TRYAGAIN Multiple keys request during rehashing of slot'), { name: 'ReplyError' })
+  const first = store.decide([take('hard', 1)])
+  await expect.poll(() => sent.length, SOON).toBe(1)
+  sent[0].fail(isMoving)
+  expect(await first).toEqual({ undecided: 'error_reply' })
+  const second = store.decide([take('hard', 1)])
+  await expect.poll(() => sent.length, SOON).toBe(2)
+  sent[1].fail(new Error('connection refused'))
+  expect(await second).toEqual({ undecided: 'unreachable' })
+  clock.ms += 60_000
+  expect(await store.decide([take('hard', 1)])).toEqual({ undecided: 'circuit_open' })
+  await expect.poll(() => sent.length, SOON).toBe(3)
+  sent[2].fail(isMoving)
+  await expect.poll(() => isAsking(store), SOON).toBe(true)
+})
