@@ -157,7 +157,8 @@ function checkedName(name: string): string {
   throw new EngineError(SYNTAX_ERROR, exception(SYNTAX_ERROR, `Invalid name of a setting or parameter: ${name}`, 'SYNTAX_ERROR'))
 }
 
-function engineError(error: unknown): EngineError {
+/** Returns the error that a client gets for a failed request. */
+export function engineError(error: unknown): EngineError {
   if (error instanceof EngineError) return error
   const message = (error as Error).message
   // The rows of an INSERT did not fit on the disk. With this code, clients try again later.

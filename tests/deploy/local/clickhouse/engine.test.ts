@@ -1,40 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
-import { openEngine } from '../../../../deploy/local/clickhouse/engine.ts'
+import { expect, test } from 'vitest'
+import { engineError } from '../../../../deploy/local/clickhouse/engine.ts'
 
 const NOT_ENOUGH_SPACE = 243
+const UNKNOWN_EXCEPTION = 1002
 
-vi.mock('chdb', () => ({
-  drainPending: async () => {},
-  Session: class {
-    queryAsync = async () => {}
-    close() {}
-  },
-}))
-
-vi.mock(import('node:fs/promises'), async (original) => ({
-  ...(await original()),
-  async writeFile() {
-    throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
-  },
-}))
-
-test('an insert into a full disk fails with the error by which clients know that they should try again', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'engine-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  const engine = await openEngine(folder)
-  onTestFinished(engine.close)
-  const nothing = new Map<string, string>()
-  const insert = engine.execute({
-    sql: 'INSERT INTO events FORMAT JSONEachRow',
-    data: Buffer.from('{}'),
-    database: undefined,
-    settings: nothing,
-    parameters: nothing,
-    defaultFormat: 'TabSeparated',
-    readOnly: false,
-  })
-  await expect(insert).rejects.toMatchObject({ code: NOT_ENOUGH_SPACE })
+test('an insert into a full disk fails with the error by which clients know that they should try again', () => {
+  const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+  const { code, message } = engineError(full)
+  expect(code).toBe(NOT_ENOUGH_SPACE)
+  expect(message).toBe('Code: 243. DB::Exception: ENOSPC: no space left on device, write. (NOT_ENOUGH_SPACE)')
+  expect(engineError(new Error('broken')).code).toBe(UNKNOWN_EXCEPTION)
 })
