@@ -7,6 +7,12 @@ import { periodicJob, type Runner } from './engine/index.ts'
 import { inFirstSlot } from './first-slot.ts'
 import type { SinkContext } from './sinks.ts'
 
+/**
+ * Time limit of a request to ClickHouse. ClickHouse responds when all parts with erased rows are rewritten, which may
+ * take many minutes for a large table.
+ */
+const CLICKHOUSE_TIMEOUT_MS = 15 * 60_000
+
 export interface Erasure {
   readonly name: string
   /**
@@ -29,7 +35,7 @@ export interface Erasure {
  */
 export function erasureJob({ name, rewrites, isUnknownAtStart, open }: Erasure, { config, runtime }: SinkContext): Runner {
   const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, runtime.log)
-  const client = connectSinkClickhouse(config.clickhouse)
+  const client = connectSinkClickhouse(config.clickhouse, CLICKHOUSE_TIMEOUT_MS)
   const erase = open(client)
   let left = isUnknownAtStart ? rewrites : 0
 

@@ -10,21 +10,28 @@ export interface Tables {
   close(): Promise<void>
 }
 
-const REQUEST_TIMEOUT_MS = 6_000
+/**
+ * Time limit of a query. It includes the time for which the query waits for a connection. Otherwise, queries whose
+ * callers have long been answered would pile up while ClickHouse is slow, and then keep it busy.
+ */
+const QUERY_TIMEOUT_MS = 6_000
 const MAX_CONNECTIONS = 20
 const UNKNOWN_TABLE = '60'
 const MEMORY_LIMIT_EXCEEDED = '241'
 /** Part of the message if the server has too little memory. Otherwise, the query exceeded its own limit. */
 const OF_SERVER = '(total)'
 
-/** Opens a connection for reading the tables in ClickHouse. Turns each failure into an ApiError. */
-export function connectTables(config: ClickhouseSettings): Tables {
+/**
+ * Opens a connection for reading the tables in ClickHouse. Turns each failure into an ApiError.
+ * @param timeoutMs time limit of a query
+ */
+export function connectTables(config: ClickhouseSettings, timeoutMs = QUERY_TIMEOUT_MS): Tables {
   // The client logs nothing, because the API itself logs each failure once.
   const client = createClient({
     log: { level: ClickHouseLogLevel.OFF },
     ...config,
     application: 'millrace-api',
-    request_timeout: REQUEST_TIMEOUT_MS,
+    request_timeout: timeoutMs,
     max_open_connections: MAX_CONNECTIONS,
   })
 
@@ -43,7 +50,7 @@ export function connectTables(config: ClickhouseSettings): Tables {
     reader: {
       query: (request) =>
         ask(async () => {
-          const result = await client.query(request)
+          const result = await client.query({ ...request, abort_signal: AbortSignal.timeout(timeoutMs) })
           return { json: <Row>() => ask(() => result.json<Row>()) as Promise<Row[]> }
         }),
     },

@@ -16,7 +16,7 @@ export function auditTable<C extends Change>(name: string, further: readonly str
   return {
     name,
     columns: [
-      'at DateTime64(3)',
+      "at DateTime64(3, 'UTC')",
       'subject String',
       'action LowCardinality(String)',
       'actor String',

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { ClickHouseClient } from '@clickhouse/client'
 import { readRows, type TableReader } from './reader.ts'
 import { type ClusterOptions, ddlParts } from './table.ts'
@@ -30,7 +31,9 @@ export async function recordCatchUp(client: ClickHouseClient, { table, identity,
     table: CATCH_UPS_TABLE,
     values: [{ table_name: table, identity, kafka_topic: topic, kafka_partition: partition }],
     format: 'JSONEachRow',
-    clickhouse_settings: { async_insert: 0 },
+    // A replicated table drops an insert that repeats a recent one, even if the row of the recent one has been deleted.
+    // With a new token, the insert repeats none.
+    clickhouse_settings: { async_insert: 0, insert_deduplication_token: randomUUID() },
   })
 }
 

@@ -8,8 +8,8 @@ export interface SinkClickhouseOptions {
 }
 
 /**
- * Time limit of a request. It is long enough for a large insert into a busy server. After a time-out, the sink reads
- * its position to find out whether the insert was applied.
+ * Default time limit of a request. It is long enough for a large insert into a busy server. After a time-out, the sink
+ * reads its position to find out whether the insert was applied.
  */
 const REQUEST_TIMEOUT_MS = 60_000
 /** Maximum number of connections. Further requests wait in this process. */
@@ -18,12 +18,13 @@ const MAX_CONNECTIONS = 16
 /**
  * Connects to the ClickHouse that a sink writes to. The sink handles failed requests, so the client neither retries nor
  * logs them.
+ * @param timeoutMs how long ClickHouse may send nothing before a request fails
  */
-export function connectSinkClickhouse(options: SinkClickhouseOptions): ClickHouseClient {
+export function connectSinkClickhouse(options: SinkClickhouseOptions, timeoutMs = REQUEST_TIMEOUT_MS): ClickHouseClient {
   return createClient({
     ...options,
     application: 'millrace-sink',
-    request_timeout: REQUEST_TIMEOUT_MS,
+    request_timeout: timeoutMs,
     max_open_connections: MAX_CONNECTIONS,
     log: { level: ClickHouseLogLevel.OFF },
   })

@@ -63,6 +63,8 @@ const PASSING = new Set([
   '75', // CANNOT_WRITE_TO_FILE_DESCRIPTOR, for example because the disk is full
   '159', // TIMEOUT_EXCEEDED
   '164', // READONLY
+  '173', // CANNOT_ALLOCATE_MEMORY
+  '201', // QUOTA_EXCEEDED, until the interval of the quota ends
   '202', // TOO_MANY_SIMULTANEOUS_QUERIES
   '203', // NO_FREE_CONNECTION
   '209', // SOCKET_TIMEOUT
@@ -83,6 +85,7 @@ const PASSING = new Set([
   '425', // SYSTEM_ERROR
   '439', // CANNOT_SCHEDULE_TASK
   '473', // DEADLOCK_AVOIDED
+  '499', // S3_ERROR, in tables that are stored in a bucket
   '517', // CANNOT_ASSIGN_ALTER, when several sinks migrate a replicated table
   '745', // SERVER_OVERLOADED
   '762', // HTTP_CONNECTION_LIMIT_REACHED

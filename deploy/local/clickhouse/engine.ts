@@ -43,6 +43,7 @@ export class EngineError extends Error {
 
 const SYNTAX_ERROR = 62
 const TOO_MANY_QUERIES = 202
+const NOT_ENOUGH_SPACE = 243
 const UNKNOWN_EXCEPTION = 1002
 /**
  * Maximum number of queries that run at once. It is less than the size of the thread pool (16), so that queries leave
@@ -156,9 +157,13 @@ function checkedName(name: string): string {
   throw new EngineError(SYNTAX_ERROR, exception(SYNTAX_ERROR, `Invalid name of a setting or parameter: ${name}`, 'SYNTAX_ERROR'))
 }
 
-function engineError(error: unknown): EngineError {
+/** Returns the error that a client gets for a failed request. */
+export function engineError(error: unknown): EngineError {
   if (error instanceof EngineError) return error
   const message = (error as Error).message
+  // The rows of an INSERT did not fit on the disk. With this code, clients try again later.
+  if ((error as NodeJS.ErrnoException).code === 'ENOSPC')
+    return new EngineError(NOT_ENOUGH_SPACE, exception(NOT_ENOUGH_SPACE, message, 'NOT_ENOUGH_SPACE'))
   const code = Number(/^Code: (\d+)\./.exec(message)?.[1] ?? UNKNOWN_EXCEPTION)
   return new EngineError(code, message.startsWith('Code:') ? message : exception(code, message, 'UNKNOWN_EXCEPTION'))
 }

@@ -53,6 +53,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
   const identity = await store.prepare()
   /** Partitions that the table already marks as caught up, keyed by topic and number. */
   const noted = new Set<string>()
+  /** The ids of the topics with which this process has last opened the partitions, by topic and number. */
+  const openedWith = new Map<string, string>()
 
   async function open({ topic, partition }: TopicPartition, facts: PartitionFacts): Promise<number | undefined> {
     const { end, committed, topicId } = facts
@@ -66,7 +68,10 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     const next = stored === undefined ? confirmed : Math.max(stored, confirmed ?? 0)
     if (stored !== undefined && isOther) throw recreated(topic, partition, stored, 'the topic has another id now')
     if (next !== undefined && next > end) throw recreated(topic, partition, next, `the log ends at ${end}`)
-    if (isOther) noted.delete(notedKey(topic, partition))
+    // Another process may have noticed that the topic was recreated, and have deleted the mark.
+    const key = notedKey(topic, partition)
+    if (openedWith.get(key) !== topicId) noted.delete(key)
+    openedWith.set(key, topicId)
     if (topicId !== '' && filledFrom !== topicId) await store.noteTopicId(topic, partition, topicId)
     return next
   }

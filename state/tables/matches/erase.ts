@@ -61,21 +61,21 @@ export function userEraser(client: ClickHouseClient, cluster: ClusterOptions): U
     return await answer.json<Row>()
   }
 
-  async function erase(deletions: readonly (readonly [string, number])[]): Promise<number> {
+  /** @returns the number of removed rows */
+  async function erase(
+    { table, users, time }: (typeof ERASED)[number],
+    deletions: readonly (readonly [string, number])[],
+  ): Promise<number> {
     const params = { ids: deletions.map(([id]) => id), times: deletions.map(([, time]) => time) }
-    let removed = 0
-    for (const { table, users, time } of ERASED) {
-      const condition = users.map((column) => isOlder(column, time)).join(' OR ')
-      const [[found]] = await rowsOf<[number]>(`SELECT toUInt32(count()) FROM ${table} WHERE ${condition}`, params)
-      if (found === 0) continue
-      await client.command({
-        query: `ALTER TABLE ${table}${onCluster} DELETE WHERE ${condition}`,
-        query_params: params,
-        clickhouse_settings: { mutations_sync: '2' },
-      })
-      removed += found
-    }
-    return removed
+    const condition = users.map((column) => isOlder(column, time)).join(' OR ')
+    const [[found]] = await rowsOf<[number]>(`SELECT toUInt32(count()) FROM ${table} WHERE ${condition}`, params)
+    if (found === 0) return 0
+    await client.command({
+      query: `ALTER TABLE ${table}${onCluster} DELETE WHERE ${condition}`,
+      query_params: params,
+      clickhouse_settings: { mutations_sync: '2' },
+    })
+    return found
   }
 
   return {
@@ -88,7 +88,19 @@ WHERE deleted_at > fromUnixTimestamp64Milli({since:Int64}) GROUP BY user_id`,
         { since: now - lateMs },
       )
       let removed = 0
-      for (let from = 0; from < deletions.length; from += USERS_AT_ONCE) removed += await erase(deletions.slice(from, from + USERS_AT_ONCE))
+      const failures: unknown[] = []
+      for (let from = 0; from < deletions.length; from += USERS_AT_ONCE) {
+        for (const erased of ERASED) {
+          // ClickHouse may take hours to remove rows from a large table. The other tables and users do not wait for it.
+          await erase(erased, deletions.slice(from, from + USERS_AT_ONCE)).then(
+            (found) => {
+              removed += found
+            },
+            (error: unknown) => failures.push(error),
+          )
+        }
+      }
+      if (failures.length > 0) throw failures[0]
       succeededAt = now
       const hasNew = deletions.some(([id, time]) => known.get(id) !== time)
       known = new Map(deletions)

@@ -114,6 +114,18 @@ test('after a topic was recreated, the table has not caught up with it yet', asy
   expect(await caughtUp()).toBe(2)
 })
 
+test('a recreated topic is caught up with even if ClickHouse deduplicates inserts, as it does for replicated tables', async () => {
+  const { client, store } = await open()
+  const caughtUp = async () => (await caughtUpPartitions(client as unknown as TableReader, 'events'))[0]
+  await client.command({ query: 'ALTER TABLE table_catch_ups MODIFY SETTING non_replicated_deduplication_window = 1000' })
+  await store.noteTopicId('topic', 0, 'before')
+  await store.noteCaughtUp('topic', 0)
+  await store.noteTopicId('topic', 0, 'after')
+  expect(await caughtUp()).toBe(0)
+  await store.noteCaughtUp('topic', 0)
+  expect(await caughtUp()).toBe(1)
+})
+
 test('a table remembers the id of its topic, and a recreated table has none', async () => {
   const { client, store } = await open()
   expect(await store.topicId('topic', 0)).toBeUndefined()

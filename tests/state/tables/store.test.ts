@@ -14,11 +14,14 @@ function refusing(code: string) {
 
 test.each([
   ['the disk is full', '75'],
+  ['the operating system has no memory', '173'],
+  ["the user's quota is used up", '201'],
   ['the memory is full', '241'],
   ['a replica lags behind the quorum', '289'],
   ['an alteration of a replicated table is not finished', '341'],
   ['the status of the replica has changed', '416'],
   ['the server has no free thread', '439'],
+  ['the bucket with the parts does not respond', '499'],
   ['another sink alters the table', '517'],
   ['the server is overloaded', '745'],
   ['the server has too many connections', '762'],

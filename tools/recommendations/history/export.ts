@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import { eventFault } from '../../../pipelines/recommendations/users/event-fault.ts'
 import type { InteractionType } from '../../../schemas/recommendations/types.ts'
+import { QUERY_SECONDS } from './connect.ts'
 import { type History, historyBuilder, type PastInteraction } from './history.ts'
 
 /**
@@ -14,7 +15,6 @@ const MOST_INTERACTIONS = 10_000_000
  * few days.
  */
 const MOST_OF_USER = 50_000
-const QUERY_SECONDS = 600
 
 /** A row of the query, such as `["7", "42", "VIEW", "1767225600000", false, null, null, null, false]`. */
 type Row = [string, string, InteractionType, string, boolean, number | null, number | null, number | null, boolean]

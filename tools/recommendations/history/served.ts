@@ -2,11 +2,11 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import { RANKING_WIDTH } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { FOLLOWED_MS } from '../replay/replay.ts'
 import type { JudgedList } from '../train/rank.ts'
+import { QUERY_SECONDS } from './connect.ts'
 import type { History } from './history.ts'
 
 /** Maximum number of lists from which the ranker learns. More lists would not fit into the memory for its training. */
 const MOST_LISTS = 20_000
-const QUERY_SECONDS = 600
 
 /** A row with one list: user, time, item ids, positions, and the features of all items one after another. */
 type Row = [string, string, string[], number[], number[]]

@@ -1,4 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client'
+import { QUERY_SECONDS } from './connect.ts'
 
 /** A list that was shown to a user. */
 export interface ShownList {
@@ -14,7 +15,6 @@ export interface ShownList {
  * replay. Older lists hardly affect the statistics.
  */
 const MOST_LISTS = 300_000
-const QUERY_SECONDS = 600
 
 /** User, time, and item ids. */
 type Row = [string, string, string[]]

@@ -2,9 +2,9 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BUNDLE_FILES, MANIFEST_FILE } from '../../../api/recommendations/model/manifest.ts'
 import { connectBlobs } from '../../../state/blobs/connect.ts'
-import { connectSinkClickhouse } from '../../../state/tables/connect.ts'
 import { publishFiles } from '../../../state/versions/publish.ts'
 import { readCatalogue } from '../history/catalogue.ts'
+import { connectHistory } from '../history/connect.ts'
 import { exportHistory } from '../history/export.ts'
 import { servedLists } from '../history/served.ts'
 import { exportShown } from '../history/shown.ts'
@@ -31,7 +31,7 @@ async function train(job: ChildJob, signal: AbortSignal) {
   const settings = readTrainingConfig()
   const { folder, in_force, sequence, trained_at, tools, python } = job
   const blobs = await connectBlobs(settings.state.models)
-  const client = connectSinkClickhouse(settings.state.clickhouse)
+  const client = connectHistory(settings.state.clickhouse)
   try {
     const catalogue = await readCatalogue(settings.kafka, signal)
     const history = await exportHistory(client, { before: trained_at, isKnown: (itemId) => catalogue.items.has(itemId), signal })

@@ -270,6 +270,18 @@ test('a partition of a recreated topic catches up again', async () => {
   expect(caughtUp).toHaveLength(2)
 })
 
+test('a partition catches up again if another process has noticed that its topic was recreated', async () => {
+  const { store, state, caughtUp } = memoryTable()
+  const target = await tableTarget({ table: eventsTable }, store)
+  const reachEnd = () => target.prepare({ ...batch([]), caughtUp: true })()
+  await target.open(partition, facts(50))
+  await reachEnd()
+  state.topicId = 'another'
+  await target.open(partition, { ...facts(50), topicId: 'another' })
+  await reachEnd()
+  expect(caughtUp).toHaveLength(2)
+})
+
 test('the position of a partition that has caught up is stored once, after its rows', async () => {
   const { store, inserts, state, caughtUp } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)

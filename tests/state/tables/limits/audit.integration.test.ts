@@ -1,8 +1,9 @@
-import { expect, test } from 'vitest'
+import { createClient } from '@clickhouse/client'
+import { expect, onTestFinished, test } from 'vitest'
 import { limitAuditTable, readAudit } from '../../../../state/tables/limits/audit.ts'
 import { tableStore } from '../../../../state/tables/store.ts'
 import type { Row } from '../../../../state/tables/table.ts'
-import { testDatabase } from '../database.ts'
+import { rowsOf, testDatabase } from '../database.ts'
 
 const AT = Date.now()
 
@@ -19,4 +20,20 @@ test('changes to one rule at the same time are separate rows, and the newest one
   expect(await found()).toEqual(['"third"', '"second"', '"first"'])
   await client.command({ query: 'OPTIMIZE TABLE limit_audit FINAL' })
   expect(await found()).toEqual(['"third"', '"second"', '"first"'])
+})
+
+test('an insert creates a single part even if the server is not in UTC', async () => {
+  const { url, database } = await testDatabase()
+  const client = createClient({ url, database, clickhouse_settings: { session_timezone: 'Asia/Tokyo' } })
+  onTestFinished(() => client.close())
+  const store = tableStore(limitAuditTable, client, { cluster: undefined })
+  await store.prepare()
+  const change = { subject: 'rule:one', action: 'replace_rule', actor: '1', before: null, after: null } as const
+  // The second change is in November in UTC, but in December in Tokyo.
+  const rows = [Date.UTC(2026, 10, 30, 12), Date.UTC(2026, 10, 30, 18)].flatMap((at, offset) =>
+    limitAuditTable.rowsOf('rule:one', { ...change, at }).map((row) => ({ offset, row })),
+  )
+  await store.insert({ topic: 'limit-audit', partition: 0, rows })
+  const parts = `SELECT toUInt32(count()) AS parts FROM system.parts WHERE table = 'limit_audit' AND database = currentDatabase() AND active`
+  expect(await rowsOf(client, parts)).toEqual([{ parts: 1 }])
 })

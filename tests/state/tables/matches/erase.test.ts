@@ -21,3 +21,22 @@ test('a deletion is new even if a later deletion was found before it', async () 
   // A user may return and be deleted again.
   expect(await findsNew([BOB, NOW - 50_000], [CAT, NOW - 60_000])).toBe(true)
 })
+
+test('rows are removed from every table, even if ClickHouse does not finish with one of them in time', async () => {
+  const statements: string[] = []
+  const client = {
+    query: async ({ query }: { query: string }) => ({
+      json: async () => (query.includes('match_deletions') ? [[ANN, NOW - 1_000]] : [[1]]),
+    }),
+    async command({ query }: { query: string }) {
+      statements.push(query)
+      if (query.startsWith('ALTER TABLE match_swipes')) throw new Error('Timeout error.')
+    },
+  }
+  const eraser = userEraser(client as unknown as ClickHouseClient, { cluster: undefined })
+  await expect(eraser.run(NOW)).rejects.toThrow('Timeout error.')
+  expect(statements).toEqual([
+    expect.stringContaining('ALTER TABLE match_swipes DELETE'),
+    expect.stringContaining('ALTER TABLE matches DELETE'),
+  ])
+})
