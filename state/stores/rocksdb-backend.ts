@@ -73,7 +73,6 @@ export async function openRocksdbBackend(options: RocksdbOptions): Promise<State
 
 function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: Directory, options: RocksdbOptions): StateBackend {
   const { folder } = options
-  /** The generation in use. The pointer file names an earlier one if it could not be written. */
   let generation = currentGeneration(folder)
   /** True at first, because an earlier process may have ended before it completed a requested scrub. */
   let mustScrub = true
@@ -126,7 +125,6 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
     const old = live.current
     const copy = await openDatabase(binding, options, databaseFolder(folder, next), true)
     const follower = live.follow()
-    let failure: Error | undefined
     try {
       mustScrub = false
       const mayGoOn = () => !isClosing && !follower.isOverrun
@@ -134,29 +132,26 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
       if (!isComplete || !mayGoOn()) throw new StateUnavailable('rewriting the state', new Error('interrupted'))
       // From here on, this block is synchronous, so no write can come between the last changes and the switch to the
       // copy.
-      follower.replace(copy)
-      generation = next
+      while (follower.changes > 0) follower.applyNext(copy)
       const last = binding.batch_init()
       binding.batch_put(last, ...formatEntry(), undefined)
       binding.batch_write(copy, last, SYNC_WRITE)
+      // If the pointer file cannot be written, the old database stays in use and locked. Otherwise another process
+      // could open it and delete the copy.
       setGeneration(folder, next)
+      follower.replace(copy)
+      generation = next
     } catch (error) {
       mustScrub = true
       follower.stop()
-      failure = stateError(`rewriting the state in ${folder}`, error)
-      if (live.current !== copy) {
-        await closeDatabase(binding, copy)
-        rmSync(databaseFolder(folder, next), { recursive: true, force: true })
-        throw failure
-      }
+      await closeDatabase(binding, copy)
+      rmSync(databaseFolder(folder, next), { recursive: true, force: true })
+      throw stateError(`rewriting the state in ${folder}`, error)
     }
     // The native code aborts the process if an iterator is used after its database was closed. A time handler that
     // visits all rows in small steps may keep an iterator open for seconds.
     await Promise.race([live.iteratorsClosed(old), closing.promise])
     await closeDatabase(binding, old)
-    // If the copy is already in use but the pointer file could not be written, the next start opens the old database,
-    // and restores the changes that it lacks from the changelog.
-    if (failure !== undefined) throw failure
     removeOtherGenerations(folder, next)
     return true
   }

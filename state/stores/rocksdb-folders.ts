@@ -36,14 +36,21 @@ export function nextGeneration(generation: string | undefined): string {
   return `generation-${Number(GENERATION.exec(generation ?? '')?.[1] ?? 0) + 1}`
 }
 
-/** Makes this generation the current one. The change is atomic, even in a power failure. */
+/**
+ * Makes this generation the current one. The change is atomic, even in a power failure. If this function throws, the
+ * previous generation is still the current one.
+ */
 export function setGeneration(folder: string, generation: string): void {
   const draft = join(folder, `${POINTER}.draft`)
   writeFileSync(draft, `${generation}\n`, { flush: true })
-  renameSync(draft, join(folder, POINTER))
   const directory = openSync(folder, 'r')
   try {
+    renameSync(draft, join(folder, POINTER))
     fsyncSync(directory)
+  } catch (error) {
+    // If only the flush failed, every process already sees the change. A power failure may still undo it, and the state
+    // is then restored from its changelogs.
+    if (currentGeneration(folder) !== generation) throw error
   } finally {
     closeSync(directory)
   }

@@ -141,6 +141,8 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
     try {
       await loop()
     } finally {
+      // When the group has failed, a turn may still be running, and it might not end while servers are unreachable.
+      await endsWithin(runtime, STOP_GRACE_MS, endTurn())
       await seat.leave()
       await group?.close()
       await job.close?.()

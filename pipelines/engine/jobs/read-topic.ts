@@ -29,15 +29,17 @@ export async function readTopic<K, V>({
   const count = (await transport.partitionCounts([topic.name])).get(topic.name) ?? 0
   const places = Array.from({ length: count }, (_, partition) => ({ topic: topic.name, partition }))
   const starts = await transport.offsets(places, 'earliest')
-  const ends = await transport.offsets(places, 'end')
+  let ends = await transport.offsets(places, 'end')
   const missing = new Set<number>()
   const newest = new Map<string, readonly [K, V]>()
   const behind = new Set<number>()
+  const endOf = (partition: number) => ends.get(partitionKey(topic.name, partition)) ?? 0
+  const nextOffsets = places.map((place) => starts.get(partitionKey(place.topic, place.partition)) ?? 0)
   const fetcher = transport.fetcher({ unreadableBatches: 'stand-in' })
   const queues = places.map((place) => {
-    const key = partitionKey(place.topic, place.partition)
-    if ((ends.get(key) ?? 0) > (starts.get(key) ?? 0)) behind.add(place.partition)
-    fetcher.assign(place, starts.get(key) ?? 0, 'earliest')
+    const start = nextOffsets[place.partition]
+    if (endOf(place.partition) > start) behind.add(place.partition)
+    fetcher.assign(place, start, 'earliest')
     return partitionQueue({ key: topic.key, value: serdes.codecFor(topic), isMissing: (id) => missing.has(id) })
   })
   signal.addEventListener('abort', fetcher.wake, { once: true })
@@ -60,16 +62,25 @@ export async function readTopic<K, V>({
 
   try {
     while (behind.size > 0) {
-      for (const data of await fetcher.poll(POLL_MS)) {
+      const fetched = await fetcher.poll(POLL_MS)
+      for (const data of fetched) {
         queues[data.partition].push(data)
         await apply(data.partition)
-        if (data.nextOffset >= (ends.get(partitionKey(topic.name, data.partition)) ?? 0)) behind.delete(data.partition)
+        nextOffsets[data.partition] = data.nextOffset
       }
       signal.throwIfAborted()
+      // After an unclean leader election, the log may be shorter than at the time of the call.
+      if (fetched.every(({ chunks }) => chunks.length === 0)) ends = shorter(ends, await transport.offsets(places, 'end'))
+      for (const partition of behind) if (nextOffsets[partition] >= endOf(partition)) behind.delete(partition)
     }
   } finally {
     signal.removeEventListener('abort', fetcher.wake)
     await fetcher.close()
   }
   return [...newest.values()]
+}
+
+/** Returns the lower offset of each partition, so that records that are added later do not prolong a read. */
+function shorter(known: ReadonlyMap<string, number>, now: ReadonlyMap<string, number>): Map<string, number> {
+  return new Map([...known].map(([place, end]) => [place, Math.min(end, now.get(place) ?? end)]))
 }

@@ -290,14 +290,14 @@ export function putRestored(
 }
 
 /**
- * Notes in the session's open batch that all changelogs of a task were read to the ends that they had at the time `at`.
- * From then on, the age of the state counts from `at`. A restore that is killed halfway must not renew the age, because
- * it has not read the tombstones at the end of the log. Compaction may remove these tombstones before the restore
- * continues.
+ * Notes in a batch that the state of a task was complete at the time `at`: all changelogs were read to the ends that
+ * they had then, or this worker owned the partition. From then on, the age of the state counts from `at`. A restore
+ * that is killed halfway must not renew the age, because it has not read the tombstones at the end of the log.
+ * Compaction may remove these tombstones before the restore continues.
  * @param at epoch ms
  */
-export function putComplete(session: StateSession, task: TaskPlace, at: number): void {
-  session.putPosition(writtenAtName(task), at)
+export function putComplete(batch: Pick<StateBatch, 'putPosition'>, task: TaskPlace, at: number): void {
+  batch.putPosition(writtenAtName(task), at)
 }
 
 /**

@@ -7,7 +7,7 @@ import { streamTimeMetadata } from '../state/commit-metadata.ts'
 import { taskMarks } from '../time/task-marks.ts'
 import { caughtUpTicks, taskTicks, timeClosing } from '../time/task-time.ts'
 import type { Codecs } from '../topology/codecs.ts'
-import { ProcessorError } from '../topology/errors.ts'
+import { expectNoPromise, ProcessorError } from '../topology/errors.ts'
 import { changelogTopicName } from '../topology/internal-topics.ts'
 import { forwardingStagesInto, type SubTopology, timeStagesInto } from '../topology/sub-topology.ts'
 import type { Topology } from '../topology/topology.ts'
@@ -170,7 +170,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
       settledTicks.run()
       for (const node of streams.flatMap((stream) => stream.beforeCommits)) {
         context.leaveRecord(node, context.streamTime >= 0 ? context.streamTime : context.now)
-        node.handler(context)
+        expectNoPromise(node.handler(context))
       }
       context.node = undefined
     } catch (error) {

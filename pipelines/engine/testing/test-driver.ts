@@ -16,6 +16,7 @@ import { type StreamTask, streamTask } from '../task/task.ts'
 import { topicsOf, topologyCodecs } from '../topology/codecs.ts'
 import type { Declaration } from '../topology/declaration.ts'
 import { changelogSpec, deadLetterSpec, deadLetterTopicName, repartitionSpec } from '../topology/internal-topics.ts'
+import { commonPartitions } from '../topology/sub-topology.ts'
 import type { Topology } from '../topology/topology.ts'
 import { type CommitFaultPoint, encodeCommit, writeCommit } from '../worker/commit.ts'
 import { changelogNames } from '../worker/worker-topics.ts'
@@ -163,6 +164,10 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
       )
     }
     for (const part of topology.subTopologies) {
+      commonPartitions(
+        topology.name,
+        part.sources.map((name) => ({ name, partitions: partitionsOf(name) })),
+      )
       for (const name of part.stores)
         if (declaration.stores.get(name)?.logged === true) createTopic(changelogSpec(topology.name, name, partitionsOf(part.sources[0])))
     }

@@ -1,6 +1,7 @@
 import type { Outputs } from '../task/outputs.ts'
 import type { TaskContext } from '../task/task-context.ts'
 import type { EmittingNode, StreamDeclaration, TickNode } from '../topology/declaration.ts'
+import { expectNoPromise } from '../topology/errors.ts'
 import { type TickSchedule, tickSchedule } from './ticks.ts'
 import { type TimeGate, timeGate } from './time-gate.ts'
 import { type MarkedSource, type TimeMarks, timeMark, timeMarks } from './time-mark.ts'
@@ -40,7 +41,7 @@ export function taskTicks(streams: readonly StreamDeclaration[], context: TaskCo
       const passed = schedule.take(time)
       if (passed === undefined) continue
       context.leaveRecord(node, passed)
-      node.handler(passed, context)
+      expectNoPromise(node.handler(passed, context))
     }
   }
 
@@ -92,7 +93,7 @@ export function caughtUpTicks(streams: readonly StreamDeclaration[], sources: re
     mark: timeMark(node.everyMs, 0, sources.length, WAITED_OUT_MS),
     reached(time: number): void {
       context.leaveRecord(node, time)
-      node.handler(time, context)
+      expectNoPromise(node.handler(time, context))
     },
   }))
   return timeMarks(ticks, sources)

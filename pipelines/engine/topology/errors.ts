@@ -10,3 +10,14 @@ export class TopologyError extends Error {
 export class ProcessorError extends Error {
   override readonly name = 'ProcessorError'
 }
+
+/**
+ * Checks the result of a handler that must return nothing. TypeScript accepts an async function as such a handler, but
+ * what the function does after its first `await` would not be part of a commit.
+ * @throws ProcessorError when the result is a promise
+ */
+export function expectNoPromise(result: unknown): void {
+  if (!(result instanceof Promise)) return
+  result.catch(() => {}) // The error below is the one that the author must see.
+  throw new ProcessorError('it returned a promise, but handlers are synchronous')
+}

@@ -102,7 +102,15 @@ function checkRepartitions(declaration: Declaration): void {
 }
 
 function checkTimeMarkers(declaration: Declaration): void {
+  const read = new Set(declaration.streams.map((stream) => stream.topic.name))
   for (const stream of declaration.streams) {
+    const marked = [...stream.timeMarks.map(({ to }) => to), ...stream.timeHandlers.flatMap(({ forwardTo }) => forwardTo ?? [])]
+    const unread = marked.find((topic) => !read.has(topic.name))
+    // To other readers of the topic, a marker would be a record without a key and a value.
+    if (unread !== undefined)
+      throw new TopologyError(
+        `topology ${declaration.topology}: ${stream.topic.name} sends time markers to ${unread.name}, but the topology does not read ${unread.name}`,
+      )
     if (stream.timeHandlers.length > 0 && timeStagesInto(declaration, stream.topic.name).length === 0)
       throw new TopologyError(
         `topology ${declaration.topology}: ${stream.timeHandlers[0].name} waits for time markers on ${stream.topic.name}, but no stage sends any: use markTime or forwardTo with this topic`,

@@ -1,6 +1,7 @@
 import type { TopologyBuilder } from './api.ts'
 import { checkName, type Declaration, declare } from './declaration.ts'
 import { describeTopology, type TopologyDescription } from './describe.ts'
+import { TopologyError } from './errors.ts'
 import { type SubTopology, subTopologies } from './sub-topology.ts'
 import { checkOptions, type TopologyOptions } from './topology-options.ts'
 
@@ -28,11 +29,22 @@ export function topology(name: string, build: (builder: TopologyBuilder) => void
   checkOptions(name, options)
   const declaration = declare(name, build)
   const parts = subTopologies(declaration)
+
+  function declareAgain(): Declaration {
+    const again = declare(name, build)
+    for (const store of again.stores.values())
+      if (store === declaration.stores.get(store.name))
+        throw new TopologyError(
+          `topology ${name}: the store ${store.name} is created outside of the build function: create it inside, so that each task has its own`,
+        )
+    return again
+  }
+
   return {
     name,
     options,
     subTopologies: parts,
-    declare: () => declare(name, build),
+    declare: declareAgain,
     describe: () => describeTopology(declaration, parts),
   }
 }

@@ -1,7 +1,7 @@
 import type { GroupMember, WorkerProducer } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
-import { putPositions } from '../state/restore.ts'
+import { putComplete, putPositions } from '../state/restore.ts'
 import type { StreamTask } from '../task/task.ts'
 import { type CommitFault, encodeCommit, type PreparedCommit, writeCommit } from './commit.ts'
 import type { TaskSet } from './task-set.ts'
@@ -124,6 +124,8 @@ export interface CommitterDeps {
 /** A commit between step 1 and step 5. */
 interface UnderWay {
   readonly prepared: PreparedCommit
+  /** Tasks that have nothing to commit, but whose write time this commit refreshes. */
+  readonly idle: readonly StreamTask[]
   /** Resolves after step 4, with the ends of the changelogs. */
   readonly ends: Promise<Map<string, number>>
   readonly startedAt: number
@@ -182,7 +184,8 @@ export function committer(deps: CommitterDeps): Committer {
    */
   async function begin(): Promise<void> {
     await untilWritable()
-    const involved = tasks.running().filter((task) => task.hasWork || task.positionsMoved)
+    const running = tasks.running()
+    const involved = running.filter((task) => task.hasWork || task.positionsMoved)
     if (involved.length === 0) return
     const startedAt = runtime.monotonic()
     const moved = involved.some((task) => task.positionsMoved)
@@ -192,7 +195,12 @@ export function committer(deps: CommitterDeps): Committer {
     // A tick of the caught-up clock runs in step 1 and often changes nothing, so there may be nothing to send. Without
     // an answer from the brokers, it is unknown whether this worker still owns the partitions, so the write time stays.
     if (!moved && !sentEarly && producer.pendingBytes === 0) return write(prepared, NOTHING_SENT, undefined)
-    const begun: UnderWay = { prepared, ends: producer.commit(prepared.offsets, deps.group), startedAt, preparedAt, answered: false }
+    // A busy worker may never find the time to ask the group. The brokers accept this commit only from a member.
+    const refreshes = elapsed(lastAgeRefresh, preparedAt) >= AGE_REFRESH_MS
+    if (refreshes) lastAgeRefresh = preparedAt
+    const idle = refreshes ? running.filter((task) => !involved.includes(task)) : []
+    const ends = producer.commit(prepared.offsets, deps.group)
+    const begun: UnderWay = { prepared, idle, ends, startedAt, preparedAt, answered: false }
     underWay = begun
     sentEarly = false
     function answer(): void {
@@ -215,10 +223,11 @@ export function committer(deps: CommitterDeps): Committer {
   /** Waits for steps 2 to 4 of the running commit and runs step 5. */
   async function finish(): Promise<void> {
     if (underWay === undefined) return
-    const { prepared, ends, startedAt, preparedAt } = underWay
+    const { prepared, idle, ends, startedAt, preparedAt } = underWay
     try {
       const offsetsAfter = await ends
       commits++
+      for (const task of idle) putComplete(prepared.batch, task, preparedAt)
       // The process may have been suspended since the brokers answered, so the present time would be too late.
       await write(prepared, offsetsAfter, preparedAt)
     } catch (error) {

@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { utf8 } from '../../../schemas/keys.ts'
+import { StateLocked } from '../../../state/stores/errors.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
 import { openRocksdbBackend } from '../../../state/stores/rocksdb-backend.ts'
 import type { StateBackend, StateColumn } from '../../../state/stores/store.ts'
@@ -107,18 +108,20 @@ test('a rewrite whose pointer file cannot be written is repeated by the next scr
   const obstacle = join(folder, 'generation.draft')
   mkdirSync(obstacle)
   await expect(backend.scrub()).rejects.toThrow('rewriting the state')
+  // The database in use is still the one that the next start opens, so it must still be locked.
+  await expect(openRocksdbBackend({ folder })).rejects.toThrow(StateLocked)
   rmdirSync(obstacle)
   put(column, 'row', '2')
   own.write()
   expect(await backend.scrub()).toBe(true)
-  expect(readdirSync(folder).sort()).toEqual(['generation', 'generation-2'])
+  expect(readdirSync(folder).sort()).toEqual(['generation', 'generation-1'])
   await backend.close()
   const again = await openRocksdbBackend({ folder })
   expect(all(session(again).column)).toEqual(new Map([['row', '2']]))
   await again.close()
 })
 
-test('a database whose rewrite has replaced it without a pointer file can still be opened', async () => {
+test('a database whose rewrite failed because the pointer file could not be written keeps later changes when it is opened again', async () => {
   const folder = newFolder()
   const backend = await openRocksdbBackend({ folder })
   const { own, column } = session(backend)
@@ -126,9 +129,11 @@ test('a database whose rewrite has replaced it without a pointer file can still 
   own.write()
   mkdirSync(join(folder, 'generation.draft'))
   for (let time = 0; time < 2; time++) await expect(backend.scrub()).rejects.toThrow('rewriting the state')
+  put(column, 'later', '2')
+  own.write()
   await backend.close()
   const again = await openRocksdbBackend({ folder })
-  expect(all(session(again).column)).toEqual(new Map([['row', '1']]))
+  expect(Object.fromEntries(all(session(again).column))).toEqual({ row: '1', later: '2' })
   await again.close()
 })
 

@@ -2,7 +2,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { memoryBroker } from '../../../../kafka/memory/broker.ts'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
-import { FencedError } from '../../../../kafka/transport.ts'
+import { partitionFor } from '../../../../kafka/partitioner.ts'
+import { FencedError, type Transport } from '../../../../kafka/transport.ts'
 import { type GroupJob, groupJob, type JobTurn, jobRecord, type Runner } from '../../../../pipelines/engine/index.ts'
 import type { SinkSeat } from '../../../../pipelines/engine/sinks/sink-group.ts'
 import type { Runtime } from '../../../../runtime/runtime.ts'
@@ -320,4 +321,113 @@ test('a turn finds all requests of a backlog without waiting for new ones', asyn
     }
   })
   await eventually(() => texts).toEqual(Array.from({ length: count }, (_, number) => `order ${number}`))
+})
+
+test('if the membership in the group fails, the turn ends before the job is closed and the runner reports the failure', async () => {
+  const { broker, registry } = world()
+  const transport = memoryTransport(broker)
+  const real = loneSeat(transport, 'clerk', 'a')
+  let failure: Error | undefined
+  const seat: SinkSeat = {
+    ...real,
+    assigned() {
+      if (failure !== undefined) throw failure
+      return real.assigned()
+    },
+  }
+  const events: string[] = []
+  const job: GroupJob<string, { text: string }> = {
+    name: 'clerk',
+    requests: orders,
+    publishes: [reports],
+    async run(turn) {
+      events.push('begin')
+      while (!turn.signal.aborted) await turn.nextRequest(50)
+      events.push('end')
+    },
+    async close() {
+      events.push('close')
+    },
+  }
+  const runner = groupJob(job, { transport, registry, seat, runtime: systemRuntime() })
+  const failed = runner.done.catch((error: unknown) => error)
+  void runner.start()
+  onTestFinished(() => runner.stop())
+  await eventually(() => events).toEqual(['begin'])
+  failure = new Error('not permitted')
+  expect(await failed).toBe(failure)
+  expect(events).toEqual(['begin', 'end', 'close'])
+})
+
+test('a turn publishes nothing while the partition count of a topic is unknown, and asks again', async () => {
+  const { broker, registry } = world()
+  broker.createTopic({ name: 'reports', partitions: 8 })
+  const real = memoryTransport(broker)
+  let isMissing = false
+  const transport: Transport = {
+    ...real,
+    partitionCounts: async (topics) => (isMissing ? new Map() : real.partitionCounts(topics)),
+  }
+  const outcomes: string[] = []
+  const job: GroupJob<string, { text: string }> = {
+    name: 'clerk',
+    requests: orders,
+    publishes: [reports],
+    async run(turn) {
+      isMissing = true
+      const note = (outcome: string) => void outcomes.push(outcome)
+      await turn.publish(reports, 'a key', { text: 'one' }).then(
+        () => note('published'),
+        (error: Error) => note(error.message),
+      )
+      isMissing = false
+      await turn.publish(reports, 'a key', { text: 'two' }).then(
+        () => note('published'),
+        (error: Error) => note(error.message),
+      )
+      while (!turn.signal.aborted) await turn.nextRequest(50)
+    },
+  }
+  const runner = groupJob(job, { transport, registry, seat: loneSeat(transport, 'clerk', 'a'), runtime: systemRuntime() })
+  void runner.start()
+  onTestFinished(() => runner.stop())
+  await eventually(() => outcomes).toEqual(['the brokers do not know the topic reports', 'published'])
+  const own = partitionFor(Buffer.from('a key'), 8)
+  expect(Array.from({ length: 8 }, (_, partition) => broker.log('reports', partition).read(0, 10).length)).toEqual(
+    Array.from({ length: 8 }, (_, partition) => Number(partition === own)),
+  )
+})
+
+test('a turn reads a topic to its end even if the topic has lost records since the turn asked for its end', async () => {
+  const { broker, start, order, reported } = world()
+  const first = start('a', clerk('a'))
+  order('one')
+  await eventually(reported).toEqual(['a one'])
+  await first.stop()
+  const registry = memoryRegistry()
+  const real = memoryTransport(broker)
+  let asked = 0
+  const transport: Transport = {
+    ...real,
+    async offsets(places, at) {
+      const found = await real.offsets(places, at)
+      // As after an unclean leader election: the first answer counts a record that no replica has kept.
+      if (at !== 'end' || places[0].topic !== 'reports' || ++asked > 1) return found
+      return new Map([...found].map(([place, offset]) => [place, offset + 5]))
+    },
+  }
+  let read: unknown
+  const job: GroupJob<string, { text: string }> = {
+    name: 'clerk',
+    requests: orders,
+    publishes: [reports],
+    async run(turn) {
+      read = await turn.readAll(reports)
+      while (!turn.signal.aborted) await turn.nextRequest(50)
+    },
+  }
+  const runner = groupJob(job, { transport, registry, seat: loneSeat(transport, 'clerk', 'b'), runtime: systemRuntime() })
+  void runner.start()
+  onTestFinished(() => runner.stop())
+  await eventually(() => read).toEqual([['key', { text: 'a one' }]])
 })

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { DriverCrash, testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
-import { lines, wordCount, wordCounts } from '../words.ts'
+import { utf8 } from '../../../../schemas/keys.ts'
+import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { lines, numberFormat, textTopic, wordCount, wordCounts } from '../words.ts'
 
 function lastCounts(records: { key: string | undefined; value: number | null }[]): Record<string, number> {
   return Object.fromEntries(records.map(({ key, value }) => [key, value ?? -1]))
@@ -42,4 +44,13 @@ test('a lost state folder is restored from the changelogs', () => {
   driver.restart({ wipeState: true })
   driver.pipe(lines, 'ann', 'be')
   expect(lastCounts(driver.read(wordCounts))).toEqual({ be: 3 })
+})
+
+test('partition counts with which a worker would not start are refused', () => {
+  const joined = topology('joined', (t) => {
+    const store = keyedStore('store', { key: utf8, value: numberFormat })
+    t.source(textTopic('left', 2)).process('one', { stores: [store] }, (_, ctx) => store.put(ctx.key, 1))
+    t.source(textTopic('right', 2)).process('two', { stores: [store] }, (_, ctx) => store.put(ctx.key, 1))
+  })
+  expect(() => testDriver(joined, { partitions: { right: 3 } })).toThrow('left has 2 partitions and right has 3')
 })

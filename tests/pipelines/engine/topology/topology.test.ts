@@ -132,6 +132,11 @@ test.each([
     'close waits for time markers on a, but no stage sends any',
   ],
   [
+    'a topic that gets time markers although no source reads it',
+    () => topology('t', (t) => t.source(a).markTime({ everyMs: 1_000, delayMs: 0, to: numberTopic('n') })),
+    'a sends time markers to n, but the topology does not read n',
+  ],
+  [
     'a tick without a period',
     () => topology('t', (t) => t.source(a).tick('tick', { everyMs: 0, clock: 'wall' }, nothing)),
     'everyMs must be',
@@ -143,6 +148,16 @@ test.each([
   ],
 ])('%s is refused when it is declared', (_, declare, message) => {
   expect(declare).toThrow(message)
+})
+
+test('a store that is created outside of the build function is refused, because all tasks would share it', () => {
+  const shared = store('shared')
+  const tested = topology('sharing', (t) => void t.source(a).process('one', { stores: [shared] }, nothing))
+  expect(() => testDriver(tested)).toThrow(
+    new TopologyError(
+      'topology sharing: the store shared is created outside of the build function: create it inside, so that each task has its own',
+    ),
+  )
 })
 
 test('each declaration runs the build function again, and has separate stores', () => {
@@ -176,27 +191,23 @@ test('options at the limits of their ranges, and undefined options, are accepted
 })
 
 /** Creates a topology with a store and a repartition topic. */
-function twoStages(name: string, store: ReturnType<typeof keyedStore<string, number>>, middle: string) {
+function twoStages(name: string, storeName: string, middle: string, options: { readonly logged?: boolean } = {}) {
   return topology(name, (t) => {
+    const numbers = keyedStore(storeName, { key: utf8, value: numberFormat, ...options })
     const between = t.repartition(middle, { key: a.key, value: a.value, partitions: 2 })
     t.source(a).process('one', { emits: [between] }, nothing)
-    t.source(between).process('two', { stores: [store] }, nothing)
+    t.source(between).process('two', { stores: [numbers] }, nothing)
   })
 }
 
 test('topologies whose internal topics would have the same name are refused', () => {
   const shared = (topic: string) =>
     new TopologyError(`topologies a and a-b would share the topic ${topic}: rename a topology, store or stage`)
-  expect(() => checkInternalTopics([twoStages('a', store('x'), 'b-c'), twoStages('a-b', store('y'), 'c')])).toThrow(
-    shared('a-b-c-repartition'),
-  )
-  expect(() => checkInternalTopics([twoStages('a', store('b-c'), 'x'), twoStages('a-b', store('c'), 'y')])).toThrow(
-    shared('a-b-c-changelog'),
-  )
+  expect(() => checkInternalTopics([twoStages('a', 'x', 'b-c'), twoStages('a-b', 'y', 'c')])).toThrow(shared('a-b-c-repartition'))
+  expect(() => checkInternalTopics([twoStages('a', 'b-c', 'x'), twoStages('a-b', 'c', 'y')])).toThrow(shared('a-b-c-changelog'))
 })
 
 test('stores without a changelog, and stores of different topologies with the same name, do not collide', () => {
-  const local = keyedStore('b-c', { key: utf8, value: numberFormat, logged: false })
-  const topologies = [twoStages('a', local, 'x'), twoStages('a-b', store('c'), 'y'), twoStages('d', store('c'), 'y')]
+  const topologies = [twoStages('a', 'b-c', 'x', { logged: false }), twoStages('a-b', 'c', 'y'), twoStages('d', 'c', 'y')]
   expect(() => checkInternalTopics(topologies)).not.toThrow()
 })

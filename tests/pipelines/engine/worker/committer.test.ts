@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { FencedError, type GroupMember } from '../../../../kafka/transport.ts'
+import { FencedError, type GroupMember, type TopicPartition } from '../../../../kafka/transport.ts'
 import { type CommitterDeps, committer } from '../../../../pipelines/engine/worker/committer.ts'
 
 const SOON_MS = 15
@@ -27,6 +27,8 @@ function clockedCommitter() {
   const database = { nearsStall: false }
   const sleeping: (() => void)[] = []
   const task = { hasWork: true, positionsMoved: true, commitSoon: true, caughtUp: false, dirtyKeys: 0, dirtyBytes: 0 }
+  /** The sources of tasks that never have anything to commit. */
+  const idle: TopicPartition[] = []
   const prepared = {
     sources: [{ topic: 'in', partition: 0 }],
     changelogs: [],
@@ -34,6 +36,7 @@ function clockedCommitter() {
     progress: () => ({ offsets: [], streamTime: -1 }),
     committed() {},
   }
+  const idleTask = (source: TopicPartition) => ({ ...task, hasWork: false, positionsMoved: false, ...prepared, sources: [source] })
   const producer = {
     pendingBytes: 1,
     commit: () => new Promise((resolve) => answers.push(() => resolve(new Map()))),
@@ -43,7 +46,7 @@ function clockedCommitter() {
     topology: 'test',
     group,
     producer,
-    tasks: { running: () => [{ ...task, ...prepared }], atRest: true, commitDue: false, closingDue: false },
+    tasks: { running: () => [{ ...task, ...prepared }, ...idle.map(idleTask)], atRest: true, commitDue: false, closingDue: false },
     session: {
       takeBatch: () => ({ putPosition, write() {}, drop() {} }),
       nearsStall: () => database.nearsStall,
@@ -65,6 +68,7 @@ function clockedCommitter() {
   return {
     database,
     group,
+    idle,
     membership,
     positions,
     task,
@@ -175,6 +179,16 @@ test.each([
     expect(positions.get('written-at/in-0')).toBe(writtenAt)
   },
 )
+
+test('the write time of an idle task is refreshed even if the other tasks of the worker always have work', async () => {
+  const { idle, pass, commit, positions } = clockedCommitter()
+  idle.push({ topic: 'idle', partition: 0 })
+  await commit(5)
+  expect(positions.get('written-at/idle-0')).toBeUndefined()
+  pass(3_600_000)
+  await commit(5)
+  expect(positions.get('written-at/idle-0')).toBe(START + 3_600_005)
+})
 
 test('a commit that sends nothing to the brokers keeps the write time, because the worker may have lost its partitions', async () => {
   const { membership, producer, task, pass, begin, positions } = clockedCommitter()
