@@ -6,10 +6,7 @@ import { type FraudSystem, fraudSystem, payment } from './system.ts'
 const SOON = { timeoutMs: 30_000, intervalMs: 100 }
 
 let system: FraudSystem
-/**
- * The user of the first payments. Each run of the test uses another user, so that a previous run does not affect the
- * next one.
- */
+/** The user of the first payments. Each attempt has a new user on a new device, so that earlier attempts do not count. */
 let firstUser = ''
 
 beforeAll(async () => {
@@ -22,7 +19,7 @@ beforeAll(async () => {
  */
 async function firstPayments() {
   firstUser = `first-${randomUUID()}`
-  const common = { timestamp: new Date().toISOString(), payer: { user_id: firstUser } }
+  const common = { timestamp: new Date().toISOString(), payer: { user_id: firstUser }, device: { fingerprint_id: firstUser } }
   const ids = Array.from({ length: 6 }, () => randomUUID())
   const answers = await Promise.all(ids.map((id) => system.ask('POST', 'transactions/score', { body: payment(id, common) })))
   expect(answers.map(({ status }) => status)).toEqual(ids.map(() => 200))
