@@ -77,7 +77,7 @@ test('facts from before the first connection are delivered in order once Kafka i
   await expect.poll(() => kafka.opens).toBeGreaterThan(1)
   expect([buffer.size, await metric('facts_waiting')]).toEqual([3, 3])
   kafka.refusesToOpen = undefined
-  await expect.poll(() => taken, { timeout: 10_000 }).toEqual(['a', 'b'])
+  await expect.poll(() => taken).toEqual(['a', 'b'])
   expect(await metric('facts_dropped_total')).toBe(2)
 })
 

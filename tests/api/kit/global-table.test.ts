@@ -110,7 +110,7 @@ test('after a transport error, the table continues reading from the same offset'
   put(1n, 5)
   const table = open({ transport: flaky, onChange: (key) => void changes.push(key) })
   await expect.poll(() => table.probe.check()).toBe('connection reset')
-  await expect.poll(() => table.probe.check(), { timeout: 5_000 }).toBeUndefined()
+  await expect.poll(() => table.probe.check()).toBeUndefined()
   put(1n, 6)
   await expect.poll(() => table.get(1n)?.topic_weights.music).toBe(6)
   expect(changes).toEqual([1n, 1n])
@@ -199,7 +199,7 @@ describe('a table that keeps failing after it was ready', () => {
     expect(table.get(1n)?.topic_weights.music).toBe(5)
     put(1n, 6)
     state.isFailing = false
-    await expect.poll(() => table.staleMs, { timeout: 5_000 }).toBe(0)
+    await expect.poll(() => table.staleMs).toBe(0)
     expect(await table.probe.check()).toBeUndefined()
     await expect.poll(() => table.get(1n)?.topic_weights.music).toBe(6)
   })
@@ -273,7 +273,7 @@ test('a table that has never been read is ready only if its readers have a fallb
   expect(() => fallback.get(1n)).toThrow('still being loaded')
   state.isKafkaAway = false
   expect(await fallback.probe.check()).toBe('no brokers')
-  await expect.poll(() => fallback.probe.check(), { timeout: 5_000 }).toBeUndefined()
+  await expect.poll(() => fallback.probe.check()).toBeUndefined()
   expect(fallback.get(1n)?.topic_weights.music).toBe(5)
 })
 
@@ -289,6 +289,6 @@ test('the table also reads partitions that are added to its topic, and keeps its
   const [{ value }] = broker.records(topic.name).filter(({ key }) => key?.toString() === '1')
   broker.append(topic.name, added, { timestamp: 2, key: Buffer.from('3'), value, headers: [] })
   now += 60_000
-  await expect.poll(() => table.get(3n)?.topic_weights.music, { timeout: 10_000 }).toBe(5)
+  await expect.poll(() => table.get(3n)?.topic_weights.music).toBe(5)
   expect(table.get(1n)?.topic_weights.music).toBe(5)
 })

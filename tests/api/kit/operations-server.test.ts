@@ -82,5 +82,5 @@ test('connections without traffic are closed', async () => {
   })
   socket.on('error', () => {})
   onTestFinished(() => void socket.destroy())
-  await expect.poll(() => isClosed, { timeout: 10_000 }).toBe(true)
+  await expect.poll(() => isClosed).toBe(true)
 })

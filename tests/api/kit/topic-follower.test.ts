@@ -23,9 +23,9 @@ test('if the caller fails when the end of the topic is reached, it is called aga
     },
   })
   onTestFinished(() => follower.close())
-  await expect.poll(() => follower.failure?.reason, { timeout: 10_000 }).toBe('not now')
+  await expect.poll(() => follower.failure?.reason).toBe('not now')
   expect(follower.missing).toBe('not now')
-  await expect.poll(() => [calls, follower.missing], { timeout: 10_000 }).toEqual([2, undefined])
+  await expect.poll(() => [calls, follower.missing]).toEqual([2, undefined])
 })
 
 test('a large batch is applied in slices of less than 20 ms, so that requests are answered in between', async () => {

@@ -61,7 +61,7 @@ async function trainedApi(open = openBrittle) {
   const axes = new Map(Array.from({ length: Number(ITEMS) }, (_, index) => [BigInt(index + 1), axisOf(BigInt(index + 1))]))
   const version = await publishBundle(blobs, { sequence: 1, trainedAt: START - HOUR_MS, axes })
   put(version.version)
-  await expect.poll(async () => (await list()).model_version, { timeout: 10_000 }).toBe(version.version)
+  await expect.poll(async () => (await list()).model_version).toBe(version.version)
 
   function put(champion: string | null): void {
     const versions: ModelVersion[] = [version]

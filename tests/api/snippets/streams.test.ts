@@ -12,7 +12,7 @@ const LONG = Array.from({ length: 100_000 }, (_, index) => `line ${(index * 7_91
 /** More bytes than the two sockets of a local connection buffer. They buffer several megabytes. */
 const MORE_THAN_SOCKETS_BUFFER = 10_485_760
 const WAIT_MS = 20
-const SOON = { timeout: 10_000 }
+const SOON = { timeout: 30_000 }
 const ADDRESS = '10.0.0.9'
 /** Does nothing when a transfer is cut off. */
 const stays = () => undefined

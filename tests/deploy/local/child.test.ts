@@ -5,7 +5,7 @@ import { startChild } from '../../../deploy/local/child.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 
-const DEADLINE_MS = 10_000
+const DEADLINE_MS = 60_000
 
 function pidsOf(args: readonly string[]): number[] {
   const wanted = `${args.join('\0')}\0`

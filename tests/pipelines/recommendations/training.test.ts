@@ -53,7 +53,7 @@ test('the next training run also removes files that a killed worker left behind'
   const first = training(`write('items.f16', 'x'); process.stdin.resume()`)
   const killed = new AbortController()
   const ended = expect(first.start(killed.signal)).rejects.toThrow()
-  await expect.poll(() => existsSync(join(first.folder, 'run-1', 'items.f16')), { timeout: 10_000 }).toBe(true)
+  await expect.poll(() => existsSync(join(first.folder, 'run-1', 'items.f16'))).toBe(true)
   writeFileSync(join(first.place, 'program.mjs'), `${BEGIN}\nwrite('result.json', result)`)
   await first.start()
   expect(readdirSync(first.place)).toEqual(['program.mjs'])
@@ -65,7 +65,7 @@ test('a worker that stops ends its training', async () => {
   const { folder, start } = training(`write('pid', String(process.pid)); process.stdin.on('end', () => process.exit(1)).resume()`)
   const stopping = new AbortController()
   const ended = expect(start(stopping.signal)).rejects.toThrow('the training was stopped')
-  await expect.poll(() => existsSync(join(folder, 'run-1', 'pid')), { timeout: 10_000 }).toBe(true)
+  await expect.poll(() => existsSync(join(folder, 'run-1', 'pid'))).toBe(true)
   stopping.abort()
   await ended
   expect(existsSync(folder)).toBe(false)

@@ -384,7 +384,7 @@ describe('a store of blobs in a bucket', () => {
     const putting = shelf.put(sha256(Buffer.from('x')), { kind: 'file', path, length: 1_000_000 })
     await expect(putting).rejects.toBeInstanceOf(BlobsUnavailableError)
     const { Body } = sent.mock.calls[0][0].input as { readonly Body: ReadStream }
-    await vi.waitFor(() => expect(Body.closed).toBe(true), { timeout: 10_000 })
+    await vi.waitFor(() => expect(Body.closed).toBe(true), { timeout: 30_000 })
   })
 
   it('reads a blob that arrives byte by byte, and detects one that ends early', async () => {

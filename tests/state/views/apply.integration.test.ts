@@ -243,7 +243,7 @@ test('if Redis does not respond, writes fail, and succeed again when it is back'
   await server.stop()
   await expect(store.apply(batchOf(view)(1, 2))).rejects.toThrow(TargetUnavailableError)
   await server.start()
-  await expect.poll(() => store.apply(batchOf(view)(1, 2)).catch(() => undefined), { timeout: 10_000 }).toEqual({ applied: true })
+  await expect.poll(() => store.apply(batchOf(view)(1, 2)).catch(() => undefined)).toEqual({ applied: true })
 })
 
 test('in a cluster, several partitions of a view can be written, and one of them can be cleared', async () => {
@@ -254,7 +254,7 @@ test('in a cluster, several partitions of a view can be written, and one of them
   for (let partition = 0; partition < 8; partition++) {
     const key = `${viewTag(view, partition)}:a`
     const batch = { ...batchOf(view)(undefined, 1, [{ op: 'set', key, value: String(partition) }], { caughtUp: true }), partition }
-    await expect.poll(() => store.apply(batch).catch((error) => error), { timeout: 10_000 }).toEqual({ applied: true })
+    await expect.poll(() => store.apply(batch).catch((error) => error)).toEqual({ applied: true })
     expect(await redis.get(key)).toBe(String(partition))
     expect(await redis.get(caughtUpKey(view, partition))).toBe(String(NOW))
   }
@@ -279,12 +279,12 @@ test('in a cluster, a batch that Redis cannot finish because its slot is moving 
     ...batchOf(view)(expected, next, rewriting, { caughtUp: true }),
     partition,
   })
-  await expect.poll(() => store.apply(batch(undefined, 1)).catch((error) => error), { timeout: 10_000 }).toEqual({ applied: true })
+  await expect.poll(() => store.apply(batch(undefined, 1)).catch((error) => error)).toEqual({ applied: true })
 
   const finishMove = await startMovingSlot(url, keySlot(key))
   await expect(store.apply(batch(1, 2))).rejects.toThrow(TargetUnavailableError)
   await finishMove()
-  await expect.poll(() => store.apply(batch(1, 2)).catch((error) => error), { timeout: 10_000 }).toEqual({ applied: true })
+  await expect.poll(() => store.apply(batch(1, 2)).catch((error) => error)).toEqual({ applied: true })
   expect(await redis.get(key)).toBe('new')
 })
 

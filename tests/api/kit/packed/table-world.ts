@@ -14,7 +14,7 @@ import { breakableTransport } from '../snapshots/breakable-transport.ts'
 
 const PARTITIONS = 3
 export const topic: Topic<string, string> = { name: 'entries', key: utf8, value: rawValue(utf8), partitions: PARTITIONS }
-export const SOON = { timeout: 10_000, interval: 10 }
+export const SOON = { interval: 10 }
 
 /** Packs values of the form `<number>` or `<number>@<expiry in epoch ms>`. */
 export const packing: Packing<string, number> = {

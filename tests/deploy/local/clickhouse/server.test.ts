@@ -37,7 +37,7 @@ async function served() {
   return { ran, post, port, responses }
 }
 
-test('truncated gzip data is refused with 400, and no part of the statement runs', { timeout: 10_000 }, async () => {
+test('truncated gzip data is refused with 400, and no part of the statement runs', async () => {
   const { ran, port } = await served()
   const whole = gzipSync(`INSERT INTO t FORMAT TSV\n${'1\n'.repeat(10_000)}`)
   for (const body of [whole.subarray(0, -1), whole.subarray(0, 12), Buffer.from('not gzip at all')]) {
@@ -48,7 +48,7 @@ test('truncated gzip data is refused with 400, and no part of the statement runs
   expect(ran).toEqual([])
 })
 
-test('if the connection breaks during a gzip upload, the upload ends, and no part of the statement runs', { timeout: 10_000 }, async () => {
+test('if the connection breaks during a gzip upload, the upload ends, and no part of the statement runs', async () => {
   const { ran, port, responses } = await served()
   const headers = { ...key, 'content-encoding': 'gzip', 'content-length': '1000000' }
   const sent = request({ port, host: '127.0.0.1', method: 'POST', path: '/', headers })
@@ -56,7 +56,7 @@ test('if the connection breaks during a gzip upload, the upload ends, and no par
   sent.write(gzipSync('INSERT INTO t FORMAT TSV\n1\n').subarray(0, 20))
   await expect.poll(() => responses.length).toBe(1)
   sent.destroy()
-  await expect.poll(() => responses[0].headersSent, { timeout: 5_000 }).toBe(true)
+  await expect.poll(() => responses[0].headersSent).toBe(true)
   expect(ran).toEqual([])
 })
 

@@ -19,7 +19,7 @@ const PARTITIONS = 2
 const STOP_GRACE_MS = 200
 const runtime = systemRuntime()
 /** Time limit for a condition. It is generous, because the machine may be busy. */
-const DEADLINE_MS = 5_000
+const DEADLINE_MS = 60_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 10 })
 
 function topicOf(name: string): Topic<string, string> {
