@@ -6,7 +6,9 @@ import { type FraudSystem, fraudSystem, payment } from './system.ts'
 const SOON = { timeoutMs: 30_000, intervalMs: 100 }
 
 let system: FraudSystem
-/** The user of the first payments. Each attempt has a new user on a new device, so that earlier attempts do not count. */
+/**
+ * The user of the first payments. Each attempt has a new user on a new device, so that earlier attempts do not count.
+ */
 let firstUser = ''
 
 beforeAll(async () => {
