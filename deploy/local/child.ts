@@ -114,7 +114,7 @@ export async function startChild(spec: ChildSpec): Promise<Child> {
     try {
       writeFileSync(markFile(spec.runDir, spec.name), JSON.stringify(mark))
     } catch (error) {
-      // Without its pid file, for example because the disk is full, nobody would find and stop the process.
+      // If the pid file cannot be written, for example to a full disk, nothing could find and stop the process later.
       child.kill('SIGKILL')
       throw error
     }

@@ -103,8 +103,9 @@ export interface Cluster {
    */
   refresh(topics: readonly string[]): Promise<void>
   /**
-   * Finds the coordinator, and waits while none is available. @throws Disconnected when no broker answers;
-   * TransportError with code CLOSED when the signal fires; a fatal TransportError when the request is refused
+   * Finds the coordinator, and waits while none is available.
+   * @throws Disconnected when no broker answers; TransportError with code CLOSED when the signal fires; a fatal
+   * TransportError when the request is refused
    */
   findCoordinator(kind: CoordinatorKind, key: string, signal: AbortSignal): Promise<Broker>
   close(): Promise<void>

@@ -96,7 +96,7 @@ function cureFor(missing) {
 /** Returns the package of the newest of these Java runtimes that this Debian release offers, or else of the oldest. */
 export function javaPackage() {
   const known = ['openjdk-25-jre-headless', 'openjdk-21-jre-headless', 'openjdk-17-jre-headless']
-  // In other locales, the output is translated.
+  // The pattern below matches only untranslated output.
   const env = { ...ENV, LC_ALL: 'C' }
   const isOffered = (name) => /Candidate: [^(]/.test(spawnSync('apt-cache', ['policy', name], { encoding: 'utf8', env }).stdout ?? '')
   return known.find(isOffered) ?? known[known.length - 1]

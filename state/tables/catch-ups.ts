@@ -32,7 +32,7 @@ export async function recordCatchUp(client: ClickHouseClient, { table, identity,
     values: [{ table_name: table, identity, kafka_topic: topic, kafka_partition: partition }],
     format: 'JSONEachRow',
     // A replicated table drops an insert that repeats a recent one, even if the row of the recent one has been deleted.
-    // With a new token, the insert repeats none.
+    // A new token makes each insert unique.
     clickhouse_settings: { async_insert: 0, insert_deduplication_token: randomUUID() },
   })
 }

@@ -29,8 +29,8 @@ export interface IndexPlace {
  */
 const LIMITS = { maxRecords: 2_000, maxBytes: 4 * 1024 * 1024, lingerMs: 250 }
 /**
- * Interval at which an idle partition checks whether its index has been replaced. A check takes the search server up to
- * 4 ms of CPU time while its code is not yet compiled. A partition with changes needs no checks, because the server
+ * Interval at which an idle partition checks whether its index has been replaced. A check takes the search server 4
+ * to 8 ms of CPU time while its code is not yet compiled. A partition with changes needs no checks, because the server
  * refuses writes to a replaced index.
  */
 const PROBE_EVERY_MS = 5_000

@@ -38,7 +38,8 @@ export interface ModelManifest {
   readonly alone: AloneThresholds
 }
 
-const VERSION = /^[A-Za-z0-9_.-]{1,50}$/
+/** The versions that a model may have. */
+export const MODEL_VERSION = /^[A-Za-z0-9_.-]{1,50}$/
 const FILE = /^[A-Za-z0-9_.-]{1,100}\.onnx$/
 const SHA256 = /^[0-9a-f]{64}$/
 /**
@@ -75,7 +76,7 @@ function withoutNulls(manifest: ModelManifest): ModelManifest {
 function* checksOf(manifest: ModelManifest): Generator<[isRight: boolean, fault: string]> {
   const { name, version, file, sha256, input, output, features, typical, golden, trained_on, alone } = manifest
   yield [MODELS.includes(name), `name must be one of ${MODELS.join(', ')}.`]
-  yield [matches(VERSION, version), 'version must be 1 to 50 letters, digits, dots, dashes or underscores.']
+  yield [matches(MODEL_VERSION, version), 'version must be 1 to 50 letters, digits, dots, dashes or underscores.']
   yield [matches(FILE, file), 'file must be the name of an .onnx file in the same folder.']
   yield [matches(SHA256, sha256), 'sha256 must be 64 hexadecimal digits.']
   yield [typeof input === 'string' && typeof output === 'string', 'input and output must be names.']

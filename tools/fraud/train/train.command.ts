@@ -1,10 +1,9 @@
+import { MODEL_VERSION } from '../../../schemas/fraud/models/manifest.ts'
 import { command } from '../../../scripts/command-line/command.ts'
 import { integer, text } from '../../../scripts/command-line/option.ts'
 
 /** Version of the shipped models. An API ignores other models with this version. */
 const SHIPPED_VERSION = '1'
-/** The versions that manifests may have: see schemas/fraud/models/manifest.ts. */
-const VERSION = /^[A-Za-z0-9._-]{1,50}$/
 
 export default command({
   call: 'npm run fraud:train --',
@@ -21,7 +20,7 @@ export default command({
     out: text('Folder for the models. Default: the folder of the shipped models.', { placeholder: 'FOLDER' }),
   },
   check({ version, out }) {
-    if (!VERSION.test(version)) return '--version must be 1 to 50 letters, digits, dots, dashes or underscores'
+    if (!MODEL_VERSION.test(version)) return '--version must be 1 to 50 letters, digits, dots, dashes or underscores'
     return out !== undefined && version === SHIPPED_VERSION
       ? `--out needs a --version other than ${SHIPPED_VERSION}, which is the version of the shipped models`
       : undefined

@@ -30,7 +30,7 @@ describe('words', () => {
       for (const word of wordsOf(text)) expect(word.text).toMatch(/^[\p{L}\p{N}/.-]+$/u)
   })
 
-  // In a text of this length, a search that begins again at each character would take minutes.
+  // A search that starts again at every character would take minutes on a text of this length.
   it.each([' ', '1 ', '1-', "1'", '1,000', '4 x '])('are found in time linear in the length of a text that repeats %j', (piece) => {
     const text = `1${piece.repeat(400_000 / piece.length)}y`
     expect(endsInTime(() => wordsOf(text)).at(-1)).toMatchObject({ text: expect.stringMatching(/y$/) })
