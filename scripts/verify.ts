@@ -23,11 +23,11 @@ type Checked = Pick<TestTotals, 'passed' | 'failures'>
 const NO_CHECKS: Checked = { passed: 0, failures: [] }
 /**
  * These lanes run concurrently. Unit tests use the CPU; the other tests mostly wait for servers and for intervals that
- * the services' contracts define. All lanes should take about the same time, because a core is idle when only the
- * slowest lane is still running. The last lane is the shortest, so the tests that run a second time without public data
- * are added to it.
+ * the services' contracts define. One lane runs only unit tests, and the others help it when their own projects have
+ * run. Tests that run a second time without public data are added to the last lane.
  */
-const LANES: readonly (readonly string[])[] = [['unit'], ['integration'], ['e2e', 'short-chaos', 'browser']]
+const LANES: readonly (readonly string[])[] = [[], ['integration'], ['e2e', 'short-chaos', 'browser']]
+const UNIT = 'unit'
 /** The project that runs files a second time without the public data that they read. */
 const WITHOUT_DATA = 'without-data'
 const SLOWEST_OF_ALL = 20
@@ -42,8 +42,8 @@ async function main(): Promise<number> {
   const checking = isWhole ? check() : Promise.resolve(NO_CHECKS)
   const hasTools = await timed('tools', prepareTools)
   const totals = isWhole
-    ? await runLanes(isTwice ? LANES.with(-1, [...LANES.at(-1)!, WITHOUT_DATA]) : LANES)
-    : await runTests([...(projects ?? LANES.flat()), ...(isTwice ? [WITHOUT_DATA] : [])], files)
+    ? await runLanes(isTwice ? LANES.with(-1, [...LANES.at(-1)!, WITHOUT_DATA]) : LANES, UNIT)
+    : await runTests([...(projects ?? [UNIT, ...LANES.flat()]), ...(isTwice ? [WITHOUT_DATA] : [])], files)
   const checked = await checking
   const failures = [...totals.failures, ...checked.failures, ...(hasTools ? [] : [{ name: 'tools', errors: [] }])]
   tellSlowest(totals, slowest ?? (isWhole ? SLOWEST_OF_ALL : 0))
