@@ -5,6 +5,11 @@ export interface Component {
   readonly address: string
   readonly logFile: string
   /**
+   * Checks that the component can listen on its ports, unless its process is already running.
+   * @throws Error that names the port and its setting
+   */
+  checkPorts(): Promise<void>
+  /**
    * Starts the component, or reuses the process that an earlier run left running. Resolves when the component responds.
    */
   start(): Promise<'started' | 'reused'>

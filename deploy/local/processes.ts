@@ -24,7 +24,11 @@ export interface Addresses {
   readonly clickhousePassword: string | undefined
 }
 
-const START_TIMEOUT_MS = 60_000
+/**
+ * A process that ends is noticed at once, so this limit only matters for a process that hangs. It is long, because a
+ * worker has a nice value and may start slowly while other programs keep the cores busy.
+ */
+const START_TIMEOUT_MS = 180_000
 /**
  * Time limit of a graceful stop. In this time, a worker finishes its batch and leaves its groups, and an API drains its
  * requests.
@@ -105,11 +109,12 @@ export function apiProcess(index: number, config: LocalConfig, home: Home, serve
   const port = config.apiPort + index * API_PORT_STEP
   const tlsPorts: Record<string, number> =
     config.apiTlsPort === undefined ? {} : { API_TLS_PORT: config.apiTlsPort + index * API_PORT_STEP }
+  const servicePorts = Object.fromEntries(Object.entries(config.servicePorts).map(([name, first]) => [name, first + index * API_PORT_STEP]))
   return nodeProcess({
     name: `api-${index}`,
     port,
     portOption: 'API_PORT',
-    otherPorts: { API_OPERATIONS_PORT: operationsPort(index, config), ...tlsPorts },
+    otherPorts: { API_OPERATIONS_PORT: operationsPort(index, config), ...tlsPorts, ...servicePorts },
     nodeFlags: API_HEAP_FLAGS,
     main: API_MAIN,
     dataDir: join(home.data, `api-${index}`),
@@ -121,9 +126,8 @@ export function apiProcess(index: number, config: LocalConfig, home: Home, serve
       OPERATIONS_PORT: String(operationsPort(index, config)),
       UV_THREADPOOL_SIZE: String(API_THREADS),
       ...API_HEAP_ENV,
-      ...Object.fromEntries(Object.entries(tlsPorts).map(([name, number]) => [name, String(number)])),
       ...config.serviceEnv,
-      ...Object.fromEntries(Object.entries(config.servicePorts).map(([name, first]) => [name, String(first + index * API_PORT_STEP)])),
+      ...Object.fromEntries(Object.entries({ ...tlsPorts, ...servicePorts }).map(([name, number]) => [name, String(number)])),
       MILLRACE_HOME: home.path,
       ...(config.publicUrl === undefined ? { PUBLIC_URL: `http://localhost:${config.apiPort}` } : {}),
     },

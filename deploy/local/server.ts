@@ -65,10 +65,7 @@ export function serverComponent(spec: ServerSpec): Component {
   async function launchOrTakeOver(): Promise<'started' | 'reused'> {
     const found = findChild(spec.runDir, spec.name)
     if (found && (await takeOver(found))) return 'reused'
-    for (const [setting, port] of Object.entries(spec.ports)) {
-      const obstacle = await portObstacle(port)
-      if (obstacle !== undefined) throw new Error(`${spec.name}: port ${port} ${OBSTACLES[obstacle]} another port with ${setting}`)
-    }
+    await checkFree()
     mkdirSync(spec.dataDir, { recursive: true })
     const launch = await spec.prepare()
     if (stopped) throw new Error(`${spec.name}: stopped before it was started`)
@@ -84,6 +81,13 @@ export function serverComponent(spec: ServerSpec): Component {
     })
     await awaitHealthy(child)
     return 'started'
+  }
+
+  async function checkFree(): Promise<void> {
+    for (const [setting, port] of Object.entries(spec.ports)) {
+      const obstacle = await portObstacle(port)
+      if (obstacle !== undefined) throw new Error(`${spec.name}: port ${port} ${OBSTACLES[obstacle]} another port with ${setting}`)
+    }
   }
 
   async function takeOver(found: Child): Promise<boolean> {
@@ -116,6 +120,9 @@ export function serverComponent(spec: ServerSpec): Component {
     name: spec.name,
     address: spec.address,
     logFile: spec.logFile,
+    async checkPorts() {
+      if (findChild(spec.runDir, spec.name) === undefined) await checkFree()
+    },
     start,
     isHealthy: () => spec.isHealthy().catch(() => false),
     whenExited: () => child!.whenExited(),

@@ -1,4 +1,4 @@
-import { chosenServers } from './chosen-servers.ts'
+import { chosenServers, ownServers } from './chosen-servers.ts'
 import { clickhousePassword } from './clickhouse/password.ts'
 import type { Component } from './component.ts'
 import type { LocalConfig } from './config.ts'
@@ -65,13 +65,6 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress) 
 
   async function bringUp(): Promise<void> {
     const optional = chosenServers(config)
-    await serversUp(['kafka', 'redis', 'clickhouse', ...optional])
-    await serversUp(['registry'])
-    await progress.step(
-      'topics',
-      () => provisionTopics(servers.kafka.address, servers.registry.address, config.partitions),
-      (count) => `${count} public topics and their schemas`,
-    )
     const addresses = {
       kafka: servers.kafka.address,
       redis: servers.redis.address,
@@ -85,6 +78,15 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress) 
     const deciders = Array.from({ length: counts.deciding }, (_, slot) => deciderProcess(slot, config, home, addresses))
     const workers = [...bulk, ...deciders]
     const apis = Array.from({ length: config.apiProcesses }, (_, index) => apiProcess(index, config, home, addresses))
+    const own = [...ownServers(config).flatMap((name) => servers[name].local ?? []), ...workers, ...apis]
+    for (const component of own) await component.checkPorts()
+    await serversUp(['kafka', 'redis', 'clickhouse', ...optional])
+    await serversUp(['registry'])
+    await progress.step(
+      'topics',
+      () => provisionTopics(servers.kafka.address, servers.registry.address, config.partitions),
+      (count) => `${count} public topics and their schemas`,
+    )
     await up([...workers, ...apis])
     parts.push(
       ...workers.map((worker) => processPart(worker, 'worker')),

@@ -240,15 +240,21 @@ test(
 
 test('if a port is in use, a setting is wrong or a server is missing, the start fails with the reason', async () => {
   const where = await installation()
-  const stranger = createServer().listen(Number(where.env.REDIS_PORT), LOOPBACK)
-  await once(stranger, 'listening')
-  const refused = await finished('start.ts', where)
-  stranger.close()
-  expect(refused.code).toBe(1)
-  expect(refused.output).toContain(
-    `millrace: redis: port ${where.env.REDIS_PORT} is in use by another program. Stop it, or choose another port with REDIS_PORT\n`,
-  )
-  expect(findChild(join(where.home, 'run'), 'kafka')).toBeUndefined()
+  for (const [part, setting] of [
+    ['redis', 'REDIS_PORT'],
+    ['api-0', 'API_PORT'],
+    ['api-0', 'SHORT_PORT'],
+  ] as const) {
+    const stranger = createServer().listen(Number(where.env[setting]), LOOPBACK)
+    await once(stranger, 'listening')
+    const refused = await finished('start.ts', where)
+    stranger.close()
+    // The ports of all parts are checked before the first server starts.
+    expect(refused).toEqual({
+      code: 1,
+      output: `Starting Millrace in ${where.home}\nmillrace: ${part}: port ${where.env[setting]} is in use by another program. Stop it, or choose another port with ${setting}\n`,
+    })
+  }
 
   const wrong = await finished('start.ts', { ...where, env: { ...where.env, API_PORT: 'x' } })
   expect(wrong).toEqual({ code: 1, output: 'millrace: wrong settings:\n  API_PORT: is not a port\n' })

@@ -26,6 +26,7 @@ function fakeComponent() {
     address: '',
     logFile: 'broker.log',
     pid: undefined,
+    checkPorts: async () => undefined,
     isHealthy: async () => true,
     whenExited: () => exited,
     stop: async () => undefined,
