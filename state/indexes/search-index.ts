@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto'
  */
 export interface Index<K, V> {
   readonly name: string
-  /** `settings.index` of the concrete index, such as analyzers, shards and replicas. */
+  /** `settings.index` of the concrete index, such as analyzers. `IndexLayout` replaces its shards and replicas. */
   readonly settings: Readonly<Record<string, unknown>>
   /** `mappings` of the concrete index. Fields that are not among `properties` are refused. */
   readonly mappings: IndexMappings
