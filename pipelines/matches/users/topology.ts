@@ -77,7 +77,7 @@ const SWEPT_PER_TICK = 1_000
 const WALK_EVERY_MS = 3_600_000
 
 /**
- * How long swipes wait for the profile of their swiper, counted from the last of them. The API accepts a swipe without
+ * How long swipes wait for the profile of their swiper, counted from the first of them. The API accepts a swipe without
  * a check while Redis does not respond, so a user without a profile may have made the swipe. A worker may also read a
  * swipe before the profile of the swiper, although the profile was created first, because the two are in different
  * topics.
