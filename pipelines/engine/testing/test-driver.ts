@@ -64,7 +64,10 @@ export interface PipeOptions {
    * clock.
    */
   readonly appendedAt?: number
-  /** Partition of the record. By default, the murmur2 hash of the key determines it, as in producers. */
+  /**
+   * Partition of the record. By default, the murmur2 hash of the key determines it, as in producers; without a key, it
+   * is 0.
+   */
   readonly partition?: number
   readonly headers?: readonly RecordHeader[]
 }
