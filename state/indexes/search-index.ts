@@ -27,7 +27,7 @@ export interface IndexMappings {
   readonly _source?: { readonly excludes: readonly string[] }
 }
 
-/** The form of an index's documents. */
+/** The properties of an index that determine the form of its documents. */
 export type IndexForm = Pick<Index<never, never>, 'settings' | 'mappings' | 'version'>
 
 /** Name of the field that contains a position. Its content is stored but not indexed. */

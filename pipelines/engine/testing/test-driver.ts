@@ -215,7 +215,10 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     return news
   }
 
-  /** Runs every task once. @returns true when a task had records */
+  /**
+   * Fetches for every task and runs it. When a record fails, restarts all tasks and runs them again.
+   * @returns true if a fetch returned records
+   */
   function run(): boolean {
     for (;;) {
       try {

@@ -330,7 +330,10 @@ export const matchUsers = topology(
     let forgetBefore = 0
     const outdated = walk(users, { keysPerRun: SWEPT_PER_TICK, isWanted: (_id, user) => withoutOldSwipes(user, forgetBefore) !== user })
 
-    /** Removes old swipes, and the last swipes and rewinds from that time in the states of users. */
+    /**
+     * Removes swipes that are older than `SWIPE_KEPT_MS`, and from the states of users the last swipes and rewinds of
+     * that age. Each call visits only some of the keys.
+     */
     function forgetSwipes(now: number): void {
       forgetBefore = now - SWIPE_KEPT_MS
       const period = Math.floor(now / WALK_EVERY_MS)
