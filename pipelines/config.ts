@@ -104,7 +104,6 @@ const workerSettings = settingsFragment({
       nice: env.WORKER_NICE,
       /** Folder for the state of all slots of this machine. */
       stateDir,
-      /** Folder for the state of this slot. */
       stateFolder: join(stateDir, `worker-${env.WORKER_SLOT}`),
       stateMemoryBytes: env.STATE_MEMORY_MB * MIB,
       keepStateMs: env.STATE_KEEP_MINUTES * MS_PER_MINUTE,

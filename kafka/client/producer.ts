@@ -20,8 +20,8 @@ import { openSender } from './sender.ts'
 import { openTransactionLog, type ProducerId, type TransactionLog } from './transaction.ts'
 
 /**
- * Kafka's transaction.timeout.ms. The open transaction of a dead worker blocks the readers of its partitions for up to
- * this time.
+ * Default for Kafka's transaction.timeout.ms. The open transaction of a dead worker blocks the readers of its
+ * partitions for up to this time.
  */
 const TRANSACTION_TIMEOUT_MS = 10_000
 

@@ -2,7 +2,6 @@ import { readChunks } from '../record-batch/reader.ts'
 import { BatchWriter, NO_STAMP } from '../record-batch/writer.ts'
 import type { RecordChunk, RecordHeader } from '../transport.ts'
 
-/** A record in the in-memory log. */
 export interface LogRecord {
   readonly offset: number
   readonly timestamp: number

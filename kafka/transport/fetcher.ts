@@ -17,7 +17,7 @@ export type ReaderReset = OffsetReset | 'rebuild'
 export type UnreadableBatches = 'fail' | 'stand-in'
 
 export interface FetcherOptions {
-  /** Isolation level. Default read_committed. */
+  /** Default read_committed. */
   readonly isolation?: 'read_committed' | 'read_uncommitted'
   /**
    * How long the broker may wait for new data, in ms. If its last answer for the same partitions was empty,

@@ -1,4 +1,3 @@
-/** One partition of one topic. */
 export interface TopicPartition {
   readonly topic: string
   readonly partition: number

@@ -62,8 +62,9 @@ async function topicIdOf<K, V>({ topic, transport }: KeeperDeps<K, V>): Promise<
 }
 
 /**
- * Returns the index that searches use. If this index was filled from another log, or has lost its data, deletes it and
- * returns undefined. An index that is ahead of its topic remains in use until a new one is complete.
+ * Returns the index that searches use (`current`), and whether it is ahead of its topic, because the topic has lost
+ * records. If the index was filled from another log, or has lost its data, deletes it; `current` is then undefined. An
+ * index that is ahead of its topic remains in use until a new one is complete.
  */
 async function usableIndex<K, V>(
   deps: KeeperDeps<K, V>,

@@ -12,9 +12,10 @@ export interface Build {
 export interface BuildProgress extends Build {
   readonly state: 'filling' | 'complete'
   /**
-   * Number of the topic's offsets that are indexed. Compaction leaves gaps, so there may be fewer records than offsets.
+   * Number of the topic's offsets that are indexed; 0 in the state `complete`. Compaction leaves gaps, so there may be
+   * fewer records than offsets.
    */
   readonly done: number
-  /** Number of all offsets of the topic. */
+  /** Number of all offsets of the topic; 0 in the state `complete`. */
   readonly total: number
 }

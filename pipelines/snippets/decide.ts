@@ -8,7 +8,6 @@ const NOT_FOUND: SnippetDecision = { answer: { outcome: 'not_found' } }
 const BURNT: SnippetDecision = { answer: { outcome: 'burnt' } }
 const FORBIDDEN: SnippetDecision = { answer: { outcome: 'forbidden' } }
 
-/** Decides every command about one snippet. */
 export function decideSnippet(snippet: Snippet | undefined, command: SnippetCommand, facts: CommandFacts): SnippetDecision {
   switch (command.action) {
     case 'create':

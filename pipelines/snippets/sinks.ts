@@ -6,7 +6,7 @@ import { snippetBlobsView } from '../../state/views/snippets/snippet-blobs.ts'
 import { snippetsView } from '../../state/views/snippets/snippets.ts'
 import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 
-/** Sinks that write command results to the view that the API reads. Requests wait for these sinks. */
+/** Sink that writes snippets and command results to the view that the API reads. Requests wait for this sink. */
 export const snippetSinks: readonly SinkDeclaration[] = [
   viewSink('snippets-view', ({ eraseWithinMs }) => decisionView(snippetsView(erasureTimes(eraseWithinMs).repeatableMs)), [
     snippetDecisions,

@@ -49,8 +49,8 @@ interface Related {
  * Groups the best terms of a region into topics. Terms of a topic share most of their tweets. A term joins the leader
  * with which it has the greatest overlap, so all variants of a topic share tweets with the term that names the topic,
  * and not just with each other.
- *   @param ranked best first
- *   @returns the topics, best first; each term below the best `FOLDED_TERMS` is a topic of its own
+ * @param ranked best first
+ * @returns the topics, best first; each term below the best `FOLDED_TERMS` is a topic of its own
  */
 export function foldTopics(ranked: readonly RankedTerm[]): Topic[] {
   const leaders: Member[] = []
@@ -120,7 +120,7 @@ function bySimilarity(a: Related, b: Related): number {
 /**
  * Estimates the overlap of two terms: the share of the more frequent term's tweets that contain both. Only hashes up to
  * the lower of the two terms' last drawn hashes are compared, because one of the terms has no drawn tweets beyond it.
- *   @returns 0 if the terms have too few tweets in common
+ * @returns 0 if the terms have too few tweets in common
  */
 function overlapOf(a: readonly number[], b: readonly number[]): number {
   const last = Math.min(lastOf(a), lastOf(b))

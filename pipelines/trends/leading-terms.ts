@@ -143,8 +143,8 @@ export function leadingTerms({ usualOf, perRegion, saved }: LeadingTermsOptions)
   }
 
   /**
-   * Offers a term that had no state. Such a term is not a contender yet, so it is only compared with the region's
-   * floor.
+   * Offers a term that had no state. Such a term is not a contender yet, so it is offered only if it is not below the
+   * region's floor.
    */
   function offerFirst(term: TermBytes, counts: CellCounts): void {
     const first = lastMinute - WINDOW_MINUTES + 1

@@ -68,7 +68,7 @@ export function learnedBaselines({ frequent, baselines }: LearnedBaselinesOption
     baselines.put(key, newBaseline(hour))
   }
 
-  /** Begins to track a term in the region whose list the term has entered. Does not store the state. */
+  /** Begins to track a term in the region whose list it has entered. Stores the baseline, but not the state. */
   function track(key: string, state: TermState, hour: number): void {
     const baseline = baselines.get(key) ?? newBaseline(hour)
     baselines.put(key, baseline)

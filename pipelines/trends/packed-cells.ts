@@ -36,7 +36,6 @@ export function packedCells(buffer: Buffer, start: number, end: number): PackedC
   return buffer.toString(BYTES, start, end)
 }
 
-/** Appends the bytes of the cells. */
 export function writePacked(cells: PackedCells, out: ByteWriter): void {
   out.reserve(cells.length)
   out.length += out.buffer.write(cells, out.length, BYTES)
@@ -144,7 +143,6 @@ export function writeNumber(number: number, out: ByteWriter): void {
   buffer[out.length++] = rest
 }
 
-/** Reads packed cells. */
 export class CellReader {
   readonly #bytes: Buffer
   readonly #end: number

@@ -34,8 +34,8 @@ export class RegionContenders {
   }
 
   /**
-   * Offers a term whose contributions have changed as a contender. May replace the table and thus change the numbers of
-   * all terms.
+   * Offers a term whose contributions have changed as a contender, also for a refill. Forgets the term's last look. May
+   * replace the table and thus change the numbers of all terms.
    */
   offer(kind: Kind, term: TermBytes, bound: number): void {
     const number = this.table.find(term)

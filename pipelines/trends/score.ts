@@ -30,7 +30,7 @@ export function trendScore(count: number, usual: number): number {
 
 /**
  * Returns the `velocity` of API responses: the count in the current window divided by the count in the window one hour
- * earlier.
+ * earlier, or by 1 if that is 0.
  */
 export function velocityOf(count: number, hourAgo: number): number {
   return count / divisorOf(hourAgo)

@@ -191,7 +191,8 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
-   * Adds cells to the cells of a row by appending them.
+   * Adds cells to those of a row: appends them or, if the row has become large and many of its cells have the same
+   * place, combines them.
    * @param row the row of a new term, or the row that `rareRow` has read
    * @param cellsAt the position at which the row's cells begin, after its data about regions
    * @param counts those of the row's cells and of the added cells
@@ -247,7 +248,6 @@ export function termWindows(options: TermWindowsOptions) {
     leaders.trackedRare(term, region)
   }
 
-  /** Reports the window that ends at `windowEnd`. */
   function* report(windowEnd: number, ctx: TimeContext): Generator<void, void, void> {
     countWaiting(ctx)
     const lastMinute = lastMinuteOf(windowEnd)

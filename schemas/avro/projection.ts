@@ -20,7 +20,7 @@ interface FieldSchema {
  * Returns the record format for a reader that needs only some of the fields. The decoder skips all other fields, which
  * costs much less than creating them. The encoder takes whole records.
  * @param paths names of fields; `payer.user_id` is a field of a nested record
- * @throws SchemaError if the record lacks one of the fields
+ * @throws SchemaError if the values are not records, or if a record lacks one of the fields
  */
 export function projection<T>(whole: ValueFormat<unknown>, paths: readonly string[]): ValueFormat<T> {
   const { schema } = whole

@@ -13,7 +13,7 @@ const HEADING = `/** Generated from the .avsc files of this folder by \`npm run 
 /**
  * Returns the TypeScript source for the records of one folder: one interface per record, one union type per enum, and
  * the folder's part of `RecordTypes`, which maps each file to its interface.
- * @throws Error when two files use the same name for different types
+ * @throws Error when a schema is not a record, or when two files use the same name for different types
  */
 export function typescriptOf(schemas: readonly NamedSchema[]): string {
   const declarations = new Map<string, string>()

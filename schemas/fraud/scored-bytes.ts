@@ -6,8 +6,8 @@ import type { TxnScored } from './types.ts'
 const schema = avro('fraud/TxnScored')
 
 /**
- * Version of the format: a checksum of the record's schema, so that a record is never read with a schema other than its
- * own.
+ * Version of the format: 16 bits of a checksum of the record's schema. A record that was written with a different
+ * version is not read.
  */
 const VERSION = crc32(JSON.stringify(schema.schema)) & 0xffff
 const VERSION_BYTES = 2

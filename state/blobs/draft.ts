@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { createZstdCompress, constants as zlib, zstdCompress, zstdCompressSync } from 'node:zlib'
 
 /**
- * A blob in its stored form, in memory or in a file, which `discard` deletes. The bytes are either zstd followed by a
- * stamp, or a stamp followed by uncompressed content.
+ * A blob in its stored form, in memory or in a file, which `discard` deletes. The bytes of a draft are either zstd
+ * followed by a stamp, or a stamp followed by uncompressed content.
  */
 export type PackedBlob =
   | { readonly kind: 'memory'; readonly bytes: Uint8Array }

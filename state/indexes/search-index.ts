@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto'
  */
 export interface Index<K, V> {
   readonly name: string
-  /** `settings.index` of the concrete index, such as analyzers, shards and replicas. */
+  /** `settings.index` of the concrete index, such as analyzers. `IndexLayout` replaces its shards and replicas. */
   readonly settings: Readonly<Record<string, unknown>>
   /** `mappings` of the concrete index. Fields that are not among `properties` are refused. */
   readonly mappings: IndexMappings
@@ -27,7 +27,7 @@ export interface IndexMappings {
   readonly _source?: { readonly excludes: readonly string[] }
 }
 
-/** The form of an index's documents. */
+/** The properties of an index that determine the form of its documents. */
 export type IndexForm = Pick<Index<never, never>, 'settings' | 'mappings' | 'version'>
 
 /** Name of the field that contains a position. Its content is stored but not indexed. */

@@ -60,7 +60,6 @@ export function addTo(
   return count
 }
 
-/** Drops the buckets before `oldest`. */
 export function dropBefore(buckets: Buckets, oldest: number, onDrop?: (bucket: number, count: number) => void): void {
   const { at, counts, first } = buckets
   let dropped = 0

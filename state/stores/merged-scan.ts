@@ -75,7 +75,6 @@ export function* mergedScan<K, Change extends ChangedKey, Shown>(
   }
 }
 
-/** Returns the bounds of the encoded keys in the range. */
 export function byteBounds<K>({ gte, lt, prefix }: KeyRange<K>, encodedKey: (key: K) => Buffer): ByteBounds {
   const from = gte === undefined ? undefined : encodedKey(gte)
   const to = lt === undefined ? undefined : encodedKey(lt)

@@ -42,7 +42,7 @@ const SHORT_COPY_BYTES = 24
  */
 const SEED = randomInt(2 ** 32)
 const FNV_PRIME = 0x01000193
-/** Rows are sorted by 53-bit integers: the first four bytes of the key, and a row number in the other 21 bits. */
+/** Rows are sorted by 53-bit integers: four bytes of the key, and a row number in the other 21 bits. */
 const MAX_SORTED_ROWS = 2 ** 21
 
 /**

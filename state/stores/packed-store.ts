@@ -45,7 +45,7 @@ const KEY_RESERVE = 4_096
 /**
  * Rows are in four tables, which are searched in this order: the changes since the last flush; the changes that were
  * flushed but not committed; and two generations of cached rows. A hit in the old generation copies the row to the
- * young one unless that one is full. A full young generation becomes the old one when another row is read.
+ * young one unless that one is full. A full young generation becomes the old one when another row is cached.
  */
 export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V>): PackedStore<K, V> {
   const keys = options.key

@@ -8,7 +8,7 @@ export interface ColumnSpace {
   space: number
 }
 
-/** The resources that all columns of a database share. */
+/** The resources that all columns of a session share. */
 export interface ColumnDatabase {
   readonly binding: RocksdbBinding
   readonly live: Pick<LiveDatabase, 'current' | 'iterate'>

@@ -56,7 +56,6 @@ export interface SeenSetStore<K, I> extends EngineStore {
    * items, and may count a renewed item twice. Reads the whole set.
    */
   size(key: K, now: number): number
-  /** Returns all pages of a set. */
   pages(key: K): SeenSetPage[]
   delete(key: K): void
   /**

@@ -207,7 +207,6 @@ export interface StateSession {
   takeBatch(): StateBatch
   /** Writes the open batch; see `StateBatch`. */
   write(): void
-  /** Drops the open batch. */
   dropBatch(): void
   /**
    * True if writes that are not urgent should wait, because the database has fallen behind and would soon delay all

@@ -10,7 +10,7 @@ export interface Purge {
   readonly erases: string
 }
 
-/** Removes replaced rows, which ClickHouse would otherwise keep until it merges their parts, possibly forever. */
+/** Removes erased rows, which ClickHouse would otherwise keep until it merges their parts, possibly forever. */
 export interface Purger {
   run(): Promise<Purged>
 }

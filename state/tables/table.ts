@@ -1,6 +1,6 @@
 import type { RowBinary } from './row-binary.ts'
 
-/** A row as JSON. 64-bit integers are strings; times are epoch ms (DateTime64(3)) or ISO 8601. */
+/** A row as JSON. Integers beyond 2^53 are strings; times are epoch ms (DateTime64(3)) or ISO 8601. */
 export type Row = { readonly [column: string]: RowValue }
 type RowValue = string | number | boolean | null | readonly RowValue[] | { readonly [key: string]: RowValue }
 

@@ -4,9 +4,9 @@ import type { FileVersion } from './version.ts'
 export interface VersionHistory<V extends FileVersion> {
   /** Newest first. */
   readonly versions: readonly V[]
-  /** Undefined until a version goes into force. */
+  /** The version that answers requests; undefined when there is none. */
   readonly champion: string | undefined
-  /** Version that answers the requests of a share of the users; undefined when there is none. */
+  /** Version that answers the requests of a share of the users instead; undefined when there is none. */
   readonly challenger: string | undefined
   /** Earlier champions, newest first. `NO_VERSION` represents the time before the first champion. */
   readonly earlier: readonly string[]

@@ -32,7 +32,7 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const HASH = /^[0-9a-f]{64}$/
 
 /**
- * Checks a version before any of its files is fetched.
+ * Checks the fields of a version, but not its files.
  * @throws VersionRefusedError if a field is invalid, for example a name that leads out of the version's folder
  */
 export function checkVersion({ version, sequence, files }: FileVersion): void {

@@ -82,7 +82,10 @@ function attributesOf(variants: readonly CatalogVariant[]): string[] {
   return [...new Set(found)].sort()
 }
 
-/** Adds to a document the data that does not come from the product: stars, stock, sales, seller rating and badges. */
+/**
+ * Adds to the document of a public product the data that does not come from the product: stars, stock, sales, seller
+ * rating and badges.
+ */
 export function completed(document: CatalogDocument, counters: DocumentCounters): CatalogDocument {
   if (!document.is_public) return document
   const { stars, sales_log, seller_rating } = counters

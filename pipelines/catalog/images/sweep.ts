@@ -58,7 +58,10 @@ export function imageSweep({ config, transport, runtime }: SinkContext): Runner 
 
 type SweepImagesOptions = Omit<Parameters<typeof sweepBlobs>[0], 'blobs'>
 
-/** Removes originals that no product refers to, each with its resized versions. */
+/**
+ * Removes originals that no product refers to and that were last touched before `before`, each with its resized
+ * versions. Also removes drafts that were last written before `before`.
+ */
 export async function sweepImages({ originals, smaller }: ImageStore, options: SweepImagesOptions) {
   const { shelf } = originals
   async function removeUntouched(hash: string, before: number): Promise<boolean> {

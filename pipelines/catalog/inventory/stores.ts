@@ -31,7 +31,6 @@ export function stockStores(): StockStores {
   }
 }
 
-/** Returns a reader of the stock of one product. */
 export function stockReader({ stock, reservations, open }: StockStores, rows: Rows, product_id: number): StockReader {
   return {
     row: (key) => rows.get(stock, rowName(key)),

@@ -6,7 +6,7 @@ import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, 
 import { decideProduct } from './decide.ts'
 import { nextPeriodTime, takePeriods } from './periods.ts'
 
-/** Interval between checks for periods that begin or end. Each check wakes an idle worker, so it is not shorter. */
+/** Interval between checks for periods that begin or end. A shorter interval would wake an idle worker more often. */
 const RUN_PERIODS_EVERY_MS = 250
 /**
  * Maximum number of products whose periods one tick begins or ends. The number is limited because a tick delays

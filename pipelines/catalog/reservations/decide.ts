@@ -60,7 +60,7 @@ const OUTCOMES: Readonly<Record<Exclude<Cart['status'], 'OPEN'>, CartEnd>> = {
   EXPIRED: 'EXPIRED',
 }
 
-/** Returns what a change of a cart means for stock: one outcome for each product in the cart. */
+/** Returns what a change of a cart means for stock: one outcome for each product in the cart; none for a new cart. */
 export function outcomesOf(before: Cart | undefined, after: Cart, at: number): CartOutcome[] {
   if (before === undefined) return []
   const { reservation_id, ends_at, status } = after

@@ -13,7 +13,7 @@ import type { TopologyOptions } from '../topology/topology-options.ts'
 import { judgedTime, requireAppendTime } from './judged-time.ts'
 import { applyChanges, type RowChanges, type RowPrefetch, type Rows, storedPrefetch, storedRows } from './rows.ts'
 
-/** The result of a decide function. The function is pure: it sees only its arguments. */
+/** The result of a decide function. The function should be pure: the result should depend only on the arguments. */
 export interface Decided<S, A> extends RowChanges {
   /** The answer to the command: any JSON value. A repeated command gets the first answer again. */
   readonly answer: A

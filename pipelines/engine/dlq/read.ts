@@ -3,7 +3,6 @@ import { partitionKey, type RecordHeader, type TopicPartition, type Transport } 
 import { DEAD_LETTER_HEADERS, REPLAY_HEADER, SENT_AT_HEADER } from '../task/dead-letter.ts'
 import { deadLetterTopicName } from '../topology/internal-topics.ts'
 
-/** One record of a dead-letter topic. */
 export interface DeadLetterRecord {
   /** The record's offset in the dead-letter topic. `show` and `replay` identify the record by this offset. */
   readonly offset: number

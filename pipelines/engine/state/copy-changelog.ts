@@ -10,7 +10,10 @@ const MOSTLY_DIFFERENT = 0.7
 /** Number of fetches that are copied without a search for repeated keys, after a fetch of mostly distinct keys. */
 const UNSEEN_FETCHES = 15
 
-/** Copies changelog records into a session's open batch. The state and the changelog contain the same bytes. */
+/**
+ * Copies changelog records into a session's open batch. The state and the changelog contain the same bytes. If the log
+ * was reset, deletes the present state first.
+ */
 export type ChangelogCopy = (changelog: Changelog, data: PartitionData) => void
 
 /**

@@ -18,7 +18,8 @@ export interface AppenderSource {
 /**
  * Maximum amount of unsent data. A worker commits at 32 MiB of unsent data, so only a single call of an author's code
  * can reach this limit: an endless loop, or a handler that should yield from time to time but does not. The resulting
- * error stops the worker and names the processor. An out-of-memory crash would not name it.
+ * error names the processor, which an out-of-memory crash would not do. It stops the worker, unless the source's policy
+ * for `produce` skips the record.
  */
 const MAX_UNSENT_BYTES = 256 * 1_048_576
 /** Number of bytes that are emitted between two checks of the unsent bytes. */

@@ -3,7 +3,6 @@ import { isStateFailure } from '../../../state/stores/errors.ts'
 import type { OnError, OnFailure } from '../topology/api.ts'
 import { ProcessorError } from '../topology/errors.ts'
 
-/** The stage in which a record failed. */
 export type FailureStage = keyof OnError
 /** The policy of a source for each stage in which a record can fail, with the defaults filled in. */
 export type FailurePolicies = Readonly<Record<FailureStage, OnFailure>>
@@ -31,7 +30,6 @@ export interface Fault {
 
 const FAILED_IN: Readonly<Record<'process' | 'produce', FaultCode>> = { process: 'process_failed', produce: 'produce_failed' }
 
-/** The topic, partition and offset of a record. */
 export interface RecordPlace extends TopicPartition {
   readonly offset: number
 }

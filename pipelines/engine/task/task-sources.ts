@@ -5,7 +5,6 @@ import { timeStagesInto } from '../topology/sub-topology.ts'
 import type { FailedRecords } from './failed-records.ts'
 import { RecordQueue } from './record-queue.ts'
 
-/** All source partitions of one task. */
 export interface TaskSources {
   /** The queues of the task's streams, in the order of their declarations. */
   readonly queues: readonly RecordQueue[]

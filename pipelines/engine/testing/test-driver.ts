@@ -64,7 +64,10 @@ export interface PipeOptions {
    * clock.
    */
   readonly appendedAt?: number
-  /** Partition of the record. By default, the murmur2 hash of the key determines it, as in producers. */
+  /**
+   * Partition of the record. By default, the murmur2 hash of the key determines it, as in producers; without a key, it
+   * is 0.
+   */
   readonly partition?: number
   readonly headers?: readonly RecordHeader[]
 }
@@ -212,7 +215,10 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     return news
   }
 
-  /** Runs every task once. @returns true when a task had records */
+  /**
+   * Fetches for every task and runs it. When a record fails, restarts all tasks and runs them again.
+   * @returns true if a fetch returned records
+   */
   function run(): boolean {
     for (;;) {
       try {

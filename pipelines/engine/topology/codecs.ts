@@ -11,7 +11,7 @@ export interface Codecs {
   storeValue(store: EngineStore): Codec<unknown>
 }
 
-/** Returns every topic that the topology reads or writes, except changelogs and dead letters. */
+/** Returns every topic that the topology reads or emits to, but not the changelogs and the dead-letter topic. */
 export function topicsOf(declaration: Declaration): AnyTopic[] {
   const topics = declaration.streams.flatMap((stream) => [
     stream.topic,

@@ -99,7 +99,8 @@ export interface Assembly {
 }
 
 /**
- * Creates and connects the parts of a worker. The producer is not initialised and the member has not joined yet.
+ * Creates missing topics, registers the schemas, and creates and connects the parts of a worker. The producer is not
+ * initialised and the member has not joined yet.
  * @throws TopologyError when the topology cannot run on these brokers
  */
 export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: WorkerContext): Promise<Assembly> {

@@ -66,7 +66,6 @@ function loggedStores({ stores }: { readonly stores: readonly string[] }, declar
   return stores.filter((name) => declaration.stores.get(name)?.logged === true)
 }
 
-/** Returns the names of the topology's changelog topics. */
 export function changelogNames(topology: Topology, declaration: Declaration): string[] {
   return topology.subTopologies.flatMap((part) => loggedStores(part, declaration).map((store) => changelogTopicName(topology.name, store)))
 }

@@ -84,8 +84,8 @@ export interface WorkerStatus {
 export interface Worker {
   readonly topology: Topology
   /**
-   * Opens all connections and files and joins the group. Rejects when the topology cannot run here. If the worker is
-   * stopped before it joins, resolves without joining.
+   * Creates missing topics, registers schemas and joins the group. Rejects when the topology cannot run here. If the
+   * worker is stopped before it joins, resolves without joining.
    */
   start(): Promise<void>
   /** Resolves when the worker has stopped cleanly; rejects when it has failed. */

@@ -19,7 +19,6 @@ export interface CaseFacts {
 
 type CaseDecision = Decided<FraudCase, CaseAnswer>
 
-/** Opens the case of a transaction. */
 export function openedCase(transaction: FraudReview, { now, newId }: CaseFacts): FraudCase {
   const opened: FraudCaseEntry = {
     at: now,

@@ -2,7 +2,6 @@ import bowser from 'bowser'
 import { createIsbotFromList, list } from 'isbot'
 import { objectCache } from '../../../state/stores/object-cache.ts'
 
-/** The facts that a user agent reveals. */
 export interface UserAgentFacts {
   readonly bot: boolean
   /** Browser family, such as `Chrome` or `Safari`, or `unknown`. */

@@ -96,7 +96,7 @@ export const matchPairs = topology(
       return isMatched(after) ? notify(pair, before, after, conversationId, ctx) : after
     }
 
-    /** Returns the id of a pair's conversation; null if the pair has no match before or after a change. */
+    /** Returns the id of a pair's conversation; null if the pair has a match neither before nor after a change. */
     function conversationOf({ a, b }: Pair, before: PairRow, after: PairRow): string | null {
       return (after.match_id ?? before.match_id) === null ? null : conversationIdOf(a, b)
     }

@@ -16,7 +16,6 @@ const PROFILE_DEFAULTS = {
   photo_urls: [],
 }
 
-/** Decides a command about a user's profile. */
 export function decideProfile(known: MatchProfile | undefined, command: MatchProfileCommand, facts: CommandFacts): ProfileDecision {
   const alive = known?.deleted_at === null ? known : undefined
   switch (command.action) {

@@ -77,7 +77,7 @@ const SWEPT_PER_TICK = 1_000
 const WALK_EVERY_MS = 3_600_000
 
 /**
- * How long swipes wait for the profile of their swiper, counted from the last of them. The API accepts a swipe without
+ * How long swipes wait for the profile of their swiper, counted from the first of them. The API accepts a swipe without
  * a check while Redis does not respond, so a user without a profile may have made the swipe. A worker may also read a
  * swipe before the profile of the swiper, although the profile was created first, because the two are in different
  * topics.
@@ -330,7 +330,10 @@ export const matchUsers = topology(
     let forgetBefore = 0
     const outdated = walk(users, { keysPerRun: SWEPT_PER_TICK, isWanted: (_id, user) => withoutOldSwipes(user, forgetBefore) !== user })
 
-    /** Removes old swipes, and the last swipes and rewinds from that time in the states of users. */
+    /**
+     * Removes swipes that are older than `SWIPE_KEPT_MS`, and from the states of users the last swipes and rewinds of
+     * that age. Each call visits only some of the keys.
+     */
     function forgetSwipes(now: number): void {
       forgetBefore = now - SWIPE_KEPT_MS
       const period = Math.floor(now / WALK_EVERY_MS)

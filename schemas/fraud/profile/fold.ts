@@ -51,7 +51,7 @@ export const SEEN_COLUMNS = { user: 'users', device: 'devices', ip: 'ips', card:
  * Adds transactions to a profile. Transactions that the profile still contains individually are not added again. The
  * order of transactions does not matter, except for rounding in mean and deviation and for transactions that exceed the
  * limits of the shape.
- * @returns a new profile; the given profile is not changed
+ * @returns a new profile, or the given one if nothing was added; the given profile is not changed
  */
 export function foldEvents(profile: FraudProfile, shape: ProfileShape, events: readonly FraudEvent[]): FraudProfile {
   const added = newEvents(profile, events)

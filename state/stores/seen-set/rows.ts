@@ -2,8 +2,8 @@ import { byteWriter, type Codec, CodecError } from '../../../schemas/codec.ts'
 
 /**
  * The rows of a seen-set store. Each page has one row with its content, and a second row through which the page is
- * found when its items have expired. Rows of the second kind are sorted by the start of the page's newest run, and have
- * no value.
+ * found when its items may have expired. Rows of the second kind are sorted by the start that the page's newest run had
+ * when the page was created or last checked, and have an empty value.
  */
 export type SeenSetRow<K> =
   | { readonly kind: 'page'; readonly key: K; readonly page: number }

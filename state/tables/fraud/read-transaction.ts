@@ -17,7 +17,7 @@ export interface TransactionFeedback {
 
 /** A transaction of the last 90 days. */
 export interface StoredTransaction {
-  /** The event. Its features are null when the event is older than 30 days. */
+  /** The event. Its features are null once they are older than 30 days, and until the sink has written them. */
   readonly scored: Omit<TxnScored, 'features'> & { readonly features: FraudFeatures | null }
   readonly feedback: TransactionFeedback | null
 }

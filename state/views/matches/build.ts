@@ -124,8 +124,8 @@ export async function buildStack(
   }
 
   /**
-   * Returns the candidates of the stored stack that are still visible, if this search started where an earlier one
-   * stopped and did not find them again.
+   * Returns the candidates of the stored stack that are still visible and that this search has not found again. Returns
+   * none if this search began with the nearest cells.
    */
   function leftOver(foundAgain: ReadonlySet<string>): Ranked[] {
     if (Object.keys(from).length === 0) return []

@@ -174,7 +174,6 @@ export interface UserKeys {
   readonly caughtUp: string
 }
 
-/** Returns the keys of a user. */
 export function userKeys(partition: number, userId: string): UserKeys {
   const tag = viewTag(MATCH_USERS_VIEW, partition)
   const of = (kind: string) => `${tag}:${kind}:${userId}`
