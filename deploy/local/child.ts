@@ -187,19 +187,21 @@ function exitOf(child: ChildProcess): Promise<ExitReason> {
   })
 }
 
+/** The message with which a process of Millrace ends, such as `the worker stopped: …`. */
+const LAST_WORDS = /^the .*(stopped|cannot start): /
 const FAULT = /error|exception|fatal|fail|refused|denied|cannot/i
 const FAULT_BYTES = 300
 
 /**
- * Returns the log line that best explains why a process did not start: the last line that mentions an error or, if
- * there is none, the last line.
+ * Returns the log line that best explains why a process did not start: the message with which the process ended, the
+ * last line that mentions an error or, if there is neither, the last line.
  */
 export function faultInLog(logFile: string): string {
   try {
     const lines = readFileSync(logFile, 'utf8').trimEnd().split('\n')
-    return (lines.findLast((line) => FAULT.test(line) && !line.startsWith('    at ') && !line.startsWith('\tat ')) ?? lines.at(-1) ?? '')
-      .trim()
-      .slice(0, FAULT_BYTES)
+    const fault = (line: string) => FAULT.test(line) && !line.startsWith('    at ') && !line.startsWith('\tat ')
+    const explanation = lines.findLast((line) => LAST_WORDS.test(line)) ?? lines.findLast(fault) ?? lines.at(-1) ?? ''
+    return explanation.trim().slice(0, FAULT_BYTES)
   } catch {
     return ''
   }

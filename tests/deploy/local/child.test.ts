@@ -1,7 +1,7 @@
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { startChild } from '../../../deploy/local/child.ts'
+import { faultInLog, startChild } from '../../../deploy/local/child.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 
@@ -33,4 +33,19 @@ test('a process whose pid file cannot be written is killed, because nobody would
   const spec = { name: 'server', command: 'sleep', args: [duration], cwd: path, logFile: join(path, 'log'), runDir }
   await expect(startChild(spec)).rejects.toThrow('EISDIR')
   await waitUntil(() => pidsOf(['sleep', duration]).length === 0, { what: 'the process has not ended', timeoutMs: DEADLINE_MS })
+})
+
+test.each([
+  [
+    'the message with which it ended',
+    'connect failed\nthe worker stopped: no schema\n{"msg":"an error while stopping"}\n',
+    'the worker stopped: no schema',
+  ],
+  ['otherwise the last error', 'java.io.IOException: no space\n\tat java.io.File failed\nended\n', 'java.io.IOException: no space'],
+  ['otherwise the last line', 'one\ntwo\n', 'two'],
+])('the reason why a process did not start is %s', (_what, text, reason) => {
+  const { path } = guardedFolder()
+  const file = join(path, 'log')
+  writeFileSync(file, text)
+  expect(faultInLog(file)).toBe(reason)
 })
