@@ -27,7 +27,10 @@ import type { Synonyms } from './text/synonyms.ts'
 
 export interface Hit {
   readonly source: ShownSource
-  /** Relevance from 0 to 1; null if the results are not sorted by relevance. */
+  /**
+   * Relevance from 0 to 1, plus the number of required words in the product if products may lack some of them; null if
+   * the results are not sorted by relevance.
+   */
   readonly score: number | null
   readonly after: After
   /** The score of the text match alone. Present only if the request asked for an explanation and has words. */

@@ -5,6 +5,7 @@ import { planOf } from '../../../api/catalog/search/text/plan.ts'
 import { textQuery } from '../../../api/catalog/search/text/query.ts'
 import { NO_SYNONYMS } from '../../../api/catalog/search/text/synonyms.ts'
 import { wordsOf } from '../../../state/indexes/catalog/words.ts'
+import { drawnPercentile } from './indexes.ts'
 import { DEPTH } from './ndcg.ts'
 
 /** A way to search that is compared with others. */
@@ -21,8 +22,9 @@ interface Answer {
 /**
  * Returns the contenders, from a search server's defaults to this service's search. Each adds one step to the previous
  * contender. All except the first use the service's index.
+ * @param drawn an index whose products have random sales, stars, age and stock
  */
-export function contenders(stock: ProductIndex, products: ProductIndex, now: number): readonly Contender[] {
+export function contenders(stock: ProductIndex, products: ProductIndex, drawn: ProductIndex, now: number): readonly Contender[] {
   async function ids(index: ProductIndex, query: object): Promise<string[]> {
     const answer: Answer = await index.search({ query, size: DEPTH, _source: false, track_total_hits: false })
     return answer.hits.hits.map(({ _id }) => _id)
@@ -31,7 +33,8 @@ export function contenders(stock: ProductIndex, products: ProductIndex, now: num
     wordsOf(query)
       .map(({ text }) => text)
       .join(' ')
-  const search = searcher({ index: products, percentile: async () => null, synonyms: () => NO_SYNONYMS, now: () => now })
+  const search = found(products, null, now)
+  const drawnSearch = found(drawn, drawnPercentile(now), now)
 
   return [
     { name: 'multi_match of a new index', search: (query) => ids(stock, { multi_match: { query, fields: ['title'] } }) },
@@ -44,22 +47,19 @@ export function contenders(stock: ProductIndex, products: ProductIndex, now: num
         return plan === undefined ? [] : ids(products, selecting(textQuery({ ...plan, breadth: 'half' }), [], true))
       },
     },
-    {
-      name: 'search, with corrections',
-      async search(q) {
-        if (wordsOf(q).length === 0) return []
-        const filters = { brands: [], attributes: new Map<string, string[]>() }
-        const { hits } = await search({
-          q,
-          filters,
-          category: undefined,
-          sort: 'relevance',
-          place: { kind: 'page', page: 1 },
-          pageSize: DEPTH,
-          explain: false,
-        })
-        return hits.slice(0, DEPTH).map(({ source }) => String(source.product_id))
-      },
-    },
+    { name: 'search, with corrections', search },
+    { name: 'the same, with all other factors drawn at random', search: drawnSearch },
   ]
+}
+
+/** Returns a function that searches an index as the service does. */
+function found(index: ProductIndex, salesPercentile: number | null, now: number): Contender['search'] {
+  const search = searcher({ index, percentile: async () => salesPercentile, synonyms: () => NO_SYNONYMS, now: () => now })
+  const filters = { brands: [], attributes: new Map<string, string[]>() }
+  return async function firstIds(q) {
+    if (wordsOf(q).length === 0) return []
+    const place = { kind: 'page', page: 1 } as const
+    const { hits } = await search({ q, filters, category: undefined, sort: 'relevance', place, pageSize: DEPTH, explain: false })
+    return hits.slice(0, DEPTH).map(({ source }) => String(source.product_id))
+  }
 }

@@ -1,11 +1,15 @@
 import { type ProductIndex, productIndex } from '../../../api/catalog/search/engine/product-index.ts'
+import { SALES_HALF_LIFE_MS } from '../../../schemas/catalog/documents/sales.ts'
 import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { requireSuccess } from '../../../state/indexes/answers.ts'
-import { productSourceOf, productsMappings, productsSettings } from '../../../state/indexes/catalog/products.ts'
+import { productsMappings, productsSettings } from '../../../state/indexes/catalog/products.ts'
 import type { SearchClient } from '../../../state/indexes/client.ts'
 import { indexReader } from '../../../state/indexes/reader.ts'
+import { productMaker } from '../search/products.ts'
+import { generatedTitles } from '../search/titles.ts'
 
 const BULK = 1_000
+const PERCENTILE_UNITS = 450
 const TIMEOUT_MS = 60_000
 
 /** Creates and fills an index that only the benchmark uses. Searches name the index directly, without an alias. */
@@ -31,11 +35,9 @@ export const STOCK_FORM = { settings: { number_of_replicas: 0 }, mappings: { pro
 
 export const PRODUCTS_FORM = { settings: productsSettings, mappings: { dynamic: 'strict', ...productsMappings } }
 
-/**
- * Returns a product that differs from other products only in its id and title, so that only the text affects the order.
- */
-export function titleOnly(id: string, title: string, now: number): object {
-  const document: CatalogDocument = {
+/** A product that differs from other products only in its id and title, so that only the text affects the order. */
+export function titleOnly(id: string, title: string, now: number): CatalogDocument {
+  return {
     product_id: Number(id),
     is_public: true,
     revision: 1,
@@ -57,5 +59,24 @@ export function titleOnly(id: string, title: string, now: number): object {
     seller_rating: null,
     badges: [],
   }
-  return productSourceOf(document)
+}
+
+/**
+ * Assumed sales of a product at the 99th percentile, as in `sales_log`.
+ * @param now epoch ms
+ */
+export function drawnPercentile(now: number): number {
+  return now / SALES_HALF_LIFE_MS + Math.log2(PERCENTILE_UNITS)
+}
+
+/**
+ * Returns a function that makes products with random sales, stars, age and stock. Equal ids give equal products.
+ * @param now epoch ms
+ */
+export function withDrawnFactors(now: number): (id: string, title: string) => CatalogDocument {
+  const make = productMaker(generatedTitles, now)
+  return function makeProduct(id, title) {
+    const { created_at, rating_sum, rating_count, in_stock, sales_log, seller_rating } = make(Number(id))
+    return { ...titleOnly(id, title, now), created_at, rating_sum, rating_count, in_stock, sales_log, seller_rating }
+  }
 }

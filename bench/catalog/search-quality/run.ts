@@ -1,6 +1,8 @@
 import type { ProductIndex } from '../../../api/catalog/search/engine/product-index.ts'
+import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
 import { expectedDataFolder } from '../../../scripts/config.ts'
+import { productSourceOf } from '../../../state/indexes/catalog/products.ts'
 import { type SearchClient, searchClient } from '../../../state/indexes/client.ts'
 import { seededRandom } from '../../../tools/random/random.ts'
 import { inFolder } from '../../harness/folder.ts'
@@ -8,7 +10,7 @@ import { startServers } from '../../harness/servers.ts'
 import { appendResults, row } from '../../harness/table.ts'
 import { type JudgedQuery, type Judgments, readJudgments } from '../judgments.ts'
 import { type Contender, contenders } from './contenders.ts'
-import { filledIndex, PRODUCTS_FORM, STOCK_FORM, titleOnly } from './indexes.ts'
+import { filledIndex, PRODUCTS_FORM, STOCK_FORM, titleOnly, withDrawnFactors } from './indexes.ts'
 import { withMistake } from './mistakes.ts'
 import { ndcg } from './ndcg.ts'
 import declaration from './run.command.ts'
@@ -40,14 +42,19 @@ function half(all: readonly (number | undefined)[], rest: 0 | 1): (number | unde
   return all.filter((_, at) => at % 2 === rest)
 }
 
-function productsOf(client: SearchClient, titles: Judgments['titles'], now: number): Promise<ProductIndex> {
-  const documents = new Map([...titles].map(([id, title]) => [id, titleOnly(id, title, now)]))
-  return filledIndex(client, 'products', PRODUCTS_FORM, documents)
+function productsOf(
+  client: SearchClient,
+  name: string,
+  titles: Judgments['titles'],
+  make: (id: string, title: string) => CatalogDocument,
+): Promise<ProductIndex> {
+  const documents = new Map([...titles].map(([id, title]) => [id, productSourceOf(make(id, title))]))
+  return filledIndex(client, name, PRODUCTS_FORM, documents)
 }
 
 async function compareConstants({ titles, queries }: Judgments, url: string): Promise<string[]> {
   const [client, now] = [searchClient(url), Date.now()]
-  const lines = await textConstants(await productsOf(client, titles, now), queries, now)
+  const lines = await textConstants(await productsOf(client, 'products', titles, (id, title) => titleOnly(id, title, now)), queries, now)
   for (const line of lines) process.stdout.write(`${line}\n`)
   return lines
 }
@@ -55,7 +62,8 @@ async function compareConstants({ titles, queries }: Judgments, url: string): Pr
 async function measure({ titles, queries }: Judgments, seed: number, url: string): Promise<string[]> {
   const [client, now] = [searchClient(url), Date.now()]
   const stock = await filledIndex(client, 'stock', STOCK_FORM, new Map([...titles].map(([id, title]) => [id, { title }])))
-  const products = await productsOf(client, titles, now)
+  const products = await productsOf(client, 'products', titles, (id, title) => titleOnly(id, title, now))
+  const drawn = await productsOf(client, 'drawn', titles, withDrawnFactors(now))
   const random = seededRandom(seed)
   const texts = queries.map(({ text }) => text)
   const mistaken = texts.map((text) => withMistake(text, random))
@@ -66,7 +74,7 @@ async function measure({ titles, queries }: Judgments, seed: number, url: string
     row(['---', '---', '---', '---', '---', '---']),
   ]
   for (const line of lines) process.stdout.write(`${line}\n`)
-  for (const contender of contenders(stock, products, now)) {
+  for (const contender of contenders(stock, products, drawn, now)) {
     const right = await values(contender, queries, texts)
     const wrong = mean(await values(contender, queries, mistaken))
     const figures = [mean(right), mean(half(right, 0)), mean(half(right, 1)), wrong].map((value) => value.toFixed(4))

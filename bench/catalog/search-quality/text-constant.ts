@@ -11,6 +11,7 @@ import { row } from '../../harness/table.ts'
 import type { JudgedQuery } from '../judgments.ts'
 import { productMaker } from '../search/products.ts'
 import { generatedTitles } from '../search/titles.ts'
+import { drawnPercentile } from './indexes.ts'
 import { DEPTH, ndcg } from './ndcg.ts'
 
 const CONSTANTS = [1, 2, 4, 6, 8, 10, 14, 20, 30, 50, 100]
@@ -22,9 +23,6 @@ const CANDIDATES = 1_000
 /** Number of random draws of the other factors for each query. */
 const DRAWS = 5
 const DRAW_SIZE = 1_000_000
-/** Assumed sales of a product at the 99th percentile, in units. */
-const PERCENTILE_UNITS = 450
-const HALF_LIFE_MS = 7 * 24 * 3_600_000
 const NO_FILTERS = { brands: [], attributes: new Map<string, readonly string[]>() }
 
 interface Candidate {
@@ -38,7 +36,7 @@ interface Candidate {
  * products.
  */
 export async function textConstants(products: ProductIndex, queries: readonly JudgedQuery[], now: number): Promise<string[]> {
-  const moment = { now, salesPercentile: now / HALF_LIFE_MS + Math.log2(PERCENTILE_UNITS) }
+  const moment = { now, salesPercentile: drawnPercentile(now) }
   const search = searcher({ index: products, percentile: async () => null, synonyms: () => NO_SYNONYMS, now: () => now })
   const make = productMaker(generatedTitles, now)
   const others = new Map<number, number>()

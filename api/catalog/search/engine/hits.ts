@@ -54,13 +54,23 @@ export function hitsSearch({ plan, filters, sort, moment, size, from }: HitsSear
   const text = plan && textQuery(plan)
   const found = selecting(text, filters, sort === 'relevance')
   return {
-    query: sort === 'relevance' ? scoredByRelevance(found, moment) : found,
+    query: sort === 'relevance' ? moreWordsFirst(scoredByRelevance(found, moment), text) : found,
     sort: ORDERS[sort],
     size,
     ...(typeof from === 'number' ? { from } : { search_after: from }),
     _source: SHOWN,
     track_total_hits: false,
   }
+}
+
+/**
+ * If products may lack some of the words, adds 1 to the relevance of a product for each required word that it contains.
+ * Relevance is at most 1, so products with more of the words come first. Otherwise a popular product with a few of the
+ * words would come before an unpopular one with all of them.
+ */
+function moreWordsFirst(scored: Query, text: TextQuery | undefined): Query {
+  if (text?.minimumShouldMatch === undefined) return scored
+  return { bool: { must: [scored], should: text.must.map((word) => ({ constant_score: { filter: unscored(word) } })) } }
 }
 
 /**

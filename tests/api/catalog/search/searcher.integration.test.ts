@@ -26,6 +26,16 @@ const hidden: CatalogDocument = { ...make(PRODUCTS), is_public: false, title: ''
 const special: CatalogDocument[] = [
   { ...make(PRODUCTS + 1), title: 'BEHR Premium Textured DeckOver Coating', description: 'Rejuvenates weathered timber' },
   { ...make(PRODUCTS + 2), title: 'Zellmann half inch copper elbow' },
+  // Apart from its title, this product has nothing that would move it to the front.
+  {
+    ...make(PRODUCTS + 3),
+    title: 'Quillworth lamp',
+    in_stock: 'out_of_stock',
+    sales_log: null,
+    rating_sum: 9,
+    rating_count: 9,
+    seller_rating: 1,
+  },
 ]
 const documents = [...Array.from({ length: PRODUCTS }, (_, at) => make(at)), ...special]
 /** Names of the products' attributes. */
@@ -221,10 +231,26 @@ describe.each([1, 3])('with %i shards', (shards) => {
     },
   )
 
-  it('pages by number and by cursor are the same', async () => {
-    const asked = request('cabinet', {}, { pageSize: 10 })
+  it.each(['quillworth lamp', 'quilworth lamp'])(
+    'if few products have all words, they come before popular ones with only some: %s',
+    async (q) => {
+      const { hits, plan, moment } = await search(request(q, {}, { explain: true }))
+      expect(plan!.breadth).toBe('half')
+      const relevances = hits.map(({ source, textScore }) => relevanceOf(factorsOf(source, textScore!, moment)))
+      expect(hits[0].source.title).toBe('Quillworth lamp')
+      expect(relevances[0]).toBeLessThan(relevances[1])
+      expect(relevances.slice(1)).toEqual(relevances.slice(1).toSorted((one, other) => other - one))
+    },
+  )
+
+  it.each([
+    ['cabinet', 'all'],
+    ['quillworth lamp', 'half'],
+  ] as const)('pages by number and by cursor are the same: %s', async (q, breadth) => {
+    const asked = request(q, {}, { pageSize: 10 })
     const [first, second] = [await search(asked), await search({ ...asked, place: { kind: 'page', page: 2 } })]
-    const cursor = cursorText({ after: first.hits[9].after, moment: first.moment, breadth: 'all', corrections: {} }, asked)
+    expect(first.plan!.breadth).toBe(breadth)
+    const cursor = cursorText({ after: first.hits[9].after, moment: first.moment, breadth, corrections: {} }, asked)
     const byCursor = await search({ ...asked, place: { kind: 'cursor', cursor } })
     expect(byCursor.hits.map(({ source }) => source.product_id)).toEqual(second.hits.map(({ source }) => source.product_id))
   })
