@@ -27,7 +27,7 @@ export type Started =
 export interface BacktestJobs {
   /**
    * Starts a job, unless its caller already has a running job or this process already runs the maximum number of jobs.
-   * If the job already exists, because its request was repeated, the job continues unchanged.
+   * If the job already exists, because its request was repeated, starts nothing.
    */
   start(job: BacktestJob, replay: ReplayStart): Promise<Started>
   /** Returns the state of a job; undefined if there is no such job or its state has expired. */
