@@ -45,7 +45,7 @@ test('a challenger that fails has no effect on the scores of the champion', asyn
   expect(failures).toEqual([failure])
 })
 
-test('the first failure of each challenger is reported, also when another challenger has failed before', () => {
+test('the first failure of each challenger is reported, even if another challenger has failed before', () => {
   const lines: string[] = []
   const failed = challengerFailures((line) => void lines.push(line))
   failed([0, 3, 2], new Error('one'))
