@@ -13,7 +13,10 @@ import { DAY } from '../../../schemas/fraud/payments.ts'
 import { decidedWorld } from '../../kit/commands/decided-world.ts'
 import { START, testApp } from '../../kit/harness.ts'
 
-/** Creates the API of back-tests. Redis stores the first job, but its answer is lost. */
+/**
+ * Creates the API of back-tests. The answer of Redis to the first job is lost, and another process has already begun
+ * this job.
+ */
 async function backtestApi() {
   const clock = { now: START }
   const now = () => clock.now
@@ -23,7 +26,7 @@ async function backtestApi() {
     async run({ name }, [job], args) {
       if (name === 'read-backtest') return [states.get(job) ?? null, 1]
       if (states.has(job)) return ['known']
-      states.set(job, args[1])
+      states.set(job, JSON.stringify({ ...JSON.parse(args[1] as string), started_at: 0 }))
       throw new ApiError(errors.unavailable)
     },
   }
