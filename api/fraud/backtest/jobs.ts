@@ -76,7 +76,7 @@ export function backtestJobs({ scripts, log, now }: BacktestJobsDeps): BacktestJ
     places--
     const startedAt = now()
     const begun = await beginBacktest(scripts, job, stateOf(startedAt, 0)).catch((error: Error) => {
-      void adopt(job, replay, startedAt)
+      adopt(job, replay, startedAt).catch(({ message }: Error) => log.warn({ job: job.jobId, reason: message }, 'backtest_failed'))
       throw error
     })
     if (begun.outcome === 'begun' && !isClosing) follow(job, replay, startedAt)
