@@ -51,6 +51,16 @@ test('at most three items of a genre are among the first 20, unless too few item
   expect([few.recommendations.length, few.relaxed]).toEqual([20, ['genre_cap']])
 })
 
+test('the places of new items go to the newest items that nobody has seen yet', async () => {
+  // The oldest of these items are among the most popular ones.
+  for (let id = 1_001n; id <= 1_300n; id++) api.putItem(id, {})
+  api.putItem(1_298n, { created_at: START - 2 * 3_600_000 })
+  api.putItem(1_250n, { created_at: START - 3_600_000 })
+  const { recommendations } = await list('limit=20&explain=true', 'internal')
+  const explored = recommendations.filter(({ explain }: { explain: { channel: string } }) => explain.channel === 'exploration')
+  expect([recommendations.indexOf(explored[0]), ...idsOf({ recommendations: explored })]).toEqual([9, '1250', '1298'])
+})
+
 test("an unknown item has no similar items, whether it comes from the request or from the user's history", async () => {
   const reasonsOf = ({ recommendations }: { recommendations: { rec_type: string }[] }) => [
     ...new Set(recommendations.map(({ rec_type }) => rec_type)),
