@@ -293,6 +293,23 @@ test('editors place items in lists until the period of their editorial list ends
   expect((await pick('limit=50'))?.explanation).not.toBe('Picked by our editors')
 })
 
+test('lists of editors take turns, and later items of a list replace those that the user has hidden', async () => {
+  const listOf = (from: bigint, count: number) => {
+    const item_ids = Array.from({ length: count }, (_, index) => from + BigInt(index))
+    for (const itemId of item_ids) api.putItem(itemId, {})
+    return { kind: 'LIST', item_ids, contexts: [], starts_at: null, ends_at: null }
+  }
+  const [long, short] = [listOf(1_001n, 100), listOf(501n, 5)]
+  api.putEditorial('long', long)
+  api.putEditorial('short', short)
+  const hidden = long.item_ids.slice(0, 50).reduce<Buffer>((list, id) => insertItem(list, id, START, 100), NO_ITEMS)
+  api.putUser('42:self', { page: null, self: self([], { hidden, interactions: 0 }) })
+  const picked = (await list('limit=50')).recommendations
+    .filter(({ explanation }: { explanation: string }) => explanation === 'Picked by our editors')
+    .map(({ item_id }: { item_id: string }) => BigInt(item_id))
+  expect(picked).toEqual(expect.arrayContaining([...short.item_ids, long.item_ids[50]]))
+})
+
 test('a preference applies only to the genre, category or attribute that it names', async () => {
   for (const id of [71n, 72n]) api.putItem(id, { attributes: { genres: 'Drama', brand: 'Comedy', maker: 'Acme' } })
   for (const id of [73n, 74n]) api.putItem(id, { attributes: {}, category_path: 'Tools/Saws' })
