@@ -18,7 +18,7 @@ export interface CandidateSources {
   readonly leaders: Leaders
   /** Ids of the trending items for a user, best first. */
   trendingFor(user: RequestUser): readonly bigint[]
-  /** Ids of the items that editors have chosen for a context, best first. */
+  /** Ids of the items that editors have chosen for a context, best first. They may contain repetitions. */
   editorialFor(context: RecommendationContext): Iterable<bigint>
 }
 
@@ -152,7 +152,7 @@ export async function generateCandidates(sources: CandidateSources, request: Can
     let left = EDITORIAL
     for (const itemId of sources.editorialFor(request.context)) {
       const candidate = set.of(items.rowOf(itemId), 'editorial')
-      if (candidate === undefined) continue
+      if (candidate === undefined || candidate.isEditorial) continue
       candidate.isEditorial = true
       if (--left === 0) return
     }
