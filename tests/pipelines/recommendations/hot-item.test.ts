@@ -26,6 +26,13 @@ test('the statistics of an item with many old events are published at least once
   expect(isDue(withActivity(asPublished(later), shownAt(START + HOUR + 1)))).toBe(false)
 })
 
+test('the statistics of an item are published as soon as a fiftieth of its events is new', () => {
+  const shownOften = (count: number) => ({ events: [], near: [], entered: [], shown: new Array<number>(count).fill(START) })
+  const old = asPublished(withActivity(NO_SIGNALS, shownOften(980)))
+  expect(isDue(withActivity(old, shownOften(20)))).toBe(false)
+  expect(isDue(withActivity(old, shownOften(21)))).toBe(true)
+})
+
 test('if there are more than a hundred neighbours, the twenty newest stay, and the heaviest of the others', () => {
   // The first neighbours have the greatest weights, and the last ones are the newest.
   const near = Array.from({ length: 150 }, (_, index) => ({
