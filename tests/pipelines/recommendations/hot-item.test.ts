@@ -45,6 +45,12 @@ test('if there are more than a hundred neighbours, the twenty newest stay, and t
   expect(kept).toEqual([...range(1, 80), ...range(131, 150)])
 })
 
+test('the fifty heaviest neighbours are published', () => {
+  const near = Array.from({ length: 60 }, (_, index) => ({ item_id: BigInt(index), closeness: 1 - index / 100, at: START }))
+  const published = publishedOf(withNear(NO_NEIGHBOURS, near), START)
+  expect(published.map(({ itemId }) => itemId)).toEqual(near.slice(0, 50).map(({ item_id }) => item_id))
+})
+
 test('among equal neighbours, those with smaller ids stay, even if ids are negative or very large', () => {
   const ids = [...range(1, 118), -5n, 2n ** 62n]
   const kept = withNear(
