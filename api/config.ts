@@ -66,7 +66,7 @@ export const API_VARIABLES: readonly Variables[] = [
 
 /**
  * Reads the configuration of an API process.
- * @throws SettingsError that lists every wrong setting and how to correct it
+ * @throws SettingsError that lists every wrong setting and what is wrong with it
  */
 export function readApiConfig(env: Environment = process.env): ApiConfig {
   return readSettings(env, ({ read, surroundings }) => {

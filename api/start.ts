@@ -160,8 +160,8 @@ export async function startApi(config: ApiConfig, log: Logger) {
   )
 
   /**
-   * Stops the API. Reports not ready, so that no new requests are routed to this process, and waits for running
-   * requests. Then closes all parts in the reverse order of opening.
+   * Stops the API. Reports not ready, so that no new requests are routed to this process, and waits a limited time for
+   * running requests. Then closes all parts in the reverse order of opening.
    */
   async function stop(): Promise<void> {
     ready.startDraining()

@@ -7,7 +7,10 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Time limit for installing packages from PyPI. Up to 150 MB are downloaded, in seconds if a mirror is nearby. */
+/**
+ * Time limit for installing packages from PyPI, including the wait for another process that builds the same
+ * environment. Up to 150 MB are downloaded, in seconds if a mirror is nearby.
+ */
 const INSTALL_TIMEOUT_MS = 5 * 60_000
 /**
  * Builds the environment. The caller runs this script under `flock`, so that only one of several concurrent processes
@@ -31,7 +34,10 @@ export interface PythonEnvironment {
   readonly tools: string
 }
 
-/** Creates a Python environment on first use. Returns the folder that contains its programs. */
+/**
+ * Creates a Python environment on first use, and again when it no longer works. Returns the folder that contains its
+ * programs.
+ */
 export async function pythonEnvironment({ name, requirements, tools }: PythonEnvironment): Promise<string> {
   const hash = createHash('sha256')
     .update(await readFile(requirements))

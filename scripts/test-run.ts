@@ -7,9 +7,9 @@ import { runningFile, type TestTotals } from './verify-reporter.ts'
 
 const REPORTER = fileURLToPath(new URL('./verify-reporter.ts', import.meta.url))
 /**
- * Time limit of a lane, which is one run of vitest. A lane takes ten minutes on an idle machine. Vitest's own time
- * limits cannot end a test that blocks the event loop forever. A lane that exceeds the limit is therefore killed, and
- * the error names the test files that were running.
+ * Time limit of one run of vitest. A lane, which has at most one long run and some short ones, takes ten minutes on an
+ * idle machine. Vitest's own time limits cannot end a test that blocks the event loop forever. A run that exceeds the
+ * limit is therefore killed, and the error names the test files that were running.
  */
 const LANE_TIMEOUT_MS = 45 * 60_000
 /**

@@ -4,7 +4,7 @@ import { surroundingsSettings } from './surroundings.ts'
 /** Environment variables as the process received them. A variable with an empty value counts as unset. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Invalid settings. The message names each invalid variable and how to correct it, one per line. */
+/** Invalid settings. The message has one line per fault, with the name of the variable and what is wrong with it. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
 

@@ -29,7 +29,7 @@ function defaultOf(schema: z.ZodType): string {
 
 /**
  * Replaces the settings table in a page.
- * @throws Error when the page has no markers for it
+ * @throws Error if the page has no markers for the table, or if a variable has no description
  */
 export function withSettingsTable(page: string, groups: readonly Variables[]): string {
   const [before, rest] = page.split(`${BEGIN}\n`)

@@ -65,7 +65,10 @@ export interface ModelOutcome {
   readonly policy: Policy
   /** Scores of the challenger; undefined if the challenger did not score this transaction. */
   readonly challenger: ModelScores | undefined
-  /** The factors that raised the scores most, strongest first; at most five. */
+  /**
+   * The factors that raised the scores most, strongest first; at most five. Empty if the scores are low, or if too many
+   * other transactions of the batch had higher scores.
+   */
   readonly factors: readonly FraudRiskFactor[]
 }
 

@@ -104,7 +104,10 @@ const REMEMBER_EVERY_MS = 10_000
 /** Pause between attempts to reach Kafka and the registry after the start. */
 const START_RETRY_MS = 1_000
 
-/** Asks Kafka and the schema registry in the background, and retries until both have answered. */
+/**
+ * Asks Kafka for the partition counts and the registry for the schemas in the background, and retries until both have
+ * answered.
+ */
 export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const { transport } = options
   const runtime = systemRuntime(options.log)

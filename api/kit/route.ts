@@ -114,10 +114,10 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   /**
    * Whether the HTTP server calls the route without the framework. Use it for a route that is called very often and has
    * no query. In all other respects, the route behaves the same. The route must be a GET, a PATCH or a POST:
-   * - The only parameter of a GET or PATCH is the last segment of its path. The call is direct if the parameter is a
-   *   number.
+   * - The only parameter of a GET or PATCH is the last segment of its path. The call is direct only if the parameter is
+   *   a number.
    * - A POST has no parameters.
-   * - A PATCH or POST is direct if it has a Content-Length.
+   * - A PATCH or POST is direct only if it has a Content-Length.
    */
   readonly isDirect?: boolean
   /** Maximum size of the body. Default 1 MiB. */
@@ -142,7 +142,7 @@ export interface HandlerInput<Q, P, B> {
    * open route, the session is not verified.
    */
   readonly session: ShownSession | undefined
-  /** The identity under which rate limits count the request; undefined if no rate limit covers the route. */
+  /** The identity under which rate limits count the request; undefined if the request is not limited. */
   readonly limited: LimitedCaller | undefined
   /** The client's address. */
   readonly address: string

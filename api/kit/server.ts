@@ -88,7 +88,8 @@ export interface RunningServer {
   /** Returns the number of open connections, including idle ones. */
   connections(): Promise<number>
   /**
-   * Stops accepting connections, waits for running requests, then closes the remaining connections.
+   * Stops accepting connections, waits for running requests until the time limit, then closes the remaining
+   * connections.
    * @returns the number of connections that had to be cut
    */
   close(drainTimeoutMs: number): Promise<number>

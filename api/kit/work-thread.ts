@@ -3,8 +3,8 @@ import { parentPort, Worker } from 'node:worker_threads'
 /** Runs work in a separate thread, because the work would otherwise block all other requests of the process. */
 export interface WorkThread<Q, A> {
   /**
-   * Resolves with the answer, or with undefined if the request fails, waits or runs for too long, or finds too many
-   * waiting requests.
+   * Resolves with the answer, or with undefined if the request fails, waits or runs for too long, finds too many
+   * waiting requests, or is not answered before the thread is closed.
    */
   ask(request: Q): Promise<A | undefined>
   close(): Promise<void>

@@ -13,7 +13,7 @@ export const limitsErrors = defineErrors({
   },
   client_not_found: {
     status: 404,
-    when: 'no API key has this key_id, or no client has this client_id',
+    when: 'no API key has this key_id, the key is already revoked, or no client has this client_id',
     message: 'This client does not exist.',
   },
 })

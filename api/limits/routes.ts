@@ -76,6 +76,7 @@ export const replaceRuleRoute = defineRoute({
   description:
     'Replaces all fields of a rule. Omitted fields get their defaults. Counters continue unless the key, the window or the algorithm changes. If the rule was deleted, it becomes active again.',
   auth: ADMIN,
+  idempotent: true,
   params: ruleParams,
   body: RuleBody,
   bodyExample: ruleExample,
@@ -90,6 +91,7 @@ export const deleteRuleRoute = defineRoute({
   summary: 'Delete a rule',
   description: 'Makes the rule inactive. Its id may be used for a new rule.',
   auth: ADMIN,
+  idempotent: true,
   params: ruleParams,
   answers: { 204: { description: 'The rule is inactive.' } },
   errors: [limitsErrors.rule_not_found, errors.not_ready],
@@ -129,6 +131,7 @@ export const revokeKeyRoute = defineRoute({
   summary: 'Revoke an API key',
   description: 'Every API instance rejects the key within a second.',
   auth: ADMIN,
+  idempotent: true,
   params: z.object({ key_id: z.string() }),
   answers: { 204: { description: 'The key is revoked.' } },
   errors: [limitsErrors.client_not_found, errors.not_ready],

@@ -112,7 +112,7 @@ export function linksHandlers({ views, tables, facts, commands, domains, secret,
     name: 'links',
     isUserId: isDecimalUserId,
     description:
-      'Short links. GET /{short_code} on a short domain redirects to the long URL with 302 and counts the click. If the link does not exist, the answer is 404 `url_not_found`.',
+      'Short links. GET /{short_code} on a short domain redirects to the long URL and counts the click, with the exceptions that `followLink` describes. If the link does not exist, the answer is 404 `url_not_found`.',
     errors: Object.values(linksErrors),
     documented: [{ definition: redirectRoute, servers: domains.all.map(({ base }) => base) }],
     probes: [

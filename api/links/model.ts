@@ -30,10 +30,10 @@ const newLinkFields = {
     .boolean()
     .default(true)
     .openapi({ description: 'If false, clicks are not counted, and browsers may cache the redirect (301).' }),
-  deduplicate: z
-    .boolean()
-    .default(true)
-    .openapi({ description: 'If true and the caller has a token, shortening the same URL again returns the same link.' }),
+  deduplicate: z.boolean().default(true).openapi({
+    description:
+      'If true, a caller with a token who shortens the same URL again gets the same link while it is active; `createLink` describes the conditions.',
+  }),
   expired_url: givenUrl('Where visitors are redirected after the link has expired.').optional(),
 }
 

@@ -64,7 +64,7 @@ function exploredFor({ items, leaders }: CandidateSources, user: RequestUser, ta
   })
   const chosen: Candidate[] = []
   for (let look = 0; look < offered.length && chosen.length < EXPLORED; look++) {
-    const best = bestOf(offered, values)
+    const best = placeOfGreatest(values)
     values[best] = TAKEN
     const { row } = offered[best]
     const itemId = items.idAt(row)
@@ -75,11 +75,9 @@ function exploredFor({ items, leaders }: CandidateSources, user: RequestUser, ta
 
 const TAKEN = Number.NEGATIVE_INFINITY
 
-/** Returns the position of the greatest value. If values are equal, the smallest row wins. */
-function bestOf(offered: readonly { readonly row: number }[], values: Float64Array): number {
+/** Returns the position of the greatest value. If values are equal, the first one wins. */
+function placeOfGreatest(values: Float64Array): number {
   let best = 0
-  for (let at = 1; at < values.length; at++) {
-    if (values[at] > values[best] || (values[at] === values[best] && offered[at].row < offered[best].row)) best = at
-  }
+  for (let at = 1; at < values.length; at++) if (values[at] > values[best]) best = at
   return best
 }

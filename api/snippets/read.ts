@@ -142,8 +142,8 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
   }
 
   /**
-   * Returns the predecessor's id; undefined if the caller may not see that version. The id must stay secret in that
-   * case, because everybody who knows it can read an unlisted snippet.
+   * Returns the predecessor's id; undefined if there is no predecessor or the caller may not see it. The id of a hidden
+   * version must stay secret, because everybody who knows it can read an unlisted snippet.
    */
   async function shownPredecessor(
     snippet: SnippetRecord,
@@ -157,7 +157,10 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     return predecessor !== undefined && isShown(predecessor, snippet, caller) ? id : undefined
   }
 
-  /** Returns whether a reader of `snippet` may learn the id of another version of it. Owners see all versions. */
+  /**
+   * Returns whether a reader of `snippet` may learn the id of another version of it. Nobody sees expired versions.
+   * Owners see all others.
+   */
   function isShown(version: SnippetRecord, snippet: SnippetRecord, caller: Caller | undefined): boolean {
     if (!access.isAlive(version)) return false
     if (isOwner(snippet, caller)) return true
@@ -180,8 +183,8 @@ export type SnippetReads = ReturnType<typeof snippetReads>
 
 /**
  * Returns whether a person should first confirm the read on the page. Prefetches, link previews and browsers that open
- * the address would otherwise use up limited reads unintentionally, and many previews look like browsers. A token or a
- * key proves that the caller intends to read.
+ * the address would otherwise use up limited reads unintentionally, and many previews look like browsers. A token or an
+ * Idempotency-Key proves that the caller intends to read.
  */
 function asksFirst(from: ReadRequest, { readsLeft }: SnippetRecord): boolean {
   if (readsLeft === undefined || from.caller !== undefined || from.idempotencyKey !== undefined) return false

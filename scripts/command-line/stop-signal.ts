@@ -5,8 +5,9 @@
 const SAME_SIGNAL_MS = 1_000
 
 /**
- * Calls `stop` at the first SIGINT, SIGTERM or SIGHUP. A later SIGINT or SIGTERM ends the process immediately. A later
- * SIGHUP is ignored, because it only means that the terminal was closed while the command was stopping.
+ * Calls `stop` at the first SIGINT, SIGTERM or SIGHUP. A later SIGINT or SIGTERM ends the process immediately, unless
+ * it counts as the same signal. A later SIGHUP is ignored, because it only means that the terminal was closed while the
+ * command was stopping.
  */
 export function onStopSignal(stop: () => void): void {
   let first: number | undefined

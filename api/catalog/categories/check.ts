@@ -22,8 +22,8 @@ export function categoryFault(tree: CategoryTree, { category_id, parent_id, slug
 }
 
 /**
- * Returns whether a category is another one or is below it. Follows the stored parents, because paths do not show what
- * is above a category on a cycle.
+ * Returns whether the category `id` is the category `other` or a descendant of it. Follows the stored parents, because
+ * paths do not show what is above a category on a cycle.
  */
 function isSelfOrBelow(tree: CategoryTree, id: number, other: number): boolean {
   const passed = new Set<number>()

@@ -21,6 +21,11 @@ const newSeller = z
     message: 'is missing, although there are ratings',
     path: ['rating'],
   })
+  // A rating without ratings would be stored, but never shown.
+  .refine(({ rating, rating_count }) => (rating ?? undefined) === undefined || rating_count > 0, {
+    message: 'must be at least 1 if there is a rating',
+    path: ['rating_count'],
+  })
   .openapi('NewSeller')
 
 export const putSellerRoute = defineRoute({

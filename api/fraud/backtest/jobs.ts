@@ -27,7 +27,7 @@ export type Started =
 export interface BacktestJobs {
   /**
    * Starts a job, unless its caller already has a running job or this process already runs the maximum number of jobs.
-   * If the job already exists, because its request was repeated, the job continues unchanged.
+   * If the job already exists, because its request was repeated, starts nothing.
    */
   start(job: BacktestJob, replay: ReplayStart): Promise<Started>
   /** Returns the state of a job; undefined if there is no such job or its state has expired. */
@@ -53,6 +53,8 @@ const MAX_RUNNING = 2
  * harm.
  */
 const RENEW_EVERY_MS = 2_000
+/** Maximum number of attempts to look for a job whose beginning Redis has not confirmed. Its lease lasts 15 s. */
+const ADOPT_ATTEMPTS = 7
 /** Maximum number of attempts to store a job's result in Redis. */
 const END_ATTEMPTS = 30
 const STOPPED = 'The API process that ran the back-test was stopped. Start it again.'
@@ -72,20 +74,35 @@ export function backtestJobs({ scripts, log, now }: BacktestJobsDeps): BacktestJ
     // A repeated request needs no place, because its job already runs or has ended.
     if (places === 0) return { outcome: (await readBacktest(scripts, job.jobId)) === undefined ? 'full' : 'started' }
     places--
-    try {
-      const startedAt = now()
-      const begun = await beginBacktest(scripts, job, stateOf(startedAt, 0))
-      if (begun.outcome === 'begun' && !isClosing) {
-        places--
-        follow(job, replay, startedAt)
-      }
-      return begun.outcome === 'busy' ? { outcome: 'caller_busy', jobId: begun.jobId } : { outcome: 'started' }
-    } finally {
-      places++
-    }
+    const startedAt = now()
+    const begun = await beginBacktest(scripts, job, stateOf(startedAt, 0)).catch((error: Error) => {
+      adopt(job, replay, startedAt).catch(({ message }: Error) => log.warn({ job: job.jobId, reason: message }, 'backtest_failed'))
+      throw error
+    })
+    if (begun.outcome === 'begun' && !isClosing) follow(job, replay, startedAt)
+    else places++
+    return begun.outcome === 'busy' ? { outcome: 'caller_busy', jobId: begun.jobId } : { outcome: 'started' }
   }
 
-  /** Runs a job, and keeps its stored state up to date until the job has ended. */
+  /**
+   * Runs a job that Redis has stored although its answer was lost. Otherwise, a repeated request would find a job that
+   * no process runs. Gives up after ADOPT_ATTEMPTS.
+   */
+  async function adopt(job: BacktestJob, replay: ReplayStart, startedAt: number): Promise<void> {
+    for (let attempt = 1; attempt <= ADOPT_ATTEMPTS && !isClosing; attempt++) {
+      const found = await readBacktest(scripts, job.jobId).catch(() => 'away' as const)
+      if (found === 'away') {
+        await delay(RENEW_EVERY_MS)
+        continue
+      }
+      // Another process may have begun the same job at a different time.
+      if (isClosing || found?.status !== 'running' || found.started_at !== startedAt) break
+      return follow(job, replay, startedAt)
+    }
+    places++
+  }
+
+  /** Runs a job in a place that is already taken, and keeps its stored state up to date until the job has ended. */
   function follow(job: BacktestJob, { run, report }: ReplayStart, startedAt: number): void {
     let progress = 0
     const replay = run(({ transactions, expected }) => {

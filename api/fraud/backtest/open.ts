@@ -1,6 +1,6 @@
 import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
 import { readRuleSetVersion } from '../../../state/views/fraud/rule-sets.ts'
-import { jsonAnswer } from '../../kit/answer.ts'
+import { type Answer, jsonAnswer } from '../../kit/answer.ts'
 import { ApiError, invalidRequest } from '../../kit/errors.ts'
 import { PRIVATE } from '../../kit/headers.ts'
 import { caughtUp } from '../../kit/readiness.ts'
@@ -66,6 +66,12 @@ export function openBacktest({ scripts, views, commands, state, log, now, settin
       bind(startBacktestRoute, async (input) => {
         const { body } = input
         const { subject } = input.caller!
+        const asked = ['startBacktest', body]
+        // A repeated request gets the job of the first request, even if the same request would be refused by now.
+        if (await commands.isRepeated(input, asked)) {
+          const { id } = await commands.open(input, asked)
+          if ((await jobs.read(id)) !== undefined) return startedAnswer(id)
+        }
         checkPeriod(body, now())
         const known = {
           current: settings.rules,
@@ -73,11 +79,11 @@ export function openBacktest({ scripts, views, commands, state, log, now, settin
           ofVersion: async (version: number) => caughtUp(await readRuleSetVersion(views, version)),
         }
         const tested = await testedRules(body, known, subject, now())
-        const { id } = await commands.open(input, ['startBacktest', body])
+        const { id } = await commands.open(input, asked)
         const started = await jobs.start({ jobId: id, subject }, replayOf(body, tested))
         if (started.outcome === 'caller_busy') throw new ApiError(fraudErrors.backtest_running, { fields: { job_id: started.jobId } })
         if (started.outcome === 'full') throw new ApiError(fraudErrors.backtests_full, { retryAfter: RETRY_AFTER_SECONDS })
-        return jsonAnswer(202, { job_id: id }, PRIVATE)
+        return startedAnswer(id)
       }),
       bind(readBacktestRoute, async ({ params: { job_id } }) => {
         const found = await jobs.read(job_id)
@@ -87,6 +93,10 @@ export function openBacktest({ scripts, views, commands, state, log, now, settin
     ],
     close: () => jobs.close(),
   }
+}
+
+function startedAnswer(job_id: string): Answer {
+  return jsonAnswer(202, { job_id }, PRIVATE)
 }
 
 function checkPeriod({ from, to }: BacktestRequest, now: number): void {

@@ -19,8 +19,8 @@ export type EntryFault =
   | { readonly fault: 'none'; readonly checked: CheckedEntry }
 
 /**
- * Maximum lengths, in code points, of the blockable values in a scoring request. An entry with a longer value would
- * never match.
+ * Maximum lengths, in code points. No value of a scoring request is longer, so an entry with a longer value would never
+ * match.
  */
 const LONGEST: Readonly<Record<FraudBlocklistType, number>> = { USER: 50, DEVICE: 128, IP: 320, CARD_HASH: 128, EMAIL: 320 }
 

@@ -76,6 +76,7 @@ export const unblockRoute = defineRoute({
   summary: 'Remove an entry from the blocklist',
   description: 'Within a second of the answer, no API instance blocks the entity any longer.',
   auth: ANALYST,
+  idempotent: true,
   params,
   answers: { 204: { description: 'The entry is removed.' } },
   errors: [fraudErrors.blocklist_entry_not_found, errors.not_ready],

@@ -20,15 +20,18 @@ export const MAX_LISTED = 10_000
 
 const VERDICTS = ['CONFIRMED_FRAUD', 'FALSE_POSITIVE', 'SUSPICIOUS'] as const
 
-function text(most: number, least = 0) {
+function text(most: number, least = 0, string = z.string()) {
   const message = `must have ${least} to ${most} characters`
-  return z
-    .string()
+  return string
     .refine((value) => [...value].length <= most && [...value].length >= least, message)
     .openapi({ minLength: least, maxLength: most })
 }
 
-export const transactionId = text(MAX_TRANSACTION_ID, 1).openapi({ description: 'The id of a scored transaction.', example: 't7' })
+/** Surrounding spaces are removed, as in scoring requests. */
+export const transactionId = text(MAX_TRANSACTION_ID, 1, z.string().trim()).openapi({
+  description: 'The id of a scored transaction.',
+  example: 't7',
+})
 export const caseId = z
   .string()
   .openapi({ description: 'The id of a case, which is a 64-bit integer in decimal notation.', example: '918273645546372819' })

@@ -42,6 +42,7 @@ export const userTransactionsRoute = defineRoute({
   query: z.object({
     user_id: z
       .string()
+      .trim()
       .refine((id) => id !== '' && [...id].length <= MAX_USER_ID, `must have 1 to ${MAX_USER_ID} characters`)
       .openapi({ description: '`payer.user_id` of the transactions.', example: 'u1', minLength: 1, maxLength: MAX_USER_ID }),
     to: z.iso.datetime().optional().openapi({ description: 'The end of the period; default: now.', example: '2026-01-15T12:00:00.000Z' }),

@@ -85,6 +85,7 @@ export const replaceRuleRoute = defineRoute({
   description:
     'Replaces all fields of a rule. Omitted fields get their defaults, so a disabled rule becomes enabled unless the body contains `enabled: false`. With If-Match, the rule is replaced only if nobody has changed it since.',
   auth: OPERATORS,
+  idempotent: true,
   versioned: true,
   params: ruleParams,
   maxBodyBytes: MAX_BODY_BYTES,
@@ -107,6 +108,7 @@ export const deleteRuleRoute = defineRoute({
   summary: 'Disable a rule',
   description: 'Keeps the rule in the rule set, but no longer evaluates it.',
   auth: OPERATORS,
+  idempotent: true,
   params: ruleParams,
   query: z.object({
     remove: booleanParameter({

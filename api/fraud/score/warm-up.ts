@@ -12,7 +12,9 @@ const ROUNDS = 20
 const PAUSE_MS = 20
 
 export interface WarmUpDeps {
-  /** Scores a made-up payment, and leaves nothing behind. Returns whether all parts were available. */
+  /**
+   * Scores a made-up payment, and leaves nothing behind. Returns whether all parts that need a warm-up were available.
+   */
   rehearse(): Promise<boolean>
   sleep(ms: number): Promise<void>
   /** Monotonic ms. */

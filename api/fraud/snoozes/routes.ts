@@ -47,6 +47,7 @@ export const endSnoozeRoute = defineRoute({
   summary: 'End a snooze',
   description: 'Ends the snooze at once, so that the rule applies to the entity again.',
   auth: OPERATORS,
+  idempotent: true,
   params: ruleParams.extend({ snooze_id: z.string().max(100).openapi({ example: 'k2o0a3yqVx1Pw9dT' }) }),
   answers: { 204: { description: 'The snooze is over.' } },
   errors: [fraudErrors.snooze_not_found, errors.not_ready],

@@ -11,7 +11,7 @@ export const transactionRoute = defineRoute({
   summary: 'Read a scored transaction',
   description: 'Returns a transaction of the last 90 days with its request, features and answer.',
   auth: READERS,
-  params: z.object({ transaction_id: z.string().openapi({ example: 't1' }) }),
+  params: z.object({ transaction_id: z.string().trim().openapi({ example: 't1' }) }),
   answers: { 200: { description: 'The transaction.', schema: TransactionSchema } },
   errors: [fraudErrors.transaction_not_found],
 })

@@ -55,8 +55,8 @@ export interface OpenCommand {
    * Sends the command and waits for its answer. By the time the answer arrives, the decision is committed, and every
    * API instance can read its changes. A repeated command gets the first answer. A request may take several steps, each
    * with a different name. Throws ApiError `unavailable` with `command_id` if the command cannot be sent or no answer
-   * arrives in time. In the second case, the command may still be executed later. Repeating the command with the same
-   * id returns its answer. Also throws ApiError `not_ready` if the partition counts are not known yet, and
+   * arrives in time. The command may still be executed later. Repeating the command with the same id returns its
+   * answer. Also throws ApiError `not_ready` if the partition counts or the schemas are not known yet, and
    * `idempotency_conflict` if the id belongs to a different request.
    * @param body the command's body, or a function that reads what the body needs. The function is not called if the
    * answer to an earlier attempt can be read, so that a repetition gets this answer even if the function would fail

@@ -42,10 +42,7 @@ interface AdoptOptions {
   readonly runtime: Runtime
 }
 
-/**
- * Returns whether a folder has the name that a process gives its folder. All other folders belong to other programs, so
- * they stay as they are.
- */
+/** Returns whether a folder has the final name that a process gives its folder. */
 export function isProcessFolder(name: string): boolean {
   return !name.startsWith(HIDDEN_PREFIX) && NUMBERED.test(name)
 }
@@ -120,8 +117,8 @@ export async function adopt(
 }
 
 /**
- * Removes a folder that has had no final name for a day and is not locked. Its process was killed before it could write
- * a segment.
+ * Removes a folder that has had no final name for a day, is not locked, and contains nothing but its lock file. Its
+ * process was killed before it could write a segment.
  */
 async function removeUnnamed({ files, folder, runtime }: AdoptOptions, name: string): Promise<void> {
   const madeAt = NUMBERED.exec(name)?.[1]

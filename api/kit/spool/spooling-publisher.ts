@@ -75,7 +75,7 @@ const SCHEMA_ID_AT = 1
 const UNREGISTERED = -1
 const NO_SCHEMAS: SchemaLookup = { get: () => undefined }
 
-/** A record that was given to the publisher and that a caller waits for. */
+/** A record that was passed to `publishOrSpool`. */
 interface Waiting {
   readonly record: SpooledRecord
   readonly isDurable: boolean

@@ -42,7 +42,10 @@ export interface LeaseEntry {
    */
   lost: number
   lostUntil: number
-  /** This instance's share of all units taken from the counter, measured since the reading `shareFrom`. */
+  /**
+   * A moving average of this instance's share of all units taken from the counter. The next measurement begins at the
+   * reading `shareFrom`.
+   */
   share: number
   shareFrom: Reading | undefined
   /** Number of units that this instance has taken since the reading `shareFrom`. */

@@ -9,11 +9,18 @@ export type EditorialLists = ReadonlyMap<string, EditorialList>
 export const NEW_RELEASES = 'new-releases'
 export const DEFAULT_BOOST: NewReleaseBoost = { factor: 1.1, maxAgeDays: 30 }
 
-/** Returns the ids of the items in all lists that are in force for a context, list by list. */
-export function placedByEditors(lists: EditorialLists, context: RecommendationContext, time: number): bigint[] {
-  return [...lists.values()]
-    .filter((list) => list.kind === 'LIST' && isRunning(list, time) && (list.contexts.length === 0 || list.contexts.includes(context)))
-    .flatMap(({ item_ids }) => item_ids)
+/**
+ * Yields the ids of the items in all lists that are in force for a context. The lists take turns in the order of their
+ * names, so that the items of a long list do not displace those of the other lists. An item of several lists is yielded
+ * several times.
+ */
+export function* placedByEditors(lists: EditorialLists, context: RecommendationContext, time: number): Generator<bigint> {
+  const inForce = [...lists]
+    .filter(([, list]) => list.kind === 'LIST' && isRunning(list, time) && (list.contexts.length === 0 || list.contexts.includes(context)))
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([, { item_ids }]) => item_ids)
+  const longest = Math.max(0, ...inForce.map((ids) => ids.length))
+  for (let place = 0; place < longest; place++) for (const ids of inForce) if (place < ids.length) yield ids[place]
 }
 
 /** Returns the boost of new items; undefined if the editors have set a rule that is not in force at this time. */

@@ -5,7 +5,7 @@ import type { Leaders } from '../items/leaders.ts'
 import { isAboutGenre, traitOf } from '../items/traits.ts'
 import type { NearItem, RecommendationModel } from '../model/model.ts'
 import type { RequestUser } from '../users/request-user.ts'
-import { type Candidate, type CandidateSet, type Channel, candidateSet } from './candidate.ts'
+import { type Candidate, type CandidateSet, candidateSet } from './candidate.ts'
 import { byCategory, byNeighbours, byVector, type SimilarItem } from './similarity.ts'
 
 /** The kinds of lists: docs/services/recommendations.md#lists */
@@ -18,8 +18,8 @@ export interface CandidateSources {
   readonly leaders: Leaders
   /** Ids of the trending items for a user, best first. */
   trendingFor(user: RequestUser): readonly bigint[]
-  /** Ids of the items that editors have chosen for a context, best first. */
-  editorialFor(context: RecommendationContext): readonly bigint[]
+  /** Ids of the items that editors have chosen for a context, best first. They may contain repetitions. */
+  editorialFor(context: RecommendationContext): Iterable<bigint>
 }
 
 export interface CandidateRequest {
@@ -132,19 +132,29 @@ export async function generateCandidates(sources: CandidateSources, request: Can
   }
 
   /**
-   * Adds the first active items of a list. Unknown and inactive items do not count towards `most`, because events may
-   * name any id.
+   * Adds the first active items of the trending ones. Unknown and inactive items do not count towards `most`, because
+   * events may name any id.
    */
-  function addListed(ids: readonly bigint[], most: number, channel: Channel): void {
+  function addTrending(most: number): void {
     let place = 0
-    for (const itemId of ids) {
+    for (const itemId of sources.trendingFor(user)) {
       if (place === most) return
       const row = items.rowOf(itemId)
       if (!items.isActive(row)) continue
-      const candidate = set.of(row, channel)
-      if (candidate !== undefined && channel === 'editorial') candidate.isEditorial = true
-      else if (candidate !== undefined) candidate.trendingScore = Math.max(candidate.trendingScore, 1 - place / most)
+      const candidate = set.of(row, 'trending')
+      if (candidate !== undefined) candidate.trendingScore = Math.max(candidate.trendingScore, 1 - place / most)
       place++
+    }
+  }
+
+  /** Adds the first items of the editors that the user may be shown. */
+  function addEditorial(): void {
+    let left = EDITORIAL
+    for (const itemId of sources.editorialFor(request.context)) {
+      const candidate = set.of(items.rowOf(itemId), 'editorial')
+      if (candidate === undefined || candidate.isEditorial) continue
+      candidate.isEditorial = true
+      if (--left === 0) return
     }
   }
 
@@ -173,8 +183,8 @@ export async function generateCandidates(sources: CandidateSources, request: Can
     isPersonal && vector !== undefined ? (model?.nearest(vector, BY_VECTOR) ?? []) : [],
   ])
   if (recType !== 'trending') addNeighbours(similar)
-  if (isPersonal) addListed(sources.editorialFor(request.context), EDITORIAL, 'editorial')
-  if (!isAbout) addListed(sources.trendingFor(user), recType === 'trending' ? BY_ITEMS : TRENDING, 'trending')
+  if (isPersonal) addEditorial()
+  if (!isAbout) addTrending(recType === 'trending' ? BY_ITEMS : TRENDING)
   // The vector channel names the most items. If not all of them fit into the set, only the least similar ones are
   // missing.
   if (isPersonal) addVector(nearest)

@@ -18,7 +18,10 @@ import { NO_TRAIT, type Trait, traitsOf } from './traits.ts'
 export interface ItemTable {
   /** Number of rows. Each item has one, even if it is inactive or deleted, or if only its statistics are known. */
   readonly size: number
-  /** @param item undefined for a deleted item */
+  /**
+   * Stores an item, unless the stored item is newer.
+   * @param item undefined for a deleted item
+   */
   putItem(itemId: bigint, item: RecommendationItem | undefined): void
   putStats(itemId: bigint, stats: ItemStats | undefined): void
   /**

@@ -19,7 +19,10 @@ export interface Leaders {
   ofTrait(trait: Trait): readonly number[]
   /** Rows of the most popular active items. */
   overall(): readonly number[]
-  /** Rows of new items that should be tried, sorted by the upper confidence bound of their click rate, best first. */
+  /**
+   * Rows of new items that should be tried, sorted by the upper confidence bound of their click rate, best first. Items
+   * with equal bounds, such as all items that nobody has seen yet, are sorted by their age, the newest first.
+   */
   explored(): readonly { readonly row: number; readonly bound: number }[]
 }
 
@@ -167,7 +170,9 @@ function visitor(items: ItemTable, time: number, wanted: ReadonlySet<Trait>) {
         if (trait === NO_TRAIT) break
         traits.get(trait)?.offer(row, popularity)
       }
-      if (interactions < NEW_ITEM_INTERACTIONS) unknown.offer(row, boundOf(items.shownAt(row, time), items.chosenAt(row, time), logShown))
+      if (interactions < NEW_ITEM_INTERACTIONS) {
+        unknown.offer(row, boundOf(items.shownAt(row, time), items.chosenAt(row, time), logShown), items.createdAt(row))
+      }
     },
     take: (): MadeLeaders => ({
       byGenre: rowsOf(groups),
@@ -192,7 +197,8 @@ function rowsOf(groups: ReadonlyMap<number, BestRows>): Map<number, readonly num
 }
 
 interface BestRows {
-  offer(row: number, value: number): void
+  /** @param tie decides between equal values: the greater one wins */
+  offer(row: number, value: number, tie?: number): void
   take(): { row: number; value: number }[]
 }
 
@@ -201,21 +207,21 @@ interface BestRows {
  * drops the worse half.
  */
 function bestRows(count: number): BestRows {
-  let rows: { row: number; value: number }[] = []
-  let floor = Number.NEGATIVE_INFINITY
+  let rows: { row: number; value: number; tie: number }[] = []
+  let floor = { value: Number.NEGATIVE_INFINITY, tie: Number.NEGATIVE_INFINITY }
 
   function cut(): void {
-    rows.sort((a, b) => b.value - a.value || a.row - b.row)
+    rows.sort((a, b) => b.value - a.value || b.tie - a.tie || a.row - b.row)
     if (rows.length > count) {
       rows.length = count
-      floor = rows[count - 1].value
+      floor = rows[count - 1]
     }
   }
 
   return {
-    offer(row, value) {
-      if (value <= floor) return
-      rows.push({ row, value })
+    offer(row, value, tie = 0) {
+      if (value < floor.value || (value === floor.value && tie <= floor.tie)) return
+      rows.push({ row, value, tie })
       if (rows.length >= count * 2) cut()
     },
     take() {

@@ -18,8 +18,8 @@ export interface OpenFactors {
 }
 
 /**
- * Maximum number of rows that a process caches. These rows take 12 MB. In addition, the operating system caches the
- * file once per host.
+ * Maximum number of rows that are cached for each open file. These rows take 12 MB. In addition, the operating system
+ * caches the file once per host.
  */
 const CACHED_ROWS = 24_576
 const NOTHING = -1

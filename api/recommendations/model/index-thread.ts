@@ -193,7 +193,8 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
       isClosed = true
       cancelRestart()
       await Promise.allSettled(Array.from(unanswered.values(), (pending) => pending?.answer))
-      await thread?.terminate()
+      // Does not wait for the end of the thread, which may hang in native code.
+      void thread?.terminate()
     },
   }
 }

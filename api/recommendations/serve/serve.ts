@@ -40,7 +40,7 @@ export interface ListRequest {
   readonly context: RecommendationContext
   readonly itemId: bigint | undefined
   readonly diversity: boolean
-  /** Number of items on the page. The titles of other items are not read. */
+  /** Number of items on the page. The titles of later items are not read. */
   readonly limit: number
 }
 

@@ -3,7 +3,7 @@ import type { Patch, PatchRequest } from './patch.ts'
 
 /**
  * Compares two texts. Returns null if the texts are too different to be compared in time, and undefined if the thread
- * fails or hangs, or if too many requests are waiting for it.
+ * fails or hangs, if the request waits too long for it, or if too many requests wait.
  */
 export type Comparer = WorkThread<PatchRequest, Patch | null>
 

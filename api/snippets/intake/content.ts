@@ -10,8 +10,8 @@ const HEAD_BYTES = 32_768
 /** Receives the content of a snippet chunk by chunk. */
 export interface ContentSink {
   /**
-   * Writes a chunk. Resolves when the sink is ready for the next chunk. Throws ApiError: `content_too_large`,
-   * `invalid_encoding`.
+   * Writes a chunk. Resolves when the sink is ready for the next chunk. Throws ApiError `content_too_large` or
+   * `invalid_encoding`, and the errors of the draft.
    */
   write(bytes: Uint8Array): Promise<void>
   readonly bytes: number

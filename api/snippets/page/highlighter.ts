@@ -4,8 +4,8 @@ import type { HighlightRequest } from './highlight-worker.ts'
 /** Turns source code into HTML that contains only text and `<span class="hljs-…">`. */
 export interface Highlighter {
   /**
-   * Returns the HTML; undefined if highlighting failed, took too long, or had to wait too long. The page then shows
-   * plain text.
+   * Returns the HTML; undefined if highlighting failed, took too long, had to wait too long, or was refused because too
+   * many pages wait. The page then shows plain text.
    */
   highlight(text: string, language: string): Promise<string | undefined>
   close(): Promise<void>
@@ -20,7 +20,10 @@ const MAX_HIGHLIGHT_MS = 1_000
  * without highlighting.
  */
 const MAX_WAIT_MS = 2_000
-/** Maximum number of waiting pages. Further pages are shown without highlighting. */
+/**
+ * Maximum number of pages that wait for the thread or are being highlighted. Further pages are shown without
+ * highlighting.
+ */
 const MAX_WAITING = 50
 
 const WORKER = new URL('./highlight-worker.ts', import.meta.url)

@@ -76,9 +76,9 @@ export function snippetPages({ access, reads, highlighter }: PageDeps) {
 }
 
 /**
- * Returns the request with the form's key as its Idempotency-Key. The key is random, so it identifies an anonymous
- * caller without the caller's address. A phone that loses the answer can therefore send the form again from another
- * network.
+ * Returns the request with the form's key as its Idempotency-Key, or unchanged if the body has no key. The key is
+ * random, so it identifies an anonymous caller without the caller's address. A phone that loses the answer can
+ * therefore send the form again from another network.
  */
 async function withFormKey(from: PageRequest): Promise<ReadRequest> {
   const key = from.arriving === undefined ? undefined : await formKeyFrom(from.arriving)

@@ -34,7 +34,15 @@ export function listAddress({ woeid }: Pick<Region, 'woeid'>, safe = false): str
 }
 
 export function termAddress(term: string, { woeid }: Region, safe: boolean): string {
-  return `/trends/terms/${encodeURIComponent(term)}?woeid=${woeid}${safe ? '&safe=true' : ''}`
+  return `/trends/terms/${termPart(term)}?woeid=${woeid}${safe ? '&safe=true' : ''}`
+}
+
+/**
+ * Encodes a term as a part of a path. Browsers resolve the parts `.` and `..`, even if they are encoded. These terms
+ * therefore get a leading #, which does not change the term.
+ */
+function termPart(term: string): string {
+  return encodeURIComponent(term === '.' || term === '..' ? `#${term}` : term)
 }
 
 /** Returns words such as `in Paris`. */

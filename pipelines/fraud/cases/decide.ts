@@ -109,10 +109,11 @@ function changed(before: FraudCase, command: FraudCaseCommand, { status, verdict
   // changes.
   const relabels = before.verdict !== null && values.fraud_type !== before.fraud_type
   const given = verdict ?? (relabels ? before.verdict : null)
+  const at = given === null ? now : Math.max(now, timeOfLastVerdict(before) + 1)
   const isSame = Object.entries(values).every(([name, value]) => before[name as keyof typeof values] === value)
   if (given === null && isSame) return before
   const entry: FraudCaseEntry = {
-    at: now,
+    at,
     actor: command.actor,
     action: given === null ? 'CHANGED' : 'VERDICT',
     status,
@@ -133,11 +134,20 @@ function changed(before: FraudCase, command: FraudCaseCommand, { status, verdict
     verdict: given ?? before.verdict,
     // Profiles count a fraud at the time of its verdict. A repeated verdict keeps the time of the first one, because a
     // correction must subtract the fraud at that time.
-    verdict_at: given === null || given === before.verdict ? before.verdict_at : now,
-    updated_at: now,
-    resolved_at: isClosed ? (given === null ? before.resolved_at : now) : null,
+    verdict_at: given === null || given === before.verdict ? before.verdict_at : at,
+    updated_at: at,
+    resolved_at: isClosed ? (given === null ? before.resolved_at : at) : null,
     history: newest([...before.history, entry]),
   }
+}
+
+/**
+ * Returns the time of the last verdict about a case, epoch ms; 0 if there is none. Each verdict is later than the
+ * previous one, even if both are given in the same millisecond or the clock goes back, because readers take the newest
+ * verdict as the label of the transaction.
+ */
+function timeOfLastVerdict({ history }: FraudCase): number {
+  return history.findLast(({ verdict }) => verdict !== null)?.at ?? 0
 }
 
 /** Returns the newest changes that fit into the limits, and always at least the last change. */

@@ -71,8 +71,12 @@ export function decideSetting(
       return stored?.list == null ? NOT_FOUND : withList(stored.list.created_at)
     case 'delete_list':
       return stored?.list == null ? NOT_FOUND : removed(stored.list)
-    case 'end_snooze':
-      return stored?.snooze?.rule_id === command.rule_id ? { answer: { outcome: 'removed', revision }, state: null } : NOT_FOUND
+    case 'end_snooze': {
+      const snooze = stored?.snooze
+      // A snooze that has ended by itself may still be stored, until the next tick removes it.
+      const isOpen = snooze != null && snooze.rule_id === command.rule_id && now < snooze.until
+      return isOpen ? { answer: { outcome: 'removed', revision }, state: null } : NOT_FOUND
+    }
     case 'snooze_rule': {
       const asked = command.snooze!
       const hours = command.hours!

@@ -53,7 +53,7 @@ test("a request for a user's transactions needs a scope, and covers a week by de
   const get = async (query: string, scope?: string) =>
     await app.request(`/api/v1/transactions?${query}`, { headers: await bearer({ sub: 'ann', scope }) })
   expect((await get('user_id=u1')).status).toBe(403)
-  const answer = await get('user_id=u1', 'fraud:analyst')
+  const answer = await get('user_id=u1%20', 'fraud:analyst')
   expect(answer.headers.get('cache-control')).toBe('private, no-store')
   expect(await answer.json()).toEqual({
     transactions: [

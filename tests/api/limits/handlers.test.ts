@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Commands } from '../../../api/kit/commands/commands.ts'
+import type { CommandRequest, Commands } from '../../../api/kit/commands/commands.ts'
 import { ApiError, errors } from '../../../api/kit/errors.ts'
 import { compileRules } from '../../../api/limits/core/matching.ts'
 import type { LimitSettings } from '../../../api/limits/core/settings.ts'
@@ -12,7 +12,7 @@ import { testApp } from '../kit/harness.ts'
  * them.
  */
 async function limitsApi() {
-  const state = { areKeysLoaded: true, commands: 0 }
+  const state = { areKeysLoaded: true, commands: 0, keys: [] as (string | undefined)[] }
   const clients = new Map<string, LimitClient>()
   function assertLoaded(): void {
     if (!state.areKeysLoaded) throw new ApiError(errors.not_ready)
@@ -37,11 +37,13 @@ async function limitsApi() {
     close: async () => undefined,
   }
   const commands = {
-    async open() {
+    async open({ idempotencyKey }: CommandRequest) {
       state.commands++
+      state.keys.push(idempotencyKey)
       return {
         id: 'command',
-        async run(_flow: unknown, _key: string, { client }: { client: LimitClient }) {
+        async run(_flow: unknown, _key: string, { client }: { client: LimitClient | null }) {
+          if (client === null) return { outcome: 'not_found' }
           clients.set(client.key_hash, client)
           return { outcome: 'done', rule: null, client }
         },
@@ -73,6 +75,18 @@ test('a label has at most 200 code points, and is stored in NFC', async () => {
   expect(await issue({ client_id: 'acme', label: '🔑'.repeat(200) })).toMatchObject({ status: 201 })
   expect(await issue({ client_id: 'acme', label: '🔑'.repeat(201) })).toMatchObject({ status: 400 })
   expect(await issue({ client_id: 'acme', label: 'e\u0301' })).toMatchObject({ status: 201, body: { label: '\u00e9' } })
+})
+
+test.each([
+  ['PUT', 'rules/r1', { match: { endpoint_pattern: '/a' }, limit: 1, window_seconds: 1 }],
+  ['DELETE', 'rules/r1', undefined],
+  ['DELETE', 'clients/c1', undefined],
+])('%s %s accepts an Idempotency-Key, because a repetition could undo a later change', async (method, path, body) => {
+  const { app, bearer, state } = await limitsApi()
+  const type = body && { 'content-type': 'application/json' }
+  const headers = { 'idempotency-key': 'k', ...type, ...(await bearer({ sub: '1', scope: 'admin' })) }
+  const response = await app.request(`/api/v1/rate-limits/${path}`, { method, headers, body: body && JSON.stringify(body) })
+  expect([response.status, state.keys]).toEqual([404, ['k']])
 })
 
 test('usage without any identity is a 401 that names the scheme', async () => {

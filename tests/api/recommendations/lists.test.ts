@@ -51,6 +51,16 @@ test('at most three items of a genre are among the first 20, unless too few item
   expect([few.recommendations.length, few.relaxed]).toEqual([20, ['genre_cap']])
 })
 
+test('the places of new items go to the newest items that nobody has seen yet', async () => {
+  // The oldest of these items are among the most popular ones.
+  for (let id = 1_001n; id <= 1_300n; id++) api.putItem(id, {})
+  api.putItem(1_298n, { created_at: START - 2 * 3_600_000 })
+  api.putItem(1_250n, { created_at: START - 3_600_000 })
+  const { recommendations } = await list('limit=20&explain=true', 'internal')
+  const explored = recommendations.filter(({ explain }: { explain: { channel: string } }) => explain.channel === 'exploration')
+  expect([recommendations.indexOf(explored[0]), ...idsOf({ recommendations: explored })]).toEqual([9, '1250', '1298'])
+})
+
 test("an unknown item has no similar items, whether it comes from the request or from the user's history", async () => {
   const reasonsOf = ({ recommendations }: { recommendations: { rec_type: string }[] }) => [
     ...new Set(recommendations.map(({ rec_type }) => rec_type)),
@@ -281,6 +291,23 @@ test('editors place items in lists until the period of their editorial list ends
   expect((await pick('limit=50')).explanation).toBe('Picked by our editors')
   api.state.now = START + 1_000
   expect((await pick('limit=50'))?.explanation).not.toBe('Picked by our editors')
+})
+
+test('lists of editors take turns, and later items of a list replace those that the user has hidden', async () => {
+  const listOf = (from: bigint, count: number) => {
+    const item_ids = Array.from({ length: count }, (_, index) => from + BigInt(index))
+    for (const itemId of item_ids) api.putItem(itemId, {})
+    return { kind: 'LIST', item_ids, contexts: [], starts_at: null, ends_at: null }
+  }
+  const [long, short] = [listOf(1_001n, 100), listOf(501n, 5)]
+  api.putEditorial('long', long)
+  api.putEditorial('short', short)
+  const hidden = long.item_ids.slice(0, 50).reduce<Buffer>((list, id) => insertItem(list, id, START, 100), NO_ITEMS)
+  api.putUser('42:self', { page: null, self: self([], { hidden, interactions: 0 }) })
+  const picked = (await list('limit=50')).recommendations
+    .filter(({ explanation }: { explanation: string }) => explanation === 'Picked by our editors')
+    .map(({ item_id }: { item_id: string }) => BigInt(item_id))
+  expect(picked).toEqual(expect.arrayContaining([...short.item_ids, long.item_ids[50]]))
 })
 
 test('a preference applies only to the genre, category or attribute that it names', async () => {

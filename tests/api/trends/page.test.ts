@@ -45,6 +45,18 @@ test('the page shows a list with curves of the last day, escapes every text, and
   expect(html).toContain('<a href="/trends?woeid=23424977">United States</a>')
 })
 
+test('terms that are a dot or two dots link to their histories', async () => {
+  const { page, putList, table } = await opened()
+  putList({ entries: [entry('.'), entry('..')] })
+  const links = [...(await page('/trends')).html.matchAll(/href="(\/trends\/terms\/[^"]*)"/g)].map(([, address]) => address)
+  expect(links).toHaveLength(2)
+  for (const [index, address] of links.entries()) {
+    const { pathname, search } = new URL(address, 'http://localhost:8080')
+    expect((await page(`${pathname}${search}`)).status).toBe(200)
+    expect(table.requests.at(-1)!.query_params).toMatchObject({ term: ['.', '..'][index] })
+  }
+})
+
 test('the curves of a list are read at most once in half a minute, and the list is shown even if they cannot be read', async () => {
   const { page, putList, table, clock } = await opened()
   putList()

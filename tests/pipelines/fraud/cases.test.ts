@@ -143,6 +143,17 @@ test('a verdict after a suspicion needs no note, and a repeated verdict is recor
   expect(view()?.version).toBe(4)
 })
 
+test('each verdict is later than the previous one, even if the clock goes back, because the newest verdict is the label', () => {
+  const { driver, open, change, view, feedback } = casesDriver()
+  open()
+  change({ verdict: 'CONFIRMED_FRAUD' })
+  change({ verdict: 'FALSE_POSITIVE', notes: 'the user remembered' })
+  driver.restart({ downMs: -1_000 })
+  change({ verdict: 'CONFIRMED_FRAUD', notes: 'the user was mistaken' })
+  expect(feedback().map(({ at }) => at)).toEqual([NOON, NOON + 1, NOON + 2])
+  expect(view()).toMatchObject({ verdict_at: NOON + 2, resolved_at: NOON + 2 })
+})
+
 test('the feedback of a correction has the time of the first verdict, even if the verdict was repeated', () => {
   const { driver, open, change, view, feedback } = casesDriver()
   open()
@@ -152,8 +163,9 @@ test('the feedback of a correction has the time of the first verdict, even if th
   driver.advanceWallClock(1_000)
   change({ fraud_type: { text: 'stolen_card' } })
   expect(view()?.verdict_at).toBe(NOON)
+  driver.advanceWallClock(1_000)
   change({ verdict: 'FALSE_POSITIVE', notes: 'the user remembered' })
-  expect(feedback().at(-1)).toMatchObject({ previous_verdict: 'CONFIRMED_FRAUD', previous_at: NOON, at: NOON + 2_000 })
+  expect(feedback().at(-1)).toMatchObject({ previous_verdict: 'CONFIRMED_FRAUD', previous_at: NOON, at: NOON + 3_000 })
 })
 
 test('the kind of a confirmed fraud is part of its label, so changing it repeats the verdict', () => {

@@ -270,6 +270,15 @@ describe('snoozes', () => {
     expect(published().get('counts')?.counts).toEqual({ revision: 3, lists: 0, snoozes: 0 })
   })
 
+  test('cannot be ended once they have ended by themselves, even before they are removed', () => {
+    const { snooze } = settingsDriver()
+    const { snooze: stored } = snooze(1) as { snooze: FraudSnooze }
+    const command = settingsCommand('end_snooze', { rule_id: stored.rule_id })
+    const others = { counts: { revision: 1, lists: 0, snoozes: 1 }, rules: initialRuleSet(), version: () => undefined }
+    const outcomeAt = (now: number) => decideSetting({ ...NO_SETTING, snooze: stored }, command, { now }, others).answer.outcome
+    expect([outcomeAt(stored.until - 1), outcomeAt(stored.until)]).toEqual(['removed', 'not_found'])
+  })
+
   test('need a rule, last at most 30 days, and number at most 10,000', () => {
     const { snooze } = settingsDriver()
     expect(snooze(1, { rule_id: 'none' })).toEqual({ outcome: 'rule_not_found' })

@@ -26,6 +26,13 @@ test('the statistics of an item with many old events are published at least once
   expect(isDue(withActivity(asPublished(later), shownAt(START + HOUR + 1)))).toBe(false)
 })
 
+test('the statistics of an item are published as soon as a fiftieth of its events is new', () => {
+  const shownOften = (count: number) => ({ events: [], near: [], entered: [], shown: new Array<number>(count).fill(START) })
+  const old = asPublished(withActivity(NO_SIGNALS, shownOften(980)))
+  expect(isDue(withActivity(old, shownOften(20)))).toBe(false)
+  expect(isDue(withActivity(old, shownOften(21)))).toBe(true)
+})
+
 test('if there are more than a hundred neighbours, the twenty newest stay, and the heaviest of the others', () => {
   // The first neighbours have the greatest weights, and the last ones are the newest.
   const near = Array.from({ length: 150 }, (_, index) => ({
@@ -36,6 +43,12 @@ test('if there are more than a hundred neighbours, the twenty newest stay, and t
   const kept = publishedIds(withNear(NO_NEIGHBOURS, near))
   expect(kept).toHaveLength(100)
   expect(kept).toEqual([...range(1, 80), ...range(131, 150)])
+})
+
+test('the fifty heaviest neighbours are published', () => {
+  const near = Array.from({ length: 60 }, (_, index) => ({ item_id: BigInt(index), closeness: 1 - index / 100, at: START }))
+  const published = publishedOf(withNear(NO_NEIGHBOURS, near), START)
+  expect(published.map(({ itemId }) => itemId)).toEqual(near.slice(0, 50).map(({ item_id }) => item_id))
 })
 
 test('among equal neighbours, those with smaller ids stay, even if ids are negative or very large', () => {

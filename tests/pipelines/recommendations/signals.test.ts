@@ -138,8 +138,8 @@ test('trending items are ranked by recent events, and published again only if th
 })
 
 /** Runs only `item-signals`. Returns functions that send items and views, and that read the results. */
-function viewedItems() {
-  const driver = testDriver(itemSignals, { startAt: START })
+function viewedItems(commit: 'record' | 'manual' = 'record') {
+  const driver = testDriver(itemSignals, { startAt: START, commit })
   return {
     driver,
     put: (item: bigint) => driver.pipe(items, item, itemNamed(String(item))),
@@ -169,6 +169,18 @@ test('invented ids neither appear among the trending items nor fill the state, h
   expect(parked()).toBe(0)
   view(5_000n)
   expect(parked()).toBe(1)
+})
+
+test('the list of a group has at most 500 trending items', () => {
+  const { driver, put, view, trending } = viewedItems('manual')
+  for (let item = 1n; item <= 501n; item++) {
+    put(item)
+    view(item, item === 1n ? 1 : 2)
+  }
+  driver.settle()
+  driver.advanceWallClock(40_000)
+  driver.settle()
+  expect(trending()).toEqual(Array.from({ length: 500 }, (_, index) => BigInt(index + 2)))
 })
 
 test('events that arrive before their item count as soon as the item is known', () => {

@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
 import { userFeaturesTopology } from '../../../pipelines/recommendations/users/topology.ts'
 import { decimalId } from '../../../schemas/keys.ts'
+import { unpackHistory } from '../../../schemas/recommendations/events/packed-history.ts'
 import { unpackIds } from '../../../schemas/recommendations/events/packed-items.ts'
 import { WATCHED_SHAPE } from '../../../schemas/recommendations/events/seen.ts'
 import {
@@ -75,6 +76,7 @@ test('a repeated event counts once within a day, even if it is so old that its v
 
 test.each<[string, Partial<Interaction>]>([
   ['before 1970', { timestamp: -1 }],
+  ['more than ten minutes ahead', { timestamp: START + HOUR / 6 + 1 }],
   ['an hour ahead', { timestamp: START + HOUR }],
   ['in the year 2200', { timestamp: Date.UTC(2200, 0) }],
   ['with a rating that is not a number', { event_type: 'RATE', rating: Number.NaN }],
@@ -87,6 +89,11 @@ test.each<[string, Partial<Interaction>]>([
   expect(driver.read(itemEvents)).toEqual([])
   expect(driver.metrics.deadLetters).toBe(1)
   send(1, { event_id: 'next' })
+  expect(look().interactions).toBe(1)
+})
+
+test('an event that is ten minutes ahead counts, because clocks differ', () => {
+  send(1, { timestamp: START + HOUR / 6 })
   expect(look().interactions).toBe(1)
 })
 
@@ -136,6 +143,23 @@ test('a session ends after half an hour, and a visit is forgotten after seven da
   expect([look().session.length, look().viewed.length]).toEqual([0, 0])
   expect(look().history.length).toBeGreaterThan(0)
 })
+
+test('each list of a user keeps only its newest entries', () => {
+  for (let item = 1; item <= 1_001; item++) send(item, { event_type: 'NOT_INTERESTED' })
+  for (let item = 1; item <= 201; item++) send(item)
+  driver.pipe(recommendationsServed, ADA, served(idsFrom(1_101n, 101), START))
+  const { hidden, session, viewed, history, shown } = look()
+  expect(unpackIds(hidden)).toEqual(idsFrom(1_001n, 1_000))
+  expect(unpackIds(session)).toEqual(idsFrom(201n, 200))
+  expect(unpackIds(viewed)).toEqual(idsFrom(201n, 10))
+  expect(unpackHistory(history).map(({ itemId }) => itemId)).toEqual(idsFrom(201n, 100))
+  expect(unpackIds(shown)).toEqual(idsFrom(1_001n, 100, 1n))
+})
+
+/** Returns ids from `first` on, one after another, in descending order unless `step` is 1. */
+function idsFrom(first: bigint, count: number, step = -1n): bigint[] {
+  return Array.from({ length: count }, (_, index) => first + step * BigInt(index))
+}
 
 test('temporary data about users without events is forgotten as well', () => {
   send(1, { event_type: 'NOT_INTERESTED' })

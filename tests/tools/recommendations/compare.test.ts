@@ -49,3 +49,24 @@ test('the version in force is compared with vectors of newer items, as it has th
   await Promise.all([candidate.close(), inForce.close()])
   expect(compared).toMatchObject({ questions: 1, candidate: 1, inForce: 1 })
 })
+
+test('the test cases of a single user do not show that a version is worse', async () => {
+  const items = new Map(Array.from({ length: OTHERS }, (_, index) => [BigInt(100 + index), itemOf('Scarf')]))
+  items.set(1n, itemOf('Kettle')).set(900n, itemOf('Heat'))
+  const similar = new Map([1n, 900n].map((itemId) => [itemId, 0]))
+  const candidate = await opened('worse', { axes: new Map(similar).set(900n, 1) })
+  const inForce = await opened('better', { axes: similar })
+  const catalogue = { items, users: new Map(), preferences: new Map(), editorial: new Map() }
+  const compared = async (users: readonly bigint[]) => {
+    const builder = historyBuilder()
+    for (const userId of users) builder.add(userId, interaction({ item_id: 1n, timestamp: START }))
+    for (const userId of users) builder.add(userId, interaction({ item_id: 900n, timestamp: START + MINUTE }))
+    const [from, to] = [users.length, 2 * users.length]
+    return await compare({ history: builder.build(), catalogue, shown: [], from, to, questions: 9, seed: 1, candidate, inForce })
+  }
+  const [one, three] = [await compared([1n]), await compared([1n, 2n, 3n])]
+  await Promise.all([candidate.close(), inForce.close()])
+  expect(one.candidate).toBeLessThan(one.inForce)
+  expect(one).toMatchObject({ questions: 1, low: -1, high: 1 })
+  expect(three.high).toBeLessThan(0)
+})

@@ -15,7 +15,7 @@ export interface Comparison {
   readonly inForce: number
   /** The means of both versions for groups of users, by their number of earlier interactions. */
   readonly groups: readonly GroupQuality[]
-  /** Bounds of the 95 % interval of the difference between the means. */
+  /** Bounds of the 95 % interval of the difference between the means. With fewer than two users, it is -1 to 1. */
   readonly low: number
   readonly high: number
 }
@@ -85,7 +85,8 @@ function ndcg({ list }: Pick<Recommended, 'list'>, chosen: ReadonlySet<bigint>):
  * resemble each other.
  */
 function interval(users: readonly { readonly sum: number; readonly count: number }[], seed: number): { low: number; high: number } {
-  if (users.length === 0) return { low: 0, high: 0 }
+  // The test cases of a single user say nothing about how much users differ, so any difference is possible.
+  if (users.length < 2) return { low: -1, high: 1 }
   const random = seededRandom(seed)
   const means = Float64Array.from({ length: RESAMPLED }, () => {
     let [sum, count] = [0, 0]

@@ -5,6 +5,7 @@
 
 import { serveParent } from '../../../kit/child/serve.ts'
 import { decodeScoreRequest, encodeScores, KIND, type LoadAnswer, type LoadRequest, type UnloadRequest } from '../wire.ts'
+import { challengerFailures } from './challenger-failures.ts'
 import { type LoadedModel, loadModel } from './model.ts'
 import { scoreBatch } from './scoring.ts'
 
@@ -12,14 +13,7 @@ const models = new Map<number, LoadedModel>()
 /** The batches that are being scored. */
 const scoring = new Set<Promise<unknown>>()
 const NOTHING = Buffer.alloc(0)
-let hasChallengerFailed = false
-
-/** Reports the first failure only, because a challenger that fails once may fail in every batch. */
-function challengerFailed({ message }: Error): void {
-  if (hasChallengerFailed) return
-  hasChallengerFailed = true
-  process.stderr.write(`the challenger cannot score some transactions: ${message}\n`)
-}
+const challengerFailed = challengerFailures((line) => void process.stderr.write(`${line}\n`))
 
 async function load({ number, manifestPath, sha256, slowestMs }: LoadRequest): Promise<LoadAnswer> {
   try {
@@ -31,7 +25,8 @@ async function load({ number, manifestPath, sha256, slowestMs }: LoadRequest): P
 }
 
 async function score(body: Buffer): Promise<Buffer> {
-  const scores = scoreBatch(models, decodeScoreRequest(body), challengerFailed)
+  const request = decodeScoreRequest(body)
+  const scores = scoreBatch(models, request, (error) => challengerFailed(request.challenger!, error))
   scoring.add(scores)
   try {
     return encodeScores(await scores)

@@ -52,7 +52,7 @@ const CHALLENGERS_ROWS = 32
 /**
  * Loads a model and checks that it reproduces its test vectors.
  * @param sha256 expected hash of the ONNX file; default: the hash in the manifest
- * @param slowestMs the model is refused if it always takes longer than this for `CHALLENGERS_ROWS` rows
+ * @param slowestMs the model is refused if it always takes longer than this for `CHALLENGERS_ROWS` rows or fewer
  * @throws ModelRefused; Error for an unusable manifest
  */
 export async function loadModel(manifestPath: string, sha256?: string, slowestMs = Number.POSITIVE_INFINITY): Promise<LoadedModel> {

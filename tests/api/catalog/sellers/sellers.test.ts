@@ -48,6 +48,8 @@ test.each<[string, object]>([
   ['7', { rating_count: -1 }],
   ['7', { rating_count: 1.5 }],
   ['7', { rating: null, rating_count: 3 }],
+  ['7', { rating: 4, rating_count: 0 }],
+  ['7', { rating: 4, rating_count: undefined }],
   ['7', { stars: 4 }],
 ])('the seller %s with %j is refused', async (id, more) => {
   const { put, published } = await opened()

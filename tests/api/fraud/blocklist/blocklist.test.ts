@@ -78,6 +78,13 @@ test('a repeated PUT gets the first answer, although the entry has been removed 
   expect(await put('k2')).toMatchObject({ status: 404, body: { error: 'blocklist_entry_not_found' } })
 })
 
+test('a repeated DELETE gets the first answer', async () => {
+  const { send } = await blocklistApi()
+  const { body: entry } = await send('POST', '', { body: DEVICE })
+  const remove = (key: string) => send('DELETE', `/${entry.entry_id}`, { headers: { 'idempotency-key': key } })
+  expect([(await remove('k')).status, (await remove('k')).status, (await remove('other')).status]).toEqual([204, 204, 404])
+})
+
 test('an entry of any type is found by its canonical value, and types are checked in a fixed order', async () => {
   const { send, blocklist, hashes } = await blocklistApi()
   const block = async (entity_type: string, entity_value: string) =>

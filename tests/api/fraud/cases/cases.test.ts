@@ -185,6 +185,13 @@ test('feedback closes the case of its transaction, and the reporter defaults to 
   expect(history.at(-1)).toMatchObject({ actor: 'ann', reporter: 'bank', verdict: 'FALSE_POSITIVE', notes: 'o' })
 })
 
+test('the id of a transaction is compared without surrounding spaces, as in scoring requests, and may contain a slash', async () => {
+  const { send, transaction, driver } = await casesApi()
+  transaction('a/b')
+  expect((await send('POST', 'transactions/%20a%2Fb%20/feedback', { body: { verdict: 'SUSPICIOUS' } })).status).toBe(200)
+  expect(driver.read(fraudFeedback).map(({ key }) => key)).toEqual(['a/b'])
+})
+
 test('feedback about a transaction without a case opens and closes one', async () => {
   const { send, transaction, driver } = await casesApi()
   transaction('t1')

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { challengerFailures } from '../../../../api/fraud/models/process/challenger-failures.ts'
 import type { LoadedModel } from '../../../../api/fraud/models/process/model.ts'
 import { scoreBatch } from '../../../../api/fraud/models/process/scoring.ts'
 import { INPUT_FIELDS } from '../../../../schemas/fraud/models/inputs.ts'
@@ -42,4 +43,13 @@ test('a challenger that fails has no effect on the scores of the champion', asyn
     [CHAMPION, undefined],
   ])
   expect(failures).toEqual([failure])
+})
+
+test('the first failure of each challenger is reported, even if another challenger has failed before', () => {
+  const lines: string[] = []
+  const failed = challengerFailures((line) => void lines.push(line))
+  failed([0, 3, 2], new Error('one'))
+  failed([0, 3, 2], new Error('two'))
+  failed([0, 4, 2], new Error('three'))
+  expect(lines.map((line) => line.split(': ')[1])).toEqual(['one', 'three'])
 })

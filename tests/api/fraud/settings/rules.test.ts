@@ -185,6 +185,27 @@ test('a repeated request with the same key makes one change', async () => {
   })
 })
 
+test('a repeated PUT or DELETE gets the first response, although it would be refused without its key', async () => {
+  const { send } = await settingsApi()
+  await send('POST', 'rules', { body: RULE })
+  await send('POST', 'lists', { body: { name: 'mules', values: ['m'] } })
+  const { body: snooze } = await send('POST', 'rules/v/snoozes', { body: { entity_type: 'USER', entity_value: 'u1', hours: 1 } })
+  const current = String(Date.parse((await send('GET', 'rules/v')).body.updated_at))
+  for (const [key, method, path, status, body] of [
+    ['k1', 'PUT', 'rules/v', 200, { ...RULE, priority: 2 }],
+    ['k2', 'PUT', 'lists/mules', 200, { values: ['n'] }],
+    ['k3', 'DELETE', `rules/v/snoozes/${snooze.snooze_id}`, 204],
+    ['k4', 'DELETE', 'lists/mules', 204],
+    ['k5', 'DELETE', 'rules/v?remove=true', 204],
+  ] as const) {
+    const headers = { 'idempotency-key': key, ...(path === 'rules/v' && { 'if-match': current }) }
+    const first = await send(method, path, { body, headers })
+    expect([path, first.status]).toEqual([path, status])
+    expect([path, await send(method, path, { body, headers })]).toEqual([path, first])
+  }
+  expect((await send('GET', 'rules')).body.ruleset_version).toBe(3)
+})
+
 test('only operators and administrators manage rules', async () => {
   const { send } = await settingsApi()
   for (const [method, path] of [

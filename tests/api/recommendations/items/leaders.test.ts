@@ -104,3 +104,12 @@ test('the lists are rebuilt after the clock has gone back', () => {
   now -= 60 * MINUTE_MS
   expect(found.overall()[0]).toBe(3)
 })
+
+test('of new items that nobody has seen yet, the newest are explored first', () => {
+  const items = itemTable()
+  for (let row = 0; row < 1_000; row++) put(items, row, 0)
+  items.putItem(400n, { ...UNKNOWN, popularity: 0, created_at: START + MINUTE_MS })
+  items.putItem(2_000n, { ...UNKNOWN, popularity: 0, created_at: START + 2 * MINUTE_MS })
+  const explored = leaders({ items, now: () => START + 3 * MINUTE_MS }).explored()
+  expect(explored.slice(0, 3).map(({ row }) => items.idAt(row))).toEqual([2_000n, 400n, 1n])
+})

@@ -262,6 +262,16 @@ test('an index closes after its last search, and its thread is not started again
   expect([threads[0].isTerminated, timers, logged]).toEqual([true, [], []])
 })
 
+test('an index closes even if its thread cannot be terminated', async () => {
+  const index = await opened()
+  threads[0].terminate = () => new Promise<never>(() => undefined)
+  let isClosed = false
+  void index.close().then(() => {
+    isClosed = true
+  })
+  await expect.poll(() => isClosed).toBe(true)
+})
+
 /** Opens a model whose index is searched by a real thread. */
 function openWithThread() {
   const log = { info() {}, warn() {}, debug() {}, error() {} } as never
