@@ -39,22 +39,25 @@ export async function isRedisHealthy(url: string): Promise<boolean> {
 }
 
 /**
+ * Returns true if the path responds with a 2xx status.
  * @param url may contain a user and a password. They are sent in a header, because `fetch` does not accept them in a
  * URL
  */
-async function isSearchHealthy(url: string): Promise<boolean> {
-  const { origin, username, password } = new URL(url)
+export async function answersOk(url: string, path: string): Promise<boolean> {
+  const { href, username, password } = new URL(path, url)
   const authorization = `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`
-  const response = await fetch(origin, { headers: username === '' ? {} : { authorization }, signal: AbortSignal.timeout(TIMEOUT_MS) })
+  const response = await fetch(href.replace(/\/\/[^/@]*@/, '//'), {
+    headers: username === '' ? {} : { authorization },
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  })
   await response.arrayBuffer()
   return response.ok
 }
 
-/** Returns true if the path responds with a 2xx status. */
-export async function answersOk(url: string, path: string): Promise<boolean> {
-  const response = await fetch(new URL(path, url), { signal: AbortSignal.timeout(TIMEOUT_MS) })
-  await response.arrayBuffer()
-  return response.ok
+/** @param urls one or several addresses, separated by commas. Clients use the first one that responds */
+async function isRegistryHealthy(urls: string): Promise<boolean> {
+  const answers = await Promise.all(urls.split(',').map((url) => answersOk(url.trim(), '/subjects').catch(() => false)))
+  return answers.includes(true)
 }
 
 /**
@@ -85,9 +88,9 @@ export async function isHealthy(kind: PartKind, address: string): Promise<boolea
       case 'clickhouse':
         return await answersOk(address, '/ping')
       case 'registry':
-        return await answersOk(address, '/subjects')
+        return await isRegistryHealthy(address)
       case 'search':
-        return await isSearchHealthy(address)
+        return await answersOk(address, '/')
       case 'worker':
       case 'api':
         return await answersOk(address, '/readyz')

@@ -1,0 +1,31 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { isHealthy } from '../../../deploy/local/health.ts'
+import type { PartKind } from '../../../deploy/local/run-file.ts'
+
+const AUTHORIZATION = `Basic ${Buffer.from('user:pass/word').toString('base64')}`
+const server = createServer((request, response) => {
+  response.statusCode = request.headers.authorization === AUTHORIZATION ? 200 : 401
+  response.end()
+})
+let host = ''
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(() => void server.close())
+
+test.each<PartKind>(['registry', 'clickhouse', 'search'])(
+  'an external %s is healthy with the user and password of its address',
+  async (kind) => {
+    expect(await isHealthy(kind, `http://user:pass%2Fword@${host}`)).toBe(true)
+    expect(await isHealthy(kind, `http://user:wrong@${host}`)).toBe(false)
+    expect(await isHealthy(kind, `http://${host}`)).toBe(false)
+  },
+)
+
+test('the registry is healthy if one of several addresses responds', async () => {
+  expect(await isHealthy('registry', `http://127.0.0.1:1, http://user:pass%2Fword@${host}`)).toBe(true)
+})
