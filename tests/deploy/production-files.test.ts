@@ -102,6 +102,17 @@ const podOf = (workload: Document): Document => workload.spec.template.spec
 const containerOf = (workload: Document): Document => podOf(workload).containers[0]
 const allOf = (workload: Document): Document[] => [...(podOf(workload).initContainers ?? []), ...podOf(workload).containers]
 
+/**
+ * Returns the variables that Kubernetes adds for the services of a namespace. The addresses in the settings suggest that
+ * the servers are in the same namespace.
+ */
+function serviceLinks({ enableServiceLinks = true }: Document): Env {
+  const own = ofKind('Service').filter(({ spec }) => spec.clusterIP !== 'None')
+  const names = [...own.map(({ metadata }) => metadata.name), 'redis', 'clickhouse', 'opensearch', 'schema-registry']
+  if (!enableServiceLinks) return {}
+  return Object.fromEntries(names.map((name) => [`${name.toUpperCase().replaceAll('-', '_')}_PORT`, 'tcp://10.96.0.1:1234']))
+}
+
 function kubernetesContainer(workload: Document, container: Document = containerOf(workload)): Container {
   const { command, env, envFrom, securityContext, volumeMounts } = container
   const from = envFrom.map((source: Document) => (source.configMapRef ? configMap : secret))
@@ -113,7 +124,7 @@ function kubernetesContainer(workload: Document, container: Document = container
   return {
     name: `Kubernetes ${workload.metadata.name} ${container.name}`,
     command,
-    env: Object.assign({ ...imageEnv }, ...from, own),
+    env: Object.assign({ ...imageEnv, ...serviceLinks(podOf(workload)) }, ...from, own),
     isReadOnly: securityContext.readOnlyRootFilesystem,
     dropsPrivileges:
       pod.runAsNonRoot && securityContext.allowPrivilegeEscalation === false && securityContext.capabilities.drop.includes('ALL'),
