@@ -441,6 +441,10 @@ describe('monitoring', () => {
     for (const expr of stalls) expect(expr).toMatch(/^max by \(instance\)/)
   })
 
+  test('reports keys that expire only if loading them has failed, because idle APIs do not load keys', () => {
+    expect(rules.find(({ alert }) => alert === 'KeysExpire')?.expr).toContain(' and increase(auth_keys_load_failures_total[')
+  })
+
   test('has unique names and ids', () => {
     const unique = (list: readonly unknown[]) => new Set(list).size === list.length
     expect(unique(rules.map(({ alert }) => alert)) && unique(panels.map(({ id }) => id)) && unique(panels.map(({ title }) => title))).toBe(
