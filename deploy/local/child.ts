@@ -192,14 +192,19 @@ const FAULT_BYTES = 300
 
 /**
  * Returns the log line that best explains why a process did not start: the last line that mentions an error or, if
- * there is none, the last line.
+ * there is none, the last line. If it belongs to an indented list, such as that of wrong settings, returns the whole
+ * list.
  */
 export function faultInLog(logFile: string): string {
   try {
     const lines = readFileSync(logFile, 'utf8').trimEnd().split('\n')
-    return (lines.findLast((line) => FAULT.test(line) && !line.startsWith('    at ') && !line.startsWith('\tat ')) ?? lines.at(-1) ?? '')
-      .trim()
-      .slice(0, FAULT_BYTES)
+    const isItem = (line: string) => /^ {2}\S/.test(line)
+    const last = lines.findLastIndex((line) => FAULT.test(line) && !line.startsWith('    at ') && !line.startsWith('\tat '))
+    let first = last < 0 ? lines.length - 1 : last
+    while (first > 0 && isItem(lines[first])) first--
+    const end = lines.findIndex((line, index) => index > first && !isItem(line))
+    const shown = lines.slice(first, end < 0 ? undefined : end).map((line) => line.trim())
+    return `${shown[0]} ${shown.slice(1).join('; ')}`.trim().slice(0, FAULT_BYTES)
   } catch {
     return ''
   }

@@ -1,7 +1,7 @@
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { startChild } from '../../../deploy/local/child.ts'
+import { faultInLog, startChild } from '../../../deploy/local/child.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 
@@ -33,4 +33,25 @@ test('a process whose pid file cannot be written is killed, because nobody would
   const spec = { name: 'server', command: 'sleep', args: [duration], cwd: path, logFile: join(path, 'log'), runDir }
   await expect(startChild(spec)).rejects.toThrow('EISDIR')
   await waitUntil(() => pidsOf(['sleep', duration]).length === 0, { what: 'the process has not ended', timeoutMs: DEADLINE_MS })
+})
+
+test.each([
+  [
+    'the API cannot start: wrong settings:\n  LOG_LEVEL: is none of a, b\n  API_HOST: is missing\n',
+    'LOG_LEVEL: is none of a, b; API_HOST: is missing',
+  ],
+  ['ready\nthe API cannot start: wrong settings:\n  API_HOST: cannot be used\n', 'wrong settings: API_HOST: cannot be used'],
+])('the reason why a process did not start includes all wrong settings', (text, reason) => {
+  const logFile = join(guardedFolder().path, 'log')
+  writeFileSync(logFile, text)
+  expect(faultInLog(logFile)).toContain(reason)
+  expect(faultInLog(logFile)).toMatch(/^the API cannot start: wrong settings:/)
+})
+
+test('the reason why a process did not start is the last line that mentions an error, or the last line', () => {
+  const logFile = join(guardedFolder().path, 'log')
+  writeFileSync(logFile, 'Error: broken\n    at file.ts:1\nbye\n')
+  expect(faultInLog(logFile)).toBe('Error: broken')
+  writeFileSync(logFile, 'hello\nbye\n')
+  expect(faultInLog(logFile)).toBe('bye')
 })
