@@ -28,11 +28,16 @@ export async function isKafkaHealthy(brokers: string): Promise<boolean> {
 
 export async function isRedisHealthy(url: string): Promise<boolean> {
   const redis = new Redis(url, { lazyConnect: true, connectTimeout: TIMEOUT_MS, commandTimeout: TIMEOUT_MS, retryStrategy: () => null })
-  // `connect` reports the failure. Without this listener, the client would print the failure as well.
-  redis.on('error', () => undefined)
+  // `connect` reports only that the connection was closed. The reason is in this event.
+  let reason: Error | undefined
+  redis.on('error', (error) => {
+    reason = error
+  })
   try {
     await redis.connect()
     return (await redis.ping()) === 'PONG'
+  } catch (error) {
+    throw reason ?? error
   } finally {
     redis.disconnect()
   }
@@ -56,8 +61,7 @@ export async function answersOk(url: string, path: string): Promise<boolean> {
 
 /** @param urls one or several addresses, separated by commas. Clients use the first one that responds */
 async function isRegistryHealthy(urls: string): Promise<boolean> {
-  const answers = await Promise.all(urls.split(',').map((url) => answersOk(url.trim(), '/subjects').catch(() => false)))
-  return answers.includes(true)
+  return Promise.any(urls.split(',').map((url) => answersOk(url.trim(), '/subjects')))
 }
 
 /**
@@ -79,25 +83,40 @@ const REASON_INDENT = ' '.repeat(25)
 
 /** Checks whether a part of the stack is healthy. Never throws. */
 export async function isHealthy(kind: PartKind, address: string): Promise<boolean> {
+  return (await healthFault(kind, address)) === undefined
+}
+
+/** Returns why a part of the stack is not healthy; undefined if it is healthy. Never throws. */
+export async function healthFault(kind: PartKind, address: string): Promise<string | undefined> {
   try {
-    switch (kind) {
-      case 'kafka':
-        return await isKafkaHealthy(address)
-      case 'redis':
-        return await isRedisHealthy(address)
-      case 'clickhouse':
-        return await answersOk(address, '/ping')
-      case 'registry':
-        return await isRegistryHealthy(address)
-      case 'search':
-        return await answersOk(address, '/')
-      case 'worker':
-      case 'api':
-        return await answersOk(address, '/readyz')
-      case 'demo':
-        return true
-    }
-  } catch {
-    return false
+    return (await passesCheck(kind, address)) ? undefined : 'it refuses requests'
+  } catch (error) {
+    return causeOf(error as Error)
+  }
+}
+
+/** Returns the message of the innermost error. The outer errors only say that an attempt has failed. */
+function causeOf(error: Error): string {
+  const inner = (error as { errors?: readonly Error[] }).errors?.[0] ?? error.cause
+  return inner instanceof Error ? causeOf(inner) : error.message
+}
+
+async function passesCheck(kind: PartKind, address: string): Promise<boolean> {
+  switch (kind) {
+    case 'kafka':
+      return isKafkaHealthy(address)
+    case 'redis':
+      return isRedisHealthy(address)
+    case 'clickhouse':
+      return answersOk(address, '/ping')
+    case 'registry':
+      return isRegistryHealthy(address)
+    case 'search':
+      return answersOk(address, '/')
+    case 'worker':
+    case 'api':
+      return answersOk(address, '/readyz')
+    case 'demo':
+      return true
   }
 }

@@ -44,6 +44,7 @@ test('security settings for Kafka require external brokers, because the local br
   expect(refusal({ KAFKA_TLS: '1', KAFKA_SASL_MECHANISM: 'PLAIN' })).toMatch(
     /KAFKA_TLS: needs KAFKA_BROKERS[\s\S]*KAFKA_SASL_MECHANISM: needs/,
   )
+  expect(refusal({ KAFKA_BROKERS: 'a:9093', KAFKA_TLS: '1', KAFKA_TLS_CA: '/nowhere' })).toMatch(/KAFKA_TLS_CA: is not a readable file$/)
   expect(localConfig({ KAFKA_BROKERS: 'a:9093', KAFKA_TLS: '1' }).kafka).toEqual({ given: 'a:9093' })
 })
 

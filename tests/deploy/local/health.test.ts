@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isHealthy } from '../../../deploy/local/health.ts'
+import { healthFault, isHealthy } from '../../../deploy/local/health.ts'
 import type { PartKind } from '../../../deploy/local/run-file.ts'
 
 const AUTHORIZATION = `Basic ${Buffer.from('user:pass/word').toString('base64')}`
@@ -25,6 +25,13 @@ test.each<PartKind>(['registry', 'clickhouse', 'search'])(
     expect(await isHealthy(kind, `http://${host}`)).toBe(false)
   },
 )
+
+test('the reason names what has failed, without the password', async () => {
+  expect(await healthFault('redis', 'redis://user:secret@127.0.0.1:1')).toMatch(/^connect ECONNREFUSED/)
+  expect(await healthFault('kafka', '127.0.0.1:1')).toMatch(/^connect ECONNREFUSED/)
+  expect(await healthFault('clickhouse', 'http://user:secret@127.0.0.1:1')).toBe('bad port')
+  expect(await healthFault('registry', `http://user:wrong@${host}`)).toBe('it refuses requests')
+})
 
 test('the registry is healthy if one of several addresses responds', async () => {
   expect(await isHealthy('registry', `http://127.0.0.1:1, http://user:pass%2Fword@${host}`)).toBe(true)
