@@ -61,8 +61,8 @@ export const apiSettings = settingsFragment({
     port: env.API_PORT,
     /** The address that serves metrics and the reasons why parts are missing. */
     operations: { host: env.OPERATIONS_HOST, port: env.OPERATIONS_PORT },
-    /** Base of the absolute URLs in answers. */
-    publicUrl: env.PUBLIC_URL,
+    /** Base of the absolute URLs in answers, without a slash at the end, because paths are appended. */
+    publicUrl: env.PUBLIC_URL.replace(/\/+$/, ''),
     /** Proxies whose X-Forwarded-For the API trusts, as addresses and CIDR ranges. */
     trustedProxies: env.TRUSTED_PROXIES,
     connections: { total: env.API_MAX_CONNECTIONS, perAddress: env.API_MAX_CONNECTIONS_PER_ADDRESS },

@@ -25,6 +25,11 @@ test('lists are split, and an empty variable counts as unset', () => {
   expect(namesOf({ API_SERVICES: 'trends' })).toEqual(['trends'])
 })
 
+test('the public URL has no slash at its end, because paths are appended to it', () => {
+  expect(readApiConfig({ PUBLIC_URL: 'https://api.example.com/' }).publicUrl).toBe('https://api.example.com')
+  expect(readApiConfig({ PUBLIC_URL: 'https://example.com/api/' }).publicUrl).toBe('https://example.com/api')
+})
+
 test('the keys of the configured URL are used in production', () => {
   const env = {
     NODE_ENV: 'production',
