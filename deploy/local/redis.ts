@@ -17,8 +17,8 @@ const STOP_GRACE_MS = 10_000
 const REWRITE_FROM = '512mb'
 
 /**
- * How Redis keeps its data. There are no dumps (`save`): deleted data that must be erased within an hour would remain in
- * them.
+ * How Redis keeps its data. There are no dumps (`save`), because deleted data that must be erased within an hour would
+ * remain in them.
  */
 export const PERSISTENCE = { appendonly: 'yes', 'auto-aof-rewrite-min-size': REWRITE_FROM, save: '""' } as const
 

@@ -103,8 +103,8 @@ const containerOf = (workload: Document): Document => podOf(workload).containers
 const allOf = (workload: Document): Document[] => [...(podOf(workload).initContainers ?? []), ...podOf(workload).containers]
 
 /**
- * Returns the variables that Kubernetes adds for the services of a namespace. The addresses in the settings suggest that
- * the servers are in the same namespace.
+ * Returns the variables that Kubernetes adds for the services of a namespace. The addresses in the settings suggest
+ * that the servers are in the same namespace.
  */
 function serviceLinks({ enableServiceLinks = true }: Document): Env {
   const own = ofKind('Service').filter(({ spec }) => spec.clusterIP !== 'None')
