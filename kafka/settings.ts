@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { type Report, settingsFragment, type ValueOf, type Values } from '../settings/fragment.ts'
-import { addressOf, documented, flag, list } from '../settings/variables.ts'
+import { addressesOf, documented, flag, list } from '../settings/variables.ts'
 import { brokerAddress, type KafkaOptions } from './client/options.ts'
 
 const MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
@@ -28,8 +28,8 @@ const variables = {
   KAFKA_SASL_USERNAME: documented(text, 'name of the Kafka user'),
   KAFKA_SASL_PASSWORD: documented(text, 'password of that user'),
   SCHEMA_REGISTRY_URL: documented(
-    addressOf('http', 'https').prefault('http://127.0.0.1:8081'),
-    'address of the schema registry; if set, `npm start` uses it instead of starting a local one',
+    addressesOf('http', 'https').prefault('http://127.0.0.1:8081'),
+    'address of the schema registry, with user and password if it needs them, or several addresses, separated by commas; if set, `npm start` uses it instead of starting a local one',
   ),
 }
 

@@ -14,7 +14,11 @@ export const surroundingsSettings = settingsFragment({
       '`.millrace/` in the checkout',
     ),
     NODE_ENV: documented(
-      z.string().prefault('development'),
+      // A misspelt `production` would silently switch to generated secrets and the development key.
+      z
+        .string()
+        .refine((text) => text === 'production' || !/^prod/i.test(text), 'begins like production, but is not exactly `production`')
+        .prefault('development'),
       '`production` requires your own keys and secrets, the same for all processes; Millrace then generates none',
     ),
   },

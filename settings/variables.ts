@@ -53,10 +53,40 @@ export function port(smallest: 0 | 1 = 0) {
   return z.coerce.number('is not a port').int('is not a port').min(smallest, 'is not a port').max(MAX_PORT, 'is not a port')
 }
 
-/** Accepts an address with one of these schemes, such as `redis` or `rediss`. */
+/** Accepts a URL that begins with one of these schemes, such as `redis` or `rediss`, and names a host. */
 export function addressOf(...schemes: readonly string[]) {
+  return z.string().superRefine((text, { addIssue }) => {
+    const fault = addressFault(text, schemes)
+    if (fault !== undefined) addIssue(fault)
+  })
+}
+
+/** Accepts one such URL or several, separated by commas. */
+export function addressesOf(...schemes: readonly string[]) {
+  return z.string().superRefine((text, { addIssue }) => {
+    const faults = text.split(',').map((part) => addressFault(part.trim(), schemes))
+    const fault = faults.find((each) => each !== undefined)
+    if (fault !== undefined) addIssue(fault)
+  })
+}
+
+/** Returns what is wrong with an address, without the address itself, because it may contain a password. */
+function addressFault(text: string, schemes: readonly string[]): string | undefined {
   const starts = schemes.map((scheme) => `${scheme}://`)
-  return z.string().refine((text) => starts.some((start) => text.startsWith(start)), `does not begin with ${starts.join(' or ')}`)
+  if (!starts.some((start) => text.startsWith(start))) return `does not begin with ${starts.join(' or ')}`
+  if (!URL.canParse(text)) return 'is not a URL'
+  const { hostname, username, password } = new URL(text)
+  if (hostname === '') return 'names no host'
+  return isDecodable(username) && isDecodable(password) ? undefined : 'has a % in its user or password: write it as %25'
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 export const logLevel = documented(

@@ -1,11 +1,31 @@
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { settingsFragment, type ValueOf } from '../settings/fragment.ts'
 import { addressOf, documented, flag, wholeNumber } from '../settings/variables.ts'
 import { erasureTimes } from './erasure.ts'
 
 const MS_PER_SECOND = 1_000
+
+/** Accepts the location of a blob store. */
+const location = z.string().refine(isLocation, 'is neither a folder like file:///path nor a bucket like s3://bucket/prefix')
+
+function isLocation(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, hostname } = new URL(text)
+  if (protocol === 's3:') return hostname !== ''
+  // Without the slashes, the path would be relative in appearance only: the URL parser makes it absolute.
+  return /^file:\/\/(localhost)?\//.test(text) && isPath(text)
+}
+
+function isPath(url: string): boolean {
+  try {
+    fileURLToPath(url)
+    return true
+  } catch {
+    return false
+  }
+}
 
 export const stateSettings = settingsFragment({
   variables: {
@@ -31,22 +51,18 @@ export const stateSettings = settingsFragment({
       'shards of new search indexes; a new value takes effect at the next rebuild',
     ),
     OPENSEARCH_REPLICAS: documented(wholeNumber(0, 10).prefault('0'), 'copies of each shard of new search indexes'),
-    BLOBS_URL: documented(
-      z.url({ protocol: /^(file|s3)$/, error: 'is not a file: or s3: URL' }).optional(),
-      'where large content is stored: a `file:` or `s3:` URL',
-      '`data/blobs` in `MILLRACE_HOME`',
-    ),
+    BLOBS_URL: documented(location.optional(), 'where large content is stored: a `file:` or `s3:` URL', '`data/blobs` in `MILLRACE_HOME`'),
     IMAGES_URL: documented(
-      z.url({ protocol: /^(file|s3)$/, error: 'is not a file: or s3: URL' }).optional(),
+      location.optional(),
       'where images are stored: a `file:` or `s3:` URL. Neither it nor `BLOBS_URL` may contain the other, because unreferenced content is removed from each',
       '`data/images` in `MILLRACE_HOME`',
     ),
     MODELS_URL: documented(
-      z.url({ protocol: /^(file|s3)$/, error: 'is not a file: or s3: URL' }).optional(),
+      location.optional(),
       'where trained models are stored: a `file:` or `s3:` URL, under the same rule as `IMAGES_URL`',
       '`data/models` in `MILLRACE_HOME`',
     ),
-    BLOBS_ENDPOINT: documented(z.url('is not a URL').optional(), 'address of a server that speaks the S3 protocol', 'AWS'),
+    BLOBS_ENDPOINT: documented(addressOf('http', 'https').optional(), 'address of a server that speaks the S3 protocol', 'AWS'),
     ERASE_WITHIN_SECONDS: documented(
       wholeNumber(1).prefault('3600'),
       'time within which deleted data that a service promises to erase vanishes from state, views, tables and blobs',

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { settingsFragment } from '../../settings/fragment.ts'
-import { documented, logLevel, port, wholeNumber } from '../../settings/variables.ts'
+import { addressOf, documented, logLevel, port, wholeNumber } from '../../settings/variables.ts'
 import { addressList } from './address-list.ts'
 import { LOOPBACK } from './client-address.ts'
 
@@ -15,7 +15,10 @@ export const apiSettings = settingsFragment({
       'port on which an API serves `/metrics`, and `/readyz` with reasons; 0 for any free port; `npm start` sets it',
     ),
     OPERATIONS_HOST: documented(z.string().prefault('127.0.0.1'), 'address that `OPERATIONS_PORT` listens on; keep it inside the network'),
-    PUBLIC_URL: documented(z.url('is not a URL').prefault('http://localhost:8080'), 'base of URLs in answers and in the documentation'),
+    PUBLIC_URL: documented(
+      addressOf('http', 'https').prefault('http://localhost:8080'),
+      'base of URLs in answers and in the documentation',
+    ),
     TRUSTED_PROXIES: documented(
       addressList.prefault(LOOPBACK.join(',')),
       'addresses and CIDR ranges of load balancers whose X-Forwarded-For is trusted',
@@ -58,8 +61,8 @@ export const apiSettings = settingsFragment({
     port: env.API_PORT,
     /** The address that serves metrics and the reasons why parts are missing. */
     operations: { host: env.OPERATIONS_HOST, port: env.OPERATIONS_PORT },
-    /** Base of the absolute URLs in answers. */
-    publicUrl: env.PUBLIC_URL,
+    /** Base of the absolute URLs in answers, without a slash at the end, because paths are appended. */
+    publicUrl: env.PUBLIC_URL.replace(/\/+$/, ''),
     /** Proxies whose X-Forwarded-For the API trusts, as addresses and CIDR ranges. */
     trustedProxies: env.TRUSTED_PROXIES,
     connections: { total: env.API_MAX_CONNECTIONS, perAddress: env.API_MAX_CONNECTIONS_PER_ADDRESS },

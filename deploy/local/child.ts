@@ -194,14 +194,21 @@ const FAULT_BYTES = 300
 
 /**
  * Returns the log line that best explains why a process did not start: the message with which the process ended, the
- * last line that mentions an error or, if there is neither, the last line.
+ * last line that mentions an error or, if there is neither, the last line. If an indented list follows, such as that of
+ * wrong settings, the list is included.
  */
 export function faultInLog(logFile: string): string {
   try {
     const lines = readFileSync(logFile, 'utf8').trimEnd().split('\n')
-    const fault = (line: string) => FAULT.test(line) && !line.startsWith('    at ') && !line.startsWith('\tat ')
-    const explanation = lines.findLast((line) => LAST_WORDS.test(line)) ?? lines.findLast(fault) ?? lines.at(-1) ?? ''
-    return explanation.trim().slice(0, FAULT_BYTES)
+    const isItem = (line: string) => /^ {2}\S/.test(line)
+    const isFault = (line: string) => FAULT.test(line) && !line.startsWith('    at ') && !line.startsWith('\tat ')
+    const ended = lines.findLastIndex((line) => LAST_WORDS.test(line))
+    let first = ended >= 0 ? ended : lines.findLastIndex(isFault)
+    if (first < 0) first = lines.length - 1
+    while (first > 0 && isItem(lines[first])) first--
+    const end = lines.findIndex((line, index) => index > first && !isItem(line))
+    const shown = lines.slice(first, end < 0 ? undefined : end).map((line) => line.trim())
+    return `${shown[0]} ${shown.slice(1).join('; ')}`.trim().slice(0, FAULT_BYTES)
   } catch {
     return ''
   }

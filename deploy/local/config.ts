@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { apiServices } from '../../api/services.ts'
 import { kafkaSettings } from '../../kafka/settings.ts'
+import { pipelineServices } from '../../pipelines/services.ts'
 import { LOWEST_PRIORITY } from '../../runtime/lower-priority.ts'
 import { settingsFragment, type Values, type Variables } from '../../settings/fragment.ts'
 import { type Environment, readSettings } from '../../settings/read.ts'
-import { documented, flag, port, wholeNumber } from '../../settings/variables.ts'
+import { documented, flag, namesOf, port, wholeNumber } from '../../settings/variables.ts'
 import { stateSettings } from '../../state/settings.ts'
 
 /** Returns the environment that child processes inherit. Only configuration files may read `process.env`. */
@@ -34,6 +35,8 @@ const localPort = (standard: number, what: string) => documented(port(1).prefaul
 const processes = (standard: number, smallest: number, what: string) =>
   documented(wholeNumber(smallest, MAX_PROCESSES).prefault(String(standard)), what)
 const text = z.string().optional()
+/** The value of PIPELINES that stands for every service. */
+const ALL = 'all'
 const { KAFKA_BROKERS, SCHEMA_REGISTRY_URL } = kafkaSettings.variables
 const { REDIS_URL, CLICKHOUSE_URL, OPENSEARCH_URL } = stateSettings.variables
 
@@ -89,9 +92,9 @@ const localSettings = settingsFragment({
     KAFKA_SASL_MECHANISM: text,
     SCHEMA_REGISTRY_URL: SCHEMA_REGISTRY_URL.unwrap().optional(),
     OPENSEARCH_URL: OPENSEARCH_URL.unwrap().optional(),
-    PIPELINES: text,
+    PIPELINES: namesOf([...pipelineServices.map(({ name }) => name), ALL]).optional(),
     WORKER_NICE: wholeNumber(0, LOWEST_PRIORITY).optional(),
-    API_SERVICES: text,
+    API_SERVICES: namesOf(apiServices.map(({ name }) => name)).optional(),
     PUBLIC_URL: text,
     ...serviceVariables,
   },
@@ -152,6 +155,8 @@ function portsOf(env: Settings): [setting: string, port: number][] {
 export function localConfig(env: Environment = process.env): LocalConfig {
   return readSettings(env, ({ read, surroundings }) => {
     const local = read(localSettings)
+    // The processes would refuse wrong settings of Kafka only after the servers have been started.
+    read(kafkaSettings)
     return () => ({ home: surroundings.home, ...configOf(local.value()) })
   })
 }
@@ -171,7 +176,7 @@ function configOf(settings: Settings) {
     search: choice(settings.OPENSEARCH_URL, { port: settings.OPENSEARCH_PORT, heapMb: settings.OPENSEARCH_HEAP_MB }),
     /** Number of worker processes, without the deciders. */
     workers: settings.WORKERS,
-    pipelines: settings.PIPELINES,
+    pipelines: settings.PIPELINES?.includes(ALL) ? ALL : settings.PIPELINES?.join(','),
     /** The user's nice value for workers that do not decide commands. */
     workerNice: settings.WORKER_NICE,
     /** Health port of the first worker; each further worker uses the next port. */
@@ -196,7 +201,7 @@ function configOf(settings: Settings) {
     servicePorts,
     /** Default values for settings of services that the user has not set. */
     serviceEnv: Object.fromEntries(derived.filter(([name]) => (settings as Values<Variables>)[name] === undefined)),
-    apiServices: settings.API_SERVICES,
+    apiServices: settings.API_SERVICES?.join(','),
     /** The public URL that the user has set; if undefined, it is derived from the API's port. */
     publicUrl: settings.PUBLIC_URL,
     demo: settings.MILLRACE_DEMO,

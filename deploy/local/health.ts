@@ -28,33 +28,40 @@ export async function isKafkaHealthy(brokers: string): Promise<boolean> {
 
 export async function isRedisHealthy(url: string): Promise<boolean> {
   const redis = new Redis(url, { lazyConnect: true, connectTimeout: TIMEOUT_MS, commandTimeout: TIMEOUT_MS, retryStrategy: () => null })
-  // `connect` reports the failure. Without this listener, the client would print the failure as well.
-  redis.on('error', () => undefined)
+  // `connect` reports only that the connection was closed. The reason is in this event.
+  let reason: Error | undefined
+  redis.on('error', (error) => {
+    reason = error
+  })
   try {
     await redis.connect()
     return (await redis.ping()) === 'PONG'
+  } catch (error) {
+    throw reason ?? error
   } finally {
     redis.disconnect()
   }
 }
 
 /**
+ * Returns true if the path responds with a 2xx status.
  * @param url may contain a user and a password. They are sent in a header, because `fetch` does not accept them in a
  * URL
  */
-async function isSearchHealthy(url: string): Promise<boolean> {
-  const { origin, username, password } = new URL(url)
+export async function answersOk(url: string, path: string): Promise<boolean> {
+  const { href, username, password } = new URL(path, url)
   const authorization = `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`
-  const response = await fetch(origin, { headers: username === '' ? {} : { authorization }, signal: AbortSignal.timeout(TIMEOUT_MS) })
+  const response = await fetch(href.replace(/\/\/[^/@]*@/, '//'), {
+    headers: username === '' ? {} : { authorization },
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  })
   await response.arrayBuffer()
   return response.ok
 }
 
-/** Returns true if the path responds with a 2xx status. */
-export async function answersOk(url: string, path: string): Promise<boolean> {
-  const response = await fetch(new URL(path, url), { signal: AbortSignal.timeout(TIMEOUT_MS) })
-  await response.arrayBuffer()
-  return response.ok
+/** @param urls one or several addresses, separated by commas. Clients use the first one that responds */
+async function isRegistryHealthy(urls: string): Promise<boolean> {
+  return Promise.any(urls.split(',').map((url) => answersOk(url.trim(), '/subjects')))
 }
 
 /**
@@ -76,25 +83,40 @@ const REASON_INDENT = ' '.repeat(25)
 
 /** Checks whether a part of the stack is healthy. Never throws. */
 export async function isHealthy(kind: PartKind, address: string): Promise<boolean> {
+  return (await healthFault(kind, address)) === undefined
+}
+
+/** Returns why a part of the stack is not healthy; undefined if it is healthy. Never throws. */
+export async function healthFault(kind: PartKind, address: string): Promise<string | undefined> {
   try {
-    switch (kind) {
-      case 'kafka':
-        return await isKafkaHealthy(address)
-      case 'redis':
-        return await isRedisHealthy(address)
-      case 'clickhouse':
-        return await answersOk(address, '/ping')
-      case 'registry':
-        return await answersOk(address, '/subjects')
-      case 'search':
-        return await isSearchHealthy(address)
-      case 'worker':
-      case 'api':
-        return await answersOk(address, '/readyz')
-      case 'demo':
-        return true
-    }
-  } catch {
-    return false
+    return (await passesCheck(kind, address)) ? undefined : 'it refuses requests'
+  } catch (error) {
+    return causeOf(error as Error)
+  }
+}
+
+/** Returns the message of the innermost error. The outer errors only say that an attempt has failed. */
+function causeOf(error: Error): string {
+  const inner = (error as { errors?: readonly Error[] }).errors?.[0] ?? error.cause
+  return inner instanceof Error ? causeOf(inner) : error.message
+}
+
+async function passesCheck(kind: PartKind, address: string): Promise<boolean> {
+  switch (kind) {
+    case 'kafka':
+      return isKafkaHealthy(address)
+    case 'redis':
+      return isRedisHealthy(address)
+    case 'clickhouse':
+      return answersOk(address, '/ping')
+    case 'registry':
+      return isRegistryHealthy(address)
+    case 'search':
+      return answersOk(address, '/')
+    case 'worker':
+    case 'api':
+      return answersOk(address, '/readyz')
+    case 'demo':
+      return true
   }
 }

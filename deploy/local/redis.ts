@@ -16,6 +16,12 @@ const STOP_GRACE_MS = 10_000
  */
 const REWRITE_FROM = '512mb'
 
+/**
+ * How Redis keeps its data. There are no dumps (`save`), because deleted data that must be erased within an hour would
+ * remain in them.
+ */
+export const PERSISTENCE = { appendonly: 'yes', 'auto-aof-rewrite-min-size': REWRITE_FROM, save: '""' } as const
+
 export interface RedisOptions extends ServerPlace {
   readonly port: number
 }
@@ -34,10 +40,8 @@ export function redisServer(options: RedisOptions): Component {
       bind: LOOPBACK,
       port: options.port,
       dir: JSON.stringify(options.dataDir),
-      appendonly: 'yes',
+      ...PERSISTENCE,
       appendfsync: 'everysec',
-      'auto-aof-rewrite-min-size': REWRITE_FROM,
-      save: '""',
       // After kill -9, the last command in the file may be incomplete. Redis drops this command and starts, because a
       // refusal to start would not restore the command.
       'aof-load-truncated': 'yes',

@@ -3,7 +3,7 @@ import { clickhouseServerProcess } from './clickhouse/component.ts'
 import { clickhousePassword } from './clickhouse/password.ts'
 import type { Component } from './component.ts'
 import type { LocalConfig, ServerChoice } from './config.ts'
-import { isHealthy } from './health.ts'
+import { healthFault } from './health.ts'
 import type { Home } from './home.ts'
 import { kafkaBroker } from './kafka/broker.ts'
 import { redisServer } from './redis.ts'
@@ -54,9 +54,10 @@ function stackServer<Local>(
 
 /** Throws a one-line error with a remedy when an external server does not respond. */
 export async function requireGiven(server: StackServer): Promise<void> {
-  if (await isHealthy(server.name, server.address)) return
+  const fault = await healthFault(server.name, server.address)
+  if (fault === undefined) return
   throw new Error(
-    `${server.name}: no response from ${withoutPassword(server.address)}, the value of ${server.setting}. Start it, or unset ${server.setting} to start a local one`,
+    `${server.name}: no response from ${withoutPassword(server.address)}, the value of ${server.setting} (${withoutPassword(fault)}). Start or correct it, or unset ${server.setting} to start a local one`,
   )
 }
 

@@ -11,12 +11,13 @@ const LONGEST_WAIT_MS = 300_000
 
 /**
  * Makes Redis rewrite its append-only files. Without a rewrite, the files contain replaced and deleted values until
- * they have doubled in size. Does nothing on servers that have no append-only files or do not allow the command.
+ * they have doubled in size. Does nothing on servers that have no append-only files. A server that does not allow the
+ * command is reported in the log, because its operator then has to rewrite the files.
  * @param signal ends waiting for a rewrite that is running
  */
 export async function rewriteRedisLogs(
   redis: Redis | Cluster,
-  { monotonic, sleep }: Pick<Runtime, 'monotonic' | 'sleep'>,
+  { monotonic, sleep, log }: Pick<Runtime, 'monotonic' | 'sleep' | 'log'>,
   signal?: AbortSignal,
 ): Promise<void> {
   const nodes = redis instanceof Cluster ? redis.nodes('all') : [redis]
@@ -33,7 +34,7 @@ export async function rewriteRedisLogs(
         return void (await node.bgrewriteaof())
       } catch (error) {
         const { message } = error as Error
-        if (NOT_ALLOWED.test(message)) return
+        if (NOT_ALLOWED.test(message)) return log.warn({ reason: message }, 'redis_log_not_rewritten')
         if (!IS_REWRITING.test(message) || monotonic() >= until || signal?.aborted === true) throw error
         await sleep(ASK_AGAIN_MS, signal)
       }

@@ -25,6 +25,11 @@ test('lists are split, and an empty variable counts as unset', () => {
   expect(namesOf({ API_SERVICES: 'trends' })).toEqual(['trends'])
 })
 
+test('the public URL has no slash at its end, because paths are appended to it', () => {
+  expect(readApiConfig({ PUBLIC_URL: 'https://api.example.com/' }).publicUrl).toBe('https://api.example.com')
+  expect(readApiConfig({ PUBLIC_URL: 'https://example.com/api/' }).publicUrl).toBe('https://example.com/api')
+})
+
 test('the keys of the configured URL are used in production', () => {
   const env = {
     NODE_ENV: 'production',
@@ -101,6 +106,11 @@ test.each([
   [{ API_SERVICES: ',' }, /API_SERVICES/],
   [{ REDIS_URL: 'localhost:6379' }, /REDIS_URL: does not begin with redis:/],
   [{ PUBLIC_URL: 'nowhere' }, /PUBLIC_URL/],
+  [{ PUBLIC_URL: 'api.example.com:8080' }, /PUBLIC_URL: does not begin with http/],
+  [{ BLOBS_ENDPOINT: 'minio:9000' }, /BLOBS_ENDPOINT: does not begin with http/],
+  [{ BLOBS_URL: 'file://data' }, /BLOBS_URL: is neither a folder like/],
+  [{ IMAGES_URL: 'file:data' }, /IMAGES_URL: is neither a folder like/],
+  [{ MODELS_URL: 's3://' }, /MODELS_URL: is neither a folder like/],
   [{ LOG_LEVEL: 'loud' }, /LOG_LEVEL/],
 ])('%j prevents the start with its reason', (env, reason) => {
   expect(() => readApiConfig(env)).toThrow(reason)

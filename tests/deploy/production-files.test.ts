@@ -7,6 +7,7 @@ import { readApiConfig } from '../../api/config.ts'
 import { API_HEAP_ENV, API_HEAP_FLAGS } from '../../api/heap-flags.ts'
 import { localConfig } from '../../deploy/local/config.ts'
 import { brokerProperties } from '../../deploy/local/kafka/settings.ts'
+import { PERSISTENCE } from '../../deploy/local/redis.ts'
 import { WORKER_NICE } from '../../deploy/local/worker-nice.ts'
 import { BUFFER_HEAP_ENV, BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { readPipelinesConfig } from '../../pipelines/config.ts'
@@ -101,6 +102,17 @@ const podOf = (workload: Document): Document => workload.spec.template.spec
 const containerOf = (workload: Document): Document => podOf(workload).containers[0]
 const allOf = (workload: Document): Document[] => [...(podOf(workload).initContainers ?? []), ...podOf(workload).containers]
 
+/**
+ * Returns the variables that Kubernetes adds for the services of a namespace. The addresses in the settings suggest
+ * that the servers are in the same namespace.
+ */
+function serviceLinks({ enableServiceLinks = true }: Document): Env {
+  const own = ofKind('Service').filter(({ spec }) => spec.clusterIP !== 'None')
+  const names = [...own.map(({ metadata }) => metadata.name), 'redis', 'clickhouse', 'opensearch', 'schema-registry']
+  if (!enableServiceLinks) return {}
+  return Object.fromEntries(names.map((name) => [`${name.toUpperCase().replaceAll('-', '_')}_PORT`, 'tcp://10.96.0.1:1234']))
+}
+
 function kubernetesContainer(workload: Document, container: Document = containerOf(workload)): Container {
   const { command, env, envFrom, securityContext, volumeMounts } = container
   const from = envFrom.map((source: Document) => (source.configMapRef ? configMap : secret))
@@ -112,7 +124,7 @@ function kubernetesContainer(workload: Document, container: Document = container
   return {
     name: `Kubernetes ${workload.metadata.name} ${container.name}`,
     command,
-    env: Object.assign({ ...imageEnv }, ...from, own),
+    env: Object.assign({ ...imageEnv, ...serviceLinks(podOf(workload)) }, ...from, own),
     isReadOnly: securityContext.readOnlyRootFilesystem,
     dropsPrivileges:
       pod.runAsNonRoot && securityContext.allowPrivilegeEscalation === false && securityContext.capabilities.drop.includes('ALL'),
@@ -260,6 +272,13 @@ test('Kafka and OpenSearch in Compose have the versions of the local stack, and 
   expect(common).toEqual(common.map(([property]) => [property, local.get(property)]))
 })
 
+test('Redis in Compose keeps its data as the local Redis does, without dumps, in which deleted data would remain', () => {
+  const [program, ...options] = compose.services.redis.command as string[]
+  const given = Object.fromEntries(options.flatMap((option, index) => (index % 2 === 0 ? [[option, options[index + 1] || '""']] : [])))
+  expect(program).toBe('redis-server')
+  for (const [name, value] of Object.entries(PERSISTENCE)) expect(given).toHaveProperty([`--${name}`], value)
+})
+
 describe('the image', () => {
   const copied = [...image.matchAll(/^COPY (?!--from)(\S+) (?:\S+)$/gm)].map(([, path]) => path)
   const { dependencies, optionalDependencies } = JSON.parse(source('package.json'))
@@ -360,7 +379,7 @@ describe('monitoring', () => {
     const bare = expr.replaceAll(/\{[^}]*\}|"[^"]*"|\[[^\]]*\]/g, ' ').replaceAll(/\b(?:by|on|without|group_left) \([^)]*\)/g, ' ')
     return [...bare.matchAll(/[a-z_][a-z0-9_]*(?![a-z0-9_]|\s*\()/g)]
       .map(([name]) => name)
-      .filter((name) => !/^(?:and|or|unless|by)$/.test(name))
+      .filter((name) => !/^(?:and|or|unless|by|offset)$/.test(name))
   }
 
   test('shows the delay of the event loop without the interval at which it is sampled', () => {
@@ -381,6 +400,49 @@ describe('monitoring', () => {
     expect(named.length).toBeGreaterThan(50)
     expect([...new Set(named)].filter((metric) => !isExported(metric))).toEqual([])
     expect(isExported('millrace_sink_lag')).toBe(false)
+  })
+
+  test('has a rule for every alert of the tables of metrics in the operations guide', () => {
+    /** Alerts that need no rule, or for which no threshold fits every installation. */
+    const withoutRule = new Set([
+      // TooManyBlocks and TableStale report the same conditions.
+      'fraud_answers_total',
+      'packed_table_from_snapshot',
+    ])
+    const tables = source('docs/operations.md')
+      .split('\n\n')
+      .filter((block) => /^\| metric(?: or log event)? \| alert \|$/m.test(block))
+    const rows = tables.flatMap((table) => table.split('\n').slice(2)).map((row) => row.split(' | '))
+    const wanted = rows
+      .filter(([, alert]) => !/^(?:none|a sudden rise)\b/.test(alert))
+      .flatMap(([names]) => [...names.matchAll(/(?<!log event )`([a-z_]+_[a-z]+)[`{]/g)].map(([, name]) => name))
+      // A log event is no metric.
+      .filter((name) => !/^model_(?:refused|failed)$/.test(name) && !withoutRule.has(name))
+    const used = rules.flatMap(({ expr }) => metricsIn(expr)).map((metric) => metric.replace(/^millrace_|_bucket$/g, ''))
+    expect(wanted.length).toBeGreaterThan(25)
+    expect(wanted.filter((metric) => !used.includes(metric))).toEqual([])
+  })
+
+  test('counts the first event of a counter that does not exist before', () => {
+    const late = ['millrace_records_skipped_total', 'millrace_records_dropped_total', 'millrace_sink_deliveries_total']
+    const counting = rules.filter(({ expr }) => late.some((metric) => new RegExp(`increase\\(${metric}`).test(expr)))
+    expect(counting.length).toBeGreaterThan(2)
+    for (const { expr } of counting) {
+      const [, series, period] = /increase\((.*?)\[(\w+)\]\)/.exec(expr) ?? []
+      expect(expr).toContain(`(${series} unless ${series} offset ${period}) > 0`)
+    }
+  })
+
+  test('counts a stall of a process once, although each of its topologies reports it', () => {
+    const stalls = [...rules, ...panels.flatMap(({ targets }) => targets)]
+      .map(({ expr }) => expr)
+      .filter((expr) => expr.includes('stalls_total'))
+    expect(stalls).toHaveLength(2)
+    for (const expr of stalls) expect(expr).toMatch(/^max by \(instance\)/)
+  })
+
+  test('reports keys that expire only if loading them has failed, because idle APIs do not load keys', () => {
+    expect(rules.find(({ alert }) => alert === 'KeysExpire')?.expr).toContain(' and increase(auth_keys_load_failures_total[')
   })
 
   test('has unique names and ids', () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { settingsFragment } from '../../settings/fragment.ts'
 import { readSettings, SettingsError } from '../../settings/read.ts'
-import { flag, list, namesOf, port, wholeNumber } from '../../settings/variables.ts'
+import { addressesOf, addressOf, flag, list, namesOf, port, wholeNumber } from '../../settings/variables.ts'
 
 const range = settingsFragment({
   variables: { LEAST: wholeNumber(0, 9).prefault('1'), MOST: wholeNumber(0, 9).prefault('5') },
@@ -37,6 +37,10 @@ test('a rule is checked only if its variables are valid and the caller asks for 
   expect(read({ LEAST: '7', NODE_ENV: 'production' }, false).size).toBe(-2)
 })
 
+test.each(['prod', 'Production'])('NODE_ENV=%s is refused, because it would silently mean development', (NODE_ENV) => {
+  expect(() => read({ NODE_ENV })).toThrow('NODE_ENV: begins like production')
+})
+
 test('the error about a secret that is too short does not show the secret', () => {
   const secret = settingsFragment({ variables: { SECRET: z.string().min(30, 'is too short') }, value: (env) => env.SECRET })
   expect(() => readSettings({ SECRET: 'hunter2' }, (reader) => reader.read(secret).value)).toThrow(
@@ -54,6 +58,14 @@ test.each([
   [port(), '0', 0],
   [port(1), '0', 'is not a port'],
   [port(), '65536', 'is not a port'],
+  [addressOf('http', 'https'), 'https://user:p%25w@host:1/path', 'https://user:p%25w@host:1/path'],
+  [addressOf('http', 'https'), 'host:8080', 'does not begin with http:// or https://'],
+  [addressOf('http', 'https'), 'http://', 'is not a URL'],
+  [addressOf('redis'), 'redis://', 'names no host'],
+  [addressOf('redis'), 'redis://host:99999', 'is not a URL'],
+  [addressOf('http'), 'http://user:100%@host', 'has a % in its user or password: write it as %25'],
+  [addressesOf('http'), 'http://a:1, http://b:1', 'http://a:1, http://b:1'],
+  [addressesOf('http'), 'http://a:1,b:1', 'does not begin with http://'],
 ])('case %#: a value is accepted, or refused with a reason', (schema: z.ZodType, text, expected) => {
   const result = schema.safeParse(text)
   expect(result.success ? result.data : result.error.issues[0].message).toEqual(expected)

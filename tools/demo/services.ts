@@ -1,3 +1,4 @@
+import { splitList } from '../../settings/variables.ts'
 import { catalogDemo } from './catalog/play.ts'
 import { fraudDemo } from './fraud/play.ts'
 import { matchesDemo } from './matches/play.ts'
@@ -17,12 +18,14 @@ export const demoServices: readonly DemoService[] = [
 
 /**
  * Returns the services with these names.
- * @param names separated by commas; undefined selects all services
- * @throws Error for a name without a service
+ * @param names separated by commas and perhaps spaces; undefined selects all services
+ * @throws Error for a name without a service, and if there is no name
  */
 export function chosenServices(all: readonly DemoService[], names: string | undefined): readonly DemoService[] {
   if (names === undefined) return all
-  return names.split(',').map((name) => {
+  const chosen = new Set(splitList(names))
+  if (chosen.size === 0) throw new Error('--services names no service')
+  return Array.from(chosen, (name) => {
     const found = all.find((service) => service.name === name)
     if (found === undefined)
       throw new Error(`--services: ${name} has no demo; choose from ${all.map((service) => service.name).join(', ')}`)

@@ -23,9 +23,7 @@ function isSecret(text: string): boolean {
 export const pushSettings = settingsFragment({
   variables: {
     MATCH_WEBHOOK_URL: documented(
-      addressOf('https', 'http')
-        .refine((text) => URL.canParse(text), 'is not a URL')
-        .optional(),
+      addressOf('https', 'http').optional(),
       'address that receives the pushes about matches; without it, workers only log the ids of the pushes',
     ),
     MATCH_WEBHOOK_SECRET: documented(

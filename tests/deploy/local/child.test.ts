@@ -43,9 +43,13 @@ test.each([
   ],
   ['otherwise the last error', 'java.io.IOException: no space\n\tat java.io.File failed\nended\n', 'java.io.IOException: no space'],
   ['otherwise the last line', 'one\ntwo\n', 'two'],
+  [
+    'with all wrong settings',
+    'the API cannot start: wrong settings:\n  LOG_LEVEL: is none of a, b\n  API_HOST: cannot be used\n',
+    'the API cannot start: wrong settings: LOG_LEVEL: is none of a, b; API_HOST: cannot be used',
+  ],
 ])('the reason why a process did not start is %s', (_what, text, reason) => {
-  const { path } = guardedFolder()
-  const file = join(path, 'log')
-  writeFileSync(file, text)
-  expect(faultInLog(file)).toBe(reason)
+  const logFile = join(guardedFolder().path, 'log')
+  writeFileSync(logFile, text)
+  expect(faultInLog(logFile)).toBe(reason)
 })

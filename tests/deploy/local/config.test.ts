@@ -44,6 +44,7 @@ test('security settings for Kafka require external brokers, because the local br
   expect(refusal({ KAFKA_TLS: '1', KAFKA_SASL_MECHANISM: 'PLAIN' })).toMatch(
     /KAFKA_TLS: needs KAFKA_BROKERS[\s\S]*KAFKA_SASL_MECHANISM: needs/,
   )
+  expect(refusal({ KAFKA_BROKERS: 'a:9093', KAFKA_TLS: '1', KAFKA_TLS_CA: '/nowhere' })).toMatch(/KAFKA_TLS_CA: is not a readable file$/)
   expect(localConfig({ KAFKA_BROKERS: 'a:9093', KAFKA_TLS: '1' }).kafka).toEqual({ given: 'a:9093' })
 })
 
@@ -61,12 +62,21 @@ test.each([
   [{ REDIS_URL: 'localhost:6379' }, 'REDIS_URL: does not begin with redis:// or rediss://'],
   [{ CLICKHOUSE_URL: 'tcp://x' }, 'CLICKHOUSE_URL: does not begin with http:// or https://'],
   [{ MILLRACE_DEMO: 'yes' }, 'MILLRACE_DEMO: is neither 0 nor 1'],
+  [{ PIPELINES: 'link' }, expect.stringMatching(/PIPELINES: names link, but there are: trends, links, .*, all$/)],
+  [{ API_SERVICES: 'links,moon' }, expect.stringMatching(/API_SERVICES: names moon, but there are: trends, links/)],
   [{ KAFKA_HEAP_MB: '64' }, 'KAFKA_HEAP_MB: is less than 256: the broker needs it to start'],
   [{ API_PORT: '8123' }, 'API_PORT: is port 8123, and so is CLICKHOUSE_PORT: change one of them'],
   [{ WORKERS: '2', WORKER_HEALTH_PORT: '8122' }, 'WORKER_HEALTH_PORT: is port 8123, and so is CLICKHOUSE_PORT: change one of them'],
   [{ API_PROCESSES: '2', API_PORT: '65500' }, 'API_PORT: results in port 65600, but the highest port is 65535'],
 ])('%j is refused: %s', (env, message) => {
-  expect(refusal(env)).toBe(`wrong settings:\n  ${message}`)
+  expect(refusal(env)).toEqual(typeof message === 'string' ? `wrong settings:\n  ${message}` : message)
+})
+
+test('the chosen services are passed on, and a list with all means all', () => {
+  const { pipelines, apiServices } = localConfig({ PIPELINES: 'links, clicks', API_SERVICES: 'links' })
+  expect([pipelines, apiServices]).toEqual(['links,clicks', 'links'])
+  expect(localConfig({ PIPELINES: 'links,all' }).pipelines).toBe('all')
+  expect(localConfig({})).toMatchObject({ pipelines: undefined, apiServices: undefined })
 })
 
 test('ports of services count as ports of the local stack', () => {

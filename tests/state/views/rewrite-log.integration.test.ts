@@ -35,11 +35,14 @@ test('while another rewrite runs, the next one waits for its end, because it may
   await expect.poll(rewrites, { timeout: 20_000 }).toBe(before + 1)
 })
 
-test('nothing happens if the server does not allow the command, but other errors are thrown', async () => {
+test('if the server does not allow the command, the log says so; other errors are thrown', async () => {
   const { admin, connect, rewrites } = await connected()
   await admin.acl('SETUSER', 'restricted', 'on', '>secret', '~*', '+@all', '-bgrewriteaof')
   const before = await rewrites()
-  await rewriteRedisLogs(connect({ username: 'restricted', password: 'secret' }), systemRuntime())
+  const warnings: string[] = []
+  const log = { ...systemRuntime().log, warn: (_: object, event: string) => void warnings.push(event) }
+  await rewriteRedisLogs(connect({ username: 'restricted', password: 'secret' }), { ...systemRuntime(), log })
+  expect(warnings).toEqual(['redis_log_not_rewritten'])
   expect(await rewrites()).toBe(before)
   const closed = connect()
   closed.disconnect()
