@@ -272,7 +272,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
       excluded: {},
       people: [],
     }
-    const { page, complaints } = await opened(
+    const { page, complaints, asked } = await opened(
       {
         'GET feed': () => feed([]),
         'GET feed/explain': ({ candidate: other }) =>
@@ -287,8 +287,10 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     expect(await page.locator('#map rect:not(.here, .chosen)').count()).toBe(2)
     await page.locator('#map rect.found').click()
     expect(await page.textContent('#cell')).toContain('2 × is outside the age limits of the user')
-    await page.getByRole('button', { name: candidate(1).user_id }).click()
+    // A double click asks only once.
+    await page.getByRole('button', { name: candidate(1).user_id }).dblclick()
     await page.getByText(`✗ age: 70, allowed: ${HOSTILE}`).waitFor()
+    expect(asked.filter((name) => name === 'GET feed/explain')).toHaveLength(2)
     await page.getByRole('button', { name: 'All' }).click()
     const [outer, inner] = await page
       .locator('#map rect:not(.here, .chosen)')
