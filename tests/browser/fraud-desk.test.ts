@@ -376,6 +376,52 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(complaints.join('\n')).toBe('')
   })
 
+  test('models that could not be read are read again by the same link', async () => {
+    const { page, fakes } = await opened()
+    fakes.replaced.set('GET models', refusal(503, 'unavailable'))
+    await page.getByRole('link', { name: 'Models', exact: true }).click()
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    fakes.replaced.clear()
+    await page.getByRole('link', { name: 'Models', exact: true }).click()
+    await page.getByText('Models in force').waitFor()
+    await page.getByRole('alert').waitFor({ state: 'hidden' })
+  })
+
+  test('a late answer does not replace a newer list of rules', async () => {
+    const { page } = await opened({ hash: '#rules' })
+    await page.getByText('2 of 2 rules').waitFor()
+    const late: Route[] = []
+    await page.route('**/api/v1/rules?all=true', (route) => void late.push(route), { times: 1 })
+    await page.getByLabel('Include disabled and expired rules').check()
+    await expect.poll(() => late.length).toBe(1)
+    const newer = page.waitForResponse(/\/api\/v1\/rules$/)
+    await page.getByLabel('Include disabled and expired rules').uncheck()
+    await newer
+    const older = page.waitForResponse(/\/api\/v1\/rules\?all=true$/)
+    await late[0].fallback()
+    await (await older).finished()
+    // After another request, the page has handled the late answer.
+    await page.evaluate(() => fetch('/fraud/style.css').then((answer) => answer.text()))
+    expect(await page.textContent('#rules-summary')).toContain('2 of 2 rules')
+  })
+
+  test('a back-test of another rule starts while the page still waits for the state of the first one', async () => {
+    const { page, fakes } = await opened({ hash: '#rule/night' })
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    const waiting: Route[] = []
+    await page.route('**/api/v1/rules/backtest/j-1', (route) => void waiting.push(route), { times: 1 })
+    await page.getByRole('button', { name: 'Start' }).click()
+    await expect.poll(() => waiting.length).toBe(1)
+    // Until this back-test has ended, the form starts no second one of the same rule.
+    await page.getByRole('button', { name: 'Start' }).click()
+    await page.getByRole('link', { name: 'seed-impossible-travel' }).click()
+    await page.getByRole('heading', { name: 'Rule seed-impossible-travel' }).waitFor()
+    await page.getByRole('button', { name: 'Start' }).click()
+    await page.getByText('The back-test is done.').waitFor()
+    const started = fakes.changes.filter(({ line }) => line === 'POST rules/backtest').map(({ body }) => body.rule)
+    expect(started).toMatchObject([{ rule_id: 'night' }, { rule_id: 'seed-impossible-travel' }])
+  })
+
   test('the page of the models plots the data of their reports', async () => {
     const { page, complaints } = await opened({ hash: '#models' })
     await expect
