@@ -208,7 +208,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const isExempt = isExemptFromLimits === true && (await isAdmitted(authorizing))
       const limited = isExempt ? undefined : await limit(call, authorizing, isUserId, added, countsAs)
       if (definition.params !== undefined && paths.isTakenBefore(call.method, call.path)) return answerUnmatched(call)
-      const caller = await authorizing
+      const caller = await authorizing.catch((error: unknown) => visitor(error, call, session, auth, added))
       // The log must not contain a user's name, so the subjects of tokens are left out. The name of a certificate or
       // the address of a gateway identifies only a machine.
       if (caller !== undefined && caller.kind !== 'token') noted[caller.kind] = caller.subject
@@ -282,6 +282,24 @@ export function createApp(options: AppOptions): OpenAPIHono {
     // must not crash the process.
     authorizing.catch(() => undefined)
     return authorizing
+  }
+
+  /**
+   * Returns the caller of a page whose session is not accepted, which is nobody. Throws all other errors.
+   * @param added receives the header that deletes the cookie if the session has ended
+   */
+  function visitor(
+    error: unknown,
+    call: Call,
+    session: ShownSession | undefined,
+    auth: AuthRule,
+    added: Record<string, string>,
+  ): undefined {
+    const isPage = auth.kind === 'optional' && auth.isPage === true
+    const isBySession = session !== undefined && error !== session.refusal && call.header('authorization') === undefined
+    if (!(isPage && isBySession && error instanceof ApiError)) throw error
+    if (error.definition === errors.unauthorized) added['Set-Cookie'] = session.clear
+    else if (error.definition !== errors.forbidden) throw error
   }
 
   function certificateOf(call: Call): ShownCertificate | undefined {
