@@ -544,6 +544,55 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByText('You are no longer signed in, or this token is not valid').waitFor()
   })
 
+  test('a page continues with the session that its user has renewed on another page, but not with that of another user', async () => {
+    const { page, api, fakes } = await opened()
+    const other = await page.context().newPage()
+    await other.goto('/fraud')
+    const renew = async (sub: string) => {
+      const token = await signToken(api.key, { sub, scope: 'fraud:analyst', exp: Math.max(Date.now(), START) + 7_200_000 })
+      await other.evaluate(async (sent) => {
+        const headers = { 'content-type': 'application/json' }
+        await fetch('/api/v1/session', { method: 'POST', headers, body: JSON.stringify({ token: sent }) })
+      }, token)
+    }
+    await renew('bob')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('alert').filter({ hasText: 'Somebody else has signed in' }).waitFor()
+    await renew('ann')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Token').waitFor()
+    expect(await page.context().cookies()).toEqual([])
+    expect(fakes.changes).toEqual([])
+  })
+
+  test('what an analyst has entered survives a session that has ended, unless somebody else signs in', async () => {
+    const { page, token, api, fakes } = await opened({ hash: '#rule/night' })
+    const signIn = async (sent: string) => {
+      await page.getByLabel('Token').fill(sent)
+      await page.keyboard.press('Enter')
+      await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    }
+    await page.getByLabel('Name').fill('Payments at night')
+    fakes.replaced.set('PUT rules/night', refusal(401, 'unauthorized'))
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('You are no longer signed in').waitFor()
+    expect(await page.isVisible('#rule-form')).toBe(false)
+    await signIn(token)
+    expect(await page.getByLabel('Name').inputValue()).toBe('Payments at night')
+    await page.goto('/fraud#case/90071992547409931')
+    await page.getByLabel('Notes on the case').fill('called the user')
+    fakes.replaced.set('PATCH cases/90071992547409931', refusal(401, 'unauthorized'))
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await page.getByText('You are no longer signed in').waitFor()
+    await signIn(token)
+    expect(await page.getByLabel('Notes on the case').inputValue()).toBe('called the user')
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await page.getByText('You are no longer signed in').waitFor()
+    await signIn(await signToken(api.key, { sub: 'bob', scope: 'fraud:analyst', exp: Math.max(Date.now(), START) + 3_600_000 }))
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    expect(await page.getByLabel('Notes on the case').inputValue()).toBe('')
+  })
+
   test.each([400, 1280])('fits a screen of %i pixels, and follows dark mode', async (width) => {
     const { page } = await opened({ viewport: { width, height: 800 } })
     const fits = async () => expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)

@@ -51,7 +51,10 @@ export function rulesView({ onFailure, onSuccess }) {
       onSuccess()
       draw()
     } catch (error) {
-      if (turn === asked) onFailure(error)
+      if (turn !== asked) return
+      // The next call of `show` reads again.
+      isLoaded = false
+      onFailure(error)
     }
   }
 
