@@ -126,7 +126,10 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   /** Time limit of the handler. Default 10 s. */
   readonly timeoutMs?: number
   readonly answers: Readonly<Record<number, AnswerSpec>>
-  /** Whether the handler renders errors itself, as HTML pages. */
+  /**
+   * Whether errors are HTML pages. The handler renders its own errors. The kit renders all others, but only if a
+   * browser opens the URL as a page. Otherwise, these are JSON.
+   */
   readonly htmlErrors?: boolean
   /** Errors that the handler throws. The kit adds further errors. */
   readonly errors: readonly ErrorDefinition[]

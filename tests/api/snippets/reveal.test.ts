@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
+import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
 import { START } from '../kit/harness.ts'
 import { snippetsApi } from './harness.ts'
 
@@ -86,6 +88,15 @@ describe('revealing a snippet with limited reads', () => {
     expect((await api.send('POST', `/p/${secret.body.paste_id}`, { headers })).text).toContain('secret')
     // A program that sends the same token learns that the token is not accepted.
     expect((await api.send('GET', `/p/${secret.body.paste_id}`, { as: claims })).status).toBe(status)
+  })
+
+  test('says on a page when the browser may try again if it has sent too many requests', async () => {
+    const refusal = new ApiError(errors.rate_limit_exceeded, { retryAfter: 7 })
+    const limits = { covers: () => true, admit: async () => ({ caller: { kind: 'ip', id: '' }, headers: {}, refusal }) }
+    const { send } = await snippetsApi({ limits: limits as unknown as RequestLimits })
+    const { status, headers, text } = await send('POST', '/p/abcdefgh', { headers: { 'sec-fetch-mode': 'navigate' } })
+    expect([status, headers.get('content-type'), headers.get('retry-after')]).toEqual([429, 'text/html; charset=utf-8', '7'])
+    expect(text).toContain('Try again in 7 seconds.')
   })
 
   test('uses one read per form, and works without a form', async () => {
