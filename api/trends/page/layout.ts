@@ -33,8 +33,14 @@ export function listAddress({ woeid }: Pick<Region, 'woeid'>, safe = false): str
   return `/trends?woeid=${woeid}${safe ? '&safe=true' : ''}`
 }
 
+/**
+ * Matches path segments that browsers resolve before they send a request, even if they are encoded. With a leading `#`,
+ * such a segment names the same term and is kept.
+ */
+const DOTS = /^\.\.?$/
+
 export function termAddress(term: string, { woeid }: Region, safe: boolean): string {
-  return `/trends/terms/${encodeURIComponent(term)}?woeid=${woeid}${safe ? '&safe=true' : ''}`
+  return `/trends/terms/${encodeURIComponent(DOTS.test(term) ? `#${term}` : term)}?woeid=${woeid}${safe ? '&safe=true' : ''}`
 }
 
 /** Returns words such as `in Paris`. */

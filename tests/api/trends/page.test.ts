@@ -88,6 +88,16 @@ test('the map of a city shows its country, and the links keep the choice of safe
   }
 })
 
+test.each(['.', '..', 'a/../b', '?#&'])('the link of the term %j leads to its history', async (term) => {
+  const { page, putList, table } = await opened()
+  putList({ entries: [entry(term)] })
+  const [, link] = /<a href="(\/trends\/terms\/[^"]+)"/.exec((await page('/trends')).html)!
+  // Browsers resolve `.` and `..` before they send a request, even if they are encoded.
+  const { pathname, search } = new URL(link, 'http://localhost')
+  expect((await page(`${pathname}${search}`)).status).toBe(200)
+  expect(table.requests.at(-1)!.query_params).toMatchObject({ term })
+})
+
 test('places are found by name', async () => {
   const { page } = await opened()
   expect((await page('/trends?q=york')).html).toContain('<a href="/trends?woeid=2459115">New York</a>')
