@@ -21,6 +21,7 @@ import { assertValid, check, expectedVersionFrom, idempotencyKeyFrom, queryOf } 
 import { type Logger, lazyChild } from './logging.ts'
 import type { HttpMetrics } from './metrics.ts'
 import { describeDocumented, describeRoute } from './openapi.ts'
+import { errorPage } from './page/error-page.ts'
 import { pathTable } from './paths.ts'
 import type { RequestLimits } from './rate-limits.ts'
 import type { Readiness } from './readiness.ts'
@@ -122,8 +123,11 @@ export function createApp(options: AppOptions): OpenAPIHono {
   const bodyTimeoutMs = options.bodyTimeoutMs ?? DEFAULT_BODY_TIMEOUT_MS
   const cookie = sessionCookie(options.publicUrl)
 
-  /** Runs `answer`, turns its result or its error into a response, and records metrics and a log line. */
-  async function exchange(call: Call, route: string, answer: Answering): Promise<Sent> {
+  /**
+   * Runs `answer`, turns its result or its error into a response, and records metrics and a log line.
+   * @param hasPages whether a browser that opens the route as a page gets errors as pages
+   */
+  async function exchange(call: Call, route: string, answer: Answering, hasPages = false): Promise<Sent> {
     const startedAt = options.monotonic()
     const requestId = requestIdFrom(call.header('x-request-id'))
     options.metrics.inFlight.inc()
@@ -136,7 +140,11 @@ export function createApp(options: AppOptions): OpenAPIHono {
       session = sessionOf(call)
       sent = variant(call, await answer({ requestId, startedAt, added, noted, session }))
     } catch (error) {
-      sent = failure(error, requestId, route)
+      const known = failure(error, requestId, route)
+      const isPage = hasPages && isNavigation((name) => call.header(name))
+      sent = isPage
+        ? await errorPage(known, requestId)
+        : jsonAnswer(known.definition.status, errorBody(known, requestId), errorHeaders(known))
     } finally {
       options.metrics.inFlight.dec()
     }
@@ -181,7 +189,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return variantFor(answer, { ifNoneMatch: call.header('if-none-match'), acceptEncoding: call.header('accept-encoding') })
   }
 
-  function failure(error: unknown, requestId: string, route: string): Answer {
+  /** Counts and logs an error. Returns the error of the catalogue with which it is answered. */
+  function failure(error: unknown, requestId: string, route: string): ApiError {
     const known = error instanceof ApiError ? error : new ApiError(errors.internal_error, { cause: error })
     const { status, code } = known.definition
     options.metrics.countError(code)
@@ -191,7 +200,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
       if (status === 500) options.log.error(fields, 'request_failed')
       else options.log.warn(fields, 'request_refused')
     }
-    return jsonAnswer(status, errorBody(known, requestId), errorHeaders(known))
+    return known
   }
 
   function mount(route: BoundRoute, { name, isUserId }: ServiceRoutes): void {
@@ -208,7 +217,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const isExempt = isExemptFromLimits === true && (await isAdmitted(authorizing))
       const limited = isExempt ? undefined : await limit(call, authorizing, isUserId, added, countsAs)
       if (definition.params !== undefined && paths.isTakenBefore(call.method, call.path)) return answerUnmatched(call)
-      const caller = await authorizing
+      const caller = await authorizing.catch((error: unknown) => visitor(error, call, session, auth, added))
       // The log must not contain a user's name, so the subjects of tokens are left out. The name of a certificate or
       // the address of a gateway identifies only a machine.
       if (caller !== undefined && caller.kind !== 'token') noted[caller.kind] = caller.subject
@@ -259,7 +268,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
       return answer
     }
 
-    const serve = (call: Call) => exchange(call, path, (request) => run(call, request))
+    const serve = (call: Call) => exchange(call, path, (request) => run(call, request), definition.htmlErrors)
     app.on(method.toUpperCase(), path.replaceAll(/\{(.+?)\}/g, ':$1'), async (c) => responseOf(await serve(new RoutedCall(c))))
     if (definition.isDirect !== true) return
     if (method === 'post') options.direct?.addPost(path, serve, limits.maxBytes)
@@ -282,6 +291,24 @@ export function createApp(options: AppOptions): OpenAPIHono {
     // must not crash the process.
     authorizing.catch(() => undefined)
     return authorizing
+  }
+
+  /**
+   * Returns the caller of a page whose session is not accepted, which is nobody. Throws all other errors.
+   * @param added receives the header that deletes the cookie if the session has ended
+   */
+  function visitor(
+    error: unknown,
+    call: Call,
+    session: ShownSession | undefined,
+    auth: AuthRule,
+    added: Record<string, string>,
+  ): undefined {
+    const isPage = auth.kind === 'optional' && auth.isPage === true
+    const isBySession = session !== undefined && error !== session.refusal && call.header('authorization') === undefined
+    if (!(isPage && isBySession && error instanceof ApiError)) throw error
+    if (error.definition === errors.unauthorized) added['Set-Cookie'] = session.clear
+    else if (error.definition !== errors.forbidden) throw error
   }
 
   function certificateOf(call: Call): ShownCertificate | undefined {

@@ -11,14 +11,15 @@ import type { ShownSession } from './session/shown.ts'
  * Which callers may call a route.
  * - `open`: everyone. Tokens are ignored.
  * - `optional`: everyone. Without a token, the caller is anonymous. A bad token is still a 401, and a subject that is
- * not a user id is a 403 unless the token has the scope `anySubjectOf`.
+ * not a user id is a 403 unless `anySubject` is true or the token has the scope `anySubjectOf`. If `isPage` is true, a
+ * session with such a token counts as no session, because the browser sends it without the user's knowledge.
  * - `user`: callers with a token whose subject is a user id, or that has the scope `anySubjectOf`.
  * - `scope`: callers with a token that has the scope, or one of several scopes. The subject of the token may be
  * anything. With `orCertificate`, a client certificate that the API verified is enough as well.
  */
 export type AuthRule =
   | { readonly kind: 'open' }
-  | { readonly kind: 'optional'; readonly anySubjectOf?: string }
+  | { readonly kind: 'optional'; readonly anySubjectOf?: string; readonly anySubject?: boolean; readonly isPage?: boolean }
   | { readonly kind: 'user'; readonly anySubjectOf?: string }
   | { readonly kind: 'scope'; readonly scope: string | readonly string[]; readonly orCertificate?: boolean }
 
@@ -125,7 +126,10 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   /** Time limit of the handler. Default 10 s. */
   readonly timeoutMs?: number
   readonly answers: Readonly<Record<number, AnswerSpec>>
-  /** Whether the handler renders errors itself, as HTML pages. */
+  /**
+   * Whether errors are HTML pages. The handler renders its own errors. The kit renders all others, but only if a
+   * browser opens the URL as a page. Otherwise, these are JSON.
+   */
   readonly htmlErrors?: boolean
   /** Errors that the handler throws. The kit adds further errors. */
   readonly errors: readonly ErrorDefinition[]

@@ -210,7 +210,7 @@ export const pageRoute = defineRoute({
   summary: 'Show a snippet as an HTML page',
   description:
     'Shows the content with highlighted syntax and a link for each line. A snippet with limited reads is shown only after the reader presses a button, because link previews also open pages.',
-  auth: { kind: 'optional' },
+  auth: { kind: 'optional', isPage: true },
   params: idParams,
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
   htmlErrors: true,
@@ -227,7 +227,7 @@ export const revealRoute = defineRoute({
   summary: 'Reveal a snippet with limited reads',
   description:
     "Shows the content and uses one of the snippet's reads. The form on the page contains a random key. Sending the same form again uses no further read, and is possible for 55 minutes after the last read unless the snippet has expired or was deleted. Content that is too long for a page is sent as a file.",
-  auth: { kind: 'optional' },
+  auth: { kind: 'optional', isPage: true },
   acceptsForms: true,
   idempotent: true,
   params: idParams,

@@ -376,6 +376,52 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(complaints.join('\n')).toBe('')
   })
 
+  test('models that could not be read are read again by the same link', async () => {
+    const { page, fakes } = await opened()
+    fakes.replaced.set('GET models', refusal(503, 'unavailable'))
+    await page.getByRole('link', { name: 'Models', exact: true }).click()
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    fakes.replaced.clear()
+    await page.getByRole('link', { name: 'Models', exact: true }).click()
+    await page.getByText('Models in force').waitFor()
+    await page.getByRole('alert').waitFor({ state: 'hidden' })
+  })
+
+  test('a late answer does not replace a newer list of rules', async () => {
+    const { page } = await opened({ hash: '#rules' })
+    await page.getByText('2 of 2 rules').waitFor()
+    const late: Route[] = []
+    await page.route('**/api/v1/rules?all=true', (route) => void late.push(route), { times: 1 })
+    await page.getByLabel('Include disabled and expired rules').check()
+    await expect.poll(() => late.length).toBe(1)
+    const newer = page.waitForResponse(/\/api\/v1\/rules$/)
+    await page.getByLabel('Include disabled and expired rules').uncheck()
+    await newer
+    const older = page.waitForResponse(/\/api\/v1\/rules\?all=true$/)
+    await late[0].fallback()
+    await (await older).finished()
+    // After another request, the page has handled the late answer.
+    await page.evaluate(() => fetch('/fraud/style.css').then((answer) => answer.text()))
+    expect(await page.textContent('#rules-summary')).toContain('2 of 2 rules')
+  })
+
+  test('a back-test of another rule starts while the page still waits for the state of the first one', async () => {
+    const { page, fakes } = await opened({ hash: '#rule/night' })
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    const waiting: Route[] = []
+    await page.route('**/api/v1/rules/backtest/j-1', (route) => void waiting.push(route), { times: 1 })
+    await page.getByRole('button', { name: 'Start' }).click()
+    await expect.poll(() => waiting.length).toBe(1)
+    // Until this back-test has ended, the form starts no second one of the same rule.
+    await page.getByRole('button', { name: 'Start' }).click()
+    await page.getByRole('link', { name: 'seed-impossible-travel' }).click()
+    await page.getByRole('heading', { name: 'Rule seed-impossible-travel' }).waitFor()
+    await page.getByRole('button', { name: 'Start' }).click()
+    await page.getByText('The back-test is done.').waitFor()
+    const started = fakes.changes.filter(({ line }) => line === 'POST rules/backtest').map(({ body }) => body.rule)
+    expect(started).toMatchObject([{ rule_id: 'night' }, { rule_id: 'seed-impossible-travel' }])
+  })
+
   test('the page of the models plots the data of their reports', async () => {
     const { page, complaints } = await opened({ hash: '#models' })
     await expect
@@ -496,6 +542,55 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByLabel('Token').fill('x.y.z')
     await page.keyboard.press('Enter')
     await page.getByText('You are no longer signed in, or this token is not valid').waitFor()
+  })
+
+  test('a page continues with the session that its user has renewed on another page, but not with that of another user', async () => {
+    const { page, api, fakes } = await opened()
+    const other = await page.context().newPage()
+    await other.goto('/fraud')
+    const renew = async (sub: string) => {
+      const token = await signToken(api.key, { sub, scope: 'fraud:analyst', exp: Math.max(Date.now(), START) + 7_200_000 })
+      await other.evaluate(async (sent) => {
+        const headers = { 'content-type': 'application/json' }
+        await fetch('/api/v1/session', { method: 'POST', headers, body: JSON.stringify({ token: sent }) })
+      }, token)
+    }
+    await renew('bob')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('alert').filter({ hasText: 'Somebody else has signed in' }).waitFor()
+    await renew('ann')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Token').waitFor()
+    expect(await page.context().cookies()).toEqual([])
+    expect(fakes.changes).toEqual([])
+  })
+
+  test('what an analyst has entered survives a session that has ended, unless somebody else signs in', async () => {
+    const { page, token, api, fakes } = await opened({ hash: '#rule/night' })
+    const signIn = async (sent: string) => {
+      await page.getByLabel('Token').fill(sent)
+      await page.keyboard.press('Enter')
+      await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    }
+    await page.getByLabel('Name').fill('Payments at night')
+    fakes.replaced.set('PUT rules/night', refusal(401, 'unauthorized'))
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('You are no longer signed in').waitFor()
+    expect(await page.isVisible('#rule-form')).toBe(false)
+    await signIn(token)
+    expect(await page.getByLabel('Name').inputValue()).toBe('Payments at night')
+    await page.goto('/fraud#case/90071992547409931')
+    await page.getByLabel('Notes on the case').fill('called the user')
+    fakes.replaced.set('PATCH cases/90071992547409931', refusal(401, 'unauthorized'))
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await page.getByText('You are no longer signed in').waitFor()
+    await signIn(token)
+    expect(await page.getByLabel('Notes on the case').inputValue()).toBe('called the user')
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await page.getByText('You are no longer signed in').waitFor()
+    await signIn(await signToken(api.key, { sub: 'bob', scope: 'fraud:analyst', exp: Math.max(Date.now(), START) + 3_600_000 }))
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    expect(await page.getByLabel('Notes on the case').inputValue()).toBe('')
   })
 
   test.each([400, 1280])('fits a screen of %i pixels, and follows dark mode', async (width) => {

@@ -221,6 +221,35 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await page.getByText('It’s a match with Match 102!').waitFor()
   })
 
+  test('a swipe to which a proxy answers with a page of its own has failed', async () => {
+    const { page } = await opened({
+      'GET feed': () => feed([1, 2, 3, 4, 5, 6].map((index) => candidate(index))),
+      'POST swipe': () => swiped,
+    })
+    await top(page).waitFor()
+    const foreign = { status: 200, headers: { 'content-type': 'text/html' }, body: '<title>Sign in to this network</title>' }
+    await page.route('**/v1/swipe', (route) => route.fulfill(foreign))
+    await page.keyboard.press('ArrowRight')
+    await page.getByRole('alert').filter({ hasText: 'The server cannot be reached.' }).waitFor()
+    expect(await top(page).textContent()).toBe('Person 1, 21')
+  })
+
+  test('a match that is too old for the list still counts', async () => {
+    const matches = Array.from({ length: 100 }, (_, index) => ({
+      ...candidate(1),
+      match_id: `m-${index}`,
+      matched_at: new Date(0).toISOString(),
+    }))
+    let total = 100
+    const { page } = await opened({
+      'GET feed': () => feed([candidate(1)]),
+      'GET matches': () => ({ body: { matches, total, page: 1, limit: 100 } }),
+    })
+    await page.getByText('(100)').waitFor()
+    total = 101
+    await page.getByText('(101)').waitFor()
+  })
+
   test('if the server refuses a token, the page returns to the sign-in and empties the storage of the tab', async () => {
     const { page } = await opened({ 'GET feed': () => failure(401, 'unauthorized') })
     await page.getByText('This token is not valid or has expired.').waitFor()
@@ -272,7 +301,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
       excluded: {},
       people: [],
     }
-    const { page, complaints } = await opened(
+    const { page, complaints, asked } = await opened(
       {
         'GET feed': () => feed([]),
         'GET feed/explain': ({ candidate: other }) =>
@@ -287,8 +316,10 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     expect(await page.locator('#map rect:not(.here, .chosen)').count()).toBe(2)
     await page.locator('#map rect.found').click()
     expect(await page.textContent('#cell')).toContain('2 × is outside the age limits of the user')
-    await page.getByRole('button', { name: candidate(1).user_id }).click()
+    // A double click asks only once.
+    await page.getByRole('button', { name: candidate(1).user_id }).dblclick()
     await page.getByText(`✗ age: 70, allowed: ${HOSTILE}`).waitFor()
+    expect(asked.filter((name) => name === 'GET feed/explain')).toHaveLength(2)
     await page.getByRole('button', { name: 'All' }).click()
     const [outer, inner] = await page
       .locator('#map rect:not(.here, .chosen)')

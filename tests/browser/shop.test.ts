@@ -1,8 +1,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type RunningServer, startServer } from '../../api/kit/server.ts'
 import { stored } from '../api/catalog/detail/stored.ts'
-import { HOSTILE, shopWorld } from '../api/catalog/shop/shop-world.ts'
+import { found, HOSTILE, shopWorld } from '../api/catalog/shop/shop-world.ts'
 import { background, useChromium } from './chromium.ts'
+
+const LONG = 'verylongword'.repeat(12)
 
 describe('the shop in Chromium', () => {
   const open = useChromium()
@@ -49,14 +51,20 @@ describe('the shop in Chromium', () => {
   })
 
   test('hostile texts stay texts, and the pages follow dark mode and fit a narrow screen', async () => {
-    const { page, complaints, put } = await opened({ viewport: { width: 360, height: 640 } })
+    const { page, complaints, put, world } = await opened({ viewport: { width: 360, height: 640 } })
     put(stored({ title: HOSTILE.repeat(4), description: HOSTILE }))
+    const [variant] = stored().variants
+    put(stored({ product_id: 6, title: LONG, brand: LONG, description: LONG, variants: [{ ...variant, attributes: { [LONG]: LONG } }] }))
+    const { facets } = found()
+    const categories = [{ ...facets.categories[0], name: LONG }]
+    const attributes = [{ name: LONG, values: [{ value: LONG, count: 1 }] }]
+    world.answer = async () => found({ facets: { ...facets, brands: [{ name: LONG, count: 2 }], categories, attributes } })
     await page.goto(`/shop?q=${encodeURIComponent(HOSTILE)}`)
     expect(await page.getByLabel('Search products').inputValue()).toBe(HOSTILE)
     const light = await background(page)
     await page.emulateMedia({ colorScheme: 'dark' })
     expect(await background(page)).not.toBe(light)
-    for (const path of ['/shop', '/shop/products/5']) {
+    for (const path of ['/shop', '/shop/products/6', '/shop/products/5']) {
       await page.goto(path)
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360)
     }

@@ -123,6 +123,7 @@ function withoutCertificate(refusal: Extract<ShownCertificate, { refused: string
 }
 
 function mayBeAnybody(rule: AuthRule, { scopes }: Caller): boolean {
+  if (rule.kind === 'optional' && rule.anySubject === true) return true
   return (rule.kind === 'optional' || rule.kind === 'user') && rule.anySubjectOf !== undefined && scopes.has(rule.anySubjectOf)
 }
 

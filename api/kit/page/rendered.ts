@@ -21,8 +21,8 @@ const PAGE_POLICY = [
 export interface RenderedPage {
   readonly status: number
   readonly title: string
-  /** The URL of the page's own style sheet. */
-  readonly styleSheet: string
+  /** The URL of the page's own style sheet; undefined if the page uses only the shared one. */
+  readonly styleSheet?: string
   readonly header: Html
   readonly main: Html
 }
@@ -37,7 +37,7 @@ export async function renderedPage({ status, title, styleSheet, header, main }: 
 <title>${title}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="/kit/page/browser/base.css">
-<link rel="stylesheet" href="${styleSheet}">
+${styleSheet === undefined ? '' : html`<link rel="stylesheet" href="${styleSheet}">`}
 </head>
 <body>
 <header>

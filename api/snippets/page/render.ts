@@ -62,8 +62,12 @@ function document(title: string, body: string): string {
 `
 }
 
+/** Matches a visible character. */
+const VISIBLE = /[^\p{C}\p{Z}]/u
+
+/** Returns the title, or a replacement if the title is missing or would be blank on the page. */
 function titleOf({ title, id }: SnippetRecord): string {
-  return title ?? `Snippet ${id}`
+  return title !== undefined && VISIBLE.test(title) ? title : `Snippet ${id}`
 }
 
 function factsOf({ username, createdAt, expiresAt, bytes, views, visibility }: SnippetRecord): string {

@@ -25,9 +25,10 @@ beforeEach(async () => {
   api.putUser('42:self', { page: null, self })
 })
 
-async function open(path: string, options: { scope?: string | null; subject?: string } = {}) {
-  const { scope = 'internal', subject = '7' } = options
-  const headers: Record<string, string> = scope === null ? {} : await api.bearer({ sub: subject, scope })
+async function open(path: string, options: { scope?: string | null; subject?: string; cookie?: string } = {}) {
+  const { scope = 'internal', subject = '7', cookie } = options
+  const anonymous: Record<string, string> = cookie === undefined ? {} : { cookie }
+  const headers = scope === null ? anonymous : await api.bearer({ sub: subject, scope })
   const response = await api.app.request(`/recommendations/${path}`, { headers })
   return { status: response.status, headers: response.headers, html: await response.text() }
 }
@@ -78,6 +79,20 @@ test('without a token, the page leads to the sign-in and back, and other scopes 
   expect(html).not.toContain('Interactions')
   const signIn = await open('sign-in', { scope: null })
   expect([signIn.status, signIn.headers.get('content-security-policy')]).toEqual([200, expect.stringContaining("script-src 'self'")])
+})
+
+test('a browser whose session has ended is led to the sign-in, and its cookie is deleted', async () => {
+  const { authorization } = await api.bearer({ sub: '7', scope: 'internal', exp: START - 60_000 })
+  const cookie = `millrace-session=${authorization.slice('Bearer '.length)}`
+  const { status, headers } = await open('explain?user_id=42', { scope: null, cookie })
+  expect([status, headers.get('location')]).toEqual([303, '/recommendations/sign-in?user_id=42'])
+  expect(headers.get('set-cookie')).toContain('millrace-session=; Expires=Thu, 01 Jan 1970')
+})
+
+test('an analyst of another service, whose subject is not a user id, reads which scope the page needs', async () => {
+  const { status, headers, html } = await open('explain', { subject: 'ann', scope: 'fraud:analyst' })
+  expect([status, headers.get('content-type')]).toEqual([403, 'text/html; charset=utf-8'])
+  expect(html).toContain('Sign in with another token')
 })
 
 test.each([

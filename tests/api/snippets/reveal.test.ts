@@ -1,6 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
+import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
+import { START } from '../kit/harness.ts'
 import { snippetsApi } from './harness.ts'
 
 const ALICE = { sub: '42' }
@@ -65,6 +68,35 @@ describe('revealing a snippet with limited reads', () => {
     // Without Sec-Fetch-Site, a matching Origin header is sufficient. The status is 404 because the only read has been
     // used.
     expect((await press({ origin: 'http://localhost' })).status).toBe(404)
+  })
+
+  test.each([
+    ['belongs to a user of another service', { sub: 'ann' }, 403],
+    ['has ended', { ...ALICE, exp: START - 60 * MINUTE_MS }, 401],
+  ])('treats a browser whose session %s like one without a session', async (_what, claims, status) => {
+    const api = await snippetsApi()
+    const secret = await api.create({ content: 'secret', burn_after_reads: 1 })
+    const hidden = await api.create({ content: 'hidden', visibility: 'private' }, ALICE)
+    const cookie = `millrace-session=${(await api.bearer(claims)).authorization.slice('Bearer '.length)}`
+    const headers = { cookie, 'sec-fetch-site': 'same-origin' }
+    const asking = await api.send('GET', `/p/${secret.body.paste_id}`, { headers })
+    expect(asking.text).toContain('Read it now')
+    expect(asking.headers.get('set-cookie')?.startsWith('millrace-session=; Expires=Thu, 01 Jan 1970')).toBe(
+      status === 401 ? true : undefined,
+    )
+    expect((await api.send('GET', `/p/${hidden.body.paste_id}`, { headers })).text).toContain('<h1>Private</h1>')
+    expect((await api.send('POST', `/p/${secret.body.paste_id}`, { headers })).text).toContain('secret')
+    // A program that sends the same token learns that the token is not accepted.
+    expect((await api.send('GET', `/p/${secret.body.paste_id}`, { as: claims })).status).toBe(status)
+  })
+
+  test('says on a page when the browser may try again if it has sent too many requests', async () => {
+    const refusal = new ApiError(errors.rate_limit_exceeded, { retryAfter: 7 })
+    const limits = { covers: () => true, admit: async () => ({ caller: { kind: 'ip', id: '' }, headers: {}, refusal }) }
+    const { send } = await snippetsApi({ limits: limits as unknown as RequestLimits })
+    const { status, headers, text } = await send('POST', '/p/abcdefgh', { headers: { 'sec-fetch-mode': 'navigate' } })
+    expect([status, headers.get('content-type'), headers.get('retry-after')]).toEqual([429, 'text/html; charset=utf-8', '7'])
+    expect(text).toContain('Try again in 7 seconds.')
   })
 
   test('uses one read per form, and works without a form', async () => {

@@ -83,6 +83,14 @@ describe('creating a snippet', () => {
     expect(read.body).toMatchObject({ title: 'A b', content: 'x = 1', reads_left: 1 })
   })
 
+  test.each([' \u00a0\u3000', '\u200b\u202e'])('the page of a snippet with the blank title %j is headed with its id', async (title) => {
+    const { create, send } = await snippetsApi()
+    const { body } = await create({ content: 'x', title })
+    const { text } = await send('GET', `/p/${body.paste_id}`)
+    expect(text).toContain(`<h1>Snippet ${body.paste_id}</h1>`)
+    expect(text).toContain(`<title>Snippet ${body.paste_id} · Millrace</title>`)
+  })
+
   test('stores titles in NFC and contents unchanged', async () => {
     const { create, send } = await snippetsApi()
     const decomposed = 'e\u0301'

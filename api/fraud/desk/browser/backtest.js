@@ -23,14 +23,27 @@ export function backtestForm({ onFailure, onSuccess, rule, onFaults }) {
   const progress = byId('backtest-progress', HTMLProgressElement)
   /** Counts runs, so that an abandoned run no longer reports anything. */
   let runs = 0
+  /** Ends the wait for the current run, so that the form can be sent again. The back-test itself continues. */
+  let abandon = () => {}
 
   async function run() {
     const turn = ++runs
+    await Promise.race([
+      judge(turn),
+      new Promise((resolve) => {
+        abandon = () => resolve(undefined)
+      }),
+    ])
+  }
+
+  /** @param {number} turn */
+  async function judge(turn) {
     part('backtest-report').replaceChildren()
     const sample = Number(input('sample').value)
     const body = { rule: rule(), from: iso(input('from').value), to: iso(input('to').value), sample }
     try {
       const { job_id } = await ask('POST', '/api/v1/rules/backtest', body)
+      if (turn !== runs) return
       onSuccess()
       progress.hidden = false
       say('The back-test is running.')
@@ -75,7 +88,7 @@ export function backtestForm({ onFailure, onSuccess, rule, onFaults }) {
   return {
     /** Prepares the form for another rule: removes the previous report, and selects the last week as the period. */
     reset() {
-      runs++
+      this.stop()
       progress.hidden = true
       progress.value = 0
       say('')
@@ -86,6 +99,7 @@ export function backtestForm({ onFailure, onSuccess, rule, onFaults }) {
     },
     stop() {
       runs++
+      abandon()
     },
   }
 }

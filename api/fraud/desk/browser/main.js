@@ -21,6 +21,12 @@ const cases = caseView({ ...wiring, onChanged: queue.refresh, onStep: queue.step
 const rules = rulesView(wiring)
 const models = modelsView(wiring)
 
+/**
+ * The user whose session has ended. What this user has entered stays on the page until somebody signs in.
+ * @type {string | undefined}
+ */
+let interrupted
+
 function settle() {
   complain('')
 }
@@ -29,6 +35,7 @@ function settle() {
 function report(error) {
   const failure = failureOf(error)
   if (failure.status === 401) {
+    interrupted = session.current?.subject ?? interrupted
     session.forget()
     enter()
   }
@@ -55,9 +62,11 @@ function enter() {
   }
   queue.show(shown === 'cases', kind === 'case' ? id : undefined)
   part('cases').classList.toggle('opened', kind === 'case' || kind === 'transaction')
-  cases.show(shown !== 'cases' ? undefined : kind === 'case' || kind === 'transaction' ? { kind, id } : undefined)
-  rules.show(shown === 'rules', kind === 'rule' ? id : undefined)
-  models.show(shown === 'models')
+  if (isSignedIn || interrupted === undefined) {
+    cases.show(shown !== 'cases' ? undefined : kind === 'case' || kind === 'transaction' ? { kind, id } : undefined)
+    rules.show(shown === 'rules', kind === 'rule' ? id : undefined)
+    models.show(shown === 'models')
+  }
   if (!isSignedIn) input('token').focus()
   else if (open.length === 0) complain('This token gives access to no part of the desk. It needs the scope fraud:analyst or fraud:ops.')
 }
@@ -75,8 +84,16 @@ async function signIn() {
   const token = input('token').value.trim()
   input('token').value = ''
   await session.start(token)
+  if (session.current?.subject !== interrupted) closeAll()
+  interrupted = undefined
   settle()
   enter()
+}
+
+function closeAll() {
+  cases.show(undefined)
+  rules.show(false)
+  models.show(false)
 }
 
 async function signOut() {

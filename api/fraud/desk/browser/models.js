@@ -20,14 +20,18 @@ const TRIAL_DAYS = 7
  */
 export function modelsView({ onFailure, onSuccess }) {
   let isShown = false
+  let hasFailed = false
 
   async function load() {
+    hasFailed = false
     part('model-news').textContent = ''
     try {
       drawVersions(await ask('GET', '/api/v1/models'), change)
       onSuccess()
       drawReport(await ask('GET', '/api/v1/models/report'))
     } catch (error) {
+      // The next call of `show` reads again.
+      hasFailed = true
       onFailure(error)
     }
   }
@@ -50,7 +54,7 @@ export function modelsView({ onFailure, onSuccess }) {
   return {
     /** @param {boolean} visible */
     show(visible) {
-      if (visible && !isShown) void load()
+      if (visible && (!isShown || hasFailed)) void load()
       isShown = visible
     },
   }

@@ -33,20 +33,27 @@ export function rulesView({ onFailure, onSuccess }) {
   let version = 0
   let isShown = false
   let isLoaded = false
+  /** Counts requests for the list, so that a late answer does not replace a newer one. */
+  let asked = 0
   /** @type {string | undefined} */
   let wanted
   const editor = ruleEditor({ onFailure, onSuccess, onSaved })
   const versions = versionList({ onFailure, onSuccess, onRestored })
 
   async function load() {
+    const turn = ++asked
     try {
       const found = await ask('GET', `/api/v1/rules${input('all-rules').checked ? '?all=true' : ''}`)
+      if (turn !== asked) return
       rules = found.rules
       version = found.ruleset_version
       isLoaded = true
       onSuccess()
       draw()
     } catch (error) {
+      if (turn !== asked) return
+      // The next call of `show` reads again.
+      isLoaded = false
       onFailure(error)
     }
   }

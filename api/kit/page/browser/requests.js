@@ -39,7 +39,9 @@ export async function send(path, { method, headers: given = {}, body, ...more })
   const text = await answer?.text().catch(() => undefined)
   if (answer === undefined || text === undefined) throw failed(0, {})
   const json = parsed(text)
-  if (answer.ok) return text === '' ? undefined : json
+  // A body that is not JSON is not from the server. It may be the sign-in page of a network or of a proxy.
+  if (answer.ok && text !== '' && json === undefined) throw failed(0, {})
+  if (answer.ok) return json
   throw failed(answer.status, json, Number(answer.headers.get('Retry-After')))
 }
 
@@ -59,12 +61,15 @@ function failed(status, body, retryAfter) {
   })
 }
 
-/** @param {string} text */
+/**
+ * @param {string} text
+ * @returns {any} undefined if the text is empty or not JSON
+ */
 function parsed(text) {
   try {
-    return text === '' ? {} : JSON.parse(text)
+    return JSON.parse(text)
   } catch {
-    return {}
+    return undefined
   }
 }
 

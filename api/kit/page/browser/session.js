@@ -80,7 +80,41 @@ export const session = {
  * @returns {Promise<any>} the body of the answer; undefined if it has none
  * @throws {RequestFailed}
  */
-export function ask(method, path, body, more) {
+export async function ask(method, path, body, more) {
+  try {
+    return await request(method, path, body, more)
+  } catch (error) {
+    if (method === 'GET' || !(await isRenewed(error))) throw error
+    return await request(method, path, body, more)
+  }
+}
+
+/**
+ * Returns whether the server has refused the request because the user has signed in again on another page, so that the
+ * CSRF token of this page is out of date. In this case, takes over the new session.
+ * @param {unknown} error
+ * @throws {RequestFailed} if another user has signed in
+ */
+async function isRenewed(error) {
+  if (current === undefined || !(error instanceof RequestFailed) || error.failure.status !== 403) return false
+  /** @type {Session | undefined} */
+  const renewed = await request('GET', SESSION)
+  if (renewed === undefined || renewed.csrf_token === current.csrf_token) return false
+  if (renewed.subject !== current.subject) {
+    throw new RequestFailed({ ...error.failure, code: '', message: 'Somebody else has signed in on another page. Reload this page.' })
+  }
+  current = renewed
+  return true
+}
+
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {object} [body]
+ * @param {Record<string, string>} [more]
+ * @returns {Promise<any>}
+ */
+function request(method, path, body, more) {
   /** @type {Record<string, string>} */
   const headers = method === 'GET' || current === undefined ? { ...more } : { ...more, 'X-CSRF-Token': current.csrf_token }
   return send(path, { method, headers, body, credentials: 'same-origin', cache: 'no-store', signal: AbortSignal.timeout(TIMEOUT_MS) })

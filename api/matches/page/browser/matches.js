@@ -70,10 +70,11 @@ export function matchList({ onFailure }) {
   function show(matches, total) {
     const before = known
     known = new Set(matches.map(({ match_id }) => match_id))
-    const isSame = before?.size === known.size && [...known].every((id) => before.has(id))
-    if (isSame) return
+    // The total includes matches that are too old for the list.
     part('matches-count').textContent = total === 0 ? '' : `(${total})`
     part('no-matches').hidden = total > 0
+    const isSame = before?.size === known.size && [...known].every((id) => before.has(id))
+    if (isSame) return
     list.replaceChildren(...matches.map(entryOf))
     const fresh = newOnes(matches, before).filter(({ user_id }) => !announced.has(user_id))
     if (fresh.length > 0) announce(fresh)

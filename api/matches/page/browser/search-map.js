@@ -135,7 +135,8 @@ export function searchMap({ onFailure, onSuccess }) {
    * @param {HTMLElement} entry
    */
   async function explain(user, candidate, entry) {
-    if (entry.querySelector('ul') !== null) return
+    if (entry.ariaBusy === 'true' || entry.querySelector('ul') !== null) return
+    entry.ariaBusy = 'true'
     try {
       const { verdicts } = await ask('GET', `feed/explain?user=${user}&candidate=${candidate}`)
       onSuccess()
@@ -145,6 +146,8 @@ export function searchMap({ onFailure, onSuccess }) {
       entry.append(make('ul', '', ...lines))
     } catch (error) {
       onFailure(failureOf(error))
+    } finally {
+      entry.ariaBusy = 'false'
     }
   }
 

@@ -117,6 +117,23 @@ test('a wrong value is explained on the page, and search errors are shown as pag
   expect((await app.request('/shop?category=99')).status).toBe(400)
 })
 
+test('a browser gets every error of a page as a page, and programs get it as JSON', async () => {
+  const { app, world } = await shopWorld()
+  const open = async (path: string, accept: string) => {
+    const answer = await app.request(path, { headers: { accept } })
+    return { status: answer.status, type: answer.headers.get('content-type')?.split(';')[0], text: await answer.text() }
+  }
+  const page = await open('/shop/products/%3Cb%3E', 'text/html,*/*')
+  expect(page).toMatchObject({ status: 400, type: 'text/html' })
+  expect(page.text).toContain('path.product_id must be')
+  expect(await open('/shop/products/%3Cb%3E', '*/*')).toMatchObject({ status: 400, type: 'application/json' })
+  world.answer = async () => {
+    throw new Error('a bug')
+  }
+  const broken = await open('/shop', 'text/html')
+  expect([broken.status, broken.type, broken.text.includes('a bug')]).toEqual([500, 'text/html', false])
+})
+
 test('corrections and missing words are mentioned', async () => {
   const { app, world } = await shopWorld()
   world.answer = async () => found({ did_you_mean: 'circular saw' })
