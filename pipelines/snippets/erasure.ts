@@ -1,5 +1,5 @@
 import { tablePurger } from '../../state/tables/purge.ts'
-import { snippetsPurge } from '../../state/tables/snippets/snippets.ts'
+import { dropEarlierSnippets, snippetsPurge } from '../../state/tables/snippets/snippets.ts'
 import type { Runner } from '../engine/index.ts'
 import { erasureJob } from '../erasure-job.ts'
 import type { SinkContext } from '../sinks.ts'
@@ -19,8 +19,11 @@ export function snippetErasure(context: SinkContext): Runner {
       rewrites: REWRITES_AFTER_ERASURE,
       isUnknownAtStart: true,
       open(client) {
-        const purger = tablePurger(client, snippetsPurge, { cluster: config.clickhouseCluster })
+        const cluster = { cluster: config.clickhouseCluster }
+        const purger = tablePurger(client, snippetsPurge, cluster)
         return async function erase() {
+          // Not before the first run, because workers and APIs of an earlier version may use the table during an upgrade.
+          if (await dropEarlierSnippets(client, cluster)) runtime.log.info({}, 'earlier_snippets_dropped')
           const { removed, hasErased } = await purger.run()
           if (removed > 0) runtime.log.info({ removed }, 'snippet_rows_purged')
           return hasErased

@@ -194,6 +194,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     group,
     producer,
     session,
+    repartitions: new Set(Array.from(declaration.repartitions.values(), ({ name }) => name)),
     tasks,
     starts,
     createTask,

@@ -68,6 +68,8 @@ export interface MembershipDeps {
   readonly group: GroupMember
   readonly producer: WorkerProducer
   readonly session: StateSession
+  /** Names of the topology's repartition topics. */
+  readonly repartitions: ReadonlySet<string>
   readonly tasks: TaskSet
   readonly starts: TaskStarts
   readonly createTask: (part: number, partition: number) => StreamTask
@@ -282,10 +284,15 @@ export function membership(deps: MembershipDeps): Membership {
     }
   }
 
+  function inputs(): TopicPartition[] {
+    const topics = topology.subTopologies.flatMap(({ sources }) => sources).filter((topic) => !deps.repartitions.has(topic))
+    return topics.flatMap((topic) => Array.from({ length: counts.topics.get(topic) ?? 0 }, (_, partition) => ({ topic, partition })))
+  }
+
   async function fetchOffsetsUntilAnswered(fresh: readonly StreamTask[]): Promise<TaskOffsets> {
     for (;;) {
       try {
-        return await fetchStartOffsets(deps.transport, group, fresh, deps)
+        return await fetchStartOffsets(deps.transport, group, fresh, { ...deps, inputs })
       } catch (error) {
         if (!isPassing(error)) throw error
         log.warn({ err: error, topology: topology.name }, 'start_positions_not_known')

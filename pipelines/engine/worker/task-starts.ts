@@ -43,6 +43,8 @@ export interface TaskOffsets extends StartOffsets {
   readonly sourceStarts: ReadonlyMap<string, number>
   /** The next offset to be written to each source without a committed offset. */
   readonly sourceEnds: ReadonlyMap<string, number>
+  /** The partitions of repartition topics of which no process has read a record. */
+  readonly unread: ReadonlySet<string>
 }
 
 interface Restoring {
@@ -50,7 +52,7 @@ interface Restoring {
   readonly positions: Map<string, StartPosition>
   /** The positions that the group or the state knows. All others come from reset policies. */
   readonly known: ReadonlyMap<string, StartPosition>
-  /** True when the group has a committed offset for the input. */
+  /** True when the group has a committed offset for the input, or no record of the input has been read. */
   readonly committed: boolean
   readonly startedAt: number
   /** Epoch ms at which the ends of the changelogs were requested. */
@@ -109,6 +111,13 @@ export interface TaskStartDeps {
   readonly runtime: Runtime
 }
 
+export interface StartOffsetsDeps extends Pick<TaskStartDeps, 'session' | 'runtime' | 'exactlyOnce'> {
+  /** Names of the topology's repartition topics. */
+  readonly repartitions: ReadonlySet<string>
+  /** Returns all partitions of the topology's other sources. */
+  readonly inputs: () => TopicPartition[]
+}
+
 /**
  * Fetches all offsets that are needed to start tasks. It first requests the committed offsets. This request waits until
  * open transactions with such offsets have ended. The ends of the changelogs, requested afterwards, therefore cover
@@ -118,7 +127,7 @@ export async function fetchStartOffsets(
   transport: Transport,
   group: GroupMember,
   tasks: readonly StreamTask[],
-  { session, runtime, exactlyOnce }: Pick<TaskStartDeps, 'session' | 'runtime' | 'exactlyOnce'>,
+  { session, runtime, exactlyOnce, repartitions, inputs }: StartOffsetsDeps,
 ): Promise<TaskOffsets> {
   const sources = tasks.flatMap((task) => task.sources)
   const changelogs = tasks.flatMap((task) => task.changelogs)
@@ -139,7 +148,12 @@ export async function fetchStartOffsets(
   // If state exists but no offsets are committed, there are two possible causes: the offsets have expired, or another
   // worker has taken over the task since they were fetched. A heartbeat that succeeds rules out the second cause.
   const isWritten = ({ topic, partition }: TopicPartition) => (changelogEnds.get(partitionKey(topic, partition)) ?? 0) > 0
-  if (exactlyOnce && tasks.some((task) => !isCommitted(task, committed) && task.changelogs.some(isWritten))) await group.heartbeat()
+  const uncommitted = exactlyOnce ? tasks.filter((task) => !isCommitted(task, committed) && task.changelogs.some(isWritten)) : []
+  if (uncommitted.length > 0) await group.heartbeat()
+  // A repartition topic gets another name when an update changes its records. The state of its readers then has no
+  // committed offset, although the offsets of the group have not expired. All records of the new topic are unread.
+  const replaced = uncommitted.flatMap(({ sources }) => sources).filter(({ topic }) => repartitions.has(topic))
+  const isKept = replaced.length > 0 && (await group.committed(inputs())).size > 0
   return {
     committed,
     changelogStarts,
@@ -148,6 +162,7 @@ export async function fetchStartOffsets(
     topicIds,
     sourceStarts,
     sourceEnds,
+    unread: new Set(isKept ? replaced.map(({ topic, partition }) => partitionKey(topic, partition)) : []),
     now,
     exactlyOnce,
   }
@@ -155,6 +170,10 @@ export async function fetchStartOffsets(
 
 function isCommitted({ sources }: StreamTask, committed: TaskOffsets['committed']): boolean {
   return sources.some(({ topic, partition }) => committed.has(partitionKey(topic, partition)))
+}
+
+function isUnread({ sources }: StreamTask, unread: TaskOffsets['unread']): boolean {
+  return sources.every(({ topic, partition }) => unread.has(partitionKey(topic, partition)))
 }
 
 export function taskStarts(deps: TaskStartDeps): TaskStarts {
@@ -171,7 +190,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     const restoring: Restoring = {
       task,
       positions: withResets(task, known, offsets),
-      committed: isCommitted(task, offsets.committed),
+      committed: isCommitted(task, offsets.committed) || isUnread(task, offsets.unread),
       startedAt: runtime.monotonic(),
       endsKnownAt: offsets.now,
       open: 0,

@@ -1,7 +1,8 @@
+import type { ClickHouseClient } from '@clickhouse/client'
 import type { SnippetText } from '../../../schemas/snippets/types.ts'
 import type { Purge } from '../purge.ts'
 import { readRows, type TableReader } from '../reader.ts'
-import type { Table } from '../table.ts'
+import { type ClusterOptions, ddlParts, type Table } from '../table.ts'
 import { isoMonth, isoTime, isoTimeOrNull } from '../time.ts'
 
 /** Maximum number of snippets that a search finds, so that a search for a common word ends early. */
@@ -59,6 +60,25 @@ export const snippetsTable: Table<string, SnippetText> = {
  * earlier row.
  */
 export const snippetsPurge: Purge = { table: snippetsTable.name, key: 'paste_id', erases: 'is_deleted OR expires_at <= now64(3)' }
+
+/** The table that earlier versions filled instead. Nothing erases its rows any more. */
+const EARLIER_TABLE = 'snippets'
+
+/**
+ * Deletes the table of earlier versions, which would keep the texts of deleted snippets. If a worker of such a version
+ * starts later, it creates the table again and fills it from the topic.
+ * @returns whether there was such a table
+ */
+export async function dropEarlierSnippets(client: ClickHouseClient, cluster: ClusterOptions): Promise<boolean> {
+  const found = await client.query({
+    query: 'SELECT name FROM system.tables WHERE database = currentDatabase() AND name = {name:String}',
+    query_params: { name: EARLIER_TABLE },
+    format: 'JSONEachRow',
+  })
+  if ((await found.json()).length === 0) return false
+  await client.command({ query: `DROP TABLE IF EXISTS ${EARLIER_TABLE}${ddlParts(cluster).onCluster} SYNC` })
+  return true
+}
 
 const SEARCH_SETTINGS = {
   /** ClickHouse aborts searches that take more seconds than this, and the API responds with 503. */

@@ -35,11 +35,17 @@ export const wordCounts = numberTopic('word-counts')
  * Creates a topology with two stages: lines, keyed by author, are split into words, and each word is counted in the
  * partition of its key.
  */
-export function wordCount(name = 'words', topics = { lines, wordCounts }, options: TopologyOptions = {}, onLine = (_line: string) => {}) {
+export function wordCount(
+  name = 'words',
+  topics = { lines, wordCounts },
+  options: TopologyOptions = {},
+  onLine = (_line: string) => {},
+  between = 'by-word',
+) {
   return topology(
     name,
     (t) => {
-      const words = t.repartition('by-word', { key: utf8, value: numberFormat, partitions: 3 })
+      const words = t.repartition(between, { key: utf8, value: numberFormat, partitions: 3 })
       t.source(topics.lines).process('split', { emits: [words] }, function split(line, ctx) {
         onLine(line)
         for (const word of line.split(' ')) ctx.emit(words, word, 1)

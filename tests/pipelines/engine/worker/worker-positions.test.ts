@@ -134,6 +134,30 @@ test('state without a known input position stops the worker, because input could
   await expect(second.done).rejects.toThrow(/changelog records, but the input position .*delete its changelog topics/)
 })
 
+test('if an update renames a repartition topic, the state of its readers is kept, and the new topic is read from its beginning', async () => {
+  const { worker, send, all, latest } = bench()
+  const backend = memoryBackend()
+  const first = await worker(wordCount(), { backend })
+  send(lines, 'ann', 'a b a')
+  await until(() => all(wordCounts).length === 3, 'the first line')
+  await first.stop()
+  const renamed = () => wordCount('words', undefined, {}, undefined, 'by-term')
+  // With the state folder, and after its loss.
+  const second = await worker(renamed(), { backend })
+  send(lines, 'ann', 'a')
+  await until(() => all(wordCounts).length === 4, 'the second line')
+  await second.stop()
+  await worker(renamed())
+  send(lines, 'ann', 'a b')
+  await until(() => all(wordCounts).length === 6, 'the third line')
+  expect(latest(wordCounts)).toEqual(
+    new Map([
+      ['a', 4],
+      ['b', 2],
+    ]),
+  )
+})
+
 test('processes that end before their first commit leave nothing that the next process mistakes for state', async () => {
   const { broker, worker, send, all, latest } = bench()
   const backend = memoryBackend()

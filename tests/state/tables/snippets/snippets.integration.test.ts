@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { SnippetText } from '../../../../schemas/snippets/types.ts'
-import { MOST_FOUND, searchSnippets, snippetsTable } from '../../../../state/tables/snippets/snippets.ts'
+import { dropEarlierSnippets, MOST_FOUND, searchSnippets, snippetsTable } from '../../../../state/tables/snippets/snippets.ts'
 import { tableStore } from '../../../../state/tables/store.ts'
 import { createDatabase, rowsOf } from '../database.ts'
 
@@ -103,4 +103,12 @@ test('a search for a rare word reads only the granules with snippets that have i
   const [, read, inAll] = /Name: searched_trigrams[\s\S]*?Granules: (\d+)\/(\d+)/.exec(text)!
   expect(Number(read)).toBeLessThanOrEqual(SNIPPETS / RARE)
   expect(Number(inAll)).toBeGreaterThan(SNIPPETS / RARE)
+})
+
+test('the table of earlier versions, from which nothing erases snippets any more, is dropped', async () => {
+  const { client } = created
+  await client.command({ query: 'CREATE TABLE snippets (paste_id String, text String) ENGINE = MergeTree ORDER BY paste_id' })
+  expect(await dropEarlierSnippets(client, { cluster: undefined })).toBe(true)
+  expect(await rowsOf(client, "SHOW TABLES LIKE 'snippets'")).toEqual([])
+  expect(await dropEarlierSnippets(client, { cluster: undefined })).toBe(false)
 })
