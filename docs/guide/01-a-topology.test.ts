@@ -174,7 +174,7 @@ test('a processor may emit only to the topics that it declares', () => {
   const forgetful = topology('forgetful', (t) => {
     t.source(rides).process('price-ride', {}, (ride, ctx) => ctx.emit(fares, ride.rider, fareOf(ride)))
   })
-  const driver = testDriver(forgetful, { partitions: { [rides.name]: 1, [fares.name]: 1 } })
+  const driver = testDriver(forgetful, { partitions: { [rides.name]: 1 } })
 
   expect(() => driver.pipe(rides, 'bike-7', { rider: 'ann', minutes: 10, test_ride: false })).toThrow(
     'forgetful/price-ride failed at rides-0 offset 0: price-ride emits to fares: name that topic in its `emits`',

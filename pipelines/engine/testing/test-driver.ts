@@ -32,7 +32,10 @@ export interface TestDriverOptions {
    * `commit`.
    */
   readonly commit?: 'record' | 'manual'
-  /** Partition counts, keyed by topic name. They override the counts that the topics declare. */
+  /**
+   * Partition counts, keyed by topic name. They override the counts that the topics declare. The topology must use each
+   * of these topics.
+   */
   readonly partitions?: Readonly<Record<string, number>>
   /**
    * Cache size for the decoded objects of each store. Default 256 KiB. With a small cache, the stores have to read
@@ -154,6 +157,8 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   const auto = (options.commit ?? 'record') === 'record'
 
   createTopics()
+  // A misspelt name would leave the topic with its declared count, and the test would pass for the wrong reason.
+  for (const topic of Object.keys(options.partitions ?? {})) partitionsOf(topic)
   start()
 
   function createTopics(): void {

@@ -48,7 +48,7 @@ function withNode(
 }
 
 function runAll(tested: ReturnType<typeof withNode>): void {
-  const driver = testDriver(tested, { partitions: { output: 1 } })
+  const driver = testDriver(tested)
   driver.pipe(input, 'k', 'a line')
   driver.pipe(input, 'k', 'a line', { timestamp: driver.now + 2 * SECOND_MS })
   driver.advanceWallClock(2 * SECOND_MS)

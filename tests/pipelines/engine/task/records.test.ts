@@ -342,3 +342,12 @@ test('the clock is read after each record that is as large as many ordinary reco
   expect(task.run(() => true)).toBe('idle')
   expect(seen).toBe(4)
 })
+
+test.each([Number.NaN, Number.POSITIVE_INFINITY, -1])('a processor cannot increase a counter by %s', (by) => {
+  const counting = topology('counting', (t) => {
+    t.source(numbers).process('count', {}, (_value, ctx) => ctx.count('numbers_seen', by))
+  })
+  const driver = testDriver(counting)
+  expect(() => driver.pipe(numbers, 'k', 1)).toThrow(`it increases the counter numbers_seen by ${by}`)
+  expect(driver.metrics.counts.get('numbers_seen')).toBeUndefined()
+})

@@ -30,6 +30,10 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
   },
 )
 
+test('a partition count for a topic that the topology does not use is refused', () => {
+  expect(() => testDriver(wordCount(), { partitions: { lnes: 3 } })).toThrow('does not use topic lnes')
+})
+
 test('a topology that feeds itself endlessly is reported', () => {
   const echo = topology('echo', (t) => {
     t.source(lines).process('repeat', { emits: [lines] }, (line, ctx) => ctx.emit(lines, ctx.key, line))
