@@ -22,7 +22,8 @@ export function snippetErasure(context: SinkContext): Runner {
         const cluster = { cluster: config.clickhouseCluster }
         const purger = tablePurger(client, snippetsPurge, cluster)
         return async function erase() {
-          // Not before the first run, because workers and APIs of an earlier version may use the table during an upgrade.
+          // Not before the first run, because workers and APIs of an earlier version may use the table during an
+          // upgrade.
           if (await dropEarlierSnippets(client, cluster)) runtime.log.info({}, 'earlier_snippets_dropped')
           const { removed, hasErased } = await purger.run()
           if (removed > 0) runtime.log.info({ removed }, 'snippet_rows_purged')
