@@ -21,8 +21,8 @@ export interface NodeProcess {
 }
 
 /**
- * Starts one of the project's programs, which logs its address.
- * @param event name of the log event that contains the address
+ * Starts one of the project's programs, and waits until it is ready.
+ * @param event name of the event that the program logs when it is ready
  */
 export function startNode(
   main: string,

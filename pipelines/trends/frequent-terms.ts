@@ -33,7 +33,10 @@ const TERMS_READ = 256
 /** The states of a term, with their keys, by region. */
 type RegionStates = Map<number, { readonly key: string; readonly state: TermState }>
 
-/** Counts frequent terms. A frequent term has one state in each region, and a note in the store of rare terms. */
+/**
+ * Counts frequent terms. A frequent term has one state for each region in which it was counted, and a note in the store
+ * of rare terms.
+ */
 export function frequentTerms({ rare, frequent, baselines, volumes, learned, rounds, filter, leadersOf }: FrequentTermsOptions) {
   const textBytes = new TextBytes()
 

@@ -438,7 +438,7 @@ export interface FraudSettingsChange {
 /** A change of the settings of fraud scoring. Body of topic fraud-settings-commands, key: rules, list:<name>, snooze:<snooze_id> or models. */
 export interface FraudSettingsCommand {
   action: FraudSettingsAction
-  /** the subject of the caller's token */
+  /** the subject of the caller's token; fraud-guard for changes by the guard */
   actor: string
   /** actions about one rule */
   rule_id: null | string

@@ -23,7 +23,7 @@ export interface ShopOutput {
   readonly closings: Log<Closing>
 }
 
-/** Times by a correct clock, in epoch ms. They determine which payments each closed time must include. */
+/** Times by a correct clock, in epoch ms. They determine which payments each closing must have counted. */
 export interface Timing {
   /**
    * Time by which each payment was certainly in the log, keyed by the payment's id. A payment without such a time is

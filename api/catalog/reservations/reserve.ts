@@ -38,9 +38,10 @@ const MOST_ATTEMPTS = 5
 
 /**
  * Reserves all items or none. First, each product's partition reserves its part. Then the cart is opened, and from then
- * on only the cart decides how all parts end. If a part is refused, the other parts are released. If the process dies
- * before the cart is opened, the parts expire.
- * Throws ApiError: `invalid_request`, `variant_not_found`, `out_of_stock`, `not_ready`, `unavailable`.
+ * on only the cart determines what happens to the parts. If a part is refused, the other parts are released. If the
+ * process dies before the cart is opened, the parts expire.
+ * Throws ApiError: `invalid_request`, `idempotency_conflict`, `variant_not_found`, `out_of_stock`, `not_ready`,
+ * `unavailable`.
  */
 export async function reserve({ commands, offers, reservationMs }: ReserveDeps, from: CommandRequest, body: NewCart): Promise<Cart> {
   const command = await commands.open(from, ['reserve', body])

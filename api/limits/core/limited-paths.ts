@@ -16,7 +16,7 @@ export interface LimitedPaths {
 export function limitedPaths(declared: Iterable<string>): LimitedPaths {
   const patterns = [...new Set(declared)].map((text) => {
     const pattern = parsePattern(text)
-    if (pattern === undefined || pattern.method !== undefined) throw new Error(`${text} is not a pattern of paths`)
+    if (pattern === undefined || pattern.method !== undefined) throw new Error(`${text} is not a path pattern without a method`)
     return pattern
   })
 

@@ -91,7 +91,7 @@ export function pageTokens(secret: string, now: () => number): PageTokens {
       const [given, expected] = [Buffer.from(signature), Buffer.from(signatureOf(text))]
       if (given.length !== expected.length || !timingSafeEqual(given, expected)) throw invalid(FOREIGN)
       const { success, data } = form.safeParse(JSON.parse(Buffer.from(text, 'base64url').toString()))
-      // During an upgrade, the signature may be that of a release with a different form of tokens.
+      // During an upgrade, a correctly signed token may come from a release with a different token format.
       if (!success) throw invalid(FOREIGN)
       const { u, e, r, v, c, p, i } = data
       if (BigInt(u) !== userId) throw invalid('The page_token belongs to another user.')

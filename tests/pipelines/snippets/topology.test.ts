@@ -94,7 +94,7 @@ describe('a snippet', () => {
     expect(ask(ID, readBy(42n))).toMatchObject({ outcome: 'read', snippet: { reads_left: 0 } })
   })
 
-  test('is returned when its creation is repeated, even with a new id, but a query does not create it', () => {
+  test('is returned when its create command is repeated with a new paste id, but a create command without a snippet creates nothing', () => {
     const { ask, view } = snippetsDriver({ partitions: ONE_PARTITION })
     const only = { ...createCommand(), snippet: null }
     const first = ask(ID, createCommand(), { id: 'one' })

@@ -33,7 +33,7 @@ function walkedScore(row: readonly number[]): number {
     }, 0)
 }
 
-test('each row reaches the same leaves as by following the splits, whichever rows are scored together', () => {
+test('each row gets the score that a walk along the splits gives, whichever rows are scored together', () => {
   const random = seededRandom(3)
   const thresholds = [...text.matchAll(/^threshold=(.*)$/gm)].flatMap(([, line]) => line.split(' ').map(Number))
   const values = [...thresholds, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
