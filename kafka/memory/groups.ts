@@ -47,8 +47,8 @@ export interface MemoryGroups {
   commit(groupId: string, memberId: string | undefined, offsets: Iterable<OffsetToCommit>): void
   /** Throws FencedError when the member is not in the group. */
   check(groupId: string, memberId: string): void
-  /** Deletes the group's offsets, as a broker does after their retention time. */
-  forgetOffsets(groupId: string): void
+  /** Deletes the group's offsets of one topic or of all topics, as a broker does after their retention time. */
+  forgetOffsets(groupId: string, topic?: string): void
 }
 
 interface Member {
@@ -192,8 +192,10 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       }
       if (unknown !== undefined) throw unknown
     },
-    forgetOffsets(groupId) {
-      group(groupId).offsets.clear()
+    forgetOffsets(groupId, topic) {
+      const { offsets } = group(groupId)
+      if (topic === undefined) offsets.clear()
+      else for (let partition = 0; partition < (partitionCount(topic) ?? 0); partition++) offsets.delete(partitionKey(topic, partition))
     },
   }
 }

@@ -151,8 +151,10 @@ export async function fetchStartOffsets(
   const uncommitted = exactlyOnce ? tasks.filter((task) => !isCommitted(task, committed) && task.changelogs.some(isWritten)) : []
   if (uncommitted.length > 0) await group.heartbeat()
   // A repartition topic gets another name when an update changes its records. The state of its readers then has no
-  // committed offset, although the offsets of the group have not expired. All records of the new topic are unread.
-  const replaced = uncommitted.flatMap(({ sources }) => sources).filter(({ topic }) => repartitions.has(topic))
+  // committed offset, although the offsets of the group have not expired. All records of the new topic are unread. The
+  // offset of a partition without new records may expire on its own, but by then its first records have been deleted.
+  const isWhole = ({ topic, partition }: TopicPartition) => sourceStarts.get(partitionKey(topic, partition)) === 0
+  const replaced = uncommitted.flatMap(({ sources }) => sources).filter((source) => repartitions.has(source.topic) && isWhole(source))
   const isKept = replaced.length > 0 && (await group.committed(inputs())).size > 0
   return {
     committed,

@@ -134,6 +134,20 @@ test('state without a known input position stops the worker, because input could
   await expect(second.done).rejects.toThrow(/changelog records, but the input position .*delete its changelog topics/)
 })
 
+test('if only the offsets of a repartition topic have expired, the state of its readers stops the worker', async () => {
+  const { broker, worker, send, all } = bench()
+  const between = 'words-by-word-repartition'
+  const first = await worker(wordCount())
+  send(lines, 'ann', 'a b c d e f')
+  await until(() => all(wordCounts).length === 6, 'the first line')
+  await first.stop()
+  broker.groups.forgetOffsets('words', between)
+  // Offsets expire only after the topic's retention, so the records that they covered are gone.
+  for (const partition of [0, 1, 2]) broker.log(between, partition).truncateBefore(1)
+  const second = await worker(wordCount())
+  await expect(second.done).rejects.toThrow(/changelog records, but the input position .*delete its changelog topics/)
+})
+
 test('if an update renames a repartition topic, the state of its readers is kept, and the new topic is read from its beginning', async () => {
   const { worker, send, all, latest } = bench()
   const backend = memoryBackend()
