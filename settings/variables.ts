@@ -55,10 +55,13 @@ export function port(smallest: 0 | 1 = 0) {
 
 /** Accepts a URL that begins with one of these schemes, such as `redis` or `rediss`, and names a host. */
 export function addressOf(...schemes: readonly string[]) {
-  return z.string().superRefine((text, { addIssue }) => {
-    const fault = addressFault(text, schemes)
-    if (fault !== undefined) addIssue(fault)
-  })
+  return z
+    .string()
+    .trim()
+    .superRefine((text, { addIssue }) => {
+      const fault = addressFault(text, schemes)
+      if (fault !== undefined) addIssue(fault)
+    })
 }
 
 /** Accepts one such URL or several, separated by commas. */

@@ -8,14 +8,14 @@ import { erasureTimes } from './erasure.ts'
 const MS_PER_SECOND = 1_000
 
 /** Accepts the location of a blob store. */
-const location = z.string().refine(isLocation, 'is neither a folder like file:///path nor a bucket like s3://bucket/prefix')
+const location = z.string().trim().refine(isLocation, 'is neither a folder like file:///path nor a bucket like s3://bucket/prefix')
 
 function isLocation(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, hostname } = new URL(text)
   if (protocol === 's3:') return hostname !== ''
-  // Without the slashes, the path would be relative in appearance only: the URL parser makes it absolute.
-  return /^file:\/\/(localhost)?\//.test(text) && isPath(text)
+  // A path without a slash at its beginning would be relative in appearance only: the URL parser makes it absolute.
+  return /^file:(\/(?!\/)|\/\/(localhost)?\/)/i.test(text) && isPath(text)
 }
 
 function isPath(url: string): boolean {

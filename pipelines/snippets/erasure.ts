@@ -21,10 +21,20 @@ export function snippetErasure(context: SinkContext): Runner {
       open(client) {
         const cluster = { cluster: config.clickhouseCluster }
         const purger = tablePurger(client, snippetsPurge, cluster)
+
+        /** Does not throw, because a table that cannot be dropped must not keep the purger from its work. */
+        async function dropEarlier() {
+          try {
+            if (await dropEarlierSnippets(client, cluster)) runtime.log.info({}, 'earlier_snippets_dropped')
+          } catch (error) {
+            runtime.log.warn({ reason: (error as Error).message }, 'earlier_snippets_not_dropped')
+          }
+        }
+
         return async function erase() {
           // Not before the first run, because workers and APIs of an earlier version may use the table during an
           // upgrade.
-          if (await dropEarlierSnippets(client, cluster)) runtime.log.info({}, 'earlier_snippets_dropped')
+          await dropEarlier()
           const { removed, hasErased } = await purger.run()
           if (removed > 0) runtime.log.info({ removed }, 'snippet_rows_purged')
           return hasErased

@@ -30,6 +30,13 @@ test('the public URL has no slash at its end, because paths are appended to it',
   expect(readApiConfig({ PUBLIC_URL: 'https://example.com/api/' }).publicUrl).toBe('https://example.com/api')
 })
 
+test.each(['file:/data', 'file:///data', 'file://localhost/my data', 'file:///my data', 's3://bucket/prefix'])(
+  'blobs may be stored at %s, and spaces around the location do not matter',
+  (location) => {
+    expect(readApiConfig({ BLOBS_URL: ` ${location} ` }).state.blobs.url).toBe(location)
+  },
+)
+
 test('the keys of the configured URL are used in production', () => {
   const env = {
     NODE_ENV: 'production',
@@ -109,6 +116,7 @@ test.each([
   [{ PUBLIC_URL: 'api.example.com:8080' }, /PUBLIC_URL: does not begin with http/],
   [{ BLOBS_ENDPOINT: 'minio:9000' }, /BLOBS_ENDPOINT: does not begin with http/],
   [{ BLOBS_URL: 'file://data' }, /BLOBS_URL: is neither a folder like/],
+  [{ BLOBS_URL: 'file://' }, /BLOBS_URL: is neither a folder like/],
   [{ IMAGES_URL: 'file:data' }, /IMAGES_URL: is neither a folder like/],
   [{ MODELS_URL: 's3://' }, /MODELS_URL: is neither a folder like/],
   [{ LOG_LEVEL: 'loud' }, /LOG_LEVEL/],

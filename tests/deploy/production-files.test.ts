@@ -424,7 +424,13 @@ describe('monitoring', () => {
   })
 
   test('counts the first event of a counter that does not exist before', () => {
-    const late = ['millrace_records_skipped_total', 'millrace_records_dropped_total', 'millrace_sink_deliveries_total']
+    const late = [
+      'millrace_records_skipped_total',
+      'millrace_records_dropped_total',
+      'millrace_sink_deliveries_total',
+      // Records are lost while no worker runs. The next worker counts them at its start, before its metrics are read.
+      'millrace_sink_lost_records_total',
+    ]
     const counting = rules.filter(({ expr }) => late.some((metric) => new RegExp(`increase\\(${metric}`).test(expr)))
     expect(counting.length).toBeGreaterThan(2)
     for (const { expr } of counting) {

@@ -59,6 +59,7 @@ test.each([
   [port(1), '0', 'is not a port'],
   [port(), '65536', 'is not a port'],
   [addressOf('http', 'https'), 'https://user:p%25w@host:1/path', 'https://user:p%25w@host:1/path'],
+  [addressOf('http', 'https'), ' http://[::1]:1 ', 'http://[::1]:1'],
   [addressOf('http', 'https'), 'host:8080', 'does not begin with http:// or https://'],
   [addressOf('http', 'https'), 'http://', 'is not a URL'],
   [addressOf('redis'), 'redis://', 'names no host'],

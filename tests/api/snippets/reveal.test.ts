@@ -85,6 +85,8 @@ describe('revealing a snippet with limited reads', () => {
       status === 401 ? true : undefined,
     )
     expect((await api.send('GET', `/p/${hidden.body.paste_id}`, { headers })).text).toContain('<h1>Private</h1>')
+    const foreign = { cookie, 'sec-fetch-site': 'same-site' }
+    expect((await api.send('POST', `/p/${secret.body.paste_id}`, { headers: foreign })).status).toBe(status)
     expect((await api.send('POST', `/p/${secret.body.paste_id}`, { headers })).text).toContain('secret')
     // A program that sends the same token learns that the token is not accepted.
     expect((await api.send('GET', `/p/${secret.body.paste_id}`, { as: claims })).status).toBe(status)
