@@ -31,6 +31,7 @@ import {
   type ViewReader,
   type ViewScripts,
 } from '../../state/views/view.ts'
+import { readableJson } from '../../state/views/readable.ts'
 import type { CommandRequest } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
@@ -187,7 +188,7 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
 }
 
 function activeOf(text: string | null): MatchProfile | undefined {
-  const profile = text === null ? undefined : (JSON.parse(text) as MatchProfile)
+  const profile = text === null ? undefined : readableJson<MatchProfile>(text)
   return profile?.is_active ? profile : undefined
 }
 

@@ -194,6 +194,8 @@ export async function recommendationsApi({ open = openModel, readMs = 1_000 } = 
     putEditorial: (name: string, list: unknown) => feed(editorialLists, name, list),
     putNeighbours: (itemId: bigint, neighbours: readonly Neighbour[]) =>
       apply(itemNeighboursView.operationsFor(0, itemId, { at: START, neighbours: packNeighbours(neighbours) })),
+    /** Stores a text in Redis as it is. */
+    putText: (key: string, text: string) => void strings.set(key, text),
     putUser: (key: string, features: UserFeatures) => apply(userFeaturesView.operationsFor(0, key, features)),
     async send(
       method: string,
