@@ -22,6 +22,7 @@ import {
   type SwipeState,
   type UserState,
 } from '../../state/views/matches/viewer.ts'
+import { readableJson } from '../../state/views/readable.ts'
 import {
   type BinaryReader,
   caughtUpKey,
@@ -31,7 +32,6 @@ import {
   type ViewReader,
   type ViewScripts,
 } from '../../state/views/view.ts'
-import { readableJson } from '../../state/views/readable.ts'
 import type { CommandRequest } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'

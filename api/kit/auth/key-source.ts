@@ -25,7 +25,10 @@ export interface KeyReports {
 export async function keySetFor(auth: AuthSettings, now: () => number, reports?: KeyReports): Promise<KeySet> {
   const onFailure = reports && failureReporter(reports)
   const load = await keyLoader(auth)
-  if (auth.keys.kind === 'file') await load().then(createLocalJWKSet).catch((error: Error) => onFailure?.(error, undefined))
+  if (auth.keys.kind === 'file')
+    await load()
+      .then(createLocalJWKSet)
+      .catch((error: Error) => onFailure?.(error, undefined))
   const keys = keySet({ load, now, onFailure })
   if (reports !== undefined) expiryGauge(keys, reports.registry)
   return keys
