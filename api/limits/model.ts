@@ -18,7 +18,7 @@ const MAX_ADDRESS = 64
 /** Tiers of API keys. Callers without a key have the tier `free`. */
 const TIERS = ['free', 'pro', 'enterprise'] as const
 
-/** Clients remove the segments `.` and `..` from the paths of URLs, so they could not address an object with such an id. */
+/** Clients remove the segments `.` and `..` from paths, so they could not address a rule with such an id. */
 const RuleId = z
   .string()
   .regex(/^(?!\.{1,2}$)[A-Za-z0-9._:-]{1,100}$/, `must be 1 to ${MAX_RULE_ID} of A-Z a-z 0-9 . _ : -, and not . or ..`)
