@@ -18,9 +18,10 @@ const MAX_ADDRESS = 64
 /** Tiers of API keys. Callers without a key have the tier `free`. */
 const TIERS = ['free', 'pro', 'enterprise'] as const
 
+/** Clients remove the segments `.` and `..` from paths, so they could not address a rule with such an id. */
 const RuleId = z
   .string()
-  .regex(/^[A-Za-z0-9._:-]{1,100}$/, `must be 1 to ${MAX_RULE_ID} of A-Z a-z 0-9 . _ : -`)
+  .regex(/^(?!\.{1,2}$)[A-Za-z0-9._:-]{1,100}$/, `must be 1 to ${MAX_RULE_ID} of A-Z a-z 0-9 . _ : -, and not . or ..`)
   .openapi({ example: 'search-free' })
 
 /**
@@ -30,8 +31,8 @@ const RuleId = z
 const ClientId = z
   .string()
   .regex(
-    /^(?!user:|certificate:|ip:)[A-Za-z0-9._:@-]{1,100}$/,
-    `must be 1 to ${MAX_CLIENT_ID} of A-Z a-z 0-9 . _ : @ -, and not begin with user:, certificate: or ip:`,
+    /^(?!user:|certificate:|ip:|\.{1,2}$)[A-Za-z0-9._:@-]{1,100}$/,
+    `must be 1 to ${MAX_CLIENT_ID} of A-Z a-z 0-9 . _ : @ -, not . or .., and not begin with user:, certificate: or ip:`,
   )
   .openapi({ example: 'acme' })
 

@@ -22,6 +22,7 @@ import {
   type SwipeState,
   type UserState,
 } from '../../state/views/matches/viewer.ts'
+import { readableJson } from '../../state/views/readable.ts'
 import {
   type BinaryReader,
   caughtUpKey,
@@ -187,7 +188,7 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
 }
 
 function activeOf(text: string | null): MatchProfile | undefined {
-  const profile = text === null ? undefined : (JSON.parse(text) as MatchProfile)
+  const profile = text === null ? undefined : readableJson<MatchProfile>(text)
   return profile?.is_active ? profile : undefined
 }
 

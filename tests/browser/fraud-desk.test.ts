@@ -387,6 +387,18 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByRole('alert').waitFor({ state: 'hidden' })
   })
 
+  test('statistics and snoozes of a rule that could not be read are read again by the same link', async () => {
+    const { page, fakes } = await opened({ hash: '#rules' })
+    for (const part of ['stats', 'snoozes']) fakes.replaced.set(`GET rules/night/${part}`, refusal(503, 'unavailable'))
+    await page.getByRole('link', { name: 'night' }).click()
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    fakes.replaced.clear()
+    await page.getByRole('link', { name: 'night' }).click()
+    await page.getByText('The rule skips nobody.').waitFor()
+    await page.getByRole('row', { name: 'evaluated' }).waitFor()
+    await page.getByRole('alert').waitFor({ state: 'hidden' })
+  })
+
   test('a late answer does not replace a newer list of rules', async () => {
     const { page } = await opened({ hash: '#rules' })
     await page.getByText('2 of 2 rules').waitFor()

@@ -175,6 +175,17 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     expect(asked.filter((name) => name.startsWith('POST'))).toEqual(['POST swipe RIGHT', 'POST swipe LEFT', 'POST swipe SUPER_LIKE'])
   })
 
+  test('if the profile of the user is missing, a rewind leads to the form for the profile', async () => {
+    const { page } = await opened({
+      'GET feed': () => feed([candidate(1)]),
+      'POST swipe/rewind': () => failure(404, 'profile_not_found'),
+    })
+    await top(page).waitFor()
+    await page.keyboard.press('z')
+    await page.getByLabel('Birth date').waitFor()
+    expect(await page.getByText('This person is no longer available.').count()).toBe(0)
+  })
+
   test('a swipe that the server never answers fails after a time, and the next swipe is sent', async () => {
     const { page, asked } = await opened({
       'GET feed': () => feed([1, 2, 3, 4, 5, 6, 7].map((index) => candidate(index))),

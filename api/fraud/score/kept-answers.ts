@@ -91,9 +91,8 @@ export function keptAnswers({ scripts, keptMs, onFailure }: KeptAnswersDeps): Ke
     const args = [answerBytes(scored), keptMs, replaced ?? NOTHING]
     const held = (await scripts.run(KEEP_ANSWER, [key], args, limit)) as Buffer | null
     if (held === null) return { state: 'new' }
+    // Another call may have replaced the answer since it was read, so its answer is treated like the first one.
     const found = claimed(held, request)
-    // If another call has replaced the answer first, the other call's answer stays.
-    if (replaced !== undefined) return found
     const isBlockedSince = found.state === 'answered' && isBlocklisted(scored) && !isBlocklisted(found.scored)
     if (isBlockedSince) await beforeBlock(found.scored)
     return isBlockedSince || found.state === 'new' ? await keep(scored, beforeBlock, held) : found

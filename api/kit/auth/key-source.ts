@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { JSONWebKeySet } from 'jose'
+import { createLocalJWKSet, type JSONWebKeySet } from 'jose'
 import type { Registry } from 'prom-client'
 import type { Logger } from '../logging.ts'
 import { counter, gauge } from '../metrics.ts'
@@ -18,10 +18,18 @@ export interface KeyReports {
   readonly registry: Registry
 }
 
-/** Returns the configured key set. Creates the development key if the configuration uses it. */
+/**
+ * Returns the configured key set. Creates the development key if the configuration uses it. Reports a key file that
+ * cannot be used now, rather than with the first token; the first token reads the file again.
+ */
 export async function keySetFor(auth: AuthSettings, now: () => number, reports?: KeyReports): Promise<KeySet> {
   const onFailure = reports && failureReporter(reports)
-  const keys = keySet({ load: await keyLoader(auth), now, onFailure })
+  const load = await keyLoader(auth)
+  if (auth.keys.kind === 'file')
+    await load()
+      .then(createLocalJWKSet)
+      .catch((error: Error) => onFailure?.(error, undefined))
+  const keys = keySet({ load, now, onFailure })
   if (reports !== undefined) expiryGauge(keys, reports.registry)
   return keys
 }

@@ -157,6 +157,7 @@ export function listServer(deps: ServeDeps) {
     const earlier = isPersonal && !isComplete ? fallback(user) : undefined
     const items: readonly AnswerItem[] = earlier?.map((item) => ({ ...item, details: undefined })) ?? listed.items
     const { kept, ...titles } = await shownOf(items, request.limit)
+    if (user.hasUnreadPages()) degraded.push('features')
     if (!titles.isComplete) degraded.push('titles')
     if (isPersonal && isComplete) last.keep(request.userId, kept)
     return {
@@ -237,7 +238,7 @@ export function listServer(deps: ServeDeps) {
     const fresh = items.filter(({ itemId }) => isAllowed(user, itemId))
     const titles = await titlesOf(fresh.slice(0, limit))
     const degraded: Degradation[] = [
-      ...(found === undefined ? ['features' as const] : []),
+      ...(found === undefined || found.hasUnreadPages() ? ['features' as const] : []),
       ...(titles.isComplete ? [] : ['titles' as const]),
     ]
     const details = { details: undefined }

@@ -24,6 +24,8 @@ export interface RequestUser {
   /** How often each item was recently shown without having been chosen. */
   readonly timesShown: ReadonlyMap<bigint, number>
   hasWatched(itemId: bigint): boolean
+  /** Whether `hasWatched` has met a page of the seen-set that it could not read and took for empty. */
+  hasUnreadPages(): boolean
   readonly country: string | undefined
   readonly ageBucket: string | undefined
   readonly subscriptionTier: string | undefined
@@ -56,6 +58,7 @@ export function unknownUser(id: bigint): RequestUser {
     hidden: new Set(),
     timesShown: new Map(),
     hasWatched: () => false,
+    hasUnreadPages: () => false,
     country: undefined,
     ageBucket: undefined,
     subscriptionTier: undefined,
@@ -67,12 +70,20 @@ export function unknownUser(id: bigint): RequestUser {
 }
 
 export function requestUser(id: bigint, { self, pages }: StoredUser, now: number): RequestUser {
-  const seen = watched.open((page) => pages[page], now)
+  let isUnread = false
+  const hasUnreadPages = () => isUnread
+  const seen = watched.open(
+    (page) => pages[page],
+    now,
+    () => {
+      isUnread = true
+    },
+  )
   // A user whose seen-set has no pages has watched nothing, so no candidates need to be hashed. Hashing hundreds of
   // them would take a quarter of a millisecond.
   const hasPages = Object.keys(pages).length > 0
   const hasWatched = (itemId: bigint) => hasPages && seen.has(itemId)
-  if (self === undefined) return { ...unknownUser(id), hasWatched }
+  if (self === undefined) return { ...unknownUser(id), hasWatched, hasUnreadPages }
   const lastAt = self.last_event_at
   const recent = unpackIds(self.viewed)
   // The last event may have been a SKIP, which does not extend the session.
@@ -89,6 +100,7 @@ export function requestUser(id: bigint, { self, pages }: StoredUser, now: number
     hidden: new Set(unpackIds(self.hidden)),
     timesShown: counted(unpackIds(self.shown)),
     hasWatched,
+    hasUnreadPages,
     country: self.country ?? undefined,
     ageBucket: self.age_bucket ?? undefined,
     subscriptionTier: self.sub_tier ?? undefined,

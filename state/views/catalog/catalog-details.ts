@@ -1,4 +1,5 @@
 import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
+import { readableJson } from '../readable.ts'
 import { type View, viewTag } from '../view.ts'
 
 /**
@@ -37,5 +38,5 @@ export function catalogDetailsKey(partition: number, productId: string): string 
 
 /** @param text the value at a product's key */
 export function productDetails(text: string | null): ProductDetails {
-  return text === null ? NO_DETAILS : (JSON.parse(text) as ProductDetails)
+  return (text === null ? undefined : readableJson<ProductDetails>(text)) ?? NO_DETAILS
 }

@@ -1,4 +1,5 @@
 import type { CategoryLeaders } from '../../../schemas/catalog/types.ts'
+import { readableJson } from '../readable.ts'
 import { type View, viewTag } from '../view.ts'
 
 /**
@@ -25,5 +26,5 @@ export function categoryLeadersKey(partition: number, categoryId: number): strin
 
 /** @param text the value at a category's key */
 export function categoryLeaders(text: string | null): readonly number[] {
-  return text === null ? [] : (JSON.parse(text) as number[])
+  return (text === null ? undefined : readableJson<number[]>(text)) ?? []
 }

@@ -1,4 +1,5 @@
 import type { Seller } from '../../../schemas/catalog/types.ts'
+import { readableJson } from '../readable.ts'
 import { type View, viewTag } from '../view.ts'
 
 /**
@@ -32,9 +33,10 @@ export function sellerKey(partition: number, id: string): string {
 }
 
 /**
- * Returns the public data of a seller. A seller that no administrator has described gets a name derived from the id.
+ * Returns the public data of a seller. A seller that no administrator has described, or whose value cannot be parsed,
+ * gets a name derived from the id.
  * @param text the value at the seller's key
  */
 export function sellerRecord(id: string, text: string | null): SellerRecord {
-  return text === null ? { name: `seller-${id}`, rating: null } : (JSON.parse(text) as SellerRecord)
+  return (text === null ? undefined : readableJson<SellerRecord>(text)) ?? { name: `seller-${id}`, rating: null }
 }

@@ -1,3 +1,4 @@
+import { readableJson } from '../readable.ts'
 import {
   type BinaryReader,
   type ListReader,
@@ -137,7 +138,7 @@ export async function buildStack(
 }
 
 function parseResume(text: string | null, basis: string): Resume | undefined {
-  const resume = text === null ? undefined : (JSON.parse(text) as Resume)
+  const resume = text === null ? undefined : readableJson<Resume>(text)
   return resume?.basis === basis ? resume : undefined
 }
 

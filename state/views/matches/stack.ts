@@ -1,3 +1,4 @@
+import { readableJson } from '../readable.ts'
 import type { ViewScript } from '../view.ts'
 import { cellOf, geohashOf, type Place } from './candidates/cells.ts'
 import type { Viewer } from './candidates/person.ts'
@@ -92,12 +93,14 @@ export function stackFields({ builtAt, basis, candidates }: Stack): { readonly m
 }
 
 /**
- * Parses a stack; undefined if there is none.
+ * Parses a stack; undefined if there is none or it cannot be parsed, so that the next feed request searches again.
  * @param fields the fields of the hash
  */
 export function parseStack({ [META]: meta, ...fields }: Readonly<Record<string, string>>): Stack | undefined {
   if (meta === undefined) return undefined
-  const { builtAt, basis } = JSON.parse(meta) as Pick<Stack, 'builtAt' | 'basis'>
+  const parsed = readableJson<Pick<Stack, 'builtAt' | 'basis'>>(meta)
+  if (parsed === undefined) return undefined
+  const { builtAt, basis } = parsed
   const ranked = Object.entries(fields).map(([userId, value]) => {
     const [rank, score, lat, lon] = value.split(' ').map(Number)
     return { rank, candidate: { userId, score, place: { lat, lon } } }

@@ -344,7 +344,12 @@ export type Exclusion = 'swiped' | 'matched' | Cause
  * function needs the relation of the user to the other user; see `readRelations`.
  */
 export function exclusionsOf({ self, recent, seenPages }: Pick<UserState, 'self' | 'recent' | 'seenPages'>, now: number) {
-  const seen = seenSet.open((page) => seenPages[page], now)
+  // A page that cannot be read counts as empty. Users whom it contains may be shown again, but the feed still works.
+  const seen = seenSet.open(
+    (page) => seenPages[page],
+    now,
+    () => undefined,
+  )
   const exceptions = new Set(self?.exceptions ?? [])
 
   return function exclusionOf(otherId: string, relation: Relation | undefined): Exclusion | undefined {

@@ -1,4 +1,5 @@
 import type { RecommendationItem } from '../../../schemas/recommendations/types.ts'
+import { readableJson } from '../readable.ts'
 import { type View, viewTag } from '../view.ts'
 
 /**
@@ -38,14 +39,18 @@ export const recommendationItemsView: View<bigint, RecommendationItem> = {
 }
 
 function storedAt(text: string | null): number {
-  return text === null ? Number.NEGATIVE_INFINITY : ((JSON.parse(text) as StoredItem).updated_at ?? Number.NEGATIVE_INFINITY)
+  const stored = text === null ? undefined : readableJson<StoredItem>(text)
+  return stored?.updated_at ?? Number.NEGATIVE_INFINITY
 }
 
 export function shownItemKey(partition: number, itemId: string): string {
   return `${viewTag(RECOMMENDATION_ITEMS_VIEW, partition)}:item:${itemId}`
 }
 
-/** @param text the value that is stored at the key */
+/**
+ * @param text the value that is stored at the key
+ * @returns undefined if there is no value, or if it cannot be parsed
+ */
 export function shownItem(text: string | null): ShownItem | undefined {
-  return text === null ? undefined : (JSON.parse(text) as ShownItem)
+  return text === null ? undefined : readableJson<ShownItem>(text)
 }

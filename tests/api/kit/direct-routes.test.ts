@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { z } from '@hono/zod-openapi'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { type Answer, cacheableText, JSON_TYPE, jsonAnswer } from '../../../api/kit/answer.ts'
 import { isDecimalUserId } from '../../../api/kit/auth/authorize.ts'
 import { DirectCall } from '../../../api/kit/call.ts'
@@ -222,7 +222,7 @@ test('a direct POST waits for the rest of its body, and refuses one that is late
   const api = await served()
   const head = 'POST /texts HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n'
   const whole = await raw(api.servers[0], `${head}Connection: close\r\n\r\nabc`, async () => {
-    await vi.waitFor(() => expect(api.started).toHaveLength(1))
+    await expect.poll(() => api.started).toHaveLength(1)
     return 'def'
   })
   expect(JSON.parse(whole.slice(whole.indexOf('{')))).toEqual({ text: 'abcdef' })

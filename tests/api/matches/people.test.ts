@@ -27,6 +27,22 @@ test('before the partition counts are known, calls reject and never throw, becau
     await expect(read).rejects.toMatchObject({ definition: errors.not_ready })
 })
 
+test('a profile that cannot be read is left out and does not hide the other profiles', async () => {
+  const [one, other]: readonly string[] = [randomUUID(), randomUUID()]
+  const values = new Map<string, string>()
+  const known = people({
+    views: { get: async (key: string) => values.get(key) ?? null } as unknown as Parameters<typeof people>[0]['views'],
+    scripts: { run: async () => 1 },
+    facts: { partitionOf: () => 0 },
+    notes: { pendingOf: () => [] },
+    log: createLogger('silent'),
+    now: Date.now,
+  })
+  values.set(known.keysOf(one).profile, '{"user_id":')
+  values.set(known.keysOf(other).profile, JSON.stringify({ user_id: other, is_active: true }))
+  expect([...(await known.shown([one, other])).keys()]).toEqual([other])
+})
+
 test('a profile that is missing while its part of the view is being built leads to not_ready, although the rest of the view is ready', async () => {
   const [swiper, target]: readonly string[] = [randomUUID(), randomUUID()]
   const values = new Map([[caughtUpKey(MATCH_USERS_VIEW, 0), '1']])

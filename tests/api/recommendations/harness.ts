@@ -24,8 +24,11 @@ import { userFeaturesView } from '../../../state/views/recommendations/users.ts'
 import type { ViewOperation } from '../../../state/views/view.ts'
 import { START, testApp } from '../kit/harness.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-recommendations-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+/** Created with the first API, because hooks do not run in a file whose tests are all skipped. */
+let folder: string | undefined
+afterAll(() => {
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+})
 
 /** The features of a user with many interactions, without any items or properties. */
 export const SOME_USER: UserSelf = {
@@ -110,6 +113,7 @@ export async function recommendationsApi({ open = openModel, readMs = 1_000 } = 
     feeds.set(topic.name, apply)
     return { probe: { name: topic.name, check: async () => undefined }, close: async () => undefined }
   }
+  folder ??= mkdtempSync(join(tmpdir(), 'millrace-recommendations-'))
   const home = join(folder, randomUUID())
   const modelBlobs = { url: pathToFileURL(join(home, 'data', 'models')).href, s3Endpoint: undefined, compresses: false }
   const log = { info() {}, warn() {}, error() {}, debug() {} }
@@ -194,6 +198,8 @@ export async function recommendationsApi({ open = openModel, readMs = 1_000 } = 
     putEditorial: (name: string, list: unknown) => feed(editorialLists, name, list),
     putNeighbours: (itemId: bigint, neighbours: readonly Neighbour[]) =>
       apply(itemNeighboursView.operationsFor(0, itemId, { at: START, neighbours: packNeighbours(neighbours) })),
+    /** Stores a text in Redis as it is. */
+    putText: (key: string, text: string) => void strings.set(key, text),
     putUser: (key: string, features: UserFeatures) => apply(userFeaturesView.operationsFor(0, key, features)),
     async send(
       method: string,

@@ -3,6 +3,7 @@ import { insertItem, NO_ITEMS } from '../../../schemas/recommendations/events/pa
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { HALF_LIFE_MS } from '../../../schemas/recommendations/signals/half-lives.ts'
 import type { UserSelf } from '../../../schemas/recommendations/types.ts'
+import { shownItemKey } from '../../../state/views/recommendations/items.ts'
 import { START } from '../kit/harness.ts'
 import { recommendationsApi, SOME_USER } from './harness.ts'
 
@@ -213,6 +214,20 @@ test('lists do not wait for a Redis that hangs: only a probe queries it, and it 
   expect(state.reads - before).toBeLessThanOrEqual(3)
   state.isRedisHung = false
   await expect.poll(async () => (await ask()).body.degraded).toEqual([])
+})
+
+test('unreadable values in Redis degrade a list: a page of watched items, and the title of an item', async () => {
+  const damaged = await recommendationsApi()
+  for (let id = 1n; id <= 20n; id++) damaged.putItem(id, {})
+  damaged.putUser('42:self', { page: null, self: self([1n]) })
+  const ask = async () => (await damaged.send('GET', '/api/v1/recommendations', { user: '42' })).body
+  expect((await ask()).degraded).toEqual([])
+  damaged.putUser('42:page-0', { page: Buffer.from([3, 255]), self: null })
+  const { degraded, recommendations, page_token } = await ask()
+  expect([degraded, recommendations.length > 0, page_token]).toEqual([['features'], true, null])
+  damaged.putText(shownItemKey(0, recommendations[0].item_id), '{"title":')
+  damaged.state.now += 3_600_000
+  expect((await ask()).degraded).toEqual(['features', 'titles'])
 })
 
 test('while the view is being rebuilt, a user does not count as a new user who has watched nothing', async () => {

@@ -161,7 +161,7 @@ test('a member notifies its owner when an event is available', async () => {
     takeAtOnce: true,
   })
   await member.join()
-  await vi.waitFor(() => expect(announced).toEqual(['assignment', 'assignment', 'fenced']))
+  await expect.poll(() => announced).toEqual(['assignment', 'assignment', 'fenced'])
   expect(member.takeEvent()).toBeUndefined()
 })
 
@@ -179,7 +179,7 @@ test('an assignment is delivered once, and owned partitions are reported once, a
   expect(member.takeEvent()).toBeUndefined()
   expect(heartbeats[1].owned).toBeNull()
   member.acknowledge([{ topic: 't', partition: 1 }])
-  await vi.waitFor(() => expect(heartbeats.some(({ owned }) => owned !== null && owned.length > 0)).toBe(true))
+  await expect.poll(() => heartbeats.some(({ owned }) => owned !== null && owned.length > 0)).toBe(true)
   const reports = heartbeats.filter(({ owned }, i) => i > 0 && owned !== null)
   expect(reports.map(({ owned }) => owned)).toEqual([[{ topicId: 'id-of-t', partitions: [1] }]])
 })
@@ -191,12 +191,12 @@ test('a partition that was assigned and revoked before the member took it is rep
   const owned = [{ topic: 't', partition: 1 }]
   member.acknowledge(owned)
   // The owner is busy, so it does not take the second assignment before that assignment is revoked.
-  await vi.waitFor(() => expect(heartbeats.length).toBeGreaterThan(4))
+  await expect.poll(() => heartbeats.length).toBeGreaterThan(4)
   const before = heartbeats.length
   expect(heartbeats.slice(2).map((heartbeat) => heartbeat.owned)).not.toContainEqual(expect.anything())
   expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: owned })
   member.acknowledge(owned)
-  await vi.waitFor(() => expect(heartbeats.slice(before).some((heartbeat) => heartbeat.owned !== null)).toBe(true))
+  await expect.poll(() => heartbeats.slice(before).some((heartbeat) => heartbeat.owned !== null)).toBe(true)
   const reports = heartbeats.slice(before).filter((heartbeat) => heartbeat.owned !== null)
   expect(reports.map((heartbeat) => heartbeat.owned)).toEqual([[{ topicId: 'id-of-t', partitions: [1] }]])
 })
@@ -214,17 +214,17 @@ test('while a report is unanswered, an earlier assignment is not delivered, beca
   await member.join()
   member.takeEvent()
   member.acknowledge(owned)
-  await vi.waitFor(() => expect(heartbeats.length).toBe(2))
+  await expect.poll(() => heartbeats.length).toBe(2)
   await member.heartbeat()
   // The owner was busy with the first assignment until now. The coordinator has taken partition 0 away in the meantime,
   // and with this report it assigns the partition to another member.
   member.acknowledge(owned)
   expect(member.takeEvent()).toBeUndefined()
-  await vi.waitFor(() => expect(heartbeats.length).toBe(4))
+  await expect.poll(() => heartbeats.length).toBe(4)
   expect(heartbeats[3].owned).toEqual([{ topicId: 'id-of-t', partitions: [1] }])
   expect(member.takeEvent()).toBeUndefined()
   release()
-  await vi.waitFor(() => expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: owned }))
+  await expect.poll(() => member.takeEvent()).toEqual({ type: 'assignment', partitions: owned })
 })
 
 test('the stall thread learns what the member owns before the next heartbeat is answered', async () => {
@@ -260,15 +260,15 @@ test('a heartbeat response from before the member rejoined brings no assignment'
   isUnknown = true
   const before = lookUps
   const beating = member.heartbeat().catch(() => {})
-  await vi.waitFor(() => expect(lookUps).toBe(before + 1))
+  await expect.poll(() => lookUps).toBe(before + 1)
   isUnknown = false
   const rejoining = member.rejoin()
   // Joining begins with a look-up of the topics.
-  await vi.waitFor(() => expect(lookUps).toBe(before + 2))
+  await expect.poll(() => lookUps).toBe(before + 2)
   lookUp.resolve()
   await beating
   expect(member.takeEvent()).toBeUndefined()
-  await vi.waitFor(() => expect(heartbeats.at(2)?.epoch).toBe(0))
+  await expect.poll(() => heartbeats.at(2)?.epoch).toBe(0)
   release()
   await rejoining
   expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: [{ topic: 't', partition: 1 }] })
@@ -278,23 +278,23 @@ test('an acknowledgement is sent immediately, and not only with the next regular
   const { member, heartbeats } = scripted([{ assignment: [0], intervalMs: 60_000 }, { intervalMs: 60_000 }])
   await member.join()
   member.acknowledge([{ topic: 't', partition: 0 }])
-  await vi.waitFor(() => expect(heartbeats.length).toBe(2))
+  await expect.poll(() => heartbeats.length).toBe(2)
   expect(heartbeats[1].owned).toEqual([{ topicId: 'id-of-t', partitions: [0] }])
   // The change must also be reported if it happens while a heartbeat is in flight.
   const beating = member.heartbeat()
   member.acknowledge([])
   await beating
-  await vi.waitFor(() => expect(heartbeats.at(-1)?.owned).toEqual([]))
+  await expect.poll(() => heartbeats.at(-1)?.owned).toEqual([])
 })
 
 test('a member that owns every partition of its topics sends half the heartbeats', async () => {
   const { member, waits } = scripted([{ assignment: [0, 1, 2], intervalMs: 60_000 }, { intervalMs: 60_000 }])
   await member.join()
-  await vi.waitFor(() => expect(waits).toEqual([60_000]))
+  await expect.poll(() => waits).toEqual([60_000])
   member.acknowledge([0, 1, 2].map((partition) => ({ topic: 't', partition })))
-  await vi.waitFor(() => expect(waits).toEqual([60_000, 120_000]))
+  await expect.poll(() => waits).toEqual([60_000, 120_000])
   member.acknowledge([0, 1].map((partition) => ({ topic: 't', partition })))
-  await vi.waitFor(() => expect(waits).toEqual([60_000, 120_000, 60_000]))
+  await expect.poll(() => waits).toEqual([60_000, 120_000, 60_000])
 })
 
 test('a member that was fenced sends heartbeats at the full rate, even if it owns every partition', async () => {
@@ -305,10 +305,10 @@ test('a member that was fenced sends heartbeats at the full rate, even if it own
     { intervalMs: 60_000 },
   ])
   await member.join()
-  await vi.waitFor(() => expect(member.takeEvent()?.type).toBe('fenced'))
+  await expect.poll(() => member.takeEvent()?.type).toBe('fenced')
   await member.rejoin()
   member.acknowledge([0, 1, 2].map((partition) => ({ topic: 't', partition })))
-  await vi.waitFor(() => expect(waits.slice(-2)).toEqual([60_000, 60_000]))
+  await expect.poll(() => waits.slice(-2)).toEqual([60_000, 60_000])
 })
 
 test('a changed subscription is sent at once with all fields, even if a heartbeat is in flight', async () => {
@@ -320,15 +320,15 @@ test('a changed subscription is sent at once with all fields, even if a heartbea
   ])
   await member.join()
   member.subscribe(['t', 'u'])
-  await vi.waitFor(() => expect(heartbeats.length).toBe(2))
+  await expect.poll(() => heartbeats.length).toBe(2)
   expect(heartbeats[1]).toMatchObject({ topics: ['t', 'u'], assignor: 'range', rebalanceTimeoutMs: 300_000 })
   const beating = member.heartbeat()
-  await vi.waitFor(() => expect(heartbeats.length).toBe(3))
+  await expect.poll(() => heartbeats.length).toBe(3)
   expect(heartbeats[2].topics).toBeNull()
   member.subscribe(['u'])
   release()
   await beating
-  await vi.waitFor(() => expect(heartbeats.length).toBe(4))
+  await expect.poll(() => heartbeats.length).toBe(4)
   expect(heartbeats[3].topics).toEqual(['u'])
 })
 
@@ -343,7 +343,7 @@ test('a later assignment replaces one that was not taken yet', async () => {
 test('after an unanswered heartbeat the next one sends all fields again', async () => {
   const { member, heartbeats } = scripted([{}, 'lost', {}, {}])
   await member.join()
-  await vi.waitFor(() => expect(heartbeats.length).toBeGreaterThan(3))
+  await expect.poll(() => heartbeats.length).toBeGreaterThan(3)
   expect(heartbeats[2]).toMatchObject({ epoch: 1, topics: ['t'], assignor: 'range', owned: [] })
   expect(heartbeats[3]).toMatchObject({ epoch: 1, topics: null, owned: null })
 })
@@ -358,7 +358,7 @@ test('while the coordinator loads the group, the member looks for its coordinato
 test('a fenced member reports that it was fenced and stops its heartbeats, and rejoin starts with epoch 0 and no partitions', async () => {
   const { member, heartbeats } = scripted([{ assignment: [0] }, { errorCode: FENCED_MEMBER_EPOCH }, { memberEpoch: 9, assignment: [0] }])
   await member.join()
-  await vi.waitFor(() => expect(heartbeats.length).toBe(2))
+  await expect.poll(() => heartbeats.length).toBe(2)
   expect(member.takeEvent()).toEqual({ type: 'fenced', reason: 'FENCED_MEMBER_EPOCH' })
   expect(member.takeEvent()).toBeUndefined()
   await expect(member.heartbeat()).rejects.toThrow('is fenced')
@@ -379,7 +379,7 @@ test('a member whose producer was fenced can rejoin even if it was not fenced it
   expect(heartbeats.at(-1)).toMatchObject({ memberId: 'the kept id', epoch: 0, owned: [] })
   expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: [{ topic: 't', partition: 0 }] })
   member.acknowledge([{ topic: 't', partition: 0 }])
-  await vi.waitFor(() => expect(heartbeats.at(-1)).toMatchObject({ epoch: 4, owned: [{ topicId: 'id-of-t', partitions: [0] }] }))
+  await expect.poll(() => heartbeats.at(-1)).toMatchObject({ epoch: 4, owned: [{ topicId: 'id-of-t', partitions: [0] }] })
 })
 
 test('a response to a heartbeat from before the rejoin does not affect the new membership', async () => {
@@ -390,7 +390,7 @@ test('a response to a heartbeat from before the rejoin does not affect the new m
   ])
   await member.join()
   const beating = member.heartbeat().catch(() => {})
-  await vi.waitFor(() => expect(heartbeats.length).toBe(2))
+  await expect.poll(() => heartbeats.length).toBe(2)
   const rejoining = member.rejoin()
   release()
   await Promise.all([beating, rejoining])
@@ -418,7 +418,7 @@ test('an error that no retry can resolve fails the join with its reason', async 
 test('after the join, an error that no retry can resolve is reported as an event', async () => {
   const { member, heartbeats } = scripted([{}, { errorCode: GROUP_AUTHORIZATION_FAILED }])
   await member.join()
-  await vi.waitFor(() => expect(heartbeats.length).toBe(2))
+  await expect.poll(() => heartbeats.length).toBe(2)
   expect(member.takeEvent()).toMatchObject({ type: 'failed', error: { code: 'GROUP_AUTHORIZATION_FAILED', fatal: true } })
 })
 
@@ -469,7 +469,7 @@ test('leaving the group takes no longer than its time limit, even if a heartbeat
   const { member, heartbeats, waits } = scripted([{ memberEpoch: 1, intervalMs: 60_000 }, { held: true }])
   await member.join()
   member.heartbeat().catch(() => {})
-  await vi.waitFor(() => expect(heartbeats).toHaveLength(2))
+  await expect.poll(() => heartbeats).toHaveLength(2)
   const left = vi.fn()
   void member.leave().then(left)
   await vi.waitFor(() => expect(left).toHaveBeenCalled(), { timeout: 20_000 })
@@ -484,7 +484,7 @@ test('a broker that hangs does not delay a member that leaves while its heartbea
   const { member, heartbeats } = scripted(script, { refresh, topicName })
   await member.join()
   isHanging = true
-  await vi.waitFor(() => expect(heartbeats).toHaveLength(2))
+  await expect.poll(() => heartbeats).toHaveLength(2)
   await member.leave({ keepPlace: true })
   expect(heartbeats.map(({ epoch }) => epoch)).toEqual([0, 1])
 })

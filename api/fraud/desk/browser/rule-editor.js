@@ -120,6 +120,13 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       return known?.rule_id
     },
     close,
+    /** Reads the statistics and snoozes of the open rule again if they could not be read. */
+    readAgain() {
+      const failed = [statistics, snoozes].filter((one) => one.hasFailed)
+      if (known === undefined || failed.length === 0) return
+      onSuccess()
+      for (const one of failed) void one.open(known.rule_id)
+    },
     /** @param {Rule | undefined} rule undefined opens a new rule */
     open(rule) {
       const { rule_id, name, action, priority, mode, ...rest } = rule ?? NEW_RULE

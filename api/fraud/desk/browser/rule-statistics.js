@@ -34,18 +34,25 @@ const ROWS = [
 export function ruleStatistics({ onFailure }) {
   /** Counts the rules that were opened, so that a late answer never appears under a different rule. */
   let opened = 0
+  let hasFailed = false
 
   return {
+    get hasFailed() {
+      return hasFailed
+    },
     /** @param {string} ruleId */
     async open(ruleId) {
       const turn = ++opened
+      hasFailed = false
       part('rule-stats').hidden = false
       part('rule-counts').replaceChildren()
       try {
         const stats = await ask('GET', `/api/v1/rules/${encodeURIComponent(ruleId)}/stats`)
         if (turn === opened) draw(stats)
       } catch (error) {
-        if (turn === opened) onFailure(error)
+        if (turn !== opened) return
+        hasFailed = true
+        onFailure(error)
       }
     },
     close() {

@@ -144,6 +144,8 @@ export function rulesView({ onFailure, onSuccess }) {
       isShown = visible
       wanted = ruleId
       if (!visible) return editor.close()
+      // A link to the open rule reads again what could not be read before.
+      if (ruleId !== undefined && editor.shows === ruleId) editor.readAgain()
       if (isNew || !isLoaded) void load()
       else if (ruleId !== undefined) openWanted()
       else if (editor.shows !== undefined) editor.close()

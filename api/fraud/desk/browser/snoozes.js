@@ -26,6 +26,8 @@ const MOST_LISTED = 100
 export function snoozesForm({ onFailure, onSuccess }) {
   /** @type {string | undefined} */
   let ruleId
+  /** Whether the list could not be read. */
+  let hasFailed = false
 
   /** @param {string} id */
   const pathOf = (id) => `/api/v1/rules/${encodeURIComponent(id)}/snoozes`
@@ -33,11 +35,14 @@ export function snoozesForm({ onFailure, onSuccess }) {
   async function load() {
     const id = ruleId
     if (id === undefined) return
+    hasFailed = false
     try {
       const { snoozes, total } = await ask('GET', `${pathOf(id)}?limit=${MOST_LISTED}`)
       if (id === ruleId) draw(snoozes, total)
     } catch (error) {
-      if (id === ruleId) onFailure(error)
+      if (id !== ruleId) return
+      hasFailed = true
+      onFailure(error)
     }
   }
 
@@ -91,6 +96,9 @@ export function snoozesForm({ onFailure, onSuccess }) {
   onSubmit('snooze-form', snooze, onFailure)
 
   return {
+    get hasFailed() {
+      return hasFailed
+    },
     /** @param {string} id of the rule */
     open(id) {
       ruleId = id

@@ -164,7 +164,8 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
         await load(isCurrent)
       } catch (error) {
         const failure = failureOf(error)
-        if (!isCurrent()) return
+        // A rewind names no other user, so a missing profile is that of the user.
+        if (!isCurrent() || onClosed(failure)) return
         pauseFor(failure)
         onFailure(failure)
       }

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { backtestJobs, type ReplayStart } from '../../../../api/fraud/backtest/jobs.ts'
 import { createLogger } from '../../../../api/kit/logging.ts'
 import type { ViewScripts } from '../../../../state/views/view.ts'
@@ -52,7 +52,7 @@ test('a job that Redis has stored runs, even if the answer of Redis was lost, so
       endless(() => void runs++),
     )
   await expect(start('a')).rejects.toThrow('no answer')
-  await vi.waitFor(() => expect(runs).toBe(1))
+  await expect.poll(() => runs).toBe(1)
   expect([await start('a'), await start('b'), await start('c')].map(({ outcome }) => outcome)).toEqual(['started', 'started', 'full'])
   expect(runs).toBe(2)
 })

@@ -145,6 +145,28 @@ test('a redirect from the address of the keys is not followed', async () => {
   expect(await registry.metrics()).toContain('auth_keys_load_failures_total 1')
 })
 
+test.each([
+  ['is missing', undefined],
+  ['is cut off', '{"keys":'],
+  ['contains no keys', '{}'],
+])('a key file that %s is reported at the start, before the first token', async (_what, content) => {
+  const folder = await mkdtemp(join(tmpdir(), 'millrace-keys-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'jwks.json')
+  if (content !== undefined) await writeFile(path, content)
+  const events: unknown[] = []
+  const log = { warn: (_fields: unknown, event: unknown) => events.push(event) } as unknown as Logger
+  const registry = new Registry()
+  const key = await signingKey('k')
+  const set = await keySetFor({ issuer: ISSUER, audience: AUDIENCE, keys: { kind: 'file', path } }, () => START, { log, registry })
+  expect(events).toEqual(['auth_keys_not_loaded'])
+  expect(await registry.metrics()).toContain('auth_keys_load_failures_total 1')
+  // A file that appears later is used at once.
+  await writeFile(path, JSON.stringify({ keys: [key.publicJwk] }))
+  const verifier = tokenVerifier({ keys: set, issuer: ISSUER, audience: AUDIENCE, now: () => START })
+  expect((await verifier.verify(await signToken(key, { sub: '7' }))).subject).toBe('7')
+})
+
 test('a revoked key is dropped after the maximum age', async () => {
   const [kept, revoked] = [await signingKey('kept'), await signingKey('revoked')]
   const { state, verify } = provider(kept, revoked)

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { startChild } from '../../../../api/kit/child/link.ts'
 
 test('each line that a child writes to standard error is reported as a whole', async () => {
@@ -9,7 +9,7 @@ test('each line that a child writes to standard error is reported as a whole', a
   const file = fileURLToPath(new URL('talkative-child.ts', import.meta.url))
   const child = startChild({ file, onLine: (line) => lines.push(line) })
   await child.ended
-  await vi.waitFor(() => expect(lines).toEqual(['a line in two parts', 'another line']))
+  await expect.poll(() => lines).toEqual(['a line in two parts', 'another line'])
 })
 
 test('a process without free file descriptors cannot start a child, but continues', async () => {

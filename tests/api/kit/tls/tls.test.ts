@@ -43,6 +43,7 @@ async function served({
   host = '127.0.0.1',
 }: ServedOptions = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-tls-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
   const files = { certificate: join(folder, 'cert.pem'), key: join(folder, 'key.pem'), clientAuthorities: join(folder, 'ca.pem') }
   async function replace(contents: Partial<Record<keyof typeof files, string>>): Promise<void> {
     for (const [name, text] of Object.entries(contents)) {
@@ -73,7 +74,6 @@ async function served({
   onTestFinished(async () => {
     await server.close(0)
     material.close()
-    await rm(folder, { recursive: true })
   })
   const port = Number(new URL(server.url).port)
   const events = (event: string) => api.lines.filter((line) => line.event === event)

@@ -37,7 +37,14 @@ test('a reader of the pages gives the same answers as the store', () => {
   )
 })
 
-test('a page that cannot be read is reported', () => {
+test('a page that cannot be read is reported, and counts as empty if the reader of the set accepts that', () => {
   const reader = seenSetReader({ item: utf8, ...SHAPE })
+  const reported: string[] = []
+  const tolerant = reader.open(
+    () => Buffer.from([3]),
+    START,
+    ({ name }) => void reported.push(name),
+  )
+  expect([tolerant.has('item'), new Set(reported)]).toEqual([false, new Set(['MalformedPageError'])])
   expect(() => reader.open(() => Buffer.from([3]), START).has('item')).toThrow(MalformedPageError)
 })

@@ -59,3 +59,9 @@ test('after 50,000 swipes, the pages in the view contain all of them, and at mos
   expect(countSwiped('b', SWIPES)).toBe(SWIPES)
   expect(countSwiped('c', ASKED) / ASKED).toBeLessThanOrEqual(MAX_FALSE_POSITIVES)
 })
+
+test('a page of the seen-set that cannot be read counts as empty, so the feed still works', () => {
+  const state = { self: undefined, recent: { swipes: new Map(), severed: new Map() }, seenPages: { 0: Buffer.from([3, 255]) } }
+  const exclusion = exclusionsOf(state as unknown as Parameters<typeof exclusionsOf>[0], NOW)
+  expect(exclusion(userId('b', 0), undefined)).toBeUndefined()
+})

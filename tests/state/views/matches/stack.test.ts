@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { basisOf, isFresh, nextRefillAt, type Stack } from '../../../../state/views/matches/stack.ts'
+import { basisOf, isFresh, nextRefillAt, parseStack, type Stack, stackFields } from '../../../../state/views/matches/stack.ts'
 import { type UserState, viewerAt } from '../../../../state/views/matches/viewer.ts'
 
 const NOW = 1_000_000
@@ -27,6 +27,12 @@ test.each([
 ])('with %d candidates left, another feed request may find more candidates %d ms after the search', (left, afterMs) => {
   expect(nextRefillAt(stackOf(0), left) - NOW).toBe(afterMs)
   expect([afterMs - 1, afterMs].map((ageMs) => isFresh(stackOf(ageMs), left, BASIS, NOW))).toEqual([true, false])
+})
+
+test('a stack that cannot be read counts as none, so that the next feed request searches again', () => {
+  const { meta } = stackFields(stackOf(0))
+  expect(parseStack({ meta })).toBeDefined()
+  expect(parseStack({ meta: meta.slice(1) })).toBeUndefined()
 })
 
 const profile = {

@@ -34,6 +34,12 @@ test('the newest record of an item counts, regardless of the order of arrival', 
   expect(shownItem(redis.held(key))?.title).toBe('Heat')
 })
 
+test('a value that cannot be read is replaced, and is not shown until then', () => {
+  const held = '{"title":'
+  expect(shownItem(held)).toBeUndefined()
+  expect(recommendationItemsView.operationsFor(0, 5n, ITEM, { held, now: 0 })).toHaveLength(1)
+})
+
 test('a value without a time, from an earlier version, is replaced', () => {
   const held = JSON.stringify({ title: 'Heat', thumbnail_url: null, category_path: '', attributes: {}, status: 'ACTIVE' })
   expect(recommendationItemsView.operationsFor(0, 5n, ITEM, { held, now: 0 })).toHaveLength(1)
