@@ -125,7 +125,7 @@ export function newestOf(versions: readonly string[]): string | undefined {
 /** Permission for all accounts to access files in a folder, but not to list the folder. */
 const PASS = 0o001
 
-/** Lets every account pass through the parent folders of a folder, without the permission to list them. */
+/** Lets every account pass through a folder and its parent folders, without the permission to list them. */
 function openPathTo(folder: string): void {
   for (let path = folder; path !== dirname(path); path = dirname(path)) {
     const { mode } = statSync(path)

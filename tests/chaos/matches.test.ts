@@ -10,7 +10,7 @@ const USERS = 20
 /** Number of additional users who delete their profiles. */
 const LEAVERS = 4
 const WORKERS = 2
-/** Short time limits, so that some swipes wait for Kafka, others go to the spool, and some are accepted unchecked. */
+/** Time limits with which some swipes wait for Kafka, others go to the spool, and some are accepted unchecked. */
 const ENV = { SWIPE_WAIT_MS: '60', SWIPE_CHECK_MS: '100', ERASE_WITHIN_SECONDS: '20' }
 
 const faults = chosenFaults(MATCH_FAULTS)

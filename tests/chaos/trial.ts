@@ -40,7 +40,10 @@ export interface TrialOptions {
 }
 
 export interface TrialResult {
-  /** Describes deviations from the expected output. Empty if there is none. */
+  /**
+   * Describes deviations from the expected output, unexpected exits of workers, and an error that ended the trial.
+   * Empty if there are none.
+   */
   readonly faults: readonly string[]
   /** Number of payments in the log. */
   readonly payments: number

@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, '..', '..')
 const FOLDER = join(ROOT, 'docs', 'services')
 const textOf = (page: string) => readFileSync(join(FOLDER, page), 'utf8')
 
-/** Returns the first cell of each table row in a section, without backticks and header. */
+/** Returns the code at the beginning of each table row in a section. Skips rows that do not begin with code. */
 function firstCells(page: string, heading: string): string[] {
   const [, section] = `${textOf(page)}\n## `.split(`\n## ${heading}\n`)
   expect(section, `${page} has a section ${heading}`).toBeDefined()

@@ -29,9 +29,7 @@ const SNAPSHOT_RANKS = 100
 const MAX_SHOWN = 10
 const WORLD = 1
 
-/**
- * A running system whose parts are killed while tweets arrive. Keeps everything that the system has published so far.
- */
+/** A running system whose parts are killed while tweets arrive. */
 export interface Ordeal {
   /** Kills the part with -9. As in `npm start`, the supervisor restarts it. Resolves when the part is ready again. */
   kill(victim: Component): Promise<void>
@@ -44,7 +42,10 @@ export interface Ordeal {
   endInput(): Promise<void>
   /** Reads the lists that were published since the last call, and checks them. */
   checkPublished(): Promise<void>
-  /** Checks that ClickHouse contains exactly the published snapshots, with one row per region, window and rank. */
+  /**
+   * Checks that, for windows with a list for every region, ClickHouse contains exactly the published snapshots, with
+   * one row per region, window and rank up to 100.
+   */
   checkTable(): Promise<void>
   /**
    * Returns true if every tweet of the window was acknowledged before the window was due. In that case, the published

@@ -1,8 +1,6 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 
-/**
- * A certificate and its private key, both in PEM format. They exist only in the memory of the test that created them.
- */
+/** A certificate and its private key, both in PEM format. */
 export interface TestCertificate {
   readonly cert: string
   readonly key: string

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Returns the content of a file, or an empty content if a server has deleted the file since the test listed the folder.
+ * Returns the content of a file, or an empty buffer if the file cannot be read. A server may have deleted it since the
+ * test listed the folder.
  */
 export function contentOf(file: string): Buffer {
   try {

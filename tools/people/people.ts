@@ -48,8 +48,8 @@ const MOST_LIKED = 0.75
 const SUPER_LIKED = 0.05
 
 /**
- * Makes people from the public profiles and towns. If one of these data sets is missing or has too few profiles, the
- * profiles that are missing are generated.
+ * Makes people from the public profiles and towns. If one of these data sets is missing, all profiles are generated and
+ * the largest towns are used. If there are too few public profiles, the others are generated.
  * @param folder the folder of the public data sets
  * @param now epoch ms; determines birth dates
  */
@@ -63,7 +63,7 @@ export async function loadPeople(folder: string, count: number, now: number): Pr
   return { people, origin: isPublic ? `${rows.length} public and ${missing.length} generated profiles` : `${count} generated profiles` }
 }
 
-/** Gives each profile an id, preferences and a place. Equal arguments give equal people. */
+/** Makes a person of each profile, with a random id, place and popularity. Equal arguments give equal people. */
 export function placePeople(rows: readonly ProfileRow[], towns: readonly Town[], now: number): Person[] {
   const random = seededRandom(SEED)
   const town = weightedPick(towns.map(({ population }) => population))

@@ -43,7 +43,7 @@ export async function readProfiles(path: string, most: number = Number.POSITIVE_
   return rows
 }
 
-/** Generates profiles with the ages, sexes and orientations of the public profiles. */
+/** Generates profiles whose ages, sexes and orientations are distributed as in the public data set. */
 export function generatedProfiles(count: number, seed: number): ProfileRow[] {
   const random = seededRandom(seed)
   const kind = weightedPick(KINDS.map(([, , profiles]) => profiles))

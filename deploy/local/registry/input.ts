@@ -10,7 +10,7 @@ export interface SchemaInput {
   readonly schema: string
   readonly schemaType?: string
   readonly references?: readonly unknown[]
-  /** Only allowed in IMPORT mode. */
+  /** Used only in IMPORT mode. In other modes, a new schema with an id of at least 0 is refused. */
   readonly id?: number
   readonly version?: number
 }

@@ -62,7 +62,7 @@ test('a profile has all transactions, before and after the pipeline has counted 
   expect(await profile()).toMatchObject({ lifetime_txn_count: 6, txn_count_1h: 6, txn_sum_24h: 120, avg_txn_amount: 20 })
 })
 
-test('a transaction is shown without e-mail address and phone number, and to readers only', async () => {
+test('a transaction is shown without e-mail address and phone number, and callers without a valid token get 401', async () => {
   const payer = { user_id: 'u2', email: 'ada@example.com', phone: '+49 30 1234567' }
   await system.ask('POST', 'transactions/score', { body: payment('private', { payer }) })
   const { body } = await system.ask('GET', 'transactions/private')

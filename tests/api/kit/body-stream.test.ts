@@ -34,7 +34,7 @@ test('chunks that were read can be garbage-collected before the body has ended',
   expect((await pieces.next()).done).toBe(true)
 })
 
-test('a body that is incomplete at the deadline answers 408, whether or not anyone is reading it at that moment', async () => {
+test('a body that is incomplete at the deadline fails with 408, whether or not anyone is reading it at that moment', async () => {
   vi.useFakeTimers()
   try {
     const oneAndNoMore = () =>

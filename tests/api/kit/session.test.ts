@@ -108,7 +108,7 @@ describe('signing in', () => {
     expect([answer.status, answer.headers.get('set-cookie')]).toEqual([401, null])
   })
 
-  test('refuses a token that is too long for a cookie, and bodies that are not a JSON object with a token', async () => {
+  test('refuses a token that is too long for a cookie, a body that is too large, and a form', async () => {
     const api = await sessionApp()
     const long = await signToken(api.key, { ...CLAIMS, preferred_username: 'x'.repeat(4_000) })
     expect((await signIn(api, long)).status).toBe(400)

@@ -27,13 +27,13 @@ export interface Ordeal {
   suffer(fault: RedisFault): Promise<void>
   /**
    * Stops the load.
-   * @returns every unexpected response, and the number of responses
+   * @returns every unexpected response, failed request and violation of a limit, and the number of responses
    */
   finish(): Promise<{ readonly wrong: readonly string[]; readonly answers: number }>
 }
 
 /**
- * Puts load on real routes whose rules have counters in Redis. The returned functions make Redis fail under this load.
+ * Puts load on real routes whose rules have counters in Redis. `suffer` makes Redis fail under this load.
  * @param random returns numbers from 0 to 1
  */
 export async function limitsOrdeal(system: LimitsSystem, random: () => number): Promise<Ordeal> {

@@ -100,7 +100,7 @@ describe('the command path', () => {
 })
 
 describe('without Kafka', () => {
-  test('redirects still work, clicks are buffered, and commands answer 503 in time without partial effects', async () => {
+  test('redirects still work, clicks are buffered, and commands get 503 in time without partial effects', async () => {
     const made = await create({ long_url: 'https://example.com/clicked', custom_alias: 'clicked' })
     expect(made.status).toBe(201)
     // Suspends the broker instead of killing it, so that connections stay open but nothing responds.

@@ -16,7 +16,7 @@ test('the Content-Security-Policy of the page allows only its own files and its 
   expect(again.status).toBe(304)
 })
 
-test('every file of the folder is served under its name, and nothing else is', async () => {
+test('every file of the folder except the page itself is served under its name, and nothing else is', async () => {
   const { app } = await matchesApi()
   const files = readdirSync(FOLDER).filter((file) => file !== 'page.html')
   expect(files.length).toBeGreaterThan(3)

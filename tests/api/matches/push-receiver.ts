@@ -6,7 +6,10 @@ import type { AddressInfo } from 'node:net'
 /** A push notification as it was received. */
 export interface ReceivedPush {
   readonly key: string
-  /** Whether the signature equals the one that the receiver computes as described in docs/services/matches.md. */
+  /**
+   * Whether one of the signatures equals the one that the receiver computes as described in docs/services/matches.md,
+   * and the two ids of the push are equal.
+   */
   readonly isGenuine: boolean
   readonly status: number
   // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary fields

@@ -36,7 +36,7 @@ test.each([
   expect(reads).toHaveLength(2)
 })
 
-test('answers that are slower than the reads follow each other still count', async () => {
+test('an answer that arrives after the next read has begun still counts', async () => {
   const { clock, reads, versions } = world()
   void versions.of(0)
   clock.now = 600

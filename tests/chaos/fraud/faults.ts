@@ -7,7 +7,10 @@ import { inflictInTurn } from '../in-turn.ts'
 import { type FaultHands, troubleLog } from '../troubles.ts'
 import type { FraudFault } from './plan.ts'
 
-/** Time limit for the start of an API. The start takes a second or two and must not require Kafka. */
+/**
+ * Time limit for the start of an API or a model process. An API starts within a second or two, and must not require
+ * Kafka.
+ */
 const READY = { timeoutMs: 60_000, intervalMs: 20 }
 /** A slowed part is alternately suspended and resumed, each time for this long. */
 const PULSE_MS = 15

@@ -130,7 +130,7 @@ const SHARES: readonly (readonly [PaymentKind, number])[] = [
 ]
 const LONGEST_UNTIL_AGAIN_MS = 3_000
 const USUAL_AMOUNT = 100
-/** Smallest amount that the default profile alone sends to review. */
+/** Smallest of the high amounts. Each of them is so high that the default profile alone sends it to review. */
 const HIGH_AMOUNT = 1_500
 const HIGH_AMOUNTS = 0.03
 const FOREIGN = 0.1

@@ -54,7 +54,7 @@ export interface Callers {
   /** Resolves when every caller has finished. */
   readonly done: Promise<unknown>
   readonly requests: readonly Request[]
-  /** Repeats all requests, and returns the requests whose answers have changed. */
+  /** Repeats all requests, and describes those whose answers have changed. */
   repeatAll(): Promise<string[]>
 }
 

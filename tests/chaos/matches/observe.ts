@@ -34,7 +34,7 @@ const KINDS_OF_THE_VIEW = /\}:(profile|self|seen):/
 export interface Observer {
   logs(): Promise<Logs>
   tables(): Promise<TableRows>
-  /** Returns the keys that Redis still contains although their users have left. */
+  /** Returns the keys of the view that Redis still contains although their users have left. */
   remainsOf(users: readonly string[]): Promise<string[]>
   close(): Promise<void>
 }

@@ -19,7 +19,7 @@ test('servers that a killed start left running are stopped unless the new start 
   await left[0].kill()
 })
 
-test('the search server is one of the own servers only if a service needs it', () => {
+test('the local stack includes the search server only if a service needs it', () => {
   expect(ownServers(localConfig({}))).toContain('search')
   expect(ownServers(localConfig({ API_SERVICES: 'links', PIPELINES: 'links' }))).toEqual(['kafka', 'redis', 'clickhouse', 'registry'])
 })

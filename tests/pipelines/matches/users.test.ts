@@ -273,7 +273,7 @@ test('events from before a deletion are dropped, and a new profile starts withou
   expect(index()).toHaveLength(1)
 })
 
-test('the view shows a new profile, without swipes of the deleted one that arrive late', () => {
+test('the view shows a new profile, and a late swipe of the deleted one reaches the view, but not match-pairs', () => {
   const { profile, locate, swiped, driver } = usersDriver()
   const selves = () => driver.read(matchSeen).filter(({ key }) => key === `${ANN}:self`)
   profile(ANN)

@@ -284,7 +284,7 @@ function evolved(schema: AvroSchema, choice: () => number): AvroSchema {
   return { ...json, fields }
 }
 
-/** Evolves a branch of a union without promotions, because promotions could make two branches equal. */
+/** Evolves a branch of a union but never promotes the branch itself, because this could make two branches equal. */
 function evolvedBranch(branch: AvroSchema, choice: () => number): AvroSchema {
   return typeof branch === 'string' ? branch : evolved(branch, choice)
 }

@@ -71,13 +71,16 @@ export interface Cluster {
 export interface ClusterFaults {
   crash(broker: SimulatedBroker): void
   restart(broker: SimulatedBroker): void
-  /** Chooses another leader for a partition, as when an administrator balances the leaders. */
+  /**
+   * Elects a leader for a partition again, as when an administrator balances the leaders. The same broker may be
+   * elected.
+   */
   moveLeader(log: PartitionLog): void
-  /** Moves groups and transactions to other coordinators. */
+  /** Assigns groups and transactions to coordinators again, so that most of them move if there are several brokers. */
   moveCoordinators(): void
   /** Compacts each log of a compacted topic up to some offset, as if its active segment began there. */
   compact(topic: TopicState): void
-  /** Deletes the records that all groups have read, as retention would. */
+  /** Deletes the records that all groups with committed offsets have read, as retention would. */
   deleteRead(topic: TopicState): void
   addPartition(topic: TopicState): void
   /**

@@ -27,7 +27,7 @@ interface Troubled {
   readonly kind: Trouble
   /** The leaders and coordinators that the broker knew when the trouble began. */
   readonly knowledge: Knowledge
-  /** The logs that the broker still believes it leads. */
+  /** The logs whose leadership the broker has lost without knowing it, each with its former content. */
   readonly former: Map<PartitionLog, ReadableLog>
   /** Actions to run when the broker learns the current leaders and coordinators. */
   readonly waiting: (() => void)[]

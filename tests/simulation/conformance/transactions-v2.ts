@@ -106,7 +106,7 @@ export const transactionsV2: readonly Case[] = [
     answers: ['OUT_OF_ORDER_SEQUENCE_NUMBER', 0, 'OUT_OF_ORDER_SEQUENCE_NUMBER', 2],
   },
   {
-    name: 'version 2: another identity is refused',
+    name: 'version 2: another epoch or producer id is refused, and an unknown transactional id only at the end',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       await wire.produce(topic, producer, 0, ['a'], 2)

@@ -298,7 +298,7 @@ describe('the only page of a set', () => {
     session.write()
   }
 
-  test('is the only page that is read, even if it was written without a mark', () => {
+  test('is the only page that is read once it has a mark, even if it was first written without one', () => {
     const first = opened()
     first.store.add('ann', 'x', START)
     first.commit()

@@ -22,7 +22,7 @@ test.each([
   ['allkeys-random', 'views'],
   ['volatile-lru', 'counters of rate limits'],
   ['volatile-ttl', 'counters of rate limits'],
-])('the eviction policy %s is a fault that names what would be lost: %s', (policy, lost) => {
+])('what Redis may remove under the eviction policy %s is named in a fault: %s', (policy, lost) => {
   const fault = evictionFault([limited('noeviction'), limited(policy)])
   if (lost === undefined) expect(fault).toBeUndefined()
   else expect(fault).toMatch(new RegExp(`${policy}.*${lost}.*Set noeviction`))

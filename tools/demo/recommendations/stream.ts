@@ -32,7 +32,10 @@ const CLICKED = 0.3
 const PURCHASED = 0.1
 const SKIPPED = 0.05
 
-/** Creates a stream of visits. A visitor requests a list, and then views or skips some items, mostly from one group. */
+/**
+ * Creates a stream of visits. A visitor requests a list, and then views, clicks, buys or skips items, mostly from one
+ * group.
+ */
 export function visitStream({ seed, rate, startAt, shelves }: VisitStreamOptions): { next(): VisitEvent } {
   const random = seededRandom(seed)
   let at = startAt

@@ -49,7 +49,7 @@ export function bursts(random: Random, startAt: number) {
     return all
   }
 
-  /** Returns the burst to which a tweet at this time belongs; undefined if there is none. */
+  /** Draws the burst to which a tweet at this time belongs; undefined if it belongs to none. */
   function at(time: number): Burst | undefined {
     let chance = random()
     for (const burst of active(time)) {

@@ -23,8 +23,9 @@ export interface Replayed {
 const NO_IP_FACTS: FraudIpFacts = { geo_country: null, is_vpn: null, is_tor: null, is_datacenter: null }
 
 /**
- * Computes the inputs of all payments in chronological order. Frauds become known after a delay, as if an analyst
- * confirmed them. Payments whose labels are still unknown when the test begins are not used for training.
+ * Writes the inputs of the payments of both periods into the matrix, in chronological order. Returns what each of them
+ * is used for, and its scenario. Frauds become known after a delay, as if an analyst confirmed them. Payments whose
+ * labels are still unknown when the test begins are not used for training.
  */
 export async function replayPayments(payments: AsyncIterable<LabelledPayment>, periods: Periods, matrix: MatrixFile): Promise<Replayed> {
   const { trainFrom, testFrom, testTo, labelDelayMs } = periods

@@ -64,7 +64,10 @@ const LOGINS = ['password', 'password', 'biometric', 'passkey', 'otp', 'mfa', 's
 const NEW_ACCOUNT_SHARE = 0.05
 const SPARSE_SHARE = 0.08
 const BUSINESS_SHARE = 0.02
-/** Share of people who share a device with other people of their household. */
+/**
+ * Share of people who belong to the household of the previous person, and share the home, the first device and the
+ * first IP address of that person.
+ */
 const FAMILY_SHARE = 0.15
 /** Share of people whose second IP address is an office address, which other people may share. */
 const OFFICE_SHARE = 0.2

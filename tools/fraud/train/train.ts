@@ -99,7 +99,7 @@ async function main(): Promise<void> {
 }
 
 /**
- * Moves complete models into a folder that an API may read at the same time. A training that fails or is killed must
+ * Copies complete models into a folder that an API may read at the same time. A training that fails or is killed must
  * neither damage the models in this folder, nor add models without thresholds.
  */
 async function putInPlace(from: string, out: string): Promise<void> {

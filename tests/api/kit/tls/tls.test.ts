@@ -348,7 +348,7 @@ describe('the limits of the plain HTTP server also hold for TLS', () => {
     expect((await call(port, '/open')).status).toBe(200)
   })
 
-  test('closing waits for running requests, but not for handshakes', async () => {
+  test('closing waits for running requests up to its time limit, but not for handshakes', async () => {
     const { server, port } = await served()
     const inHandshake = connectPlain(port, '127.0.0.1')
     inHandshake.on('error', () => undefined)

@@ -11,7 +11,7 @@ const { columns, rows, scores } = JSON.parse(readFileSync(new URL('./fixtures/sc
   readonly scores: readonly number[]
 }
 
-test("the scores are LightGBM's own", () => {
+test('the scores equal those that LightGBM computes', () => {
   const found = parseTrees(text, columns).score(Float64Array.from(rows.flat()), rows.length)
   scores.forEach((score, row) => void expect(Math.abs(found[row] - score)).toBeLessThan(1e-6))
 })

@@ -79,7 +79,7 @@ test.each([
     ['MISSING_UNION_BRANCH /1', 'READER_FIELD_MISSING_DEFAULT_VALUE /1/1/fields/1'],
   ],
   [
-    'a fault in the second turn of a recursion',
+    'a fault in a recursive record',
     record({ name: 'n', type: ['null', 'R'] }, { name: 'b', type: 'int' }),
     record({ name: 'n', type: ['null', 'R'] }),
     ['READER_FIELD_MISSING_DEFAULT_VALUE /fields/1'],

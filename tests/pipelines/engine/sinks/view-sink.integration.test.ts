@@ -107,7 +107,7 @@ test(
   },
 )
 
-test('a Redis that is down for a while, or loses its last second, ends up with the contents of the log', AT_FIRST_TRY, async () => {
+test('a Redis that is stopped for a while, or killed, ends up with the contents of the log', AT_FIRST_TRY, async () => {
   const { kafka, topic, server, view, expected, change, contents } = await world()
   const sink = runSink(kafka, server.address, view, [jsonTopic<string>(topic, PARTITIONS)])
   await change()

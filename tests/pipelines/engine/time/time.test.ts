@@ -150,7 +150,7 @@ function gate(stages: readonly string[], forwarding: readonly string[] = [], wit
 
 const minute = (number: number) => START + number * MINUTE_MS
 
-/** Runs only the second stage of a topology. The test writes the records that the first stage would emit. */
+/** Creates a driver whose first stage gets no votes. The test itself writes the input of the second stage. */
 function secondStage(tested: typeof election) {
   const driver = running('manual', tested)
   const counts = 'election-counts-repartition'

@@ -32,7 +32,7 @@ const echo = topology('echo', (t) => {
   t.source(greetings).process('echo', { emits: [echoes] }, ({ text }, ctx) => ctx.emit(echoes, ctx.key, text))
 })
 
-/** Encodes a greeting in Confluent's wire format, with any schema id. */
+/** Encodes a short greeting in Confluent's wire format, with a schema id below 256. */
 function greeting(text: string, schemaId: number, rest: Buffer = Buffer.alloc(0)): Buffer {
   const bytes = Buffer.from(text)
   const head = Buffer.from([0, 0, 0, 0, schemaId, bytes.length << 1])

@@ -28,7 +28,10 @@ export interface WorldOptions {
   readonly tickMs?: number
 }
 
-/** Creates a sink on an in-memory broker that delivers to a fake receiver. Time passes only in `until` and `pass`. */
+/**
+ * Creates an in-memory broker and a fake receiver. `run` starts a sink that delivers to the receiver. During a test,
+ * time passes only in `until`, `pass` and `stop`.
+ */
 export function world({ partitions = 1, concurrency = 8, giveUpAfterMs, tickMs = 20 }: WorldOptions = {}) {
   const runtime = manualRuntime()
   const broker = memoryBroker({ runtime })
