@@ -31,7 +31,7 @@ function suggestions(config: LocalConfig, home: Home): string[][] {
   ]
 }
 
-/** Returns an example query, including the password of the local ClickHouse. */
+/** Returns an example query with the password of the local ClickHouse; nothing if ClickHouse is external. */
 function tables({ clickhouse }: LocalConfig, home: Home): string[][] {
   if (clickhouse.given !== undefined) return []
   const user = `${CLICKHOUSE_USER}:${clickhousePassword(home)}`
