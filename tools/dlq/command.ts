@@ -51,5 +51,5 @@ async function replay(name: string, filter: DeadLetterFilter & { readonly again:
   print(`replayed ${replayed}\n`)
   if (skippedReplayed > 0) print(`skipped ${skippedReplayed} that were already replayed\n`)
   if (skippedReturned > 0) print(`skipped ${skippedReturned} that failed again after a replay: fix the cause, then use --again\n`)
-  if (skippedCut > 0) print(`skipped ${skippedCut} that were too large and have been truncated (see show)\n`)
+  if (skippedCut > 0) print(`skipped ${skippedCut} that are incomplete (see show)\n`)
 }

@@ -175,10 +175,10 @@ test('a truncated dead letter is shown as such and never replayed', async () => 
   let out = ''
   const deps = { transport, decoder: async () => () => undefined, names: async () => [], print: (text: string) => (out += text) }
   await runDlq(asked('show', 'doubling', '--offset', String(offset)), deps)
-  expect(out).toContain('cut: it was too large; original size in bytes: value=9\n')
+  expect(out).toContain('cut: the record is incomplete; original size in bytes: value=9\n')
   out = ''
   await runDlq(asked('replay', 'doubling', '--offset', String(offset), '--again'), deps)
-  expect(out).toBe('replayed 0\nskipped 1 that were too large and have been truncated (see show)\n')
+  expect(out).toBe('replayed 0\nskipped 1 that are incomplete (see show)\n')
   expect(driver.broker.records('numbers')).toHaveLength(before)
 })
 
