@@ -21,7 +21,9 @@ export function formatDeadLetter(letter: DeadLetterRecord, decode: (value: Buffe
     ['message', plain(letter.message)],
     ['processor', letter.processor === '' ? '(none: the record was rejected before a processor ran)' : plain(letter.processor)],
     ...(letter.replays > 0 ? [['replays', `${letter.replays} before it failed again`] as [string, string]] : []),
-    ...(letter.cut === undefined ? [] : [['cut', `the record is incomplete; original size in bytes: ${plain(letter.cut)}`] as [string, string]]),
+    ...(letter.cut === undefined
+      ? []
+      : [['cut', `the record is incomplete; original size in bytes: ${plain(letter.cut)}`] as [string, string]]),
     ['key', bytesText(letter.key)],
     ['value', valueText(letter.value, decode)],
     ...headers.map(({ key, value }): [string, string] => [`header ${plain(key)}`, bytesText(value)]),
