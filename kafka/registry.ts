@@ -1,3 +1,4 @@
+import { basicAuthorization } from '../runtime/basic-authorization.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { systemRuntime } from '../runtime/system.ts'
 import { SchemaNotFoundError, type SchemaRegistry } from './registry-interface.ts'
@@ -202,13 +203,11 @@ interface Endpoint {
 
 function endpoint(text: string): Endpoint {
   const url = new URL(text)
-  const { username, password } = url
+  const authorization = basicAuthorization(url)
   url.username = ''
   url.password = ''
   const plain = url.href.replace(/\/$/, '')
-  if (!username) return { url: plain, headers: {} }
-  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
-  return { url: plain, headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` } }
+  return { url: plain, headers: authorization === undefined ? {} : { authorization } }
 }
 
 interface Question {

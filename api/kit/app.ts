@@ -294,7 +294,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   }
 
   /**
-   * Returns the caller of a page whose session is not accepted, which is nobody. Throws all other errors.
+   * Lets visitors see a page without a caller if their session is not accepted. Throws all other errors.
    * @param added receives the header that deletes the cookie if the session has ended
    */
   function visitor(

@@ -188,7 +188,7 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
 }
 
 function activeOf(text: string | null): MatchProfile | undefined {
-  const profile = text === null ? undefined : readableJson<MatchProfile>(text)
+  const profile = readableJson<MatchProfile>(text)
   return profile?.is_active ? profile : undefined
 }
 

@@ -1,6 +1,7 @@
 import { Admin } from '@platformatic/kafka'
 import { Redis } from 'ioredis'
 import { readKafkaSecurity } from '../../kafka/config.ts'
+import { basicAuthorization } from '../../runtime/basic-authorization.ts'
 import type { PartKind } from './run-file.ts'
 
 /**
@@ -49,12 +50,12 @@ export async function isRedisHealthy(url: string): Promise<boolean> {
  * URL
  */
 export async function answersOk(url: string, path: string): Promise<boolean> {
-  const { href, username, password } = new URL(path, url)
-  const authorization = `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`
-  const response = await fetch(href.replace(/\/\/[^/@]*@/, '//'), {
-    headers: username === '' ? {} : { authorization },
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-  })
+  const target = new URL(path, url)
+  const authorization = basicAuthorization(target)
+  target.username = ''
+  target.password = ''
+  const headers = authorization === undefined ? undefined : { authorization }
+  const response = await fetch(target, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) })
   await response.arrayBuffer()
   return response.ok
 }

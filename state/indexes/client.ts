@@ -1,3 +1,4 @@
+import { basicAuthorization } from '../../runtime/basic-authorization.ts'
 import { TargetUnavailableError } from '../unavailable.ts'
 import { type Exchange, httpExchange } from './exchange.ts'
 import { isUnavailable } from './unavailable.ts'
@@ -43,10 +44,9 @@ const REASON_CHARACTERS = 300
  * @param exchange sends the requests; tests replace it
  */
 export function searchClient(url: string, exchange: Exchange = httpExchange(new URL(url).protocol)): SearchClient {
-  const { origin, pathname, username, password } = new URL(url)
-  const base = `${origin}${pathname.replace(/\/$/, '')}`
-  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
-  const authorization = username === '' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`
+  const address = new URL(url)
+  const base = `${address.origin}${address.pathname.replace(/\/$/, '')}`
+  const authorization = basicAuthorization(address)
 
   function headersFor(body: SearchCall['body']): Record<string, string> {
     return {

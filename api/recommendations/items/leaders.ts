@@ -21,7 +21,7 @@ export interface Leaders {
   overall(): readonly number[]
   /**
    * Rows of new items that should be tried, sorted by the upper confidence bound of their click rate, best first. Items
-   * with equal bounds, such as all items that nobody has seen yet, are sorted by their age, the newest first.
+   * that nobody has seen yet all have the same bound. Among equal bounds, the newest item comes first.
    */
   explored(): readonly { readonly row: number; readonly bound: number }[]
 }

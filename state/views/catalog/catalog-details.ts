@@ -38,5 +38,5 @@ export function catalogDetailsKey(partition: number, productId: string): string 
 
 /** @param text the value at a product's key */
 export function productDetails(text: string | null): ProductDetails {
-  return (text === null ? undefined : readableJson<ProductDetails>(text)) ?? NO_DETAILS
+  return readableJson<ProductDetails>(text) ?? NO_DETAILS
 }

@@ -26,5 +26,5 @@ export function categoryLeadersKey(partition: number, categoryId: number): strin
 
 /** @param text the value at a category's key */
 export function categoryLeaders(text: string | null): readonly number[] {
-  return (text === null ? undefined : readableJson<number[]>(text)) ?? []
+  return readableJson<number[]>(text) ?? []
 }

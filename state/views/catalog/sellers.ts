@@ -38,5 +38,5 @@ export function sellerKey(partition: number, id: string): string {
  * @param text the value at the seller's key
  */
 export function sellerRecord(id: string, text: string | null): SellerRecord {
-  return (text === null ? undefined : readableJson<SellerRecord>(text)) ?? { name: `seller-${id}`, rating: null }
+  return readableJson<SellerRecord>(text) ?? { name: `seller-${id}`, rating: null }
 }

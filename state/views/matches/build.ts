@@ -138,7 +138,7 @@ export async function buildStack(
 }
 
 function parseResume(text: string | null, basis: string): Resume | undefined {
-  const resume = text === null ? undefined : readableJson<Resume>(text)
+  const resume = readableJson<Resume>(text)
   return resume?.basis === basis ? resume : undefined
 }
 

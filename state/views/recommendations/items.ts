@@ -39,8 +39,7 @@ export const recommendationItemsView: View<bigint, RecommendationItem> = {
 }
 
 function storedAt(text: string | null): number {
-  const stored = text === null ? undefined : readableJson<StoredItem>(text)
-  return stored?.updated_at ?? Number.NEGATIVE_INFINITY
+  return readableJson<StoredItem>(text)?.updated_at ?? Number.NEGATIVE_INFINITY
 }
 
 export function shownItemKey(partition: number, itemId: string): string {
@@ -52,5 +51,5 @@ export function shownItemKey(partition: number, itemId: string): string {
  * @returns undefined if there is no value, or if it cannot be parsed
  */
 export function shownItem(text: string | null): ShownItem | undefined {
-  return text === null ? undefined : readableJson<ShownItem>(text)
+  return readableJson<ShownItem>(text)
 }
