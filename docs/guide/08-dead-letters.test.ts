@@ -196,7 +196,7 @@ test('a bug stops the worker at the record, and nothing is lost', () => {
  * | `decode` | cannot be decoded | `dead-letter` |
  * | `reject` | was rejected with `deadLetter()` | `dead-letter` |
  * | `process` | made a processor throw | `fail` |
- * | `produce` | has an output that is too large for its topic, or that cannot be encoded | `fail` |
+ * | `produce` | has an output that is too large for its topic or cannot be encoded, or changes such a row of a store | `fail` |
  *
  * Before it throws, a processor may have changed state and emitted records. None of this remains: the worker discards
  * all work since the last commit, and repeats it without the failed record. The codes of such dead letters are
@@ -242,8 +242,7 @@ test('with a policy of its source, a record that makes a processor throw becomes
  * record turns every record into a dead letter.
  *
  * A policy applies only if a single record caused the failure. No single record is the cause of failures in ticks,
- * `beforeCommit` and time handlers, or of a row of a store that has become too large for its changelog. Such failures
- * stop the worker under every policy.
+ * `beforeCommit` and time handlers. Such failures stop the worker under every policy.
  *
  * If only your own topology writes to a topic, such as a repartition topic, an undecodable record in it is also a bug.
  * For such a source, choose `decode: 'fail'`.

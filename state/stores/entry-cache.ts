@@ -58,7 +58,7 @@ export interface EntryCacheOptions<K, V> {
  * The part that all stores share: a cache of entries that were read or changed, and the list of changes that are not
  * written yet.
  */
-export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 'logged'> {
+export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 'logged' | 'trackChanges' | 'checkChanges'> {
   /**
    * Checks that the running node may use the store (see `StoreGuard`). The methods of this interface with a key
    * parameter perform the check themselves, except for `peek`. A method of a store that calls none of them must call
@@ -82,6 +82,10 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
   pending(): Set<Entry<K, V>>
   /** Increases whenever the members of `pending` may have changed. */
   readonly revision: number
+  /** See `EngineStore`. */
+  trackChanges(): void
+  /** Returns the entries that have changed since `trackChanges`, and begins to remember again. */
+  takeTracked(): ReadonlySet<Entry<K, V>>
 }
 
 /**
@@ -125,6 +129,8 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   let current: Entry<K, V>[] = []
   let dirty: Entry<K, V>[] = []
   let flushed: Entry<K, V>[] = []
+  /** The entries that have changed since `trackChanges`; undefined before its first call. */
+  let tracked: Set<Entry<K, V>> | undefined
   /** Mean size of a row in the last flush. The sizes of changed rows are unknown until they are encoded. */
   let meanRowBytes = FIRST_ROW_BYTES
   let revision = 0
@@ -298,6 +304,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       const id = cacheKey(key)
       const entry = cached(id) ?? add(key, id, true)
       entry.loaded = true
+      tracked?.add(entry)
       if (entry.dirty) return entry
       entry.dirty = true
       dirty.push(entry)
@@ -317,6 +324,14 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     },
     get dirtyBytes() {
       return dirty.length * meanRowBytes
+    },
+    trackChanges() {
+      tracked = new Set()
+    },
+    takeTracked() {
+      const taken = tracked ?? new Set()
+      tracked = new Set()
+      return taken
     },
     flush(changelog) {
       if (flushed.length > 0) throw new Error(`store ${name} was flushed again before its last flush was committed or discarded`)
@@ -348,6 +363,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       current = []
       dirty = []
       flushed = []
+      tracked = undefined
       last = undefined
       cache.clear()
     },

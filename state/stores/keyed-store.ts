@@ -85,16 +85,19 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     entry.value = bytes && decodeStored(values, bytes, name)
   }
 
-  function write(entry: Entry<K, V>, to: StateColumn, changelog: ChangelogWriter | undefined): number {
-    if (entry.value === undefined && entry.absent) return 0
-    let bytes: Buffer | null = null
+  /** Encodes an entry into `keyBytes` and `valueBytes`. @returns the buffer of the value; null if the entry has none */
+  function encode({ key, value }: Entry<K, V>): Buffer | null {
     keyBytes.length = 0
     valueBytes.length = 0
-    keys.encode(entry.key, keyBytes)
-    if (entry.value !== undefined) {
-      values.encode(entry.value, valueBytes)
-      bytes = valueBytes.buffer
-    }
+    keys.encode(key, keyBytes)
+    if (value === undefined) return null
+    values.encode(value, valueBytes)
+    return valueBytes.buffer
+  }
+
+  function write(entry: Entry<K, V>, to: StateColumn, changelog: ChangelogWriter | undefined): number {
+    if (entry.value === undefined && entry.absent) return 0
+    const bytes = encode(entry)
     entry.absent = bytes === null
     changelog?.append(keyBytes.buffer, 0, keyBytes.length, bytes, 0, valueBytes.length)
     to.put(keyBytes.buffer, 0, keyBytes.length, bytes, 0, valueBytes.length)
@@ -202,6 +205,13 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
       mustRoll = false
       scrubsFlushed ||= mustScrub
       mustScrub = false
+    },
+    trackChanges: entries.trackChanges,
+    checkChanges(changelog) {
+      for (const entry of entries.takeTracked()) {
+        const bytes = encode(entry)
+        changelog?.append(keyBytes.buffer, 0, keyBytes.length, bytes, 0, valueBytes.length)
+      }
     },
     committed() {
       entries.committed()

@@ -5,7 +5,7 @@ import { decodeStored } from './errors.ts'
 import type { KeyedStore } from './keyed-store.ts'
 import { type ChangedKey, type KeyRange, mergedScan } from './merged-scan.ts'
 import { type ByteSpan, keyHash, PackedRows } from './packed-rows.ts'
-import { NO_ROW_PREFIX, type StateColumn, type StoreContext } from './store.ts'
+import { type ChangelogWriter, NO_ROW_PREFIX, type StateColumn, type StoreContext } from './store.ts'
 import { storeGuard } from './store-guard.ts'
 
 export interface PackedStoreOptions<K, V> {
@@ -53,6 +53,8 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   const valueBytes = byteWriter()
   const guard = storeGuard(name)
   let changed = new PackedRows()
+  /** The rows of `changed` that have changed since `trackChanges`; undefined before its first call. */
+  let tracked: Set<number> | undefined
   let flushed = new PackedRows()
   let young = new PackedRows()
   let old = new PackedRows()
@@ -111,11 +113,26 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
     put(young, key, start, end, hash, value)
   }
 
-  function put(rows: PackedRows, key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan> | undefined): void {
+  /** Sets or removes the value of a key. @returns the row of the key */
+  function put(rows: PackedRows, key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan> | undefined): number {
     let row = rows.find(key, start, end, hash)
     if (row < 0) row = rows.add(key, start, end, hash)
     if (value === undefined) rows.removeValue(row)
     else rows.setValue(row, value.buffer, value.start, value.end)
+    return row
+  }
+
+  function change(key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan> | undefined): void {
+    const row = put(changed, key, start, end, hash, value)
+    tracked?.add(row)
+  }
+
+  function append(changelog: ChangelogWriter | undefined, row: number): void {
+    const { buffer } = changed
+    const value = changed.hasValue(row) ? buffer : null
+    const valueStart = value === null ? 0 : changed.valueStart(row)
+    const valueEnd = value === null ? 0 : changed.valueEnd(row)
+    changelog?.append(buffer, changed.keyStart(row), changed.keyEnd(row), value, valueStart, valueEnd)
   }
 
   function announce(key: Uint8Array, start: number, end: number, hash: number): void {
@@ -261,21 +278,21 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
       const hash = encoded(key)
       valueBytes.length = 0
       values.encode(value, valueBytes)
-      put(changed, keyBytes.buffer, 0, keyBytes.length, hash, { buffer: valueBytes.buffer, start: 0, end: valueBytes.length })
+      change(keyBytes.buffer, 0, keyBytes.length, hash, { buffer: valueBytes.buffer, start: 0, end: valueBytes.length })
     },
     write(key, start, end, hash, value) {
       guard.check()
-      put(changed, key, start, end, hash, value)
+      change(key, start, end, hash, value)
     },
     writeKey(key, value) {
       guard.check()
       const hash = encoded(key)
-      put(changed, keyBytes.buffer, 0, keyBytes.length, hash, value)
+      change(keyBytes.buffer, 0, keyBytes.length, hash, value)
     },
     delete(key) {
       guard.check()
       const hash = encoded(key)
-      put(changed, keyBytes.buffer, 0, keyBytes.length, hash, undefined)
+      change(keyBytes.buffer, 0, keyBytes.length, hash, undefined)
     },
     scan(range: KeyRange<K> = {}) {
       guard.check()
@@ -306,6 +323,14 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
       const empty = flushed
       flushed = changed
       changed = empty
+      tracked?.clear()
+    },
+    trackChanges() {
+      tracked = new Set()
+    },
+    checkChanges(changelog) {
+      for (const row of tracked ?? []) append(changelog, row)
+      tracked = new Set()
     },
     committed() {
       if (generationBytes === 0) {
@@ -319,6 +344,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
       flushed.clear()
     },
     discard() {
+      tracked = undefined
       for (const rows of [changed, flushed, young, old, announced]) rows.clear()
     },
   }

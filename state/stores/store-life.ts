@@ -20,6 +20,8 @@ export function storeLife(inner: EngineStore): EngineStore {
       return inner.dirtyBytes
     },
     flush: inner.flush,
+    trackChanges: inner.trackChanges,
+    checkChanges: inner.checkChanges,
     committed: inner.committed,
     discard: inner.discard,
   }

@@ -45,6 +45,17 @@ export interface EngineStore {
   /** Begins a commit: encodes every dirty key once. Later changes belong to the next commit. */
   flush(changelog: ChangelogWriter | undefined): void
   /**
+   * Begins to remember which rows change, and forgets what it has remembered. Undefined for stores whose rows always
+   * fit.
+   */
+  trackChanges?(): void
+  /**
+   * Encodes the rows that have changed since `trackChanges`, and appends them to the changelog. A row that `flush`
+   * could not write thus fails right after its change, so the engine knows which record caused the failure. The state
+   * does not change, and `flush` writes the rows again.
+   */
+  checkChanges?(changelog: ChangelogWriter | undefined): void
+  /**
    * Ends a commit, after the transaction was committed and the batch written. The flushed objects are no longer dirty.
    */
   committed(): void

@@ -1,5 +1,6 @@
-import type { RecordChunk, TopicPartition } from '../../../kafka/transport.ts'
+import { type RecordChunk, type TopicPartition, TransportError } from '../../../kafka/transport.ts'
 import { isStateFailure } from '../../../state/stores/errors.ts'
+import type { EngineStore } from '../../../state/stores/store.ts'
 import type { OnError, OnFailure } from '../topology/api.ts'
 import { ProcessorError } from '../topology/errors.ts'
 
@@ -38,7 +39,10 @@ export function placeOf(chunk: RecordChunk, row: number): RecordPlace {
   return { topic: chunk.topic, partition: chunk.partition, offset: chunk.offsets[row] }
 }
 
-/** Thrown when emitting fails, for example because the output cannot be encoded or its topic does not accept it. */
+/**
+ * Thrown when emitting fails, for example because the output cannot be encoded or its topic does not accept it, and when
+ * a row that a record has changed cannot be written to its changelog.
+ */
 export class OutputError extends ProcessorError {}
 
 /**
@@ -58,6 +62,19 @@ export class RecordFailure extends ProcessorError {
     super(message, { cause })
     this.place = place
     this.fault = fault
+  }
+}
+
+/**
+ * Thrown when a commit cannot encode a changed row, or when the row is too large. Any record since the last commit may
+ * have changed the row. The tasks therefore repeat these records, and check the rows that each record changes.
+ */
+export class RowFailure extends ProcessorError {
+  /** The next record of each source of the task. */
+  readonly ends: readonly RecordPlace[]
+  constructor(message: string, ends: readonly RecordPlace[], cause: unknown) {
+    super(message, { cause })
+    this.ends = ends
   }
 }
 
@@ -82,4 +99,10 @@ function stageOf(error: unknown): 'process' | 'produce' | undefined {
   if (error instanceof RefusedOutcome || isStateFailure(error)) return undefined
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof OutputError) return 'produce'
   return 'process'
+}
+
+/** Describes why a row of a store cannot be written. */
+export function rowProblem({ name }: EngineStore, error: unknown): string {
+  const advice = error instanceof TransportError && error.code === 'MESSAGE_TOO_LARGE' ? ': split the value into several keys' : ''
+  return `a row of the store ${name} cannot be written: ${reasonOf(error)}${advice}`
 }

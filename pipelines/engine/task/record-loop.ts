@@ -1,12 +1,13 @@
 import type { RecordChunk } from '../../../kafka/transport.ts'
 import { UnknownSchemaError } from '../../../schemas/codec.ts'
-import type { EngineStore } from '../../../state/stores/store.ts'
+import { isStateFailure } from '../../../state/stores/errors.ts'
+import type { ChangelogWriter, EngineStore } from '../../../state/stores/store.ts'
 import type { TaskTicks, TimeClosing } from '../time/task-time.ts'
 import { ProcessorError } from '../topology/errors.ts'
 import type { FailedRecords } from './failed-records.ts'
 import { increase, type TaskMetrics } from './metrics.ts'
 import type { Outputs } from './outputs.ts'
-import { failureAt, placeOf, reasonOf } from './record-failure.ts'
+import { failureAt, OutputError, placeOf, reasonOf, rowProblem } from './record-failure.ts'
 import { recordOutcomes } from './record-outcomes.ts'
 import { FAULTY, MARKER, type RecordQueue } from './record-queue.ts'
 import type { TaskContext } from './task-context.ts'
@@ -48,6 +49,8 @@ export interface RecordLoopParts {
   readonly closings: readonly (TimeClosing | undefined)[]
   readonly idling: TaskIdling
   readonly stores: readonly EngineStore[]
+  /** Returns the writer for a store's changelog; undefined for a store without one. */
+  readonly changelogOf: (store: EngineStore) => ChangelogWriter | undefined
   readonly ticks: TaskTicks
   readonly context: TaskContext
   readonly outputs: Outputs
@@ -67,12 +70,15 @@ export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
 export interface RecordLoop {
   /** Number of records processed since the last commit. */
   processed: number
+  /** Number of these records whose changed rows were not checked. */
+  unchecked: number
   readonly atRest: boolean
   /** True when a time can be closed. The next run starts or continues its handlers. */
   readonly closingDue: boolean
   /**
-   * True after a failed record was skipped. The loop then processes nothing more before the next commit, so that a
-   * later failure does not make the task repeat the records before this one.
+   * True after a failed record was skipped, or after the last record whose changed rows must be checked. The loop then
+   * processes nothing more before the next commit, so that a later failure does not make the task repeat the records
+   * before this one.
    */
   commitDue: boolean
   run(expired: () => boolean): RunResult
@@ -89,7 +95,7 @@ export function processorFailed(topology: string, context: TaskContext, error: u
 }
 
 export function recordLoop(parts: RecordLoopParts): RecordLoop {
-  const { topology, queues, closings, idling, stores, ticks, context, outputs, metrics, failed, isMissing } = parts
+  const { topology, queues, closings, idling, stores, changelogOf, ticks, context, outputs, metrics, failed, isMissing } = parts
   /** For each source, true if one of its processors announces its reads. */
   const announces = queues.map((queue) => queue.stream.processors.some(({ reads }) => reads !== undefined))
   const single = queues.length === 1 ? queues[0] : undefined
@@ -104,9 +110,12 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   /** Maximum number of records in the next slice that prefetches state. */
   let prefetchRecords = FIRST_PREFETCH_RECORDS
   let waitsForSchema: number | undefined
+  /** True while the rows that records change are checked, after a commit could not write a row. */
+  let checking = queues.some((queue) => queue.checksNext)
 
   const loop: RecordLoop = {
     processed: 0,
+    unchecked: 0,
     commitDue: false,
     get atRest() {
       return !closings.some((closing) => closing?.busy === true)
@@ -245,6 +254,11 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
         else processRecord(queue, value)
         queue.advance()
         loop.processed++
+        if (checking) {
+          checking = queues.some((each) => each.checksNext)
+          if (!checking) loop.commitDue = true
+          if (loop.commitDue) return true
+        } else loop.unchecked++
         if (isSpecial) {
           if (loop.commitDue) return true
           if (value === MARKER && loop.closingDue) return false
@@ -307,10 +321,12 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     const timestamp = enterRecord(queue, chunk)
     const { processors } = queue.stream
     metrics.processed++
+    if (checking) for (const store of stores) store.trackChanges?.()
     for (let i = 0; i < processors.length; i++) {
       const node = processors[i]
       context.node = node
       const outcome = node.process(value, context)
+      if (checking) checkRows()
       if (outcome === undefined) continue
       if (!outcomes.settle(queue, outcome)) return
       break
@@ -318,6 +334,16 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     if (timestamp <= context.streamTime) return
     context.streamTime = timestamp
     if (timestamp >= ticks.nextEvent) ticks.runEvent(timestamp)
+  }
+
+  function checkRows(): void {
+    for (const store of stores) {
+      try {
+        store.checkChanges?.(changelogOf(store))
+      } catch (error) {
+        throw isStateFailure(error) ? error : new OutputError(rowProblem(store, error), { cause: error })
+      }
+    }
   }
 
   /** Handles records that no processor receives. */

@@ -37,6 +37,8 @@ export interface RecordQueueOptions {
   readonly seesMarkers: boolean
   /** Returns true if the registry does not have this schema id. */
   readonly isMissing: (schemaId: number) => boolean
+  /** The rows that records before this offset change must be checked; -1 if no rows must be checked. */
+  readonly checksBefore: number
   /** The records that failed earlier and must be skipped, keyed by offset. */
   readonly failed: ReadonlyMap<number, Fault>
 }
@@ -174,6 +176,11 @@ export class RecordQueue {
       this.values[slot] = FAULTY
       this.faults.set(slot, fault)
     }
+  }
+
+  /** True while the rows that the next record changes must be checked. */
+  get checksNext(): boolean {
+    return this.position < this.#options.checksBefore
   }
 
   /** Moves past the record at `slot`, which has been processed. */

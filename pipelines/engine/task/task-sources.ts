@@ -36,6 +36,7 @@ export interface TaskSourceOptions {
 export function taskSources(streams: readonly StreamDeclaration[], options: TaskSourceOptions): TaskSources {
   const { declaration, partition, codecs, isMissing, failed } = options
   const queues = streams.map((stream, source) => {
+    const place = { topic: stream.topic.name, partition }
     const seesMarkers = timeStagesInto(declaration, stream.topic.name).length > 0
     const valueCodec = codecs.topicValue(stream.topic)
     return new RecordQueue(stream, {
@@ -45,7 +46,8 @@ export function taskSources(streams: readonly StreamDeclaration[], options: Task
       valueCodec,
       isMissing,
       seesMarkers,
-      failed: failed.of({ topic: stream.topic.name, partition }),
+      checksBefore: failed.checksBefore(place),
+      failed: failed.of(place),
     })
   })
 

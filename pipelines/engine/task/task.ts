@@ -1,8 +1,8 @@
 import type { OffsetToCommit, PartitionData } from '../../../kafka/transport.ts'
-import { partitionKey, TransportError } from '../../../kafka/transport.ts'
+import { partitionKey } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { isStateFailure } from '../../../state/stores/errors.ts'
-import type { EngineStore, StateSession } from '../../../state/stores/store.ts'
+import type { ChangelogWriter, EngineStore, StateSession } from '../../../state/stores/store.ts'
 import { streamTimeMetadata } from '../state/commit-metadata.ts'
 import { taskMarks } from '../time/task-marks.ts'
 import { caughtUpTicks, taskTicks, timeClosing } from '../time/task-time.ts'
@@ -14,7 +14,7 @@ import type { Topology } from '../topology/topology.ts'
 import type { FailedRecords } from './failed-records.ts'
 import type { TaskMetrics } from './metrics.ts'
 import { type AppenderSource, taskOutputs } from './outputs.ts'
-import { reasonOf } from './record-failure.ts'
+import { RowFailure, rowProblem } from './record-failure.ts'
 import { processorFailed, type RunResult, recordLoop } from './record-loop.ts'
 import type { RecordQueue } from './record-queue.ts'
 import { TaskContext } from './task-context.ts'
@@ -85,7 +85,7 @@ export interface StreamTask extends TaskPlace {
   readonly atRest: boolean
   /** True when a time can be closed; the next run starts or continues its handlers. */
   readonly closingDue: boolean
-  /** True when the task processes nothing more before the next commit, because it has skipped a failed record. */
+  /** True when the task processes nothing more before the next commit; see `RecordLoop`. */
   readonly commitDue: boolean
   /** True when a caller waits for the next commit. */
   readonly commitSoon: boolean
@@ -157,7 +157,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
   })
   const marks = taskMarks(streams, queues, context, outputs)
   const idling = taskIdling(queues, topology.options.maxIdleMs ?? 0)
-  const ofLoop = { queues, closings, idling, stores, ticks, context, outputs, metrics, failed, isMissing }
+  const ofLoop = { queues, closings, idling, stores, changelogOf, ticks, context, outputs, metrics, failed, isMissing }
   const loop = recordLoop({ topology: topology.name, ...ofLoop })
 
   /** Positions of the last commit that was started. */
@@ -181,26 +181,25 @@ export function streamTask(deps: TaskDeps): StreamTask {
   function flushStores(): void {
     for (const store of stores) {
       try {
-        flushStore(store)
+        store.flush(changelogOf(store))
       } catch (error) {
         if (isStateFailure(error)) throw error
-        const advice = error instanceof TransportError && error.code === 'MESSAGE_TOO_LARGE' ? ': split the value into several keys' : ''
-        const message = `${topology.name}: a row of the store ${store.name} cannot be written: ${reasonOf(error)}${advice}`
-        throw new ProcessorError(message, { cause: error })
+        const message = `${topology.name}: ${rowProblem(store, error)}`
+        // If every record since the last commit was checked, none of them has changed the row.
+        if (loop.unchecked === 0) throw new ProcessorError(message, { cause: error })
+        const ends = queues.map(({ topic, position }) => ({ topic, partition, offset: position }))
+        throw new RowFailure(message, ends, error)
       }
     }
   }
 
-  function flushStore(store: EngineStore): void {
-    if (!store.logged) {
-      store.flush(undefined)
-      return
-    }
+  function changelogOf(store: EngineStore): ChangelogWriter | undefined {
+    if (!store.logged) return undefined
     const appender = deps.producer.appender(changelogTopicName(topology.name, store.name), partition)
-    store.flush({
+    return {
       append: (key, keyStart, keyEnd, value, valueStart, valueEnd) =>
         appender.append(context.now, key, keyStart, keyEnd, value, valueStart, valueEnd),
-    })
+    }
   }
 
   function idlesUntil(): number {
@@ -352,6 +351,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
       context.emitted = 0
       context.soon = false
       loop.processed = 0
+      loop.unchecked = 0
       loop.commitDue = false
       return progress()
     },

@@ -11,7 +11,6 @@ import { memoryBackend } from '../../../state/stores/memory-backend.ts'
 import type { EngineStore, StateBackend } from '../../../state/stores/store.ts'
 import { failedRecords } from '../task/failed-records.ts'
 import { type TaskMetrics, taskMetrics } from '../task/metrics.ts'
-import { RecordFailure } from '../task/record-failure.ts'
 import { type StreamTask, streamTask } from '../task/task.ts'
 import { topicsOf, topologyCodecs } from '../topology/codecs.ts'
 import type { Declaration } from '../topology/declaration.ts'
@@ -229,12 +228,16 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
       try {
         return runTasks()
       } catch (error) {
-        if (!(error instanceof RecordFailure)) throw error
-        failed.add(error)
-        stop()
-        start()
+        repeat(error)
       }
     }
+  }
+
+  /** Restarts all tasks if they must repeat the records since the last commit. @throws the error otherwise */
+  function repeat(error: unknown): void {
+    if (!failed.note(error)) throw error
+    stop()
+    start()
   }
 
   function runTasks(): boolean {
@@ -255,7 +258,20 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     backend.session(topology.name).dropBatch()
   }
 
+  /** Commits. If a row cannot be written, the tasks first repeat the records, to find the one that changed the row. */
   function commit(): void {
+    for (;;) {
+      try {
+        commitOnce()
+        return
+      } catch (error) {
+        repeat(error)
+        run()
+      }
+    }
+  }
+
+  function commitOnce(): void {
     const session = backend.session(topology.name)
     const leaderEpoch = () => 0
     const prepared = encodeCommit(tasks, session, leaderEpoch, fault)

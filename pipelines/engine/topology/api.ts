@@ -73,7 +73,8 @@ export interface OnError {
   /** What happens to records for which a processor, or its `reads`, throws. Default fail. */
   readonly process?: OnFailure
   /**
-   * What happens to records with an output that cannot be encoded, or that is too large for its topic. Default fail.
+   * What happens to records with an output that cannot be encoded or is too large for its topic, and to records that
+   * change a row of a store that cannot be encoded or is too large for its changelog. Default fail.
    */
   readonly produce?: OnFailure
 }

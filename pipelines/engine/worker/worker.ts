@@ -4,7 +4,6 @@ import type { StateCorrupted } from '../../../state/stores/errors.ts'
 import type { StateQueries } from '../queries/queries.ts'
 import type { StandbyCopy } from '../state/standby.ts'
 import { type TaskMetrics, taskMetrics } from '../task/metrics.ts'
-import { RecordFailure } from '../task/record-failure.ts'
 import type { StreamTask } from '../task/task.ts'
 import type { Topology } from '../topology/topology.ts'
 import { type Assembly, assemble } from './assembly.ts'
@@ -224,8 +223,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 
   async function recover(parts: Assembly, error: unknown): Promise<void> {
-    if (!(error instanceof RecordFailure)) return startOver(parts, error)
-    parts.failed.add(error)
+    if (!parts.failed.note(error)) return startOver(parts, error)
     try {
       await parts.committer.rollBack()
     } catch (lost) {

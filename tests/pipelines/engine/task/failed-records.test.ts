@@ -4,17 +4,20 @@ import { failedRecords } from '../../../../pipelines/engine/task/failed-records.
 import { taskMetrics } from '../../../../pipelines/engine/task/metrics.ts'
 import { RecordFailure } from '../../../../pipelines/engine/task/record-failure.ts'
 import { DriverCrash, type TestDriver, testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
-import type { OnError, Outcome, SourceOptions } from '../../../../pipelines/engine/topology/api.ts'
+import type { OnError, Outcome, SourceOptions, Stream } from '../../../../pipelines/engine/topology/api.ts'
 import { deadLetter } from '../../../../pipelines/engine/topology/outcome.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import type { CommitFaultPoint } from '../../../../pipelines/engine/worker/commit.ts'
 import { manualRuntime } from '../../../../runtime/manual.ts'
+import { avroValue } from '../../../../schemas/avro/value.ts'
 import { type Codec, CodecError } from '../../../../schemas/codec.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import { rawValue } from '../../../../schemas/raw.ts'
 import { StateUnavailable } from '../../../../state/stores/errors.ts'
 import { type KeyedStore, keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { packedStore } from '../../../../state/stores/packed-store.ts'
 import { timerStore } from '../../../../state/stores/timer-store.ts'
+import { topKStore } from '../../../../state/stores/top-k-store.ts'
 import { numberFormat, numberTopic, textTopic } from '../words.ts'
 
 const HOUR_MS = 3_600_000
@@ -32,6 +35,13 @@ const NOT_ENCODABLE = 97
 /** Values on which the processor `add` fails before it changes anything. */
 const REJECTED = 96
 const UNREADABLE_KEY = 95
+/** Values on which the processor `add` changes rows that the next commit cannot write. */
+const ROW_TOO_LARGE = 94
+const ROW_NOT_ENCODABLE = 93
+const LIST_NOT_ENCODABLE = 92
+const FIRST_FAILING = LIST_NOT_ENCODABLE
+/** A text that exceeds the limit of a changelog, 4 MiB. */
+const LARGE_TEXT = 'x'.repeat(4_200_000)
 
 /**
  * Creates a topology that adds up numbers: per key in a store, a timer and an output, and over all records in a
@@ -41,12 +51,18 @@ function adding(onError?: OnError, options: SourceOptions<string, number> = {}) 
   return topology('adding', (t) => {
     const sums = keyedStore('sums', { key: utf8, value: numberFormat })
     const timers = timerStore<string>('timers', { key: utf8 })
-    const stores = [sums, timers]
+    const texts = keyedStore('texts', { key: utf8, value: notes.value })
+    const packed = packedStore('packed', { key: utf8, value: notes.value })
+    const best = topKStore('best', { group: utf8, list: avroValue<string[]>({ type: 'array', items: 'string' }), k: 2, id, compare })
+    const stores = [sums, timers, texts, packed, best]
     let pending = 0
 
     function add(value: number, key: string, emit: (topic: typeof totals, key: string, value: number) => void): void {
       const sum = (sums.get(key) ?? 0) + value
       sums.put(key, sum)
+      texts.put(`${key} ${value}`, value === ROW_NOT_ENCODABLE ? LONE_SURROGATE : 'text')
+      packed.put(`${key} ${value}`, value === ROW_TOO_LARGE ? LARGE_TEXT : 'text')
+      best.add(String(value), value === LIST_NOT_ENCODABLE ? LONE_SURROGATE : key)
       timers.schedule(`${key}-${value}`, HOUR_MS)
       pending += value
       emit(totals, key, sum)
@@ -88,6 +104,8 @@ function headersOf(driver: TestDriver): Record<string, string>[] {
     .map(({ headers }) => Object.fromEntries(headers.map(({ key, value }) => [key.replace('dead-letter.', ''), String(value)])))
 }
 
+const id = (item: string) => item
+const compare = (a: string, b: string) => a.localeCompare(b)
 const sumsOf = (driver: TestDriver) =>
   new Map([0, 1].flatMap((partition) => [...driver.store<KeyedStore<string, number>>('sums', partition).scan()]))
 const values = <V>(driver: TestDriver, topic: Parameters<TestDriver['read']>[0]) => driver.read(topic).map(({ value }) => value as V)
@@ -108,6 +126,27 @@ const FAILURES = [
     stage: 'produce',
     code: 'produce_failed',
     message: 'its output to notes failed: text has a lone surrogate, which UTF-8 cannot represent',
+  },
+  {
+    what: 'a row that it changes is too large',
+    value: ROW_TOO_LARGE,
+    stage: 'produce',
+    code: 'produce_failed',
+    message: /a row of the store packed cannot be written: topic adding-packed-changelog accepts 4194304 bytes, not 42\d+: split the value/,
+  },
+  {
+    what: 'a row that it changes cannot be encoded',
+    value: ROW_NOT_ENCODABLE,
+    stage: 'produce',
+    code: 'produce_failed',
+    message: 'a row of the store texts cannot be written: text has a lone surrogate, which UTF-8 cannot represent',
+  },
+  {
+    what: 'a list that it changes cannot be encoded',
+    value: LIST_NOT_ENCODABLE,
+    stage: 'produce',
+    code: 'produce_failed',
+    message: /a row of the store best cannot be written: array\[0]: the string has a lone surrogate/,
   },
 ] as const
 
@@ -312,16 +351,41 @@ test('a failure that no record has caused stops the worker, even if the policy f
   expect(() => testDriver(unreadable).pipe(orders, 'a', 1)).toThrow('unreadable/add failed at orders-')
 })
 
-test('a row that is too large for its changelog stops the worker and names the store', () => {
-  const hoarding = topology('hoarding', (t) => {
-    const kept = keyedStore('kept', { key: utf8, value: notes.value })
-    t.source(orders, { onError: { produce: 'drop' } }).process('keep', { stores: [kept] }, (value, ctx) =>
-      kept.put(ctx.key, 'x'.repeat(value)),
+test('a row that cannot be written stops the worker under every policy if a hook or a tick has changed it', () => {
+  const nodes = {
+    hook: (kept: KeyedStore<string, string>) => (stream: Stream<string, number>) =>
+      stream.beforeCommit('keep', { stores: [kept] }, () => kept.put('a', LARGE_TEXT)),
+    tick: (kept: KeyedStore<string, string>) => (stream: Stream<string, number>) =>
+      stream.tick('keep', { everyMs: 1_000, clock: 'event', stores: [kept] }, () => kept.put('a', LARGE_TEXT)),
+  }
+  for (const [what, add] of Object.entries(nodes)) {
+    const hoarding = topology('hoarding', (t) => {
+      const kept = keyedStore('kept', { key: utf8, value: notes.value })
+      const stream = t.source(orders, { onError: { process: 'drop', produce: 'drop' } }).process('take', { stores: [kept] }, () => {})
+      add(kept)(stream)
+    })
+    const driver = testDriver(hoarding)
+    const pipe = () => {
+      driver.pipe(orders, 'a', 1, { partition: 0 })
+      driver.pipe(orders, 'a', 1, { partition: 0, timestamp: driver.now + HOUR_MS })
+    }
+    expect(pipe, what).toThrow(
+      /^hoarding: a row of the store kept cannot be written: topic hoarding-kept-changelog accepts 4194304 bytes, not 42\d+: split the value/,
     )
-  })
-  expect(() => testDriver(hoarding).pipe(orders, 'a', 5_000_000)).toThrow(
-    /^hoarding: a row of the store kept cannot be written: topic hoarding-kept-changelog accepts 4194304 bytes, not 50\d+: split the value/,
-  )
+    expect(driver.metrics.skipped, what).toEqual([])
+  }
+})
+
+test('after a row could not be written, records are processed without checks again', () => {
+  const driver = testDriver(adding({ produce: 'drop' }), { commit: 'manual' })
+  for (const value of [1, ROW_NOT_ENCODABLE, 2, 3]) driver.pipe(orders, 'a', value, { partition: 0 })
+  driver.settle()
+  const rowsOf = () => driver.read({ ...notes, name: 'adding-texts-changelog', partitions: 2 }).length
+  rowsOf()
+  for (const value of [4, 4]) driver.pipe(orders, 'a', value, { partition: 0 })
+  driver.settle()
+  // While rows are checked, every change is in the changelog. Otherwise, a commit writes each row once.
+  expect(rowsOf()).toBe(1)
 })
 
 test.each(['encoded', 'produced', 'offsets-added', 'committed'] as const)(
@@ -357,7 +421,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ value: fc.integer({ min: 1, max: 5 }), key: fc.constantFrom('a', 'b', 'c') }) },
   {
     weight: 2,
-    arbitrary: fc.record({ value: fc.constantFrom(BUG, TOO_LARGE, NOT_ENCODABLE, UNREADABLE_KEY), key: fc.constantFrom('a', 'b') }),
+    arbitrary: fc.record({
+      value: fc.constantFrom(BUG, TOO_LARGE, NOT_ENCODABLE, UNREADABLE_KEY, ROW_NOT_ENCODABLE, LIST_NOT_ENCODABLE),
+      key: fc.constantFrom('a', 'b'),
+    }),
   },
   {
     weight: 1,
@@ -389,7 +456,7 @@ test('for any order of good and failing records, commits and crashes, the output
         } else if ('crash' in each) driver.crashAt(each.crash)
         else {
           driver.pipe(orders, each.key, each.value)
-          if (each.value >= UNREADABLE_KEY) failing++
+          if (each.value >= FIRST_FAILING) failing++
           else {
             const sum = (sums.get(each.key) ?? 0) + each.value
             sums.set(each.key, sum)
@@ -425,7 +492,7 @@ test('failures and skipped records of a source are logged immediately, and then 
   function fail(offset: number, topic = 'orders'): void {
     const place = { topic, partition: 0, offset }
     const fault = { stage: 'process', code: 'process_failed', message: 'a bug', processor: 'add' } as const
-    failed.add(new RecordFailure('adding/add failed', place, fault, cause))
+    failed.note(new RecordFailure('adding/add failed', place, fault, cause))
     // Each skipped record is reported twice, because the engine processes a record again when another record in its
     // batch fails.
     for (let i = 0; i < 2; i++) failed.skipped(place, fault, 'drop')

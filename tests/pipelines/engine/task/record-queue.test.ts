@@ -37,7 +37,15 @@ function emptyQueue(): RecordQueue {
     t.source(lines, { keys: 'optional' }).process('read', {}, () => {})
   }).declare().streams
   const codecs = { keyCodec: utf8, valueCodec: utf8 }
-  return new RecordQueue(stream, { source: 0, partition: 0, ...codecs, seesMarkers: false, isMissing: () => false, failed: new Map() })
+  return new RecordQueue(stream, {
+    source: 0,
+    partition: 0,
+    ...codecs,
+    seesMarkers: false,
+    checksBefore: -1,
+    isMissing: () => false,
+    failed: new Map(),
+  })
 }
 
 test('a slice ends with the record that reaches its byte limit, and has at least one record', () => {

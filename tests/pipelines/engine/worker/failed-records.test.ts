@@ -17,6 +17,7 @@ const totals = numberTopic('totals', 2)
 const receipts = textTopic('receipts', 1)
 const BUG = 99
 const TOO_LARGE = 98
+const ROW_TOO_LARGE = 97
 const SKIPPING: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 
 /**
@@ -27,11 +28,13 @@ function adding(onError: OnError = SKIPPING, bug = BUG) {
   return topology('adding', (t) => {
     const byKey = t.repartition('by-key', { key: utf8, value: numberFormat, partitions: 2 })
     const seen = keyedStore('seen', { key: utf8, value: numberFormat })
-    t.source(orders, { onError }).process('take', { stores: [seen], emits: [byKey, receipts] }, (value, ctx) => {
+    const notes = keyedStore('notes', { key: utf8, value: receipts.value })
+    t.source(orders, { onError }).process('take', { stores: [seen, notes], emits: [byKey, receipts] }, (value, ctx) => {
       seen.put(ctx.key, (seen.get(ctx.key) ?? 0) + 1)
       ctx.emit(byKey, ctx.key, value)
       if (value === bug) throw new Error('a bug')
       if (value === TOO_LARGE) ctx.emit(receipts, ctx.key, 'x'.repeat(1_100_000))
+      if (value === ROW_TOO_LARGE) notes.put(ctx.key, 'x'.repeat(4_200_000))
     })
     const sums = keyedStore('sums', { key: utf8, value: numberFormat })
     t.source(byKey).process('add', { stores: [sums], emits: [totals] }, (value, ctx) => {
@@ -46,7 +49,7 @@ function adding(onError: OnError = SKIPPING, bug = BUG) {
 async function sendToAll(b: Bench, values: readonly number[], before = 0): Promise<void> {
   const keys = ['a', 'b', 'c', 'd', 'e']
   for (const value of values) for (const key of keys) b.send(orders, key, value)
-  const total = before + values.filter((value) => value < TOO_LARGE).reduce((sum, value) => sum + value, 0)
+  const total = before + values.filter((value) => value < ROW_TOO_LARGE).reduce((sum, value) => sum + value, 0)
   await until(() => keys.every((key) => b.latest(totals).get(key) === total), `totals of ${total}`)
 }
 
@@ -72,6 +75,23 @@ test.each(['exactly-once', 'at-least-once'] as const)('a worker skips failing re
   await worker.stop()
   expect(worker.status().state).toBe('stopped')
 })
+
+test.each(['exactly-once', 'at-least-once'] as const)(
+  'a worker skips records that change rows which cannot be written: %s',
+  async (guarantee) => {
+    const b = bench()
+    const worker = await b.worker(adding(), { guarantee })
+    await sendToAll(b, [1, ROW_TOO_LARGE, 2, 3])
+    const letters = await lettersOf(b)
+    expect(letters.map(({ code, processor, value }) => [code, processor, String(value)])).toEqual(
+      Array(5).fill(['produce_failed', 'take', String(ROW_TOO_LARGE)]),
+    )
+    expect(letters[0].message).toContain('a row of the store notes cannot be written: topic adding-notes-changelog accepts 4194304 bytes')
+    expect(skippedOf(worker)).toEqual([{ source: 'orders', stage: 'produce', handling: 'dead-letter', count: 5 }])
+    expect(worker.status().state).toBe('running')
+    await worker.stop()
+  },
+)
 
 test('the metrics count skipped records by source, stage and handling', async () => {
   const b = bench()
