@@ -40,8 +40,8 @@ export function placeOf(chunk: RecordChunk, row: number): RecordPlace {
 }
 
 /**
- * Thrown when emitting fails, for example because the output cannot be encoded or its topic does not accept it, and when
- * a row that a record has changed cannot be written to its changelog.
+ * Thrown when emitting fails, for example because the output cannot be encoded or its topic does not accept it. Also
+ * thrown when a row that a record has changed cannot be written to its changelog.
  */
 export class OutputError extends ProcessorError {}
 
