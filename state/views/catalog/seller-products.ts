@@ -1,4 +1,5 @@
 import type { SellerProduct } from '../../../schemas/catalog/types.ts'
+import { readableJson } from '../readable.ts'
 import { caughtUpKey, type ListReader, NOT_CAUGHT_UP, type View, type ViewReader, viewTag } from '../view.ts'
 
 /**
@@ -59,13 +60,13 @@ export async function readSellerProducts(
   if (page.length === 0) return { total, products: [] }
   const texts = await reader.hmget(productsKey(partition, seller), page)
   // Skips products that were deleted between the two reads.
-  return { total, products: texts.flatMap((text) => (text === null ? [] : [JSON.parse(text) as ListedProduct])) }
+  return { total, products: texts.flatMap((text) => readableJson<ListedProduct>(text) ?? []) }
 }
 
 /** Returns the revision of a product in the seller's list; undefined if the list does not contain the product. */
 export async function listedRevision(reader: ViewReader, partition: number, seller: string, id: string): Promise<number | undefined> {
   const text = await reader.hget(productsKey(partition, seller), id)
-  return text === null ? undefined : (JSON.parse(text) as ListedProduct).revision
+  return readableJson<ListedProduct>(text)?.revision
 }
 
 function idsKey(partition: number, seller: string): string {

@@ -1,6 +1,7 @@
 import { BLOCKLIST_TYPES } from '../../../schemas/fraud/blocklist/entity.ts'
 import { blocklistFlow } from '../../../schemas/fraud/blocklist/flow.ts'
 import type { FraudBlocklistEntry, FraudBlocklistType } from '../../../schemas/fraud/types.ts'
+import { readableJson } from '../readable.ts'
 import {
   type ListReader,
   missingPartitions,
@@ -34,7 +35,7 @@ export const fraudBlocklistView: View<string, FraudBlocklistEntry> = {
   operationsFor(partition, entryId, entry, context) {
     const operations: ViewOperation[] = []
     const key = entryKey(partition, entryId)
-    const held = context?.held == null ? undefined : (JSON.parse(context.held) as FraudBlocklistEntry)
+    const held = readableJson<FraudBlocklistEntry>(context?.held ?? null)
     if (held !== undefined) operations.push({ op: 'zrem', key: listKey(partition, held.entity_type), member: placeOf(held) })
     if (entry === null) return [...operations, { op: 'del', key }]
     operations.push({ op: 'set', key, value: JSON.stringify(entry) })
@@ -86,7 +87,7 @@ export async function readBlocklist(
   const page = sorted.slice(0, limit)
   const texts = await Promise.all(page.map(({ partition, place }) => reader.get(entryKey(partition, place.slice(PLACE_DIGITS + 1)))))
   // An entry that was removed since its place was read is left out.
-  const entries = texts.flatMap((text) => (text === null ? [] : [JSON.parse(text) as FraudBlocklistEntry]))
+  const entries = texts.flatMap((text) => readableJson<FraudBlocklistEntry>(text) ?? [])
   return { entries, next: sorted.length > limit ? page.at(-1)?.place : undefined }
 }
 

@@ -1,5 +1,6 @@
 import { newestFirst, partitionOfCase } from '../../../schemas/fraud/cases/case-id.ts'
 import type { FraudCase, FraudCaseStatus } from '../../../schemas/fraud/types.ts'
+import { readableJson } from '../readable.ts'
 import {
   caughtUpKey,
   type ListReader,
@@ -55,8 +56,8 @@ export const fraudCasesView: View<string, FraudCase> = {
 
 /** Returns the operations that remove a case and its list entries from the view. */
 function leaving(partition: number, context: ViewContext | undefined): ViewOperation[] {
-  if (context === undefined || context.held === null) return []
-  const place = JSON.parse(context.held) as Place
+  const place = readableJson<Place>(context?.held ?? null)
+  if (place === undefined) return []
   const lists = listsOf(partition, place).map((list): ViewOperation => ({ op: 'zrem', key: list, member: place.case_id }))
   return [...lists, { op: 'del', key: caseKey(partition, place.case_id) }]
 }
@@ -114,7 +115,7 @@ export async function listCases(
 /** Returns the requested cases that still exist, in the given order. */
 export async function readCases(reader: ViewReader, ids: readonly string[]): Promise<FraudCase[]> {
   const texts = await Promise.all(ids.map((id) => reader.get(caseKey(partitionOfCase(id) ?? 0, id))))
-  return texts.flatMap((text) => (text === null ? [] : [JSON.parse(text) as FraudCase]))
+  return texts.flatMap((text) => readableJson<FraudCase>(text) ?? [])
 }
 
 function caseKey(partition: number, caseId: string): string {

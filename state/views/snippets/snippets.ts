@@ -1,4 +1,5 @@
 import type { Snippet, Visibility } from '../../../schemas/snippets/types.ts'
+import { readableJson } from '../readable.ts'
 import {
   caughtUpKey,
   type ListReader,
@@ -72,18 +73,19 @@ export function snippetsView(repeatableMs: number): View<string, Snippet> {
       ]
     }
     const removal: ViewOperation = { op: 'del', key }
-    if (context === undefined || context.held === null) return [removal]
-    const places = placesOf(partition, JSON.parse(context.held) as SnippetRecord)
-    const kept = snippet === null ? [] : keptForRepetition(burntKey(partition, id), snippet, { ...context, held: context.held })
+    const record = readableJson<SnippetRecord>(context?.held ?? null)
+    if (context === undefined || record === undefined) return [removal]
+    const places = placesOf(partition, record)
+    const kept = snippet === null ? [] : keptForRepetition(burntKey(partition, id), snippet, record, context.now)
     return [removal, ...places.map(({ list, member }): ViewOperation => ({ op: 'zrem', key: list, member })), ...kept]
   }
 
-  function keptForRepetition(key: string, snippet: Snippet, { held, now }: ViewContext & { readonly held: string }): ViewOperation[] {
+  function keptForRepetition(key: string, snippet: Snippet, record: SnippetRecord, now: number): ViewOperation[] {
     const isBurnt = snippet.is_deleted && snippet.reads_left === 0
     const seconds = Math.floor(((snippet.gone_at ?? 0) + repeatableMs - now) / MS_PER_SECOND)
     if (!isBurnt || seconds < 1) return []
     return [
-      { op: 'set', key, value: held },
+      { op: 'set', key, value: JSON.stringify(record) },
       { op: 'expire', key, seconds },
     ]
   }
@@ -179,7 +181,7 @@ export async function readSnippets(
   placed: readonly (readonly [partition: number, id: string])[],
 ): Promise<SnippetRecord[]> {
   const texts = await Promise.all(placed.map(([partition, id]) => reader.get(snippetKey(partition, id))))
-  return texts.flatMap((text) => (text === null ? [] : [JSON.parse(text) as SnippetRecord]))
+  return texts.flatMap((text) => readableJson<SnippetRecord>(text) ?? [])
 }
 
 export interface SnippetPage {
