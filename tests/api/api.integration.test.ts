@@ -83,7 +83,7 @@ async function get(path: string, headers: Record<string, string> = {}, api = api
 
 const token = (subject: string, scope?: string) => bearer(folder.path, subject, scope)
 
-/** How often the test about the history of terms has run. Vitest repeats a test that fails. */
+/** Number of times that the test about the history of terms has run. Vitest repeats a failed test. */
 let histories = 0
 /** Window end of the newest worldwide list that a test has posted. */
 let newestEnd = 0
@@ -162,7 +162,7 @@ describe('the API process', () => {
     expect((await get('/v1/trends', { 'if-none-match': one.headers.get('etag')! }, apis[1])).status).toBe(304)
   })
 
-  test('a newer list replaces an older one, and a list that is too old is answered with trends_stale', async () => {
+  test('a newer list replaces an older one, and a request for a list that is too old gets trends_stale', async () => {
     const { body } = await get('/v1/trends')
     expect(await refresh(Date.parse(body.as_of) - MINUTE_MS, ['old'])).toBe(204)
     newestEnd = Date.parse(body.as_of) + SECOND_MS
@@ -190,7 +190,7 @@ describe('the API process', () => {
       .toEqual(['three', 'two'])
   })
 
-  test('reads the history of frequent and rare terms, and sums the greatest count of each minute in a step', async () => {
+  test('reads the history of frequent and rare terms, in which a step is the sum of the greatest counts of its minutes', async () => {
     const step = Math.floor(Date.now() / (5 * MINUTE_MS)) * 5 * MINUTE_MS
     // Each run uses a different term, so that a repeated run does not find the counts of the previous one.
     const [term, plain] = [`café${step}n${++histories}`, `cafe${step}n${histories}`]
@@ -216,7 +216,7 @@ describe('the API process', () => {
       adds_as,
       rows: [{ term, minute, woeids, volumes }],
     })
-    // The first row is from before the term became frequent. The second has no worldwide count.
+    // The first row is from before the term became frequent. The second row has no worldwide count.
     await facts.publish(trendRareVolumes, 0, rare(step - 4 * MINUTE_MS, [44418, 1], [3, 60]))
     await facts.publish(trendRareVolumes, 0, rare(step - 3 * MINUTE_MS, [44418], [500]))
     await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 5]))
@@ -258,7 +258,7 @@ describe('the API process', () => {
     ])
   })
 
-  test('without Redis it answers 503 and is not ready; it recovers when Redis is back', async () => {
+  test('without Redis, the API answers 503 and is not ready, and it recovers when Redis is back', async () => {
     await refresh(newest(), ['kept'])
     await expect.poll(async () => (await get('/v1/trends')).body.trends?.[0]?.name, SOON).toBe('kept')
     await redis.kill()
@@ -268,7 +268,7 @@ describe('the API process', () => {
     await expect.poll(async () => (await get('/v1/trends')).status, SOON).toBe(200)
   })
 
-  test('after Redis was emptied it answers not_ready until the view is rebuilt from the log', async () => {
+  test('after Redis was emptied, the API answers not_ready until the view is rebuilt from the log', async () => {
     await sinks?.stop()
     const client = new Redis(redis.address)
     await flushTestRedis(client)
@@ -280,7 +280,7 @@ describe('the API process', () => {
     client.disconnect()
   })
 
-  test('without Kafka it still serves lists and answers writes with 503 in time; writes work again when Kafka is back', async () => {
+  test('without Kafka, the API still serves lists and answers writes with 503 in time; writes work again when Kafka is back', async () => {
     const headers = { ...(await token('77')), 'content-type': 'application/json' }
     const write = () =>
       fetch(`${apis[0].url}/v1/me/interests`, { method: 'PUT', headers, body: '{}', signal: AbortSignal.timeout(WRITE_DEADLINE_MS) })
@@ -320,7 +320,7 @@ describe('the API process', () => {
     FUZZ_TIMEOUT_MS,
   )
 
-  test('SIGTERM shuts it down gracefully', async () => {
+  test('SIGTERM shuts the process down gracefully', async () => {
     expect(await apis[1].stop()).toBe(0)
     // The order of the lines is not checked: they are written asynchronously and flushed at exit, so a busy machine may
     // change it.

@@ -120,7 +120,7 @@ test.each([
   [{ IMAGES_URL: 'file:data' }, /IMAGES_URL: is neither a folder like/],
   [{ MODELS_URL: 's3://' }, /MODELS_URL: is neither a folder like/],
   [{ LOG_LEVEL: 'loud' }, /LOG_LEVEL/],
-])('%j prevents the start with its reason', (env, reason) => {
+])('%j prevents the start, and the error gives the reason', (env, reason) => {
   expect(() => readApiConfig(env)).toThrow(reason)
 })
 

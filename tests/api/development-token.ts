@@ -3,8 +3,8 @@ import { ensureDevelopmentKey, mintToken } from '../../api/kit/auth/development-
 const LIFETIME_SECONDS = 3_600
 
 /**
- * Returns a header with a development token, like those of `npm run token`. A process for each token would take a fifth
- * of a second of CPU time.
+ * Returns a header with a development token, like those of `npm run token`. Running this command for each token would
+ * take a fifth of a second of CPU time.
  * @param home the MILLRACE_HOME of the API
  */
 export async function bearer(home: string, subject: string, scope?: string): Promise<{ authorization: string }> {

@@ -31,7 +31,7 @@ function errorTable(definitions: readonly ErrorDefinition[]): string {
   const rows = [...byCode].map(([code, [{ status, retryable }, ...others]]) => {
     for (const other of others) expect(other, `${code} means the same status everywhere`).toMatchObject({ status, retryable })
     const meanings = [...new Set(byCode.get(code)!.map(({ when }) => when))]
-    // A meaning that begins like another one and says more includes the other one.
+    // If one meaning is the beginning of another, only the longer one is needed.
     const distinct = meanings.filter((one) => !meanings.some((other) => other !== one && other.startsWith(one)))
     return [`\`${code}\``, String(status), retryable ? 'yes' : 'no', distinct.join(', or: ')]
   })
@@ -97,7 +97,7 @@ describe('/openapi.json', () => {
     expect(get).toMatchObject({ servers: [{ url: 'http://sho.rt' }, { url: 'https://go.example' }], security: [] })
   })
 
-  test('lists the codes of each status, with an example of each', async () => {
+  test('lists the codes of each status, with an example of each code', async () => {
     const { document } = await documented()
     const { responses } = document.paths['/v1/trends'].get
     expect(responses[503].description).toContain('`trends_stale`')

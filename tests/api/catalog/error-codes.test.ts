@@ -31,14 +31,14 @@ const tests = globSync('**/*.test.ts', { cwd: import.meta.dirname })
   .filter((file) => file !== 'error-codes.test.ts')
   .map((file) => readFileSync(`${import.meta.dirname}/${file}`, 'utf8'))
 
-test.each(CONTRACT)('%s has the status %i, and another test of the catalogue names it', (code, status) => {
+test.each(CONTRACT)('the error code %s has the status %i, and another test of the catalogue mentions it', (code, status) => {
   const known = { ...errors, ...catalogErrors }
   expect(Object.values(known).find((definition) => definition.code === code)?.status).toBe(status)
   const expected = `'${code}'`
   expect(tests.some((text) => text.includes(expected))).toBe(true)
 })
 
-test('the service has no code that is missing in the contract', () => {
+test('every error code of the service is in the contract', () => {
   const named = new Set(CONTRACT.map(([code]) => code))
   expect(Object.values(catalogErrors).filter(({ code }) => !named.has(code))).toEqual([])
 })

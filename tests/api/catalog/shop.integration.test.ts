@@ -106,7 +106,7 @@ test(
     expect((await ask(SELLER, 'PATCH', `seller/products/${product_id}/status`, { status: 'INACTIVE' })).status).toBe(200)
     expect((await ask(SELLER, 'GET', `products/${product_id}`)).body.status).toBe('INACTIVE')
     const gone = async () => (await ask(undefined, 'GET', `products/${product_id}`)).status === 404
-    await waitUntil(gone, { what: 'the end of the last cached answer', ...SOON })
+    await waitUntil(gone, { what: 'the last cached answer to expire', ...SOON })
     await waitUntil(async () => (await related()).length === 0, { what: 'the best sellers', ...SOON })
     expect((await ask(USER, 'POST', `products/${product_id}/reviews`, { stars: 4 })).status).toBe(404)
   },

@@ -47,7 +47,7 @@ test.each([
   ['a UUID whose first groups have a check digit', '09239179-5708-4188-9fbf-c4db127086b1'],
   ['such a UUID after a word', 'card-09239179-5708-4188-9FBF-C4DB127086B1'],
   ['a fraction', 41111111111.11111],
-  ['a greater number than cards have', 1e30],
+  ['a number that is greater than any card number', 1e30],
   ['nothing', { type: null, expires: true, digits: [], amount: 20 }],
 ])('another value is not mistaken for a card number: %s', (_what, value) => {
   expect(hasCardNumber(value)).toBe(false)

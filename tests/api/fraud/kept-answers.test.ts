@@ -15,7 +15,7 @@ async function scoredOnce(isBlocked: boolean): Promise<TxnScored> {
   return (await world.score(pay({ id: 't1' }))).scored
 }
 
-/** Redis, in which other processes replace the answer after each of the first attempts to keep one. */
+/** A fake Redis in which other processes replace the answer after each of the first attempts to store one. */
 function contestedRedis(first: Buffer, ...replacements: Buffer[]) {
   let held = first
   async function run(_script: unknown, _keys: unknown, [value, , replaced]: readonly unknown[]) {
@@ -31,7 +31,7 @@ function contestedRedis(first: Buffer, ...replacements: Buffer[]) {
   return { answers, held: () => answerFromBytes(held) }
 }
 
-test('an answer replaces an unreadable one even if another process replaces that one with an unreadable answer first', async () => {
+test('an answer replaces an unreadable answer, even if another process first replaces that with another unreadable answer', async () => {
   const scored = await scoredOnce(false)
   const { answers, held } = contestedRedis(foreignAnswer(1), foreignAnswer(2))
   expect(await answers.keep(scored, async () => undefined)).toEqual({ state: 'new' })

@@ -105,7 +105,7 @@ test('the policy that was set together with the models decides', async () => {
   expect((await world.score(pay())).scored).toMatchObject({ decision: 'APPROVE', policy_version: 0 })
 })
 
-test('a policy that is set while the models run does not apply to the score, whose rules are older', async () => {
+test('a policy that is set while the models score a payment does not apply to it, because its rules are from before the change', async () => {
   const world = scoreWorld()
   world.state.models = 'hangs'
   const scoring = world.score(pay())

@@ -3,7 +3,7 @@ import { answerCache } from '../../../api/kit/answer-cache.ts'
 
 const answer = (reusableUntil?: number) => ({ status: 200, headers: {}, body: '{}', reusableUntil })
 
-test('an answer is kept until its reusableUntil, and an answer without it is never kept', () => {
+test('an answer is kept until its reusableUntil, and an answer without reusableUntil is never kept', () => {
   const cache = answerCache()
   cache.keep('/a', '/a', answer(100))
   cache.keep('/b', '/b', answer())
@@ -18,7 +18,7 @@ test('the size of the cache is limited, because callers choose the addresses in 
   expect(['/1', '/2', '/3'].map((target) => cache.get(target, 0) !== undefined)).toEqual([true, false, true])
 })
 
-test('no answer to a long target is kept, because callers can add parameters', () => {
+test('no answer to a long target is kept, because callers can add arbitrary parameters', () => {
   const cache = answerCache()
   const targets = [256, 257].map((length) => '/a?'.padEnd(length, 'x'))
   for (const target of targets) cache.keep(target, '/a', answer(1))

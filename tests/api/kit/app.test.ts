@@ -64,7 +64,7 @@ describe('every answer', () => {
 })
 
 describe('input', () => {
-  test('a query is parsed into types, with its defaults', async () => {
+  test('the parameters of a query are converted to their types, and missing ones get their defaults', async () => {
     const { app } = await echoApp()
     expect(await (await app.request('/query')).json()).toEqual({ size: 7, flag: false })
     expect(await (await app.request('/query?size=30&flag=true&other=1')).json()).toEqual({ size: 30, flag: true })
@@ -219,7 +219,7 @@ describe('failures', () => {
     expect([status, headers.get('retry-after'), body.error, body.command_id]).toEqual([503, '3', 'unavailable', 'c-1'])
   })
 
-  test('a handler that exceeds the time limit gets 503', async () => {
+  test('a request whose handler exceeds the time limit gets 503', async () => {
     const { app } = await echoApp()
     const { status, headers, body } = await failureOf(app.request('/endless'))
     expect([status, headers.get('retry-after'), body.error]).toEqual([503, '1', 'unavailable'])
@@ -281,7 +281,7 @@ describe('operations', () => {
   })
 })
 
-test('each service defines its form of user ids, and a path without a route accepts any of them', async () => {
+test('each service defines the form of its user ids, and a path without a route accepts the forms of all services', async () => {
   const counted: (string | undefined)[] = []
   const limits: RequestLimits = {
     covers: () => true,

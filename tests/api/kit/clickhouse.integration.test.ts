@@ -4,7 +4,7 @@ import { errors } from '../../../api/kit/errors.ts'
 import { readRows } from '../../../state/tables/reader.ts'
 import { testDatabase } from '../../state/tables/database.ts'
 
-/** The numbers take 800 MB as an array, more than a query may use. */
+/** As an array, the numbers take 800 MB, which is more memory than a query may use. */
 const TOO_MANY = 100_000_000
 
 async function tables() {

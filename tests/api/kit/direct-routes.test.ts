@@ -130,7 +130,7 @@ test.each<[string, string, Record<string, string>]>([
   ['a bad token', '/numbers/1', { authorization: 'Bearer x' }],
   ['a session that has ended', '/numbers/1', { cookie: 'millrace-session=x' }],
   ['a request id that is not accepted', '/numbers/6', { 'x-request-id': 'x'.repeat(129) }],
-])('a direct answer equals that of the framework: %s', async (_what, path, headers) => {
+])('a direct answer equals the answer of the framework: %s', async (_what, path, headers) => {
   const api = await served()
   const [direct, framework] = [
     await seen(api, `${api.servers[0].url}${path}`, { headers }),
@@ -168,7 +168,7 @@ test.each<[string, string, string, Record<string, string>]>([
   ['no body', '/texts', '', {}],
   ['a body in pieces', '/pieces', 'größer', {}],
   ['a bad token, before the body is read', '/texts', 'abc', { authorization: 'Bearer x' }],
-])('a direct answer to a POST equals that of the framework: %s', async (_what, path, body, headers) => {
+])('a direct answer to a POST equals the answer of the framework: %s', async (_what, path, body, headers) => {
   const api = await served()
   const init = { method: 'POST', body, headers: { 'content-type': 'text/plain', ...headers } }
   const [direct, framework] = [await seen(api, `${api.servers[0].url}${path}`, init), await seen(api, `${api.servers[1].url}${path}`, init)]
@@ -183,7 +183,7 @@ test.each<[string, string, Record<string, string>, number]>([
   ['no body', '', {}, 400],
   ['another type', '{"text":"a"}', { 'content-type': 'text/plain' }, 415],
   ['a bad token, before the body is read', '{', { authorization: 'Bearer x' }, 401],
-])('a direct answer to a PATCH equals that of the framework: %s', async (_what, body, headers, status) => {
+])('a direct answer to a PATCH equals the answer of the framework: %s', async (_what, body, headers, status) => {
   const api = await served()
   const init = { method: 'PATCH', body, headers: { 'content-type': 'application/json', ...headers } }
   const [direct, framework] = [
@@ -300,7 +300,7 @@ test('requests on the same connection are answered in order, even if their bodie
   expect(api.started).toEqual(['/numbers/3', '/numbers/1', '/numbers/6'])
 })
 
-test('a direct GET or PATCH has exactly one parameter, at its end, and a direct POST has none', () => {
+test('the path of a direct GET or PATCH ends with its only parameter, and the path of a direct POST has none', () => {
   const serve = async () => ({ status: 200, headers: {}, body: null })
   for (const path of ['/a', '/a/{b}/c', '/a/{b}/{c}']) {
     expect(() => directRoutes().addGet(path, serve)).toThrow(/only parameter/)

@@ -77,7 +77,9 @@ const broken = defineRoute({ ...shared, method: 'get', path: '/broken', operatio
 const busy = defineRoute({ ...shared, method: 'get', path: '/busy', operationId: 'busy', answers: anything })
 const endless = defineRoute({ ...shared, method: 'get', path: '/endless', operationId: 'endless', timeoutMs: 20, answers: anything })
 
-/** Creates a service whose routes show what the kit passes to handlers, and what it does if one fails or is stuck. */
+/**
+ * Creates a service whose routes show what the kit passes to handlers, and what it does if a handler fails or hangs.
+ */
 export function echoService(state: { runs: number; reusableUntil?: number } = { runs: 0 }): ServiceRoutes {
   return {
     name: 'echo',

@@ -143,7 +143,7 @@ test('closing waits for buffered facts for a limited time', async () => {
   expect([other.buffer.size, other.countsOf('facts_lost').length, kafka.opens]).toEqual([1, 1, 1])
 })
 
-test('dropped facts are reported immediately, then periodically, with their number since the report before', async () => {
+test('dropped facts are reported immediately, then periodically, with their number since the previous report', async () => {
   vi.useFakeTimers()
   const { buffer, kafka, countsOf } = buffered()
   const dropsTold = () => countsOf('facts_dropped')

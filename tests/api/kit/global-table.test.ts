@@ -213,7 +213,7 @@ describe('a table that keeps failing after it was ready', () => {
   })
 })
 
-test('the table announces once that it is ready, when it is readable', async () => {
+test('the table announces only once that it is ready, and can be read at that moment', async () => {
   const { put, open } = await world()
   put(1n, 5)
   const seen: (number | undefined)[] = []

@@ -23,6 +23,6 @@ test('a route with a larger body accepts more values, and every route accepts a 
   expect(check(Array(2_000).fill(0), 64)).toThrow()
 })
 
-test('commas and brackets in strings are no values', () => {
+test('commas and brackets in strings do not count as values', () => {
   expect(check([',[{'.repeat(MIB / 8), '"'.repeat(1_000), `\\",${'\\'.repeat(1_001)}`, '[,{'.repeat(MIB / 8)], MIB)).not.toThrow()
 })

@@ -170,7 +170,7 @@ describe('a streamed answer that fails', () => {
     return { ...api, server, printed, fail: failing.resolve }
   }
 
-  test('is cut off and logged with its request id, and nothing is printed beside the log', async () => {
+  test('is cut off and logged with its request id, and nothing is printed outside the log', async () => {
     const { server, lines, printed, fail } = await streaming(5)
     const answer = await fetch(`${server.url}/stream`, { headers: { 'x-request-id': 'r1' } })
     const reader = answer.body!.getReader()

@@ -79,7 +79,7 @@ describe('signing in', () => {
     })
   })
 
-  test('accepts a token that expires later than a Date can say', async () => {
+  test('accepts a token that expires later than a Date can represent', async () => {
     const api = await sessionApp()
     const answer = await signIn(api, await signToken(api.key, { ...CLAIMS, exp: Number.MAX_SAFE_INTEGER }))
     expect([answer.status, await answer.json()]).toMatchObject([201, { expires_at: '+275760-09-13T00:00:00.000Z' }])
@@ -214,7 +214,7 @@ describe('requests with a session', () => {
     ['malformed', async () => 'x'],
     ['empty', async () => ''],
     ['expired', (api: TestApp) => signToken(api.key, { ...CLAIMS, exp: START - HOUR_MS })],
-  ])('a cookie whose token is %s is 401 even where a token is optional, and is deleted', async (_what, make) => {
+  ])('a cookie whose token is %s gets 401 even where a token is optional, and is deleted', async (_what, make) => {
     const api = await sessionApp()
     const cookie = `millrace-session=${await make(api)}`
     for (const path of ['/user', '/optional', PATH]) {

@@ -42,7 +42,7 @@ test.each([
   expect(categoryTree(TOOLS).resolve(text)?.category_id).toBe(id)
 })
 
-test('a path that two categories share stands for the one with the lower id', () => {
+test('a path that two categories share identifies the category with the lower id', () => {
   const tree = categoryTree([category(8, null, 'same'), category(6, null, 'same')])
   expect(tree.resolve('same')?.category_id).toBe(6)
 })

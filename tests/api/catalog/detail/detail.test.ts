@@ -75,7 +75,8 @@ async function opened() {
 
   async function get(id: number | string, headers: Record<string, string> = {}, isSameMoment = false) {
     turns = 0
-    // The API keeps responses to readers without a token for a second, so the clock moves on.
+    // The API keeps responses to readers without a token for a second, so the clock must advance before the next
+    // request.
     if (!isSameMoment) readAt += 1_000
     const response = await test.app.request(`/api/v1/products/${id}`, { headers })
     const text = await response.text()
@@ -105,7 +106,7 @@ test('a product is shown with its seller, stock, reviews and best sellers', asyn
   })
 })
 
-test('a request reads from Redis in one turn, and a second time only for a seller, category or variants that are not known yet', async () => {
+test('a request reads from Redis in one turn of the event loop, and in a second turn only a seller, category or variants that are not known yet', async () => {
   const { get, put, values } = await opened()
   put(stored())
   expect((await get(5)).turns).toBe(2)
@@ -181,7 +182,7 @@ test('readers without a token share an answer for a second, and sellers see thei
   expect((await get(5)).body.title).toBe('Better saw')
 })
 
-test('while the views report no change, only the seller and administrators make the API read a page again', async () => {
+test('while the views report no change, only requests by the seller or an administrator make the API read a page again', async () => {
   const { get, put, reports, bearer } = await opened()
   reports.count = 0
   put(stored())

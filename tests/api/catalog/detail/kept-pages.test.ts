@@ -34,7 +34,7 @@ function texts(changed: Partial<DetailTexts> = {}): DetailTexts {
   }
 }
 
-/** Returns a read during which the views did not report whether something changed. */
+/** Returns a read during which the views did not report whether anything changed. */
 const readAt = (startedAt: number): PageRead => ({ startedAt, unchangedAt: () => undefined })
 
 const shown = (page: { answer: { body: unknown } }) => JSON.parse(String(page.answer.body))
@@ -94,7 +94,7 @@ test('a product text counts as known only for its own product and with the same 
   expect(pages.isKnown(5)(product, { ...COMPANIONS })).toBe(false)
 })
 
-test('with the same categories, a page is recent until a second after the read of its texts began', () => {
+test('if the categories have not changed, a page is recent until a second after the read of its texts began', () => {
   const { pages, pass } = opened()
   expect(pages.recent(5, TREE)).toBeUndefined()
   const first = pages.page(5, texts(), TREE, readAt(NOON))
@@ -155,7 +155,7 @@ test('a page is read again after a minute, and when its product is no longer new
   expect(pages.page(5, texts(), TREE, read(NOON + 30 * DAY_MS - 30_000))).not.toBe(first)
 })
 
-test('after the clock was set back, a page is not recent before its data was read again', () => {
+test('after the clock was set back, a page is not recent until its data has been read again', () => {
   const { pages, pass } = opened()
   const page = pages.page(5, texts(), TREE, readAt(NOON))
   pass(-DAY_MS)

@@ -78,7 +78,7 @@ test('a small file that would decode to more than 50 megapixels is refused befor
   expect(process.memoryUsage().rss - before).toBeLessThan(200_000_000)
 })
 
-test('smaller versions have the four widths and are never enlarged', async () => {
+test('smaller versions have the four configured widths, but are never wider than the original', async () => {
   const service = images(store)
   const { content_hash } = await service.keep(await picture({ width: 800, height: 400 }))
   const sizes = await Promise.all(
@@ -95,7 +95,7 @@ test('smaller versions have the four widths and are never enlarged', async () =>
   ])
 })
 
-test('a smaller image is made once, even for concurrent requests, and not for an unknown original', async () => {
+test('a smaller version is made once, even for concurrent requests, and no version of an unknown original is made', async () => {
   let opened = 0
   function open(hash: string) {
     opened++

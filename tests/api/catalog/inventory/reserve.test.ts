@@ -7,7 +7,10 @@ import type { Cart } from '../../../../schemas/catalog/types.ts'
 const VARIANT = variantIdOf(7, 1)
 const REQUEST = { caller: undefined, address: '192.0.2.1', idempotencyKey: 'key', requestId: 'r' }
 
-/** Reserves one unit. @param answers the answers to the steps of the command */
+/**
+ * Reserves one unit.
+ * @param answers the answers to the steps of the command
+ */
 async function reserveWith(answers: Record<string, object>) {
   const steps: string[] = []
   async function run(_flow: unknown, _key: string, _body: unknown, step: string) {

@@ -82,7 +82,7 @@ test('if several requests claim a sku at once, one of them gets it, and deleting
   await waitUntil(async () => (await create('wanted')).status === 201, { what: 'the freed sku', ...SOON })
 })
 
-test('a creation that was not decided in time is completed by its repetition, exactly once', async () => {
+test('if a creation was not decided in time, repeating the request completes it exactly once', async () => {
   await stack.worker.kill()
   const headers = { ...seller, 'idempotency-key': 'while-away' }
   const undecided = await create('away', { headers })
@@ -116,7 +116,7 @@ test('a seller creates at most 100 products per minute, even in bulk requests', 
 })
 
 test(
-  'every route of sellers answers any request as documented',
+  'every route for sellers answers any request as documented',
   async () => {
     // This user has not created anything in this minute, so the rate limit is not reached.
     const { authorization } = await stack.bearer('10', 'seller admin')

@@ -7,7 +7,7 @@ const MINUTE_MS = 60_000
 const variant = (sku: string, more: object = {}) => ({ sku, price_cents: 1_000, ...more })
 const many = (count: number) => Array.from({ length: count }, (_, i) => variant(`s${i}`))
 
-test('a seller creates a product and reads it at once, alone and in the list', async () => {
+test('a seller creates a product and can immediately read it by its id and in the list', async () => {
   const { create, send } = await productsApi()
   const attributes = { colour: 'blue', größe: 'M' }
   const made = await create({
@@ -92,7 +92,7 @@ test('a sku belongs to one variant across all sellers, and a refused request cla
   expect((await create({}, { as: OTHER })).status).toBe(201)
 })
 
-test('skus of a request whose product is refused are free at once', async () => {
+test("if the product of a request is refused, the request's skus are free at once", async () => {
   const { create, replace, ran } = await productsApi()
   const { product_id } = (await create({ variants: many(40) })).body
   const others = Array.from({ length: 50 }, (_, i) => variant(`t${i}`))
@@ -112,7 +112,7 @@ test('a product that is larger than 256 KiB is refused before any sku is claimed
   expect(ran).toEqual([])
 })
 
-test('a repeated request gets the first product, and the same key with another body is refused', async () => {
+test('a repeated request returns the product that the first request created, and the same key with another body is refused', async () => {
   const { create } = await productsApi()
   const headers = { 'idempotency-key': 'k' }
   const made = await create({}, { headers })
@@ -120,7 +120,7 @@ test('a repeated request gets the first product, and the same key with another b
   expect(await create({ title: 'Other' }, { headers })).toMatchObject({ status: 409, body: { error: 'idempotency_conflict' } })
 })
 
-test('a request that stopped after its claim is completed an hour later, with a new claim', async () => {
+test('a request that stopped after claiming its skus can be completed an hour later, with a new claim', async () => {
   const { create, faults, advance, ran } = await productsApi()
   const headers = { 'idempotency-key': 'k' }
   faults.lost = 'claim'
@@ -183,7 +183,7 @@ test('a request with If-Match succeeds only if the product has that version', as
   }
 })
 
-test('a read never gets 304 because of the version alone, because prices and stock change without a new version', async () => {
+test('an unchanged version is not enough for a 304, because prices and stock change without a new version', async () => {
   const { create, send } = await productsApi()
   const { product_id, variants } = (await create()).body
   const { headers } = await send('GET', `products/${product_id}`)
@@ -245,7 +245,7 @@ test('when the period of a price ends, the regular price applies again', async (
   expect(await priceNow()).toBe(10)
 })
 
-test('a period is cancelled before it begins, or ended while it runs', async () => {
+test('a price period can be cancelled before it begins, and ended while it runs', async () => {
   const { create, send, advance } = await productsApi()
   const { product_id, variants, created_at } = (await create()).body
   const path = `variants/${variants[0].variant_id}`
@@ -454,7 +454,7 @@ test('a bulk request creates each product separately', async () => {
   expect((await send('POST', 'products/bulk', { body: { products: Array(101).fill(product('x')) } })).status).toBe(400)
 })
 
-test('a repeated bulk request gets the first results', async () => {
+test('a repeated bulk request gets the results of the first request', async () => {
   const { send } = await productsApi()
   const sent = {
     body: { products: ['a', 'b'].map((sku) => ({ title: 'Shoe', category_id: CATEGORY, variants: [variant(sku)] })) },

@@ -139,7 +139,7 @@ function checkOwners({ live, conflicts }: World): void {
 }
 
 test.each(Array.from({ length: SEEDS }, (_, seed) => seed))(
-  'no sku is used by two products, whatever happens to requests (seed %d)',
+  'no two products use the same sku, whatever happens to requests (seed %d)',
   async (seed) => {
     const random = seededRandom(seed)
     const all = world(random)

@@ -24,7 +24,7 @@ import { caughtUpKey, type View } from '../../../../state/views/view.ts'
 import { fakeRedis } from '../../../state/views/fake-redis.ts'
 import { START, type TokenClaims, testApp } from '../../kit/harness.ts'
 
-/** Number of partitions of the sku topics. The skus of a request with many variants are in all of them. */
+/** Number of partitions of the sku topics. The skus of a request with many variants are spread over all of them. */
 const SKU_PARTITIONS = 3
 export const CATEGORY = 12
 

@@ -61,8 +61,8 @@ test('an administrator requests a rebuild, and sees its progress', async () => {
   const { status, body } = await ask('POST')
   expect([status, body]).toMatchObject([202, { index: 'catalog-products', state: 'requested', progress: 0, started_at: null }])
   expect(await ask('GET', `/${body.rebuild_id}`)).toEqual({ status: 200, body })
-  // The API must publish its status before the request, because the worker that executes the request overwrites the
-  // status.
+  // The API must publish the status before it publishes the request, because the worker that executes the request
+  // overwrites the status.
   expect(published).toEqual([
     { topic: 'index-rebuilds', key: body.rebuild_id },
     { topic: 'index.rebuild', key: 'catalog-products' },

@@ -101,7 +101,7 @@ async function ask(path: string, { method = 'GET', body, headers = {} }: { metho
 const titles = async (q: string) =>
   (await ask(`products/search?q=${encodeURIComponent(q)}`)).body.results.map((one: { title: string }) => one.title).sort()
 
-test('suggestions complete the last word, best products first, each title once', async () => {
+test('suggestions complete the last word, begin with the best products, and contain each title once', async () => {
   expect(await ask('products/suggest?q=cordl')).toEqual({
     status: 200,
     body: {
@@ -173,7 +173,7 @@ test.each([
   })
 })
 
-test('only administrators change synonyms and have results explained', async () => {
+test('only administrators may change synonyms and request explanations of results', async () => {
   const seller = await api.bearer({ sub: '7', scope: 'seller' })
   for (const method of ['PUT', 'DELETE']) {
     const body = method === 'PUT' ? { terms: ['sofa', 'couch'] } : undefined

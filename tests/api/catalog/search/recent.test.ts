@@ -20,7 +20,7 @@ it('if there are too many values, the ones that were set last are kept', () => {
   expect([counts.get('a'), counts.get('b'), counts.get('c')]).toEqual([2, undefined, 3])
 })
 
-it('a value that was set before the clock was set back is not remembered for longer', () => {
+it('setting the clock back does not extend the lifetime of a value', () => {
   let now = 100_000
   const values = recent<string>({ keptMs: 1_000, most: 2, now: () => now })
   values.set('a', 'one')

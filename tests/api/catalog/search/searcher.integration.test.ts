@@ -195,7 +195,7 @@ describe.each([1, 3])('with %i shards', (shards) => {
     }
   })
 
-  it('without words, the first page has the most relevant of all products', async () => {
+  it('if a query has no words, the first page has the most relevant of all products', async () => {
     const { hits, moment } = await search(request(undefined))
     const relevances = documents.map((product) => relevanceOf(factorsOf(productSourceOf(product) as ProductSource, 0, moment)))
     const expected = relevances.sort((one, other) => other - one).slice(0, hits.length)
@@ -232,7 +232,7 @@ describe.each([1, 3])('with %i shards', (shards) => {
   )
 
   it.each(['quillworth lamp', 'quilworth lamp'])(
-    'if few products have all words, they come before popular ones with only some: %s',
+    'the few products that have all words come before popular products that have only some of the words: %s',
     async (q) => {
       const { hits, plan, moment } = await search(request(q, {}, { explain: true }))
       expect(plan!.breadth).toBe('half')
@@ -296,12 +296,12 @@ describe.each([1, 3])('with %i shards', (shards) => {
     expect(hits[0].source.title).toContain('Zellmann')
   })
 
-  it('synonyms find as much as the word itself', async () => {
+  it('a synonym finds as many products as the word itself', async () => {
     const [lamps, luminaires] = [await search(request('lamp')), await search(request('luminaire'))]
     expect(luminaires.facets.total).toBe(lamps.facets.total)
   })
 
-  it('few results because of a narrow filter do not make the search look for other words', async () => {
+  it('if there are few results only because of a narrow filter, the search does not look for other words', async () => {
     const { plan, facets } = await search(request('lamp', { brands: ['Brand 1999'] }))
     expect(plan!.breadth).toBe('all')
     expect(facets.brands).toContainEqual(expect.objectContaining({ name: 'Brand 1999' }))

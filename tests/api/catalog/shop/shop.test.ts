@@ -49,7 +49,7 @@ test('the last page by number has no next page, although there are more products
   expect(html).not.toContain('Next page')
 })
 
-test.each([45, 12])('a page after the last one leads back to the last one of %d products', async (total) => {
+test.each([45, 12])('a page after the last one leads back to the last page of %d products', async (total) => {
   const { app, world } = await shopWorld()
   world.answer = async () => found({ results: [], total, page: 9 })
   const html = await (await app.request('/shop?q=saw&page=9')).text()
@@ -57,7 +57,7 @@ test.each([45, 12])('a page after the last one leads back to the last one of %d 
   expect(html).toContain(`<a rel="prev" href="/shop?q=saw${total === 45 ? '&amp;page=3' : ''}">Previous page</a>`)
 })
 
-test('a chosen brand and a chosen value keep their links, however rare they are', async () => {
+test('a chosen brand and a chosen attribute value are always listed, however rare they are', async () => {
   const { app, world } = await shopWorld()
   const brands = Array.from({ length: 51 }, (_, index) => ({ name: `Brand ${index}`, count: 51 - index }))
   const values = Array.from({ length: 20 }, (_, index) => ({ value: `value ${index}`, count: 20 - index }))
@@ -81,7 +81,7 @@ test.each(['2', 'tools/saws'])('the link of the chosen category %s removes the f
   expect(html).toContain('<a href="/shop?category=3&amp;sort=newest">Drills</a>')
 })
 
-test('an attribute is chosen whatever the case of its name', async () => {
+test('the name of a chosen attribute is case-insensitive', async () => {
   const { app } = await shopWorld()
   const html = await (await app.request('/shop?attr=Colour:red')).text()
   expect(html).toContain('<a href="/shop" aria-current="true">red</a>')
@@ -117,7 +117,7 @@ test('a wrong value is explained on the page, and search errors are shown as pag
   expect((await app.request('/shop?category=99')).status).toBe(400)
 })
 
-test('a browser gets every error of a page as a page, and programs get it as JSON', async () => {
+test('a browser gets an error as an HTML page, and a program gets it as JSON', async () => {
   const { app, world } = await shopWorld()
   const open = async (path: string, accept: string) => {
     const answer = await app.request(path, { headers: { accept } })

@@ -125,7 +125,7 @@ test('the log returns each event of a period once, with its label', async () => 
   )
 })
 
-test('a sample is even over all half days, never above its limit, and repeatable', async () => {
+test('a sample covers all half days evenly, never exceeds its limit, and is repeatable', async () => {
   const { read } = await world()
   const { found } = await read({ ...PERIOD, limit: 1_200 })
   expect(found.length).toBeLessThanOrEqual(1_200)
@@ -191,7 +191,7 @@ test('a failed job names the reason: the history store, the time limit, or the e
   expect(await open().read(job.jobId)).toMatchObject({ status: 'failed', reason: expect.stringContaining('stopped') })
 })
 
-test('a job that its process no longer renews is reported as failed, and its caller may start another one', async () => {
+test('a job that its process no longer renews is reported as failed, and its caller may start another job', async () => {
   const { scripts, open } = await jobsOnRedis()
   const jobs = open()
   const job = jobOf()

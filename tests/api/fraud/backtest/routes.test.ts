@@ -51,7 +51,7 @@ async function backtestApi() {
   return { clock, start, states }
 }
 
-test('a repeated request gets its job, even if the same request would be refused by now', async () => {
+test('a repeated request gets its job, even if a new request for the same period would now be refused', async () => {
   const { clock, start, states } = await backtestApi()
   const period = { from: new Date(START - 30 * DAY).toISOString(), to: new Date(START).toISOString() }
   expect((await start('k', period)).status).toBe(503)

@@ -265,7 +265,7 @@ test('a view that is still being built gives 503 instead of an empty list', asyn
   }
 })
 
-test('an API is ready to score while the view of the blocklist is rebuilt, and names it as degraded', async () => {
+test('an API is ready to score while the view of the blocklist is rebuilt, and reports the view as degraded', async () => {
   const { app, send, redis, blocklist } = await blocklistApi()
   await send('POST', '', { body: DEVICE })
   redis.apply([{ op: 'del', key: caughtUpKey(FRAUD_BLOCKLIST_VIEW, 0) }])

@@ -254,7 +254,7 @@ async function archivedCase() {
   return { ...api, case_id }
 }
 
-test('a list without the rows of archived cases is not complete', async () => {
+test('a list is marked as incomplete if the rows of archived cases cannot be read', async () => {
   const { send, tables } = await archivedCase()
   expect((await send('GET', 'cases')).body).toMatchObject({ cases: [{ transaction_id: 't1' }], complete: true })
   tables.rowsDown = true
@@ -337,7 +337,7 @@ test('feedback about a later payment with the same id does not change the archiv
   expect(driver.read(fraudFeedback).map(({ value }) => value)).toMatchObject([{ verdict: 'FALSE_POSITIVE', previous_verdict: null }])
 })
 
-test('while the view is being built, cases are not ready', async () => {
+test('while the view is being built, requests about cases get not_ready', async () => {
   const { send, redis } = await casesApi()
   redis.flush()
   for (const path of ['cases', `cases/${1n << 41n}`])

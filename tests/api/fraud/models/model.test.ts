@@ -26,6 +26,6 @@ test('a model that does not reproduce its test vectors is refused, and its memor
   expect(release).toHaveBeenCalledOnce()
 })
 
-test('a model that is slower than it may be is refused', async () => {
+test('a model that takes longer than its time limit is refused', async () => {
   await expect(loadModel(`${SHIPPED}.json`, undefined, 0)).rejects.toThrow('ms for 1 rows instead of at most 0')
 })

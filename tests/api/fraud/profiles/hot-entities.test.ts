@@ -49,8 +49,8 @@ function address() {
       if (flight.length < MOST_IN_FLIGHT) flight.push({ event: added, addedAt: now })
     },
     /**
-     * Adds the transactions in flight that `isIncluded` selects to the profile. Those that `isRemoved` also selects are
-     * then no longer in flight. The others are then both in the profile and in flight.
+     * Adds to the profile the transactions in flight that `isIncluded` selects. Removes those that `isRemoved` also
+     * selects from the transactions in flight. The others are then both in the profile and in flight.
      */
     sink(isIncluded: (index: number) => boolean, isRemoved: (index: number) => boolean): void {
       const included = flight.filter((_, index) => isIncluded(index))
@@ -115,8 +115,8 @@ test('folding transactions in flight as they arrive gives the same result as fol
         if (step.step === 'pay') {
           for (let index = 0; index < step.count; index++) {
             const added = event((step.ago * (index % 3)) / 2, index * 11)
-            // Payments alternate between two processes, so each process finds a different number of added payments at
-            // its next look.
+            // Payments alternate between two processes, so the number of payments that were added since a process last
+            // read the profile varies.
             if (index % 4 !== 3) expectSame([index % 2 === 0 ? first : second], redis.held(index % 5 === 0), added.id, now)
             redis.add(added, now)
           }

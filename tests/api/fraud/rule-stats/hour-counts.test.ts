@@ -74,7 +74,7 @@ test('a new hour begins at zero, after the last counts of the old one', () => {
   expect(counts.take(NOON + HOUR + 1)).toMatchObject([{ hour: NOON + HOUR, rules: [{ evaluated: 2 }] }])
 })
 
-test('a change of the rules loses nothing, and a rule counts separately in each mode', () => {
+test('a change of the rules loses no counts, and a rule counts separately in each mode', () => {
   const counts = new HourCounts('node', NOON)
   const before = scoring(counts, [ruleOf('a')])
   before(500)
@@ -107,7 +107,7 @@ test('payments that are recorded after a change of the rules are counted once', 
   ])
 })
 
-test('a first payment of earlier rules that is recorded late does not stop the counts of the current rules', () => {
+test('if the first payment that earlier rules evaluated is recorded late, the current rules are still counted', () => {
   const counts = new HourCounts('node', NOON)
   const late = evaluating(counts, [ruleOf('a')])(500)
   const current = scoring(counts, [ruleOf('b')])

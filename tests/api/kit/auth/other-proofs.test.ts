@@ -161,7 +161,7 @@ describe('rate limits', () => {
   })
 })
 
-test('equal keys of a user, a certificate and a gateway with the same name give different command ids', () => {
+test('equal idempotency keys of a user, a certificate and a gateway with the same name give different command ids', () => {
   const shared = { subject: '42', scopes: new Set<string>(), username: undefined }
   const ids = (['token', 'certificate', 'gateway'] as const).map((kind) => commandIdOf({ kind, ...shared }, ELSEWHERE, 'key'))
   expect(new Set(ids).size).toBe(3)

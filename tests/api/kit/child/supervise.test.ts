@@ -107,7 +107,7 @@ test('no child is started after closing', async () => {
   expect([children.length, children[0].isKilled, ends]).toEqual([1, true, []])
 })
 
-test('a child that cannot be started, for lack of file descriptors for example, is started again later', async () => {
+test('if a child cannot be started, for example for lack of file descriptors, a later attempt starts it', async () => {
   let attempts = 0
   const { supervised, ends, pass } = world({
     start() {

@@ -68,7 +68,7 @@ test('the work on a command starts only after `started` has resolved', async () 
 })
 
 describe('an answer', () => {
-  test('comes from the partition that decides, and the change is readable', async () => {
+  test('comes from the partition that decides the command, and the change can then be read', async () => {
     const { commands, redis } = world()
     const open = await commands.open(anonymous(), ['create'])
     expect(await open.run(linkFlow, CODE, linkCommand())).toMatchObject({ outcome: 'created' })
@@ -142,7 +142,7 @@ describe('a key', () => {
     expect(await first()).toBe(START + 1_000)
   })
 
-  test('keeps a value of its first request even if it could not be computed again, but does not keep a failure', async () => {
+  test('keeps a value of its first request even if the value could not be computed again, but does not keep a failure', async () => {
     const { commands } = world()
     const compute = async (key: string | undefined, value?: object) =>
       await (await commands.open(anonymous(key), ['replace'])).once('images', () => {

@@ -167,7 +167,7 @@ describe('a snapshot', () => {
     expect([table.get('d'), table.size]).toEqual([undefined, 3])
   })
 
-  test('that is old answers while Kafka is unreachable, but is not continued, because tombstones may have been removed', async () => {
+  test('that is old is used while Kafka is unreachable, but the table does not continue from it, because tombstones may have been removed', async () => {
     const { folder } = await saved()
     // A compacted log that no longer contains any record of `a`. Its offsets are consistent with those of the snapshot.
     const broker = newBroker()
@@ -206,7 +206,7 @@ describe('a snapshot', () => {
     expect([table.get('a'), world.events('table_starts_over').length]).toEqual([9, 1])
   })
 
-  test('is written at intervals, so that a killed process leaves one', async () => {
+  test('is written at intervals, so that even a killed process leaves a snapshot', async () => {
     const folder = tableFolder()
     const world = await tableWorld({ folder, intervalMs: 20 })
     world.put('a', '1')

@@ -94,7 +94,7 @@ test('the table holds the last value of every key, and reports changes', async (
   expect([changes() > before, events('global_table_bad_record').length]).toEqual([true, 1])
 })
 
-test('without a snapshot, the table is not ready before it has read to the end, not even after 5 s', async () => {
+test('without a snapshot, the table is not ready until it has read to the end, even if that takes longer than 5 s', async () => {
   const { broker, open, state, events, changes } = world()
   put(broker, 'a', 'one')
   const { table, contents } = await open(true)

@@ -79,13 +79,13 @@ describe('parameters', () => {
     expect(faults(query)).toEqual([path])
   })
 
-  it('allow the last page that can be sorted, and the greatest length of each text', () => {
+  it('allow the last page that can be sorted, and the maximum length of each text', () => {
     expect(faults({ page: '500', page_size: '20', q: '𝒳'.repeat(200) })).toEqual([])
     const longest = { category: 'c'.repeat(2_000), brand: 'b'.repeat(200), attr: `${'n'.repeat(50)}:${'v'.repeat(200)}` }
     expect(faults({ ...longest, price_min: '1000000000', price_max: '1000000000', rating_min: '5' })).toEqual([])
   })
 
-  it('find a brand and an attribute however their letters are composed, at their greatest lengths', () => {
+  it('name a brand and an attribute in any Unicode composition, up to their maximum lengths', () => {
     const { filters } = read({ brand: 'Cre\u0301me', attr: 'Gro\u0308ße: XL ' })
     expect([filters.brands, [...filters.attributes]]).toEqual([['Cr\u00e9me'], [['gr\u00f6ße', [' XL']]]])
     expect(faults({ brand: '𝒳'.repeat(200), attr: `${'𝒳'.repeat(50)}:${'𝒳'.repeat(200)}` })).toEqual([])
@@ -112,7 +112,7 @@ describe('a cursor', () => {
     expect(readCursor(text, read({ q: 'dril', brand: 'b,a', page_size: '50' }))).toEqual(cursor)
   })
 
-  it('is accepted even if every word of a long query in a script with long encodings has two corrections', () => {
+  it('is accepted even if a long query in a script with long encodings has two corrections for each word', () => {
     const q = Array.from({ length: 20 }, (_, at) => String.fromCodePoint(0xac01 + 28 * at).repeat(9)).join(' ')
     const corrections = Object.fromEntries(wordsOf(q).map(({ text }) => [text, [text, text]]))
     expect(Object.keys(corrections)).toHaveLength(20)

@@ -22,7 +22,7 @@ test('a category is suggested if each word of the query begins a word of its nam
   expect((await suggest('saw bla', 10)).categories).toEqual([{ category_id: 2, name: 'Saw blades', path: 'c-2' }])
 })
 
-test('a category is suggested while the beginning of a word of its name is also a unit', async () => {
+test('a category is suggested even if the typed beginning of a word of its name is also a unit', async () => {
   const suggest = suggesterOf([
     category(1, 'Garden tools'),
     category(2, 'Gauge blocks'),

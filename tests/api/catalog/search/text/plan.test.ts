@@ -13,7 +13,7 @@ describe('corrections', () => {
     candidates: candidates.map(([text, of]) => ({ text, found: of })),
   })
 
-  it('prefer the nearer word, and among equally near ones the more frequent', () => {
+  it('prefer the nearest word, and the most frequent one of several equally near words', () => {
     const reports = new Map([['faucit', report(0, ['faucet', 800], ['facit', 1], ['faucets', 900])]])
     expect(correctionsOf(reports).get('faucit')).toEqual(['faucet', 'faucets'])
   })
