@@ -9,7 +9,10 @@ export interface FakeAnswer {
   readonly body?: unknown
 }
 
-/** A recorded request other than GET and validation: one line with method and path, its body and its CSRF token. */
+/**
+ * A recorded request that is neither a GET nor a validation: one line with method and path, its body and its CSRF
+ * token.
+ */
 export interface Change {
   readonly line: string
   readonly body: Record<string, unknown>

@@ -131,7 +131,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(await page.textContent('#page-number')).toBe('1 of 500')
   })
 
-  test('a case or transaction that could not be read is read again by the same link or the same look-up', async () => {
+  test('a case or transaction that could not be read is read again when the user repeats the click or the look-up', async () => {
     const { page, fakes } = await opened()
     fakes.replaced.set('GET cases/90071992547409931', refusal(503, 'unavailable'))
     await page.locator('.entry').first().click()
@@ -164,7 +164,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(asked).not.toContain('0')
   })
 
-  test('a queue that the server does not answer is not asked for again until it fails, and the page says so', async () => {
+  test('while a request for the queue has no answer, the page sends no other one, and if the request fails, the page says so', async () => {
     const { page } = await opened()
     await page.locator('.entry').first().waitFor()
     const unanswered: Route[] = []
@@ -376,7 +376,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('models that could not be read are read again by the same link', async () => {
+  test('models that could not be read are read again when the user clicks the same link', async () => {
     const { page, fakes } = await opened()
     fakes.replaced.set('GET models', refusal(503, 'unavailable'))
     await page.getByRole('link', { name: 'Models', exact: true }).click()
@@ -387,7 +387,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByRole('alert').waitFor({ state: 'hidden' })
   })
 
-  test('statistics and snoozes of a rule that could not be read are read again by the same link', async () => {
+  test('if the statistics and snoozes of a rule could not be read, they are read again when the user clicks the same link', async () => {
     const { page, fakes } = await opened({ hash: '#rules' })
     for (const part of ['stats', 'snoozes']) fakes.replaced.set(`GET rules/night/${part}`, refusal(503, 'unavailable'))
     await page.getByRole('link', { name: 'night' }).click()
@@ -412,7 +412,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     const older = page.waitForResponse(/\/api\/v1\/rules\?all=true$/)
     await late[0].fallback()
     await (await older).finished()
-    // After another request, the page has handled the late answer.
+    // When this further request is complete, the page has handled the late answer.
     await page.evaluate(() => fetch('/fraud/style.css').then((answer) => answer.text()))
     expect(await page.textContent('#rules-summary')).toContain('2 of 2 rules')
   })
@@ -424,7 +424,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.route('**/api/v1/rules/backtest/j-1', (route) => void waiting.push(route), { times: 1 })
     await page.getByRole('button', { name: 'Start' }).click()
     await expect.poll(() => waiting.length).toBe(1)
-    // Until this back-test has ended, the form starts no second one of the same rule.
+    // Until this back-test has ended, the form starts no second back-test of the same rule.
     await page.getByRole('button', { name: 'Start' }).click()
     await page.getByRole('link', { name: 'seed-impossible-travel' }).click()
     await page.getByRole('heading', { name: 'Rule seed-impossible-travel' }).waitFor()

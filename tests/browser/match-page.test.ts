@@ -169,7 +169,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await page.keyboard.press('Backspace')
     press()
     await expect.poll(() => top(page).textContent()).toBe('Person 2, 22')
-    // The next swipe is sent after the rewind would have been sent.
+    // The page would have sent the rewind before it sends the next swipe.
     await page.keyboard.press('ArrowUp')
     await expect.poll(() => answers.length).toBe(0)
     expect(asked.filter((name) => name.startsWith('POST'))).toEqual(['POST swipe RIGHT', 'POST swipe LEFT', 'POST swipe SUPER_LIKE'])
@@ -232,7 +232,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await page.getByText('It’s a match with Match 102!').waitFor()
   })
 
-  test('a swipe to which a proxy answers with a page of its own has failed', async () => {
+  test('a swipe counts as failed if a proxy answers it with a page of its own', async () => {
     const { page } = await opened({
       'GET feed': () => feed([1, 2, 3, 4, 5, 6].map((index) => candidate(index))),
       'POST swipe': () => swiped,

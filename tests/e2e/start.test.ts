@@ -113,7 +113,7 @@ const clickhouse = ({ env, home }: Installation) =>
   createClient({ url: `http://${LOOPBACK}:${env.CLICKHOUSE_PORT}`, password: clickhousePassword({ path: home }) })
 
 test(
-  'npm start reports its status, stops, continues with the same data when started again, and forgets them with --reset',
+  'npm start reports its status, stops, continues with the same data when started again, and deletes the data with --reset',
   async () => {
     const where = await installation()
     const first = run('start.ts', where)

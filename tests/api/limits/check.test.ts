@@ -70,7 +70,7 @@ test('the case of hexadecimal digits in a path does not matter, and encoded deli
   expect(told.records.map(([{ path }]) => path)).toEqual(['/f%C3%BCr', '/a%2Fb', '/a%2Fb%', '/~user'])
 })
 
-test('IPv4 callers of a gateway with an IPv6 socket are counted separately, and with their IPv4 requests', async () => {
+test("a gateway's IPv4 callers whose addresses are written as IPv6 addresses are counted separately, and together with their requests over IPv4", async () => {
   const { check } = gateway()
   const ids = []
   for (const ip of ['::ffff:192.0.2.1', '192.0.2.1', '::ffff:c000:201', '::ffff:192.0.2.2']) ids.push(await check({ ip }))

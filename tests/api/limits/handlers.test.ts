@@ -8,8 +8,7 @@ import type { LimitClient } from '../../../schemas/limits/types.ts'
 import { testApp } from '../kit/harness.ts'
 
 /**
- * Serves the handlers with in-memory settings and commands. The other dependencies exist only as far as the tests use
- * them.
+ * Serves the handlers with in-memory settings and commands. The other dependencies implement only what the tests use.
  */
 async function limitsApi() {
   const state = { areKeysLoaded: true, commands: 0, keys: [] as (string | undefined)[] }

@@ -167,7 +167,7 @@ describe('POST /api/v1/urls/bulk', () => {
     expect((await send('POST', '/api/v1/urls/bulk', options)).body).toEqual(body)
   })
 
-  test('gives each link that nobody decides in time the same command id, and a retry with that id creates the links', async () => {
+  test('gives all links that are not decided in time the same command id, and a retry with that id creates the links', async () => {
     const { send, faults, decide } = await linksApi()
     const body = { urls: [{ long_url: URL_1 }, { long_url: 'nowhere' }, { long_url: URL_1, custom_alias: 'mine' }] }
     faults.deciderDown = true

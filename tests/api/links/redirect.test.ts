@@ -198,7 +198,7 @@ test('while Redis is unreachable or being filled, a visit gets 5xx, never a wron
   expect(lines.some((line) => JSON.stringify(line).includes(URL_1))).toBe(false)
 })
 
-test('in front of the API, only codes on a short domain are handled', async () => {
+test('in front of the API, the handler answers only requests for codes on a short domain', async () => {
   const { visit, link } = await shortApi()
   const code = await link()
   const front = { 'x-listener': 'front' }

@@ -10,7 +10,7 @@ import { AT_FIRST_TRY, testStack } from '../../stack/index.ts'
 import { type MatchesSystem, matchesSystem, type TestUser } from './system.ts'
 
 const SETUP_TIMEOUT_MS = 120_000
-/** Time limit of the test. It takes less than a minute on an idle machine. */
+/** Time limit of the test, which takes less than a minute on an idle machine. */
 const TEST_TIMEOUT_MS = 240_000
 /** Replaces the usual time limit for erasures, which is an hour, so that the test is short. */
 const ERASE_WITHIN_SECONDS = 10

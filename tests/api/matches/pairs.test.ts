@@ -185,7 +185,7 @@ test('a match that a block has ended is noted separately, so that it stays ended
   expect(await notesOf(unblockRoute, { ...done, ended_at: NOW })).toEqual([...blocks(NOW + 1, false), ...ended])
 })
 
-test('a block and its end are later than the profile of the caller, so that they do not count as actions of a deleted profile', async () => {
+test('a block and its removal are later than the profile of the caller, so that they do not count as actions of a deleted profile', async () => {
   const sent: PairCommand[] = []
   const ask = routesOf([], { sent }, { outcome: 'done', changed_at: NOW })
   for (const route of [blockRoute, unblockRoute]) expect((await ask(route, { params: { user_id: BOB } })).status).toBe(204)

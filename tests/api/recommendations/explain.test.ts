@@ -141,7 +141,7 @@ test('the page compares trained versions, and groups of users in the newest trai
   expect((await open('explain')).html).toContain('The training runs cannot be read now.')
 })
 
-test('a group of users is named by its least number of interactions, and its metrics are read back as they were written', () => {
+test('a group of users is named by its minimum number of interactions, and its metrics are read back as they were written', () => {
   expect([0, 1, 9, 10, 49, 50, 5_000].map(interactionGroup)).toEqual([0, 1, 1, 10, 10, 50, 50])
   const groups = [
     { from: 0, questions: 3, candidate: 0.1, inForce: 0 },

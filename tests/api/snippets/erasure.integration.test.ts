@@ -10,7 +10,7 @@ import { AT_FIRST_TRY, testStack } from '../../stack/index.ts'
 import { type SnippetStack, snippetStack } from './stack.ts'
 
 const SETUP_TIMEOUT_MS = 120_000
-/** Time limit of the test. It takes half a minute on an idle machine. */
+/** Time limit of the test, which takes half a minute on an idle machine. */
 const TEST_TIMEOUT_MS = 150_000
 /** Replaces the usual time limit for erasures, which is an hour. */
 const ERASE_WITHIN_SECONDS = 10

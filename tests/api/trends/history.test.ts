@@ -37,7 +37,7 @@ test('a series is zero-filled and ends with the current step', async () => {
   expect(table.requests).toHaveLength(1)
 })
 
-test('a history is by default worldwide, of 24 hours and in steps of 5 minutes, and that of an unknown term is all zeros', async () => {
+test('by default, a history is worldwide and covers 24 hours in steps of 5 minutes, and the history of an unknown term is all zeros', async () => {
   const { get } = await trendsApi()
   const { body } = await get('/v1/trends/never/history')
   expect([body.woeid, body.resolution, body.data_points.length]).toEqual([1, '5m', 288])

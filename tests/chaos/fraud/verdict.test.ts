@@ -213,7 +213,7 @@ test('a different answer to the same payment is a fault, unless Redis was down o
   expect(faults(again({ ...other, degraded: ['answers', 'models'] }))).toEqual([])
 })
 
-test('a second, different body of a payment that is accepted is a fault', () => {
+test('accepting a second, different body of a payment is a fault', () => {
   const evidence = goodEvidence()
   const [first] = evidence.calls.scores
   expect(faults(withScores(evidence, { ...first, amount: 12 }))).not.toEqual([])

@@ -46,7 +46,7 @@ function judged(one: Asked, evidence: Evidence): 'right' | 'excused' | 'wrong' {
   if (!REFUSALS.has(one.status)) return 'wrong'
   if (one.status !== 404 || one.kind === 'notify') return 'right'
   // The API answers 404 if a block hides the other user, or if the match has ended. A request to end a match that never
-  // existed also gets 404. It is in `asked` itself.
+  // existed also gets 404. This check accepts that, because `asked` contains the request itself.
   const mayBeHidden = asked.some(
     ({ kind, user, other, from }) =>
       (kind === 'block' || kind === 'unmatch') &&

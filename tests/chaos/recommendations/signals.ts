@@ -8,8 +8,8 @@ const MONTH = 30 * DAY
 const WEEK = 7 * DAY
 const HOURS = 6 * 3_600_000
 /**
- * Share of an item's events that its published statistics may lack. The next constant is the share of the weight of its
- * neighbours that may be missing from them.
+ * Share of an item's events that its published statistics may lack. The next constant is the share of its neighbours'
+ * weight that its published neighbours may lack.
  */
 const STATS_BEHIND = 0.02
 const NEIGHBOURS_BEHIND = 0.05

@@ -240,7 +240,7 @@ test('a clock that goes backwards frees no units', async () => {
   }
 })
 
-test('a counter expires between one and two windows later, and a token bucket does not expire before it is full', async () => {
+test('a window counter expires one to two windows after its last request, and a token bucket does not expire before it is full', async () => {
   const { redis, store, setTime } = await clocked()
   await setTime(START_US)
   const window = counterOf({ limit: 5, windowSeconds: 60, burst: 0 })

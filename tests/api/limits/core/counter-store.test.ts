@@ -41,7 +41,7 @@ function kindsOf(args: readonly (string | number)[]) {
   })
 }
 
-test('a slice whose reply is late is returned, even with an open circuit, but not the units of requests that were let through', async () => {
+test('if a reply is late, its slice is returned, even while the circuit is open, but the units of requests that were let through are not', async () => {
   const { scripts, sent } = heldScripts()
   const clock = { ms: 0 }
   const store = counterStore({ scripts, monotonic: () => clock.ms, timeoutMs: 1 })
@@ -85,7 +85,7 @@ test('a request that sends a probe is counted once', async () => {
   await first
   clock.ms += 1_000
   const asks = [take('hard', 1)]
-  // The instance's own counts allow the request, and the next request charges it.
+  // The instance's own counts allow this request, and the next request charges it to Redis.
   own.decide(asks, (await store.decide(asks)) as Undecided)
   await expect.poll(() => sent.length, SOON).toBe(2)
   sent[1].answer(0)
@@ -98,7 +98,7 @@ test('a request that sends a probe is counted once', async () => {
   ])
 })
 
-test('a slice is lost if its connection is lost, even after its request has timed out, but not if Redis refused it', async () => {
+test('a slice is lost if its connection is lost, even after its request has timed out, but not if Redis refused the request', async () => {
   const { scripts, sent } = heldScripts()
   const lost: string[] = []
   const slice = (name: string): Ask => ({ mode: 'up-to', counter, units: 20, onUnknownOutcome: () => lost.push(name) })
@@ -131,7 +131,7 @@ test('returned units are sent while the circuit is open, and do not count as a p
   expect(failures).toEqual(['unreachable'])
 })
 
-test('a reply that only concerns one slot of a cluster leaves the circuit closed, and closes it if it answers a probe', async () => {
+test('an error that concerns only one slot of a cluster does not open the circuit, and closes an open circuit if it is the reply to a probe', async () => {
   const { scripts, sent } = heldScripts()
   const clock = { ms: 0 }
   const store = counterStore({ scripts, monotonic: () => clock.ms, timeoutMs: 30_000 })

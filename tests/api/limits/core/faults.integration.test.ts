@@ -22,7 +22,7 @@ const SOON = { timeout: 30_000, interval: 10 }
 /** How long the test blocks this process: longer than Redis needs to reply on any machine. */
 const BLOCKED_MS = 1_500
 const CLUSTER_MASTERS = 3
-/** How long a store waits for Redis if its answer is expected. It is long enough for a decision on any machine. */
+/** How long a store waits for Redis in tests that expect an answer. It is long enough for a decision on any machine. */
 const PATIENT_MS = 20_000
 /** Memory that Redis has left for counters. Separate counters for all networks in the test would not fit. */
 const ROOM_BYTES = 4 * 1_024 * 1_024

@@ -88,35 +88,38 @@ describe('accuracy', () => {
   )
 })
 
-test.each([4, 8, 16])('%i instances that know their shares together hold at most a twentieth of the limit unspent', async (count) => {
-  const load = fc.record({
-    limit: fc.integer({ min: 1_000, max: 20_000 }),
-    windowSeconds: fc.constantFrom(1, 2),
-    burst: fc.constantFrom(0, 0, 300),
-  })
-  await fc.assert(
-    fc.asyncProperty(load, fc.constantFrom(0.9, 1.5, 4), fc.constantFrom(1, 3), async (limit, times, skew) => {
-      const system = instances(count)
-      const counter = counterOf(limit)
-      const gap = (limit.windowSeconds * US_PER_SECOND) / limit.limit / times
-      const untilUs = RUN_WINDOWS * limit.windowSeconds * US_PER_SECOND
-      let admitted = 0
-      let mostUnspent = 0
-      let turn = 0
-      for (let passed = 0; passed < untilUs; passed += gap) {
-        system.advance(Math.round(gap))
-        // Some instances get more requests than others.
-        const asking = Math.floor(count * ((turn++ * GOLDEN) % 1) ** skew)
-        if (await take(system.stores[asking], counter)) admitted++
-        const unspent = system.exact.takenOf(counter.key) - admitted
-        if (passed > LEARNING_MS * US_PER_MS) mostUnspent = Math.max(mostUnspent, unspent)
-      }
-      // A call of expect for each of a million requests would take most of the time.
-      expect(mostUnspent).toBeLessThanOrEqual(ACCURACY * (limit.limit + limit.burst))
-    }),
-    { numRuns: 6 },
-  )
-})
+test.each([4, 8, 16])(
+  'the unspent units of %i instances that know their shares add up to at most a twentieth of the limit',
+  async (count) => {
+    const load = fc.record({
+      limit: fc.integer({ min: 1_000, max: 20_000 }),
+      windowSeconds: fc.constantFrom(1, 2),
+      burst: fc.constantFrom(0, 0, 300),
+    })
+    await fc.assert(
+      fc.asyncProperty(load, fc.constantFrom(0.9, 1.5, 4), fc.constantFrom(1, 3), async (limit, times, skew) => {
+        const system = instances(count)
+        const counter = counterOf(limit)
+        const gap = (limit.windowSeconds * US_PER_SECOND) / limit.limit / times
+        const untilUs = RUN_WINDOWS * limit.windowSeconds * US_PER_SECOND
+        let admitted = 0
+        let mostUnspent = 0
+        let turn = 0
+        for (let passed = 0; passed < untilUs; passed += gap) {
+          system.advance(Math.round(gap))
+          // Some instances get more requests than others.
+          const asking = Math.floor(count * ((turn++ * GOLDEN) % 1) ** skew)
+          if (await take(system.stores[asking], counter)) admitted++
+          const unspent = system.exact.takenOf(counter.key) - admitted
+          if (passed > LEARNING_MS * US_PER_MS) mostUnspent = Math.max(mostUnspent, unspent)
+        }
+        // A call of expect for each of a million requests would take most of the time.
+        expect(mostUnspent).toBeLessThanOrEqual(ACCURACY * (limit.limit + limit.burst))
+      }),
+      { numRuns: 6 },
+    )
+  },
+)
 
 test('the excess in the worst window after a pause follows the formula, and leases add at most a twentieth of the limit', async () => {
   const limit: Limit = { limit: 400, windowSeconds: 1, burst: 0 }

@@ -60,7 +60,7 @@ describe('the most specific rule wins', () => {
 })
 
 describe('keys', () => {
-  test('one rule applies per key, the most specific', () => {
+  test('for each key, only the most specific rule applies', () => {
     const rules = [
       rule('client', '*'),
       rule('client-a', '/a/*'),
@@ -119,7 +119,7 @@ function reference(rules: readonly LimitRule[], method: string, path: string, ti
   return matching[0]?.rule_id
 }
 
-test('the lookup finds the same rule as sorting all that match', () => {
+test('the lookup finds the same rule as sorting all matching rules', () => {
   const segment = fc.constantFrom('a', 'b')
   const path = fc.array(segment, { minLength: 1, maxLength: 4 }).map((parts) => `/${parts.join('/')}`)
   const pattern = fc.oneof(

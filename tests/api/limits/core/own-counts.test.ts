@@ -102,7 +102,7 @@ test('a request that one of its counters refuses takes nothing from the others',
   expect(admitted(BUCKET, 100)).toBe(65)
 })
 
-test('a counter that was reset starts again', () => {
+test('a counter that was reset starts from zero', () => {
   const { own, admitted } = counts()
   expect(admitted(WINDOW, 20)).toBe(10)
   own.forget([WINDOW.key])

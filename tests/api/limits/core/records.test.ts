@@ -57,7 +57,7 @@ test('a violation of a rule is written once per client and second', async () => 
   expect(written.violations[0]).toMatchObject({ rule_id: 'two', method: 'GET', action: 'reject', estimate: 2, limit_count: 2 })
 })
 
-test('requests of a second are counted by kind, with their cost, and callers that a draft rule would separate are separate', async () => {
+test('requests of a second are counted by kind, with their cost, and callers that a draft rule would distinguish are counted separately', async () => {
   const { clock, written, ask, tick, close } = recorded()
   ask('/a')
   ask('/a', REFUSED)

@@ -197,7 +197,7 @@ describe('an answer', () => {
 })
 
 describe('identification of callers', () => {
-  test('a caller with a client certificate is identified by its name instead of its address', async () => {
+  test('a caller with a client certificate is identified by the name in the certificate instead of the address', async () => {
     const rules: GivenRule[] = [EVERYTHING, { ...EVERYTHING, rule_id: 'by-address', key: ['ip'] }]
     const { limits, counts } = await limitedApp(rules)
     const request = { method: 'GET', path: '/api/v1/things', apiKey: undefined, forwardedFor: undefined, remote: '203.0.113.9' }

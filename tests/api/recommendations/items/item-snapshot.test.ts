@@ -99,7 +99,7 @@ test('a table that changes while it is saved equals the loaded table after the s
   expect(different).toEqual([])
 })
 
-test('an unchanged table is loaded exactly, also an empty one', async () => {
+test('a table that does not change while it is saved is loaded exactly, even if it is empty', async () => {
   const table = itemTable()
   const load = async () => (await itemSnapshot.load(asRead([...blocksOf(table, NEWER)]))).items
   expect((await load()).size).toBe(0)

@@ -61,7 +61,7 @@ const setTimer = (ms: number, callback: () => void) => {
   return () => void (timers.includes(timer) && timers.splice(timers.indexOf(timer), 1))
 }
 
-/** Advances the clock by this delay, and fires all timers that have it. */
+/** Advances the clock by this delay, and fires all timers with this delay. */
 function fire(ms: number): void {
   now += ms
   for (const timer of timers.filter((one) => one.ms === ms)) {
@@ -203,7 +203,7 @@ test('a thread that answers nothing for ten seconds is replaced, even if it cann
   expect(logged).toEqual(['index_thread_ended'])
   fire(1_000)
   threads[1].open()
-  // The end of the thread that was replaced does not concern the new one.
+  // The end of the thread that was replaced does not affect the new thread.
   threads[0].emit('exit', 1)
   const next = index.search(VECTOR, 1, 'product')
   await sent()

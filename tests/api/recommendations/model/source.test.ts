@@ -72,7 +72,7 @@ const history = (
 })
 const inForce = () => models.current(7n)?.sequence
 
-test('the version in the record is used, switches between two requests, and is rolled back to the previous one and to rules', async () => {
+test('the model version in the record is used, changes between two requests, and can be rolled back to the previous version and to rules', async () => {
   const [one, two] = [await publish(1), await publish(2)]
   expect(inForce()).toBeUndefined()
   await send(history(one, [one]))

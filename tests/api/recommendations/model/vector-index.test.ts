@@ -53,7 +53,7 @@ test('an empty index finds nothing', () => {
   expect(newVectorIndex(DIMENSIONS).search(vectors[0], WANTED)).toEqual([])
 })
 
-test('a file that is no index is refused, and the attempt neither closes standard input nor ends the process', () => {
+test('a file that is not an index is refused, and the attempt neither closes standard input nor ends the process', () => {
   const path = join(folder, 'no-index')
   const view = () => viewVectorIndex(path, DIMENSIONS, new Float32Array())
   const input = statSync('/proc/self/fd/0').ino
