@@ -293,7 +293,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await expect.poll(() => page.locator('#faults li').count()).toBe(0)
   })
 
-  test('a rule goes live as it is on the server, even if somebody has changed it since the list was read', async () => {
+  test("the page puts the server's version of a rule into force, even if somebody has changed the rule since the list was read", async () => {
     const { page, fakes } = await opened({ hash: '#rules' })
     await page.getByRole('button', { name: 'Go live: night' }).waitFor()
     Object.assign(fakes.rules.find(({ rule_id }) => rule_id === 'night')!, { condition: 'txn.amount > 5000', priority: 7 })
@@ -304,7 +304,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     ])
   })
 
-  test('saving a rule does not change the seconds at which it expires', async () => {
+  test('saving a rule does not change the seconds of its expiry time', async () => {
     const { page, fakes } = await opened()
     await page.locator('.entry').first().waitFor()
     const expires_at = '2030-01-31T12:00:45.000Z'
@@ -417,7 +417,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(await page.textContent('#rules-summary')).toContain('2 of 2 rules')
   })
 
-  test('a back-test of another rule starts while the page still waits for the state of the first one', async () => {
+  test('a back-test of another rule starts while the page still waits for the state of the first back-test', async () => {
     const { page, fakes } = await opened({ hash: '#rule/night' })
     await page.getByRole('heading', { name: 'Rule night' }).waitFor()
     const waiting: Route[] = []

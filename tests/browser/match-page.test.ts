@@ -149,7 +149,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await page.getByText('Your last swipe has led to a match').waitFor()
   })
 
-  test('a rewind after a swipe that has failed does not take back the swipe before it', async () => {
+  test('a rewind after a failed swipe does not take back the swipe before that', async () => {
     const { promise: isPressed, resolve: press } = Promise.withResolvers<void>()
     const answers = [swiped, failure(500, 'internal'), swiped]
     const { page, asked } = await opened({

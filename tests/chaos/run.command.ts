@@ -10,7 +10,9 @@ export default command({
     'Runs random schedules of faults, one after another, and compares every output with one that is computed offline from the input. The exit code is 1 when any output differs. With a service, the parts of that service fail again and again instead.',
   options: {
     seeds: integer('Number of schedules; with a service, of rounds.', { default: 10, min: 1 }),
-    from: integer('Seed of the first schedule or round. Each further one uses the next seed. Default: random.', { max: MAX_SEED }),
+    from: integer('Seed of the first schedule or round. Each further schedule or round uses the next seed. Default: random.', {
+      max: MAX_SEED,
+    }),
     seed: integer('Repeats this one schedule or round.', { max: MAX_SEED }),
     faults: choices('Kinds of faults, one of each per run. By default they are drawn from the seed.', FAULT_KINDS),
     minutes: number('Starts no run after this many minutes. Default: no limit.', { min: 0 }),
@@ -34,7 +36,7 @@ export default command({
     CHAOS_ROUNDS: 'With a service: number of rounds. Default: the value of --seeds.',
     CHAOS_SEED: 'With a service: seeds all random decisions. Default: the value of --seed or --from.',
     CHAOS_PARTS: 'With a service: the parts or kinds of faults to use, separated by commas. Default: all.',
-    MILLRACE_HOME: 'Logs of failed runs are kept below it, in chaos/. Default: .millrace.',
+    MILLRACE_HOME: 'Folder whose subfolder chaos/ keeps the logs of failed runs. Default: .millrace.',
   },
   examples: [
     ['--seeds 100', 'A hundred random schedules.'],

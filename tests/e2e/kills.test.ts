@@ -47,6 +47,6 @@ test(
   },
 )
 
-test('after Redis is emptied, readers get an error until the same lists or newer ones are back', async () => {
+test('after Redis is emptied, readers get an error until the same or newer lists are back', async () => {
   await trial!.flushRedis()
 })

@@ -62,7 +62,7 @@ test('every process returns the list for a past time, but none more than 3 minut
   }
 })
 
-test('a term blocked through one process disappears from present and past lists of the other, and returns when it is unblocked', async () => {
+test('a term that is blocked through one process disappears from present and past lists of the other process, and returns when it is unblocked', async () => {
   const [one, other] = system.apis
   const windowEnd = Math.floor(Date.now() / SECOND_MS) * SECOND_MS + 3 * MINUTE_MS
   await post({ woeid: ADANA, windowEnd, terms: Array.from({ length: 32 }, (_, index) => `#Term${index + 1}`) })

@@ -197,7 +197,7 @@ test('two API processes serve the same bytes with the same ETag', async () => {
   }
 })
 
-test('interests written through one process change the order of the lists in the other', async () => {
+test('interests that are written through one process change the order of the lists of the other process', async () => {
   const [one, other] = system.apis
   const headers = { ...(await tokenFor(system, '--sub', '9007199254740993')), 'content-type': 'application/json' }
   const { trends } = await listOf(one, WORLD)
@@ -320,6 +320,6 @@ test('dead letters can be listed, shown and replayed', async () => {
   await client.close()
 })
 
-test("the pipeline's next list replaces the posted one", async () => {
+test("the pipeline's next list replaces the posted list", async () => {
   await expect.poll(async () => countsOf(await listOf(system.apis[1], SILENT_CITY)), LISTED).toEqual([])
 })

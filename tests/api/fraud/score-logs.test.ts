@@ -44,7 +44,7 @@ function personalDataIn(text: string): string[] {
   return PERSONAL.filter((value) => text.includes(value))
 }
 
-test('the check for personal data finds it in a request body', () => {
+test('the check for personal data finds such data in a request body', () => {
   expect(personalDataIn(JSON.stringify(payment('t1', { ...FULL, pan: '4111 1111', cvc: 'cvc-737' })))).toEqual(PERSONAL)
 })
 

@@ -70,7 +70,7 @@ test('rules still decide, in less than 100 ms, when everything is unavailable at
   expect(world.losses).toHaveLength(1)
 })
 
-test('without the profile of the user, amounts from 1,000 USD are reviewed, and small ones approved', async () => {
+test('without the profile of the user, amounts from 1,000 USD are reviewed, and smaller amounts are approved', async () => {
   const world = worldWithModels()
   world.state.view = 'cleared'
   const large = await world.score(pay({ amount: 1_000 }))
@@ -163,7 +163,7 @@ test('a conflict that is found only when the answer is stored leaves no transact
   expect(world.state.calls.at(-1)).toBe('withdraw')
 })
 
-test('a different request with the same transaction_id is a conflict, even while the first one is being scored', async () => {
+test('a different request with the same transaction_id is a conflict, even while the first request is being scored', async () => {
   const world = worldWithModels()
   const first = world.score(pay({ id: 't1', amount: 1 }))
   const second = world.score(pay({ id: 't1', amount: 2 }))
@@ -224,7 +224,7 @@ test('the first block of a repeated transaction is audited once, before it repla
   expect(world.audits).toHaveLength(2)
 })
 
-test('a new transaction of a blocked entity, and one whose id belongs to another request, are not audited', async () => {
+test('no block is audited for a new transaction of a blocked entity, or for a transaction whose id belongs to another request', async () => {
   const world = worldWithModels()
   await world.score(pay({ id: 't1' }))
   world.state.blocked = () => 'USER'

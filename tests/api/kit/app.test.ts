@@ -29,7 +29,7 @@ describe('every answer', () => {
     }
   })
 
-  test('has security and CORS headers, even if it is an error', async () => {
+  test('has security and CORS headers, even if the answer is an error', async () => {
     const { app } = await echoApp()
     for (const path of ['/open', '/nothing', '/broken']) {
       const { headers } = await app.request(path)

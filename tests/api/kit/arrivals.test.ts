@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { arrivals } from '../../../api/kit/arrivals.ts'
 
-test('a waiting caller checks again only after each change', async () => {
+test('a waiting caller checks its condition again after each change, and at no other time', async () => {
   const { changed, until } = arrivals()
   let value = 0
   const look = vi.fn(() => value === 2)

@@ -218,7 +218,7 @@ test.each<[string, string, string, number]>([
   expect(api.started).toEqual([])
 })
 
-test('a direct POST waits for the rest of its body, and refuses one that is late', async () => {
+test('a direct POST waits for the rest of its body, and refuses a body that arrives too late', async () => {
   const api = await served()
   const head = 'POST /texts HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n'
   const whole = await raw(api.servers[0], `${head}Connection: close\r\n\r\nabc`, async () => {

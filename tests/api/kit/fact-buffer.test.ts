@@ -81,7 +81,7 @@ test('facts from before the first connection are delivered in order once Kafka i
   expect(await metric('facts_dropped_total')).toBe(2)
 })
 
-test('facts are buffered until Kafka acknowledges them, and those that do not fit are dropped and counted', async () => {
+test('facts are buffered until Kafka acknowledges them, and facts that do not fit into the buffer are dropped and counted', async () => {
   const { buffer, taken, kafka, metric, opened, answerAll } = buffered()
   await opened()
   kafka.isHolding = true
@@ -123,7 +123,7 @@ test('a fact that Kafka rejects permanently is dropped, counted, reported and ne
   await expect.poll(() => taken).toEqual(['c'])
 })
 
-test('a fact for which the publisher has no room is dropped, as it is when the buffer is full', async () => {
+test('a fact for which the publisher has no room is dropped, in the same way as when the buffer is full', async () => {
   const { buffer, kafka, metric, opened, countsOf } = buffered()
   await opened()
   kafka.throws = new TransportError('BUFFER_FULL', 'full', { fatal: false })

@@ -55,7 +55,7 @@ async function opened(): Promise<Opened> {
   return { proxy, transport, facts, topic, values }
 }
 
-test('an API that starts while Kafka is unreachable registers its schemas immediately, and names what it is waiting for', async () => {
+test('an API that starts while Kafka is unreachable registers its schemas immediately, and reports what it is waiting for', async () => {
   const transport = apiTransport({ brokers: ['127.0.0.1:1'], log })
   const registered: string[] = []
   const registry = { register: async (subject: string) => registered.push(subject) } as unknown as SchemaRegistry

@@ -43,7 +43,7 @@ async function world() {
   return { broker, registry, serdes, put, putRaw, open }
 }
 
-test('the table holds the last value of every key, and no deleted keys', async () => {
+test('the table contains the last value of every key, and no deleted keys', async () => {
   const change = fc.tuple(fc.bigInt({ min: 1n, max: 12n }), fc.option(fc.integer({ min: 0, max: 100 }), { nil: undefined }))
   await fc.assert(
     fc.asyncProperty(fc.array(change), fc.array(change), async (before, after) => {
@@ -80,7 +80,7 @@ test('the table answers not_ready until it has read to the end, because until th
   expect(table.get(1n)?.topic_weights.music).toBe(5)
 })
 
-test('the table skips and logs a record that it cannot read, and holds the others', async () => {
+test('the table skips and logs a record that it cannot read, and contains all other records', async () => {
   const { put, putRaw, open, broker } = await world()
   const lines: string[] = []
   put(1n, 5)

@@ -80,7 +80,7 @@ test.each([
   expect(text.toLowerCase()).toContain('x-request-id: ')
 })
 
-test('bytes that are not HTTP do not put a second answer into the first one', async () => {
+test('bytes that are not HTTP do not lead to a second answer in the middle of the first one', async () => {
   const api = await testApp({ services: [echoService({ runs: 0 })] })
   const server = await startServer({
     ...api,
@@ -193,7 +193,7 @@ describe('a streamed answer that fails', () => {
   })
 })
 
-test('closing lets running requests finish and refuses new ones', async () => {
+test('closing lets running requests finish and refuses new requests', async () => {
   const { server, readiness } = await served()
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
   let text = ''
@@ -213,7 +213,7 @@ test('closing lets running requests finish and refuses new ones', async () => {
   expect(text.toLowerCase()).toContain('connection: close')
 })
 
-test('a front handler of a stopping process answers with Connection: close, so that clients send nothing more on it', async () => {
+test('a front handler of a stopping process answers with Connection: close, so that clients send nothing more on the connection', async () => {
   const front: FrontHandler = (_request, response) => {
     response.writeHead(302, ['Location', '/elsewhere', 'Content-Length', '0']).end()
     return true
@@ -234,7 +234,7 @@ test('closing aborts requests that do not finish in time', async () => {
   expect(await server.close(30)).toBe(1)
 })
 
-test('a port that is in use is reported, with what to do about it', async () => {
+test('if a port is in use, the error says so and names a remedy', async () => {
   const { server, ...api } = await served()
   const port = Number(new URL(server.url).port)
   await expect(startServer({ ...api, host: '127.0.0.1', port, now: Date.now })).rejects.toThrow(/in use: stop what uses it or set API_PORT/)

@@ -124,7 +124,7 @@ describe('signing in', () => {
   })
 
   test.each([{ origin: 'http://localhost' }, { origin: 'http://localhost:8080' }, {}])(
-    'browsers that send no Sec-Fetch-Site may sign in from this host or the public one: %j',
+    'browsers that send no Sec-Fetch-Site may sign in from this host or the public host: %j',
     async (headers) => {
       const api = await sessionApp()
       expect((await signIn(api, await signToken(api.key, CLAIMS), headers as Record<string, string>)).status).toBe(201)
@@ -201,7 +201,7 @@ describe('requests with a session', () => {
     expect(allowed.headers.get('access-control-allow-credentials')).toBeNull()
   })
 
-  test('a public answer to a session can be read by other origins, because a shared cache may give it to them', async () => {
+  test('other origins can read a public answer to a session, because a shared cache may give them such an answer', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api)
     const { headers } = await api.app.request('/cached', { headers: { cookie, ...OWN_PAGE } })

@@ -18,7 +18,7 @@ function store(values: Readonly<Record<string, string>>, hashes: Readonly<Record
   return { reads, asked, faults }
 }
 
-test('reads in the same turn share one command per hash tag, and each caller gets its value', async () => {
+test('reads in the same turn of the event loop share one command per hash tag, and each caller gets its value', async () => {
   const { reads, asked } = store({ '{v:0}:a': 'one', '{v:0}:b': 'two', '{v:1}:c': 'three' })
   const keys = ['{v:0}:a', '{v:1}:c', '{v:0}:b', '{v:0}:missing', '{v:0}:a']
   expect(await Promise.all(keys.map((key) => reads.get(key)))).toEqual(['one', 'three', 'two', null, 'one'])
@@ -27,7 +27,7 @@ test('reads in the same turn share one command per hash tag, and each caller get
   expect(asked).toHaveLength(3)
 })
 
-test('a failed command fails all reads that share it, but no later ones', async () => {
+test('a failed command fails all reads that share it, but no later reads', async () => {
   const { reads, faults } = store({ '{v:0}:a': 'one' })
   faults.next = new Error('away')
   const results = await Promise.allSettled([reads.get('{v:0}:a'), reads.get('{v:0}:b')])
@@ -43,7 +43,7 @@ test('a turn with many reads sends several commands, so that none blocks Redis f
   expect(values[499]).toBe('last')
 })
 
-test('reads of hashes in the same turn also share a command, which is sent before the one for values', async () => {
+test('reads of hashes in the same turn also share a command, which is sent before the command for values', async () => {
   const { reads, asked } = store({ '{v:0}:flag': '1' }, { '{v:0}:h': { a: '1' }, '{v:0}:i': { b: '2' } })
   const found = await Promise.all([reads.hgetall('{v:0}:h'), reads.get('{v:0}:flag'), reads.hgetall('{v:0}:i'), reads.hgetall('{v:0}:j')])
   expect(found).toEqual([{ a: '1' }, '1', { b: '2' }, {}])

@@ -37,7 +37,7 @@ test('a request that arrives alone starts at once', async () => {
   ])
 })
 
-test('requests that arrive shortly after a start share the next one', async () => {
+test('requests that arrive shortly after a start wait and share the next start', async () => {
   const { starts, arrive, advance } = world()
   arrive('first')
   await advance(1)

@@ -7,7 +7,7 @@ import { memoryTransport } from '../../../kafka/memory/transport.ts'
 
 const RECORDS = 5_000
 
-test('if the caller fails when the end of the topic is reached, it is called again', async () => {
+test('if the callback for the end of the topic fails, it is called again', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 'items', partitions: 1 })
   let calls = 0

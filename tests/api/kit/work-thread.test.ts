@@ -39,7 +39,7 @@ test('a request that waits too long is aborted, and the running request is not d
   expect(await thread.ask({ name: 'next', takesMs: 0 })).toBe('next')
 })
 
-test('while many requests wait, further ones are refused, and closing aborts all open requests', async () => {
+test('while many requests wait, further requests are refused, and closing aborts all open requests', async () => {
   const thread = slowThread({ timeoutMs: LONG_MS, maxWaiting: 2 })
   const asked = [thread.ask({ name: 'running', takesMs: LONG_MS }), thread.ask({ name: 'waiting', takesMs: 0 })]
   expect(await thread.ask({ name: 'one too many', takesMs: 0 })).toBeUndefined()

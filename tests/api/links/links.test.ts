@@ -67,7 +67,7 @@ describe('POST /api/v1/urls', () => {
     expect((await create({ long_url: URL_1, expiration })).body.expires_at).toBe(new Date(clock.now + ms).toISOString())
   })
 
-  test('gives an alias to one caller, permanently and in exactly that spelling', async () => {
+  test('gives an alias permanently to one caller, in exactly the requested spelling', async () => {
     const { create, send } = await linksApi()
     expect((await create({ long_url: URL_1, custom_alias: 'My-link_1' }, { as: ALICE })).body.short_code).toBe('My-link_1')
     const taken = { status: 409, body: { error: 'alias_taken' } }

@@ -307,7 +307,7 @@ test('swipes that are sent while Redis does not respond are accepted, and hide t
   await expect.poll(async () => (await bob.ask('GET', 'likes')).body.likes, SOON).toMatchObject([{ user_id: ann.id }])
 })
 
-test('a swipe that leaves fewer than five candidates lets a worker find new ones', async () => {
+test('a swipe that leaves fewer than five candidates makes a worker search for new candidates', async () => {
   const town = nextTown++
   const ann = await person(town, 0)
   const others = await Promise.all([1, 2, 3, 4, 5].map((far) => person(town, far / 1_000)))

@@ -8,7 +8,7 @@ import { severedField } from '../../../state/views/matches/recent.ts'
 import { MATCH_USERS_VIEW } from '../../../state/views/matches/users.ts'
 import { caughtUpKey } from '../../../state/views/view.ts'
 
-test('before the partition counts are known, calls reject and never throw, because callers combine them', async () => {
+test('before the partition counts are known, calls return rejected promises and never throw, because callers combine the promises', async () => {
   const unknown = () => {
     throw new ApiError(errors.not_ready)
   }

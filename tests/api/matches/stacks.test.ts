@@ -114,7 +114,7 @@ test('a feed runs its own search if the other search does not end', async () => 
   expect(stored.searches).toBeGreaterThan(0)
 })
 
-test('a process runs 32 searches at once, and refuses further ones', async () => {
+test('a process runs 32 searches at once, and refuses further searches', async () => {
   const { feed, stored } = world(async (name) => (name === STORE_STACK.name ? [] : 1))
   const { promise, resolve } = Promise.withResolvers<void>()
   stored.gate = promise
@@ -140,7 +140,7 @@ test('requests that arrive together do not exceed the limit, and refused request
   expect(await Promise.all(Array.from({ length: 32 }, (_, index) => feed(`${index}`)))).toHaveLength(32)
 })
 
-test('a search omits a user whom the viewer swiped or blocked while it was running, even from its own response', async () => {
+test('a search omits a user whom the viewer swiped or blocked during the search, even from its own response', async () => {
   const described = { birthDate: '1990-05-01', gender: undefined, seekingGender: [], minAge: 18, maxAge: 99, elo: 1_500 }
   const member = formatMember({ userId: BOB, place: PLACE, ...described, lastActiveAt: NOW, completeness: 0, version: NOW })
   for (const leftOut of [[], [BOB]]) {

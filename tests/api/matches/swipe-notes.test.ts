@@ -76,7 +76,7 @@ test('spooled swipes are noted every minute, in case Redis was emptied', async (
   expect(notes.pendingOf(ANN)).toEqual([])
 })
 
-test("while one shard of Redis is down, notes of users on other shards are stored, and the order of a user's notes stays", async () => {
+test("while one shard of Redis is down, notes of users on other shards are stored, and the order of each user's notes is kept", async () => {
   const { run, notes, state } = world([swipe(ANN, BOB, 'LEFT', at), swipe(CAT, BOB, 'RIGHT', at)])
   state.isDown = true
   await notes.swiped(ANN, made(BOB), 'queued')

@@ -77,7 +77,7 @@ test('a repeated swipe keeps its id, and its key cannot be used for another swip
     await expect(swiped(last, target, direction)).rejects.toEqual(new ApiError(errors.idempotency_conflict))
 })
 
-test('a swipe is later than the last one of the user, even if the clock of another API is ahead', async () => {
+test("a swipe gets a later time than the user's previous swipe, even if the clock of another API is ahead", async () => {
   const last = { swipeId: 'other', targetId: CAT, direction: 'LEFT', at: NOW + 50 }
   expect(await swiped(last, BOB, 'LEFT')).toMatchObject({ ts: NOW + 51 })
 })
@@ -105,7 +105,7 @@ test('a like of a user who likes the caller is a match, a pass is not, and the r
   expect(await swipes(BOB, 'LEFT', { isLiked: true })).toMatchObject(passed)
 })
 
-test('a swipe is accepted unchecked while the view is unavailable, and refused when the view shows that it is not allowed', async () => {
+test('a swipe is accepted unchecked while the view is unavailable, and refused if the view shows that the swipe is not allowed', async () => {
   for (const definition of [errors.unavailable, errors.not_ready])
     expect(await swipes(BOB, 'RIGHT', { refusal: new ApiError(definition) })).toMatchObject({ status: 200, body: { match: null } })
   for (const definition of [matchesErrors.profile_not_found, matchesErrors.profile_inactive]) {

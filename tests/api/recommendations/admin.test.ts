@@ -11,7 +11,7 @@ beforeEach(async () => {
 const iso = (time: number) => new Date(time).toISOString()
 const put = (path: string, body: object, scope: string) => api.send('PUT', path, { user: 'service', scope, body })
 
-test('an item with an older updated_at has no effect, and one with the same updated_at replaces it', async () => {
+test('an item with an older updated_at has no effect, and an item with the same updated_at replaces the stored item', async () => {
   const item = (title: string, updated_at: number) => put('/internal/items/5', { title, updated_at: iso(updated_at) }, 'internal')
   const titles = () => api.published.filter(({ topic }) => topic === 'items').map(({ value }) => (value as { title: string }).title)
   for (const [title, at] of [
@@ -23,7 +23,7 @@ test('an item with an older updated_at has no effect, and one with the same upda
   expect(titles()).toEqual(['new', 'newer'])
 })
 
-test('properties of a user with an older updated_at have no effect, and those with the same updated_at replace them', async () => {
+test('properties of a user with an older updated_at have no effect, and properties with the same updated_at replace the stored ones', async () => {
   const self = selfOf({ ...NEW_USER, user_updated_at: START })
   api.putUser('5:self', { page: null, self })
   const user = (country: string, updated_at: number) => put('/internal/users/5', { country, updated_at: iso(updated_at) }, 'internal')

@@ -57,7 +57,7 @@ test('users act only for themselves, and services act for any user', async () =>
   expect((await api.send('POST', '/api/v1/events', { user: 'shop', scope: 'internal', body: VIEW })).status).toBe(400)
 })
 
-test('an event without an id gets an id, and a repetition of the event gets the same one', async () => {
+test('an event without an id gets an id, and a repetition of the event gets the same id', async () => {
   for (let time = 0; time < 2; time++) {
     await api.send('POST', '/api/v1/events', { user: '42', body: { ...VIEW, item_id: 5, timestamp: NOW_SECONDS } })
   }

@@ -72,7 +72,7 @@ test("an unknown item has no similar items, whether it comes from the request or
   expect(reasonsOf(await list())).toEqual(['trending'])
 })
 
-test('many preferences leave room for the items of editors and for trending ones', async () => {
+test('many preferences leave room for editorial and trending items', async () => {
   const preferences = Array.from({ length: 20 }, (_, index) => ({ category: 'brand', value: `Brand ${index}`, weight: 0.1 }))
   for (let id = 1_000n; id < 1_600n; id++) api.putItem(id, { attributes: { brand: `Brand ${id % 20n}` }, popularity: 1 })
   api.putEditorial('picks', {
@@ -84,7 +84,7 @@ test('many preferences leave room for the items of editors and for trending ones
   expect(explanations).toEqual(expect.arrayContaining(['Picked by our editors', 'Trending now', 'Because you like Brand 0']))
 })
 
-test('a preference names popular items even if the thirty most popular ones are hidden', async () => {
+test('a preference leads to popular items even if the thirty most popular items are hidden', async () => {
   const preferences = [{ category: 'brand', value: 'Acme', weight: 1 }]
   for (let id = 1_000n; id < 1_040n; id++) api.putItem(id, { attributes: { brand: 'Acme' }, popularity: 2_000 - Number(id) })
   const best = Array.from({ length: 30 }, (_, index) => 1_000n + BigInt(index))
@@ -95,7 +95,7 @@ test('a preference names popular items even if the thirty most popular ones are 
   expect(idsOf({ recommendations: named }).sort()).toEqual(Array.from({ length: 10 }, (_, index) => String(1_030 + index)))
 })
 
-test('recently viewed items without neighbours leave room for the items of editors and for trending ones', async () => {
+test('recently viewed items without neighbours leave room for editorial and trending items', async () => {
   for (let id = 1_000n; id < 1_600n; id++) api.putItem(id, { category_path: `Shelf ${id % 5n}` })
   api.putEditorial('picks', {
     ...{ kind: 'LIST', item_ids: [80n], contexts: [], factor: null, max_age_days: null },
@@ -123,7 +123,7 @@ test('hidden and inactive items are not in a list, not even on later pages', asy
   expect(all).not.toContain('12')
 })
 
-test("trending items are those of the user's age group or, if it has too few events, of the user's country", async () => {
+test("trending items are those of the user's age group or, if the group has too few events, those of the user's country", async () => {
   api.putUser('42:self', { page: null, self: self([], { interactions: 0, country: 'DE', age_bucket: '25-34' }) })
   const trending = async () => idsOf(await list('rec_type=trending')).slice(0, 1)
   expect(await trending()).toEqual(['90'])
@@ -193,7 +193,7 @@ test('without Redis, lists of trending items and lists about an item keep their 
   expect(await typesOf('rec_type=similar&item_id=2&limit=3')).toEqual(new Set(['similar']))
 })
 
-test('lists do not wait for a Redis that hangs: only a probe queries it, and it is used again when it responds', async () => {
+test('lists do not wait for a Redis that hangs: only a probe queries Redis, and lists use Redis again when it responds', async () => {
   const { send, state, ...hung } = await recommendationsApi({ readMs: 5 })
   for (let id = 1n; id <= 20n; id++) hung.putItem(id, {})
   hung.putUser('42:self', { page: null, self: self([1n]) })
@@ -238,7 +238,7 @@ test('while the view is being rebuilt, a user does not count as a new user who h
   expect((await list()).degraded).toEqual([])
 })
 
-test('a list is not empty while Redis has lost the properties of items, and reports this until they are back', async () => {
+test('a list is not empty while Redis has lost the properties of items, and the list reports this until the properties are back', async () => {
   api.state.lostViews = ['recommendation-items']
   const body = await list('limit=20')
   expect(body.recommendations).toHaveLength(20)
@@ -252,7 +252,7 @@ test('a list is not empty while Redis has lost the properties of items, and repo
   expect((await list('limit=20')).recommendations[0].title).toMatch(/^Item /)
 })
 
-test('a list reports that it was made without neighbours if Redis has lost them', async () => {
+test('a list reports that it was made without neighbours if Redis has lost the neighbours', async () => {
   api.putUser('42:self', { page: null, self: self([1n]) })
   api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])
   api.state.lostViews = ['item-neighbours']

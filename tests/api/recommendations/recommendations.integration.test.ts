@@ -88,7 +88,7 @@ test(
 )
 
 test(
-  'five views change the list: it has other items, none of the five, and gives a reason',
+  'after five views, the list contains other items and none of the five, and gives a reason',
   async () => {
     const views = [0, 1, 2, 3, 4].map((place) => idOf(0, place))
     for (const item of views) await view('22', item)
@@ -119,7 +119,7 @@ test(
 )
 
 test(
-  'a hidden item leaves the lists until it is taken back',
+  'a hidden item does not appear in lists until the user undoes this',
   async () => {
     const headers = await stack.bearer('23', '')
     const first = async () => (await list('23', 'limit=50')).body.recommendations.map(({ item_id }: { item_id: string }) => item_id)

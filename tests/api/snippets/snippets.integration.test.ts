@@ -130,7 +130,7 @@ describe('a snippet', () => {
     expect(storedBlobs()).toEqual(before)
   })
 
-  test('is never served as if it were intact when its content is damaged on disk', async () => {
+  test('is never served as intact if its content is damaged on disk', async () => {
     const made = await stack.create({ content: 'precious '.repeat(20) })
     const hash: string = made.body.content_hash
     const { writeFileSync } = await import('node:fs')
@@ -156,7 +156,7 @@ describe('a snippet', () => {
 })
 
 describe('visibility', () => {
-  test('only the owner reads a private snippet, everyone with the link reads an unlisted one, and lists show others only public ones', async () => {
+  test('only the owner can read a private snippet, everyone with the link can read an unlisted one, and lists show other users only public snippets', async () => {
     const alice = await stack.bearer('4001', 'alice')
     const bob = await stack.bearer('4002')
     const ids: Record<string, string> = {}

@@ -253,7 +253,7 @@ describe('versions', () => {
     expect(body.versions.map(({ paste_id }: { paste_id: string }) => paste_id)).toEqual([first, ...ids.slice(-100)])
   })
 
-  test('are not listed without the first version if it cannot be read', async () => {
+  test('are not listed without the first version if that version cannot be read', async () => {
     const { create, send, redis } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
     const next = async (id: string) => (await create({ content: id }, ALICE, `/api/v1/pastes/${id}/versions`)).body.paste_id
@@ -266,7 +266,7 @@ describe('versions', () => {
     expect(await send('GET', `/api/v1/pastes/${third}`)).toMatchObject({ status: 503, body: { error: 'unavailable' } })
   })
 
-  test('those with limited reads are listed only for their owner and their own readers', async () => {
+  test('with limited reads are listed only for the owner and for readers of these versions', async () => {
     const { create, send } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
     const next = (fields: object) => create({ visibility: 'public', ...fields }, ALICE, `/api/v1/pastes/${first}/versions`)

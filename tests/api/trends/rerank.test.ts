@@ -12,7 +12,7 @@ const profileOf = fc.record({
   updated_at: fc.constant(1),
 })
 
-test('muted topics are skipped, and the others ordered by score × weight (default 0.5), best first, up to the limit', () => {
+test('muted topics are skipped, and the other topics are ordered by score × weight (default 0.5), best first, up to the limit', () => {
   fc.assert(
     fc.property(candidatesOf, profileOf, fc.integer({ min: 1, max: 30 }), (candidates, profile, limit) => {
       const expected = candidates
@@ -31,7 +31,7 @@ test('topics are matched in the same way as terms, regardless of case, width and
   expect(rerank(candidates, profile, 30).map((candidate) => candidate.term)).toEqual(['tea', 'cafe'])
 })
 
-test('a muted variant hides its trend, and the greatest weight of the variants counts unless the term has one', () => {
+test('a muted variant hides its trend, and the greatest weight of the variants counts unless the term has a weight', () => {
   const candidates = ['a', 'b', 'c', 'd'].map((name) => ({ term: name, score: 10, variants: [`${name}1`, `${name}2`] }))
   const profile = { topic_weights: { '#B1': 1, b2: 3, d1: 9, d: 2 }, exclude_topics: ['#A2'], updated_at: 1 }
   expect(rerank(candidates, profile, 30).map((candidate) => candidate.term)).toEqual(['b', 'd', 'c'])

@@ -191,7 +191,7 @@ describe('GET /v1/trends/stream', () => {
   })
 })
 
-test(`${MAX_READERS} readers of one location cost one query, further readers are refused, and places become free`, async () => {
+test(`${MAX_READERS} readers of one location cost one query, further readers are refused, and places become free when readers leave`, async () => {
   const { open, putList, redis, clock, readersCounted } = await served()
   putList()
   const addressOf = (index: number) => `198.51.100.${Math.floor(index / MAX_READERS_PER_ADDRESS)}`

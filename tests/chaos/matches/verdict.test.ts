@@ -103,7 +103,7 @@ test('a correct round has no faults', () => {
 
 const OUTPUTS = ['matchSwipes', 'pairSwipes', 'matchEvents', 'matchNotifications', 'scored'] as const
 
-test.each(OUTPUTS)('a lost record of %s and a repeated one are faults', (name) => {
+test.each(OUTPUTS)('a lost or repeated record of %s is a fault', (name) => {
   const evidence = goodEvidence()
   const log = evidence.logs[name] as readonly Logged<unknown>[]
   for (let at = 0; at < log.length; at++) {
@@ -112,7 +112,7 @@ test.each(OUTPUTS)('a lost record of %s and a repeated one are faults', (name) =
   }
 })
 
-test.each(['swipes', 'matches'] as const)('a lost row of the table of %s and a repeated one are faults', (name) => {
+test.each(['swipes', 'matches'] as const)('a lost or repeated row of the table of %s is a fault', (name) => {
   const evidence = goodEvidence()
   const rows: readonly object[] = evidence.tables[name]
   for (const changed of [rows.slice(1), [...rows, rows[0]]])
@@ -242,7 +242,7 @@ test('swipes of a user who left may be missing but not invented, and swipes of o
   expect(faultsOf(withLog(evidence, { matchSwipes: [...matchSwipes, invented] }))).not.toEqual([])
 })
 
-test('a deleted user who is shown is a fault, unless the user may have returned', () => {
+test('showing a deleted user is a fault, unless the user may have returned', () => {
   const look = (at: number) => asked('likes', CAT, at, { body: { likes: [{ user_id: ANN }] } })
   const evidence = withAsked(goodEvidence(), asked('leave', ANN, 20_000, { status: 204 }))
   expect(shown(withAsked(evidence, look(20_001))).faults).toEqual([])
@@ -286,7 +286,7 @@ test('a swipe after the return need not score if the same swipe was made while t
   expect(scoredBy(during, during)).not.toEqual([])
 })
 
-test('a swipe that need not score may have the same direction and time as one that must', () => {
+test('a swipe that need not score may have the same direction and time as a swipe that must score', () => {
   const evidence = goodEvidence()
   const { swipeEvents, scored } = evidence.logs
   const certain = swipeEvents.find(({ value }) => value.target_id === CAT && value.swiper_id === ANN)!.value

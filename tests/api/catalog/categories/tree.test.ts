@@ -61,7 +61,7 @@ test('categories can be read despite a cycle that two administrators made at the
   expect(categoryFault(tree, category(1, null))).toBeUndefined()
 })
 
-test('no change adds a category to a cycle or keeps one in it', () => {
+test('a change that would put a category into a cycle, or leave it in one, is refused', () => {
   const tree = categoryTree([category(1, 2), category(2, 1), category(3, 2), category(4, null)])
   expect(categoryFault(tree, category(1, 3))).toBe('cycle')
   expect(categoryFault(tree, category(1, 2))).toBe('cycle')

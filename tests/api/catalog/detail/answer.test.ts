@@ -51,7 +51,7 @@ test('inactive variants and a compare price that is not higher are not shown', (
   expect(detailAnswer(parts({ product: stored({ variants }) }), OPTIONS).variants).toMatchObject([{ variant_id: 1_281, was: null }])
 })
 
-test('a variant shows its own images and those without a variant, in display order', () => {
+test('a variant shows its own images and the images without a variant, in display order', () => {
   const image = { alt_text: null, content_type: 'image/png', width: 10, height: 10 }
   const images = [
     { ...image, image_id: 1, variant_id: null, position: 2, content_hash: 'bb' },

@@ -198,7 +198,7 @@ test('while the views report no change, only requests by the seller or an admini
   expect((await get(5)).body.title).toBe('Saw again')
 })
 
-test('products that buyers view together come before best sellers, and only public ones are shown', async () => {
+test('products that buyers view together come before best sellers, and only public products are shown', async () => {
   const { get, put, values, buffers } = await opened()
   put(stored())
   values.set('{category-leaders:0}:2', '[5,6]')

@@ -33,7 +33,7 @@ test.each([
   ['has ended', { lines: [], ends_at: 0 }, { outcome: 'ended', cart: cart('c-id', 'EXPIRED') }],
   ['was never opened', { lines: [], ends_at: 0, was_open: true }, { outcome: 'parts_ended' }],
 ])(
-  'a request repeated after a day, when its cart %s, opens a new cart and leaves nothing reserved for the old one',
+  'a request repeated after a day, when its cart %s, opens a new cart and leaves nothing reserved for the old cart',
   async (_, part, open) => {
     const answers = {
       '1:RESERVE_PART:7': { outcome: 'reserved', ...part },

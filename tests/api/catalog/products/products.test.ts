@@ -272,7 +272,7 @@ test('a price period can be cancelled before it begins, and ended while it runs'
   expect(await priceNow()).toBe(10)
 })
 
-test('other sellers cannot change a product, and cannot find out about hidden ones', async () => {
+test('other sellers cannot change a product, and cannot find out about hidden products', async () => {
   const { create, replace, send } = await productsApi()
   const { product_id, variants } = (await create()).body
   const attempts = async () => [

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { recent } from '../../../../api/catalog/search/recent.ts'
 
-it('a value is kept for its lifetime after it was last set', () => {
+it('the lifetime of a value begins when the value is last set', () => {
   let now = 0
   const counts = recent<number>({ keptMs: 100, most: 10, now: () => now })
   counts.set('drill', 1)

@@ -36,14 +36,14 @@ function openJobs(scripts: ViewScripts) {
   return jobs
 }
 
-test('while a process runs the maximum number of jobs, a repeated request gets its job, and a new one is refused', async () => {
+test('while a process runs the maximum number of jobs, a repeated request gets its job, and a new request is refused', async () => {
   const jobs = openJobs(fakeScripts())
   const start = async (jobId: string) => (await jobs.start({ jobId, subject: `caller of ${jobId}` }, endless())).outcome
   expect([await start('a'), await start('b')]).toEqual(['started', 'started'])
   expect([await start('a'), await start('b'), await start('c')]).toEqual(['started', 'started', 'full'])
 })
 
-test('a job that Redis has stored runs, even if the answer of Redis was lost, so that a repeated request finds it', async () => {
+test('a job that Redis has stored runs even if the reply of Redis was lost, so that a repeated request finds the job', async () => {
   const jobs = openJobs(fakeScripts(true))
   let runs = 0
   const start = (jobId: string) =>

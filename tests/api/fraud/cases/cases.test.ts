@@ -132,7 +132,7 @@ test('text with NUL is refused', async () => {
   expect(reply).toMatchObject({ status: 400, body: { error: 'invalid_encoding' } })
 })
 
-test('a forbidden transition and an outdated version are refused with the case as it is, and a missing note is refused', async () => {
+test('a forbidden transition and an outdated version get a 409 that contains the current case, and a missing note is refused', async () => {
   const { send, reviewed } = await casesApi()
   reviewed('t1')
   const { case_id } = (await send('GET', 'cases')).body.cases[0]

@@ -21,7 +21,7 @@ beforeEach(async () => {
 const post = (path: string, body?: object, as?: { sub: string; scope: string }) =>
   api.send('POST', `models/${path}`, { body, ...(as && { as }) })
 
-test('the models in force are shown together with those that could be used', async () => {
+test('the models in force are shown together with the models that could be used', async () => {
   const { status, body } = await api.send('GET', 'models')
   expect(status).toBe(200)
   expect(body).toMatchObject({ champion: SHIPPED, challenger: null, scoring: null, policy: { version: 0 } })

@@ -162,7 +162,7 @@ test.each([
   expect(moveToShadow.mock.calls).toEqual([[OLD]])
 })
 
-test('if a move takes effect after it failed, no process moves another rule', async () => {
+test('if a move first fails and takes effect later, no process moves another rule', async () => {
   const rules = [OLD, NEW]
   const { process, moveToShadow } = world({ rules })
   const [one, other] = [process(), process()]
@@ -245,7 +245,7 @@ test('if the answer to a claim comes too late, the same process moves the rule a
   expect(moveToShadow.mock.calls).toEqual([[NEW]])
 })
 
-test('a failed move is tried again at the next tick even if the answer to the release comes too late or Redis was away', async () => {
+test('a failed move is tried again at the next tick even if the answer to the release comes too late or Redis was unreachable', async () => {
   const { process, redis, moveToShadow } = world()
   const { guard, approve, block } = process()
   approve(1_000)
@@ -273,7 +273,7 @@ test('without Redis the guard waits and throws nothing', async () => {
   expect([await guard.probe.check(), messages()]).toEqual([undefined, []])
 })
 
-test('payments that were scored while Redis was away for less than five minutes count afterwards', async () => {
+test('payments that were scored while Redis was unreachable for less than five minutes are counted afterwards', async () => {
   const { process, redis, clock, messages } = world()
   const { guard, approve, block } = process()
   const isAlarmedAfter = async (awayMs: number) => {

@@ -63,7 +63,7 @@ test('counts grow until the end of the hour, and only changed counts are sent', 
   ])
 })
 
-test('a new hour begins at zero, after the last counts of the old one', () => {
+test('the counts of a new hour begin at zero, after the last counts of the old hour were sent', () => {
   const counts = new HourCounts('node', NOON)
   const score = scoring(counts, [ruleOf('a')])
   score(5)

@@ -69,7 +69,7 @@ async function scriptsOnRedis(): Promise<ViewScripts> {
   return redis.scripts
 }
 
-test('all processes see the counts of all processes in the last five minutes, and only one of them may act', async () => {
+test('all processes see the total counts of the last five minutes, and only one process may act on them', async () => {
   const scripts = await scriptsOnRedis()
   const count = (scored: number, blocked: Record<string, number> = {}) => ({ scored, blocked: new Map(Object.entries(blocked)) })
   expect(await addBlocks(scripts, NOW, count(0))).toEqual(count(0))

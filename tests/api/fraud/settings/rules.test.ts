@@ -32,7 +32,7 @@ test('the seeded rules are in force from the start', async () => {
   expect(settings.ruleSet.live).toHaveLength(SEEDED_RULES.length)
 })
 
-test('a rule is in force where it was created as soon as the response arrives', async () => {
+test('as soon as the response arrives, a new rule is in force in the process that created it', async () => {
   const { send, settings } = await settingsApi()
   const created = await send('POST', 'rules', { body: RULE })
   expect(created).toEqual({
@@ -185,7 +185,7 @@ test('a repeated request with the same key makes one change', async () => {
   })
 })
 
-test('a repeated PUT or DELETE gets the first response, although it would be refused without its key', async () => {
+test('a repeated PUT or DELETE gets the first response, although the API would refuse the request without the key', async () => {
   const { send } = await settingsApi()
   await send('POST', 'rules', { body: RULE })
   await send('POST', 'lists', { body: { name: 'mules', values: ['m'] } })
@@ -291,7 +291,7 @@ test('fields and functions are listed with their types', async () => {
   expect(functions).toContainEqual({ name: 'inList', parameters: ['list', 'string'], result: 'boolean' })
 })
 
-test('the audit is read in pages, and texts above 16 KiB only in pages of one change', async () => {
+test('the audit is read in pages, and texts above 16 KiB are only in pages with a single change', async () => {
   const { send, audit } = await settingsApi()
   audit.rows = [['rule:v', 'create_rule', 'olga', Date.UTC(2026, 0, 15), 1, null, '{"rule_id":"v"}', 0]]
   expect(await send('GET', 'rules/audit?page=3&limit=10&subject=rule:v')).toEqual({

@@ -40,7 +40,7 @@ function provider(...keys: SigningKey[]) {
   return { state, verify, failures }
 }
 
-test('a new key is accepted when a token first names it, and the old one is refused once it is removed', async () => {
+test('a new key is accepted when a token first names it, and an old key is refused once it is removed', async () => {
   const [old, fresh] = [await signingKey('old'), await signingKey('fresh')]
   const { state, verify } = provider(old)
   expect(await verify(old)).toBe('1')

@@ -134,7 +134,7 @@ describe('rate limits', () => {
     return { counted, limits }
   }
 
-  test('an exempt route does not count the callers that it admits, but counts all others', async () => {
+  test('on an exempt route, admitted callers are not counted, and all other callers are', async () => {
     const { counted, limits } = recorder()
     const { call } = await proofApp(limits)
     for (const shown of [{ certificate: GOOD }, { token: INTERNAL }]) expect((await call('/certified', shown)).status).toBe(200)

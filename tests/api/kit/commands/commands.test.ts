@@ -102,7 +102,7 @@ describe('an answer', () => {
     expect(published).toHaveLength(1)
   })
 
-  test('a repeated command gets the first answer from the deciding partition when Redis has lost it', async () => {
+  test('a repeated command gets the first answer from the deciding partition if Redis has lost the answer', async () => {
     const { commands, loseRedis, published } = world()
     const first = await (await commands.open(anonymous('key'), ['create'])).run(linkFlow, CODE, linkCommand())
     loseRedis()
@@ -193,7 +193,7 @@ describe('a command that is not decided', () => {
     expect(await refusal(commands.open(anonymous('made-1'), ['another']))).toMatchObject({ code: 'idempotency_conflict' })
   })
 
-  test('is refused with its id when Kafka refuses it, and Redis has no answer', async () => {
+  test('is refused with its id when Kafka refuses the command, and Redis has no answer', async () => {
     const { commands, faults, redis } = world()
     faults.kafkaDown = true
     const open = await commands.open(anonymous('mine'), ['create'])
@@ -211,7 +211,7 @@ describe('a command that is not decided', () => {
     expect(published).toEqual([])
   })
 
-  test('is refused with its id when the idempotency key cannot be bound to it', async () => {
+  test('is refused with its id when the idempotency key cannot be stored', async () => {
     const { commands, redis } = world()
     redis.state.down = true
     expect(await refusal(commands.open(anonymous('mine'), ['create']))).toEqual({ code: 'unavailable', commandId: 'mine' })

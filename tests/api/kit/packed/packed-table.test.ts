@@ -11,7 +11,7 @@ const HOUR_MS = 3_600_000
 const SILENCE_MS = 6_000
 const NOT_READY = expect.objectContaining({ definition: expect.objectContaining({ code: 'not_ready' }) })
 
-test('the table holds the last value of every key, and no deleted keys', async () => {
+test('the table contains the last value of every key, and no deleted keys', async () => {
   const change = fc.tuple(
     fc.integer({ min: 0, max: 40 }).map((number) => `key ${number}`),
     fc.option(fc.nat({ max: 2 ** 32 - 1 }), { nil: undefined }),
@@ -69,7 +69,7 @@ test('an expiry that the table cannot store does not wrap around', async () => {
   expect([table.get('late'), table.get('over')]).toEqual([5, undefined])
 })
 
-test('the table skips and logs a record that it cannot read, and holds the others', async () => {
+test('the table skips and logs a record that it cannot read, and contains all other records', async () => {
   const world = await tableWorld({})
   world.put('a', '1')
   world.put('a', 'not a number')
@@ -223,7 +223,7 @@ describe('a snapshot', () => {
     expect(other.table.get('a')).toBe(99)
   })
 
-  test('is not written by a table that is stale, because it would look younger than it is', async () => {
+  test('is not written by a stale table, because the snapshot would look newer than its contents', async () => {
     const { folder, broker } = await saved()
     const world = await tableWorld({ folder, broker })
     const { table, close } = await world.open()

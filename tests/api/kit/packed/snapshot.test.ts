@@ -30,7 +30,7 @@ async function written() {
 
 const loaded = (folder: string, of = form) => readSnapshot(diskFiles, folder, of, () => NOW)
 
-test('drafts older than an hour are removed, and younger ones are not', async () => {
+test('only drafts older than an hour are removed', async () => {
   const { folder, path } = await written()
   const hour = 3_600_000
   for (const [name, age] of [

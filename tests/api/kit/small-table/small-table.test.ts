@@ -78,7 +78,7 @@ async function saved() {
   return { folder, broker }
 }
 
-test('the table holds the last value of every key, and reports changes', async () => {
+test('the table contains the last value of every key, and reports changes', async () => {
   const { broker, open, changes, events } = world()
   put(broker, 'a', 'one')
   put(broker, 'b', 'two')
@@ -141,7 +141,7 @@ test('the table says that it is stale while Kafka is silent', async () => {
   await expect.poll(() => table.isStale, SOON).toBe(false)
 })
 
-test('the table writes changes to disk soon, so that they survive the kill of the process', async () => {
+test('the table writes changes to disk soon, so that they survive if the process is killed', async () => {
   const { folder, broker, open } = world({ intervalMs: 20 })
   put(broker, 'a', 'one')
   const { table } = await open()
@@ -150,7 +150,7 @@ test('the table writes changes to disk soon, so that they survive the kill of th
   await expect.poll(() => readFileSync(snapshotPath(folder, topic.name), 'utf8'), SOON).toContain('changed')
 })
 
-test('the table writes a first snapshot when it is ready, even of an empty topic', async () => {
+test('the table writes a first snapshot when it is ready, even if the topic is empty', async () => {
   const { folder, broker, open } = world()
   await open()
   await expect.poll(() => existsSync(snapshotPath(folder, topic.name)), SOON).toBe(true)

@@ -130,7 +130,7 @@ test('a folder whose lock is damaged is reported, and files of other programs ar
   expect(spool.state.unreadableFolders).toEqual([DEAD])
 })
 
-test('a folder that no process of the API has created stays as it is', async () => {
+test('a folder that no process of the API has created is left unchanged', async () => {
   const folder = await spoolFolder()
   await mkdir(join(folder, 'snapshots'))
   await writeFile(join(folder, 'snapshots', 'a.snapshot'), 'of another program')

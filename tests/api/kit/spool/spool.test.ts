@@ -48,7 +48,7 @@ test('later records of a key queue behind its spooled records, and records of ot
   expect(await facts.publishOrSpool(plain, 'a', '5', PATIENT)).toBe('acknowledged')
 })
 
-test('after three late records in a row, others are spooled immediately until Kafka responds', async () => {
+test('after three late records in a row, further records are spooled immediately until Kafka responds', async () => {
   const { facts, stop, spool, logged } = await spoolWorld()
   const goOn = stop()
   for (const key of ['a', 'b', 'c']) expect(await facts.publishOrSpool(plain, key, '1', LATE)).toBe('spooled')
@@ -175,7 +175,7 @@ test('a stopped process leaves the records that it could not send, and the next 
   await expect.poll(() => filesIn(folder), SOON).toHaveLength(1)
 })
 
-test('records of dead processes are sent in the order of the processes, and folders of live processes are left alone', async () => {
+test('records of dead processes are sent in the order in which the processes started, and folders of live processes are left alone', async () => {
   const folder = await spoolFolder()
   for (const value of ['1', '2']) {
     const dead = await spoolWorld({ folder, isConnected: false })
@@ -265,7 +265,7 @@ test('records of a topic that does not exist wait, and later records of other to
   expect(broker.records(gone.name).map(({ value }) => `${value}`)).toEqual(['first', 'third'])
 })
 
-test('records in the spool can be read until they are sent, including those of a dead process', async () => {
+test('spooled records, including those of a dead process, can be read until they are sent', async () => {
   const folder = await spoolFolder()
   const broker = memoryBroker()
   for (const { name } of [plain, swipeEvents]) broker.createTopic({ name, partitions: PARTITIONS })

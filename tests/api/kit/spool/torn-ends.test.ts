@@ -38,7 +38,7 @@ test('a file that is cut off at any byte yields exactly its complete records', a
   }
 })
 
-test('whatever follows the last whole record is ignored: zeros, garbage, a flipped bit', async () => {
+test('everything after the last complete record is ignored: zeros, garbage, or a flipped bit', async () => {
   const folder = await spoolFolder()
   const whole = Buffer.concat([SEGMENT_HEADER, ...frames])
   const last = whole.length - (frames.at(-1) as Buffer).length
@@ -59,7 +59,7 @@ test('whatever follows the last whole record is ignored: zeros, garbage, a flipp
   )
 })
 
-test('a process that adopts a torn folder sends its complete records, except those that are marked as sent', async () => {
+test("a process that adopts a torn folder sends the folder's complete records, except those that are marked as sent", async () => {
   const folder = await spoolFolder()
   const first = await spoolWorld({ folder })
   const goOn = first.stop()

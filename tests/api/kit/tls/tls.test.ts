@@ -263,7 +263,7 @@ describe('replaced files', () => {
     await replace({ clientAuthorities: clientAuthority.cert + serverAuthority.cert })
     await expect.poll(() => events('tls_files_replaced').length).toBe(1)
     // The same fault is logged only once, however often the files are read. The files are replaced one after another,
-    // so a read in between may find one further fault.
+    // so a read between two replacements may find one further fault.
     expect(events('tls_files_not_usable').length).toBeLessThanOrEqual(2)
     expect(await metrics.text()).toMatch(/tls_files_not_usable_total [12]/)
   })
@@ -336,7 +336,7 @@ describe('the limits of the plain HTTP server also hold for TLS', () => {
     await expect.poll(() => events('tls_handshake_failed').length).toBe(1)
   })
 
-  test('connections above the limit are closed, and those in their handshake count', async () => {
+  test('connections above the limit are closed, and connections in their handshake count towards the limit', async () => {
     const { server, port } = await served({ connections: 2 })
     const held = [1, 2].map(() => connectPlain(port, '127.0.0.1'))
     await expect.poll(() => server.connections()).toBe(2)

@@ -62,7 +62,7 @@ test('a confirmation covers the time up to its request', async () => {
   expect(state.asked).toBe(2)
 })
 
-test.each(['text', 'bytes', 'hash'])('a change of the %s ends the reads that contain it, and no others', async (key) => {
+test.each(['text', 'bytes', 'hash'])('a change of the %s ends the reads that contain it, and no other reads', async (key) => {
   const { keys } = opened()
   keys.start()
   const [read, same] = [await readOf(keys), await readOf(keys)]

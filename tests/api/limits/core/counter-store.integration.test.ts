@@ -157,7 +157,7 @@ test.each([
   expect(await take(charging, counter)).toBe(false)
 })
 
-test('requests in the last microsecond of a window count fully at the start of the next one, and then their weight decreases', async () => {
+test('requests in the last microsecond of a window count fully at the start of the next window, and then their weight decreases', async () => {
   const { store, setTime } = await clocked()
   const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
   const edge = Math.ceil(START_US / 60e6) * 60e6 + 60e6
@@ -215,7 +215,7 @@ test('a refused request takes nothing from the other counters, and a soft rule n
   expect((await decided(store, look)).map(({ held }) => held)).toEqual([1, 19e6, 1, 2])
 })
 
-test('a slice takes as many units as are available, and its units return to the window that they came from', async () => {
+test('a slice takes as many units as are available, and unspent units return to the window that they came from', async () => {
   const { store, setTime } = await clocked()
   const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
   await setTime(120e6)

@@ -143,7 +143,7 @@ test('the excess in the worst window after a pause follows the formula, and leas
   expect(greatest(times.leased)).toBeLessThanOrEqual(greatest(times.exact) + ACCURACY)
 })
 
-test('a hot counter is decided locally, and a cold one in the store', async () => {
+test('a hot counter is decided locally, and a cold counter in the store', async () => {
   const { stores, exact, advance } = instances(1)
   const hot = counterOf({ limit: 1_000_000, windowSeconds: 60, burst: 0 })
   for (let request = 0; request < 20_000; request++) {

@@ -78,7 +78,7 @@ describe('keys', () => {
     ['api_key', [PRO]],
     ['client', [ANONYMOUS, USER, PRO]],
     ['endpoint', [ANONYMOUS, USER, PRO]],
-  ] as const)('a rule by %s applies to callers that it can identify', (part, callers) => {
+  ] as const)('a rule with the key %s applies only to callers that have this property', (part, callers) => {
     const found = [ANONYMOUS, USER, PRO].filter((caller) => matched([rule('one', '*', { key: [part] })], 'GET /', caller).length > 0)
     expect(found).toEqual(callers)
   })

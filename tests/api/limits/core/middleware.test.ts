@@ -145,7 +145,7 @@ describe('a limit holds in each process while Redis does not decide', () => {
     expect(redis.scripts).toBe(2)
   })
 
-  test('a process continues from the last reply of Redis, and charges Redis for the difference when it is back', async () => {
+  test('while Redis is unreachable, a process continues from the last reply, and later charges Redis for the difference', async () => {
     const { ask, redis, counts } = limitedApp(hundred)
     expect(admitted(await statuses(ask, 60))).toBe(60)
     redis.error = new Error('connection refused')

@@ -48,7 +48,7 @@ test('a bucket continues from the last reply and is refilled', () => {
   expect(admitted(BUCKET, 100)).toBe(65)
 })
 
-test('a timely reply replaces the known counts, and a late one only increases them', () => {
+test('a timely reply replaces the known counts, and a late reply only increases them', () => {
   const { admitted, learn } = counts()
   expect(admitted(WINDOW, 4, LATE)).toBe(4)
   learn(WINDOW, 1, 0, 0, true)
@@ -94,7 +94,7 @@ test('if another shard has decided a request in part, only the rest is counted',
   expect(own.chargesFor(asks)).toMatchObject([{ counter: BUCKET, units: 1 }])
 })
 
-test('a request that one of its counters refuses takes nothing from the others', () => {
+test('a request that one of its counters refuses takes nothing from its other counters', () => {
   const { own, ask, admitted, learn } = counts()
   learn(WINDOW, 1, 9)
   expect(own.decide([ask(WINDOW), ask(BUCKET)], DOWN).map(({ taken }) => taken)).toEqual([0, 1])

@@ -3,7 +3,7 @@ import { recentCounters } from '../../../../api/limits/core/recent-counters.ts'
 
 const keyOf = (caller: number) => `limits:{ip:10.${caller >> 16}.${(caller >> 8) & 255}.${caller & 255}}:snippets-create:w60`
 
-test('one counter is hardly ever mistaken for another, and most counters that were used last are known', () => {
+test('a counter is hardly ever mistaken for another, and most of the counters that were used last are known', () => {
   const recent = recentCounters()
   for (let caller = 0; caller < 200_000; caller++) recent.set(keyOf(caller), caller, 2 * caller, 3 * caller)
   let known = 0
@@ -22,7 +22,7 @@ test('one counter is hardly ever mistaken for another, and most counters that we
   expect(newest.length).toBeGreaterThan(980)
 })
 
-test('forgetting a counter does not forget the one that has replaced it', () => {
+test('forgetting a counter does not forget the counter that has replaced it', () => {
   const recent = recentCounters(1)
   recent.set('one', 1, 0, 0)
   expect(recent.find('one')).toEqual({ held: 1, heldBefore: 0, atUs: 0 })

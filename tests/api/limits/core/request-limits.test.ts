@@ -168,7 +168,7 @@ describe('an answer', () => {
     expect(counts.size).toBe(0)
   })
 
-  test('a bulk request counts as many requests as it has items, and has no effect if the limit does not allow all of them', async () => {
+  test('a bulk request counts as many requests as it has items, and has no effect if the limit does not allow all of these requests', async () => {
     const { post, counts } = await limitedApp([{ ...EVERYTHING, limit_count: 10 }])
     const items = (count: number) => Array.from({ length: count }, () => 'item')
     const first = await post('/api/v1/things/bulk', items(7))
@@ -227,7 +227,7 @@ describe('identification of callers', () => {
     ])
   })
 
-  test('while memory is short, the networks of one IPv6 customer share a counter, and other callers keep their own', async () => {
+  test('while memory is short, the networks of one IPv6 customer share a counter, and other callers keep separate counters', async () => {
     const { get, counts, memory, bearer } = await limitedApp()
     await get('/api/v1/things', {}, '198.51.100.1')
     memory.isShort = true

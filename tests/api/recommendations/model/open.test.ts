@@ -69,7 +69,7 @@ test('an opened model folds users in, finds items by inner product, and its tree
   await model.close()
 })
 
-test('several interactions with an item count like one with the sum of their confidences, as in training', async () => {
+test('several interactions with an item count like one interaction with the sum of their confidences, as in training', async () => {
   const model = await openModel(folder)
   const liked = { itemId: 3n, weight: 1 }
   const once = (weight: number) => model.foldIn([{ itemId: 1n, weight }, liked])!
@@ -83,7 +83,7 @@ test('several interactions with an item count like one with the sum of their con
   await model.close()
 })
 
-test('a model keeps the vectors of only the last items that were added to it, so that a growing catalogue does not fill the memory', async () => {
+test('a model keeps only the vectors of the items that were added last, so that a growing catalogue does not fill the memory', async () => {
   writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0, 'title:cold': 1 } })
   const model = await openModel(folder, { mostAdded: 2 })
   const add = (itemId: bigint, title: string) => model.addItem({ itemId, title, categoryPath: '', attributes: {} })

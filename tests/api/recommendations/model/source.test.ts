@@ -103,7 +103,7 @@ test('old models are closed after a pause, but never a model that was replaced a
   expect(second.vectorOf(1n)?.[0]).toBe(1)
 })
 
-test('the challenger serves its share of the users, always the same ones, and no requests without a user', async () => {
+test('the challenger serves its share of the users, always the same users, and no requests without a user', async () => {
   const [one, two] = [await publish(1), await publish(2)]
   const challenged = () => Array.from({ length: USERS }, (_, user) => models.current(BigInt(user))?.sequence === 2)
   const on = (percent: number) => send(history(one, [two, one], { challenger: two.version, challenger_percent: percent }))
@@ -133,7 +133,7 @@ test.each<[string, Partial<TestBundle>, string]>([
   ['a sum that is not a number', { damage: { 'gram.f64': (content) => Buffer.alloc(content.length, 0xff) } }, 'gram.f64 holds NaN'],
   ['an unreadable index', { damage: { 'items.usearch': () => Buffer.alloc(100) } }, 'index'],
   ['trees for other columns', { damage: { 'trees.txt': (content) => content.subarray(20) } }, 'feature_names'],
-])('a bundle with %s is refused, and the old version stays', async (_, damage, message) => {
+])('a bundle with %s is refused, and the old version stays in use', async (_, damage, message) => {
   const good = await publish(1)
   await send(history(good, [good]))
   const bad = await publish(2, damage)

@@ -13,7 +13,7 @@ test('texts are compared by lines in a thread, and changes are returned with the
   expect(await comparer.ask({ ...names, before: linesOf('red'), after: linesOf('blue') })).toBeNull()
 })
 
-test('of 30 concurrent comparisons, 20 are refused and the others are completed', async () => {
+test('of 30 concurrent comparisons, 20 are refused and the other 10 are completed', async () => {
   const comparer = threadComparer()
   onTestFinished(() => comparer.close())
   const asked = Array.from({ length: 30 }, (_, index) => comparer.ask({ ...names, before: 'x\n', after: `${index}\n` }))

@@ -50,7 +50,7 @@ test('padded states give the same output', () => {
   )
 })
 
-test('payments spread over cards visit each card once before they visit cards at random', () => {
+test('payments that are spread over the cards visit each card once before they visit cards at random', () => {
   const zeros = () => new Float64Array(200)
   const payments = { count: 200, txId: zeros(), card: zeros(), terminal: zeros(), cents: zeros(), ts: zeros() }
   const { card } = spreadOverCards(payments, 50)

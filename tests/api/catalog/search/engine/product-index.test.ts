@@ -22,7 +22,7 @@ it('an index that is not complete leads to 503 not_ready', async () => {
   await expect(index.searchAll([{}])).rejects.toEqual(code('not_ready'))
 })
 
-it('the error of a search that the server refuses is thrown unchanged, because it is a bug', async () => {
+it('if the server refuses a search, the error is thrown unchanged, because the cause is a bug', async () => {
   const bug = new Error('searching: the search server answered 400')
   const index = answering(() => Promise.reject(bug))
   await expect(index.search({})).rejects.toBe(bug)

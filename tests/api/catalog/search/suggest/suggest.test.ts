@@ -33,7 +33,7 @@ test('a category is suggested even if the typed beginning of a word of its name 
   expect((await suggest('foot', 10)).categories.map(({ name }) => name)).toEqual(['Footrests', 'Foot care'])
 })
 
-test('at most 100 suggestions run at once, and further ones get 503 unavailable', async () => {
+test('at most 100 suggestions run at once, and further requests get 503 unavailable', async () => {
   const answering: (() => void)[] = []
   const search = () => new Promise((resolve) => answering.push(() => resolve(NOTHING)))
   const suggest = suggester({ index: { search } as unknown as ProductIndex, categories: () => categoryTree([]) })
