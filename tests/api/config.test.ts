@@ -54,7 +54,7 @@ test('the keys of the configured URL are used in production', () => {
   })
 })
 
-test('the TLS port is read with its files and the accepted names', () => {
+test('the TLS port is read together with its files and the accepted names', () => {
   const env = { API_TLS_PORT: '8443', API_TLS_CERT: 'cert.pem', API_TLS_KEY: 'key.pem', API_TLS_CLIENT_CA: 'ca.pem' }
   const files = { certificate: 'cert.pem', key: 'key.pem', clientAuthorities: 'ca.pem' }
   expect(readApiConfig({}).tls).toBeUndefined()

@@ -40,7 +40,7 @@ test('if one fault fails, its error is thrown once the others have ended', async
   expect(isEnded).toBe(true)
 })
 
-test('a fault that waits for a failed fault of the same part does not repeat its error', async () => {
+test("a fault that waits for a failed fault of the same part does not repeat that fault's error", async () => {
   const failed = inflictInTurn([fault('broken', false), fault('next', true)], {
     partsOf: () => ['the only part'],
     suffer: () => Promise.reject(new Error('broken failed')),

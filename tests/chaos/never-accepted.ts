@@ -1,4 +1,7 @@
-/** Of this many requests of one kind, at least one must succeed. A smaller number may all coincide with faults. */
+/**
+ * If at least this many requests of one kind were sent, at least one of them must succeed. Fewer requests may all
+ * coincide with faults.
+ */
 const MANY = 10
 
 /**

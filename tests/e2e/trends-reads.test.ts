@@ -44,7 +44,7 @@ async function post({ woeid, windowEnd, terms }: Posted): Promise<void> {
   expect((await fetch(`${system.apis[0].address}/v1/internal/trends/refresh`, { method: 'POST', headers, body })).status).toBe(204)
 }
 
-test('every process returns the list for a past time, but none more than 3 minutes after the last list', async () => {
+test('every process returns the list for a past time, but no list for a time more than 3 minutes after the last list', async () => {
   const windowEnd = Math.floor(Date.now() / SECOND_MS) * SECOND_MS + 2 * MINUTE_MS
   await post({ woeid: ANKARA, windowEnd, terms: ['#Old', 'tea'] })
   const past = (at: number) => `/v1/trends/${ANKARA}/past?at=${new Date(at).toISOString()}`

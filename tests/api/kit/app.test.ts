@@ -184,7 +184,7 @@ describe('addresses and methods', () => {
     expect((await app.request('/items/a', { method: 'HEAD' })).status).toBe(405)
   })
 
-  test('OPTIONS answers preflights, and lists the methods for other callers', async () => {
+  test('OPTIONS answers preflight requests, and lists the allowed methods for all other requests', async () => {
     const { app } = await echoApp()
     const preflight = await app.request('/items/a', {
       method: 'OPTIONS',

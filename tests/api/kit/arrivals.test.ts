@@ -15,7 +15,7 @@ test('a waiting caller checks its condition again after each change, and at no o
   expect(look.mock.calls.length).toBeLessThanOrEqual(3)
 })
 
-test('a caller waits for no longer than a second', async () => {
+test('a caller waits for at most a second', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   const seen = arrivals().until(() => false)

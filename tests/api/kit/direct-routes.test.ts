@@ -243,7 +243,7 @@ test('direct POSTs on the same connection are answered in order', async () => {
   ])
 })
 
-test('rate limits count and refuse direct calls, and send their headers', async () => {
+test('rate limits count and refuse direct calls, and add their headers to the responses', async () => {
   const asked: object[] = []
   const limits: RequestLimits = {
     covers: () => true,

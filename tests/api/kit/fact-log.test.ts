@@ -57,7 +57,7 @@ test('null is written as a tombstone', async () => {
   expect(records().map(({ key, value }) => [key, value])).toEqual([['k', null]])
 })
 
-test('a fact that Kafka rejects fails alone', async () => {
+test('if Kafka rejects a fact, only this fact fails', async () => {
   const { append, fates, records } = opened()
   for (const value of ['a', 'x'.repeat(MAX_RECORD_BYTES), 'b']) append('k', value)
   await expect.poll(() => fates).toEqual(['a', 'MESSAGE_TOO_LARGE', 'b'])

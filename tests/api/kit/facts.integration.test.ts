@@ -101,7 +101,7 @@ test('acknowledged facts are written once and in order per key, even if response
   for (const key of keys) expect(found.get(key)).toEqual(expected)
 })
 
-test('a fact that Kafka rejects permanently fails alone, with a specific error', async () => {
+test('if Kafka permanently rejects a fact, only this fact fails, with a specific error', async () => {
   const { facts, topic, values } = await opened()
   const large = facts.publish(topic, 'a', 'x'.repeat(2_000_000))
   const small = facts.publish(topic, 'a', 'small')

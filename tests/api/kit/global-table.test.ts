@@ -131,7 +131,7 @@ test('after a gap in which Kafka may have removed tombstones, the table reads th
   expect(table.get(1n)?.topic_weights.music).toBe(5)
 })
 
-test('after the topic was deleted and created again, the table gets the contents of the new topic, and answers meanwhile', async () => {
+test('after the topic was deleted and created again, the table gets the contents of the new topic, and answers in the meantime', async () => {
   const { put, open, broker } = await world()
   const { transport, recreate } = recreatable(broker)
   const changes: [bigint, number | undefined][] = []

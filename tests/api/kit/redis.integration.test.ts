@@ -53,7 +53,7 @@ async function connected(): Promise<{ url: string; redis: ViewRedis; cluster: Cl
 }
 
 test(
-  'readers have lexical ranges, whole hashes and bytes, on every node of a cluster',
+  'readers support lexical ranges, whole hashes and bytes on every node of a cluster',
   async () => {
     const { redis, cluster } = await connected()
     const store = viewStore(cluster)

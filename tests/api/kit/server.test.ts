@@ -39,7 +39,7 @@ test('a cached response has the same bytes, and the handler does not run', async
   expect(await (await fetch(`${server.url}/cached`)).json()).toEqual({ run: 2 })
 })
 
-test('a request with a token, HEAD or another target never gets a cached answer', async () => {
+test('a request with a token, a HEAD request, or a request for another target never gets a cached answer', async () => {
   const { server, state, bearer } = await served({ runs: 0, reusableUntil: START + 1_000 })
   await fetch(`${server.url}/cached`)
   await fetch(`${server.url}/cached`, { headers: await bearer({ sub: '1' }) })
@@ -240,7 +240,7 @@ test('if a port is in use, the error says so and names a remedy', async () => {
   await expect(startServer({ ...api, host: '127.0.0.1', port, now: Date.now })).rejects.toThrow(/in use: stop what uses it or set API_PORT/)
 })
 
-test('a client that sends no whole request and keeps its side of the connection open is cut off', async () => {
+test('a client that sends no complete request and keeps its side of the connection open is cut off', async () => {
   const { server } = await served({ runs: 0 }, { headersTimeoutMs: 50, requestTimeoutMs: 100, checkIntervalMs: 20, lingerMs: 20 })
   const port = Number(new URL(server.url).port)
   const sockets = ['GET / HTTP/1.1\r\nHost', '', 'hello\r\n\r\n'].map((bytes) => {

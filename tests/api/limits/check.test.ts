@@ -70,7 +70,7 @@ test('the case of hexadecimal digits in a path does not matter, and encoded deli
   expect(told.records.map(([{ path }]) => path)).toEqual(['/f%C3%BCr', '/a%2Fb', '/a%2Fb%', '/~user'])
 })
 
-test("a gateway's IPv4 callers whose addresses are written as IPv6 addresses are counted separately, and together with their requests over IPv4", async () => {
+test('callers of a gateway are counted by their IPv4 address, even if the gateway sends it as an IPv4-mapped IPv6 address', async () => {
   const { check } = gateway()
   const ids = []
   for (const ip of ['::ffff:192.0.2.1', '192.0.2.1', '::ffff:c000:201', '::ffff:192.0.2.2']) ids.push(await check({ ip }))

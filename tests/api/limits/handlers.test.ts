@@ -88,7 +88,7 @@ test.each([
   expect([response.status, state.keys]).toEqual([404, ['k']])
 })
 
-test('usage without any identity is a 401 that names the scheme', async () => {
+test('a request for usage without any identity gets a 401 that names the authentication scheme', async () => {
   const { app } = await limitsApi()
   const response = await app.request('/api/v1/rate-limits/usage/user:42')
   expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="millrace"'])

@@ -28,7 +28,9 @@ const COMPACTED = {
   'file.delete.delay.ms': '100',
 }
 const KEPT_SHORTLY = { 'segment.ms': '1000', 'retention.ms': '15000', 'file.delete.delay.ms': '100' }
-/** All topics that contain more about a user than ids, with a configuration that makes them forget quickly. */
+/**
+ * All topics that contain more about a user than ids, with configurations that make Kafka delete old records quickly.
+ */
 const TOPICS = new Map<string, Readonly<Record<string, string>>>([
   ['match-profile-commands', KEPT_SHORTLY],
   ['location-updates', KEPT_SHORTLY],

@@ -30,8 +30,8 @@ const profile: MatchProfile = {
 }
 
 /**
- * Opens the routes for Ann. The users in `likers` like her, or have a match with her if `matchedAt` is given, the first
- * of them most recently.
+ * Opens the routes for Ann. The users in `likers` like her, or have a match with her if `matchedAt` is given. The first
+ * of these users liked or matched her most recently.
  */
 function routesOf(
   likers: readonly Partial<MatchProfile>[],

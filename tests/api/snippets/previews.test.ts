@@ -32,7 +32,7 @@ describe('a snippet with limited reads', () => {
     ...SPECULATIVE,
     ['a browser that opens the address', { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'user-agent': BROWSER }],
     ['a browser that navigates', { accept: '*/*', 'sec-fetch-mode': 'navigate' }],
-  ])('is not read by %s: the response redirects to the page that asks first', async (_who, headers) => {
+  ])('is not read by %s: the response redirects to the page that asks for confirmation first', async (_who, headers) => {
     const { send, id, path } = await burning()
     for (const address of [path, `${path}/raw`]) {
       const { status, headers: sent, text } = await send('GET', address, { headers })

@@ -59,7 +59,7 @@ describe('creating a snippet', () => {
     expect((await send('GET', `/api/v1/pastes/${body.paste_id}/raw`)).body.error).toBe('paste_not_found')
   })
 
-  test.each([1_000, 1_000_000])('gets a 503 for %i bytes if the disk of the contents is full', async (bytes) => {
+  test.each([1_000, 1_000_000])('gets a 503 for %i bytes if the disk that stores contents is full', async (bytes) => {
     const { create } = await snippetsApi()
     const file = await open(import.meta.filename)
     const prototype = Object.getPrototypeOf(file)
@@ -83,7 +83,7 @@ describe('creating a snippet', () => {
     expect(read.body).toMatchObject({ title: 'A b', content: 'x = 1', reads_left: 1 })
   })
 
-  test.each([' \u00a0\u3000', '\u200b\u202e'])('the page of a snippet with the blank title %j is headed with its id', async (title) => {
+  test.each([' \u00a0\u3000', '\u200b\u202e'])('the page of a snippet with the blank title %j has the id as its heading', async (title) => {
     const { create, send } = await snippetsApi()
     const { body } = await create({ content: 'x', title })
     const { text } = await send('GET', `/p/${body.paste_id}`)
@@ -240,7 +240,7 @@ describe('reads', () => {
 })
 
 describe('versions', () => {
-  test('the first and the newest are listed when there are very many', async () => {
+  test('the first and the newest versions are listed if there are very many', async () => {
     const { create, send, advance } = await snippetsApi()
     const first = (await create({ content: 'version 0' }, ALICE)).body.paste_id
     const ids = [first]

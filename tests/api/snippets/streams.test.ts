@@ -180,7 +180,7 @@ test('a reader below the minimum rate is cut off when a request from another add
   expect(outgoing.running).toBe(0)
 })
 
-test('a reader that stops reading is disconnected when another waits', async () => {
+test('a reader that stops reading is disconnected when another reader waits', async () => {
   const api = await narrowApi()
   const clear = Buffer.alloc(MORE_THAN_SOCKETS_BUFFER, 'a line of text\n').toString()
   const long = `/api/v1/pastes/${(await api.create({ content: clear })).body.paste_id}/raw`
@@ -206,7 +206,7 @@ test('a reader that stops reading is disconnected when another waits', async () 
   await expect.poll(server.connections, SOON).toBe(0)
 })
 
-test('an upload below the minimum rate gets a 408 when another waits, and leaves nothing behind', async () => {
+test('an upload below the minimum rate gets a 408 when another upload waits, and leaves nothing behind', async () => {
   const { from, incoming, monotonic, draftFolder } = await narrowApi()
   const { body, goOn } = haltingBody()
   const post = { method: 'POST', headers: TEXT }

@@ -192,7 +192,7 @@ describe('a personalized list', () => {
     expect((await get('/v1/trends?personalized=true', headers)).body.trends).toHaveLength(30)
   })
 
-  test('is replaced by the plain list without a token or the parameter, and the Vary header keeps the two apart in shared caches', async () => {
+  test('is replaced by the plain list if the token or the parameter is missing, and the Vary header keeps the two lists apart in shared caches', async () => {
     const { get, putList, bearer } = await trendsApi()
     putList()
     const anonymous = await get('/v1/trends?personalized=true')

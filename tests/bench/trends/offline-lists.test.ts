@@ -50,7 +50,7 @@ test('a term of one user counts at most three times, and only tweets of the last
   expect(listFaults(served(['old', 1]), [old])).toEqual([])
 })
 
-test('the drawn regions are the world and different other regions', () => {
+test('the drawn regions are the world and other regions, without repetitions', () => {
   const drawn = drawnRegions(10, seededRandom(1))
   expect(drawn[0]).toBe(1)
   expect(new Set(drawn).size).toBe(10)

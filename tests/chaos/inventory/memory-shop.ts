@@ -8,8 +8,8 @@ import type { Answered, Shop } from './callers.ts'
 import type { MemoryWorld } from './memory-world.ts'
 
 /**
- * Creates a shop whose stock is decided by the topologies of `world`, in memory. The items of a cart are reserved by
- * the API's own code.
+ * Creates a shop in memory. The topologies of `world` decide about its stock, and the API's own code reserves the items
+ * of a cart.
  */
 export function memoryShop(world: MemoryWorld, heldMs: number): Shop {
   const from = (idempotencyKey: string): CommandRequest => ({ caller: undefined, address: '', idempotencyKey, requestId: '' })

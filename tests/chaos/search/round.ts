@@ -33,8 +33,8 @@ export async function playRound(
   writer.begin()
   await system.untilReady()
   const reader = startReader(system.client)
-  // Without complete answers, the reader judges nothing. Between the faults it waits only once, so that most faults may
-  // hit an index that has not recovered from the previous one.
+  // The reader judges only complete answers, so this waits for one. The round waits only once between the faults, so
+  // that most faults may hit an index that has not recovered from the previous fault.
   const untilWhole = (when: string) => {
     const { whole } = reader.readings
     const limits = { what: `a complete answer ${when}`, timeoutMs: RECOVERY_MS }

@@ -20,21 +20,24 @@ const store = await connectImages({ url: pathToFileURL(folder).href, s3Endpoint:
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test.each(['jpeg', 'png', 'webp', 'avif'] as const)('a %s is kept in its format, upright and without metadata', async (format) => {
-  // The picture is stored sideways: orientation 6 makes a viewer rotate it 90° clockwise.
-  const bytes = await picture({ width: 60, height: 40, format, orientation: 6 })
-  expect((await sharp(bytes).metadata()).exif?.includes('Ann Example')).toBe(true)
-  const checked = await checkImage(bytes)
-  expect(checked).toMatchObject({ contentType: `image/${format}`, width: 40, height: 60 })
-  const metadata = await sharp(checked.bytes).metadata()
-  expect(metadata).toMatchObject({ width: 40, height: 60 })
-  expect([metadata.exif, metadata.xmp, metadata.iptc]).toEqual([undefined, undefined, undefined])
-  expect(checked.bytes.includes('Ann Example')).toBe(false)
-  // The red half was on the left, so it is now at the top.
-  const [red, , blue] = await sharp(checked.bytes).extract({ left: 20, top: 5, width: 1, height: 1 }).removeAlpha().raw().toBuffer()
-  expect(red).toBeGreaterThan(200)
-  expect(blue).toBeLessThan(60)
-})
+test.each(['jpeg', 'png', 'webp', 'avif'] as const)(
+  'an uploaded %s keeps its format, and is stored upright and without metadata',
+  async (format) => {
+    // The picture is stored sideways: orientation 6 makes a viewer rotate it 90° clockwise.
+    const bytes = await picture({ width: 60, height: 40, format, orientation: 6 })
+    expect((await sharp(bytes).metadata()).exif?.includes('Ann Example')).toBe(true)
+    const checked = await checkImage(bytes)
+    expect(checked).toMatchObject({ contentType: `image/${format}`, width: 40, height: 60 })
+    const metadata = await sharp(checked.bytes).metadata()
+    expect(metadata).toMatchObject({ width: 40, height: 60 })
+    expect([metadata.exif, metadata.xmp, metadata.iptc]).toEqual([undefined, undefined, undefined])
+    expect(checked.bytes.includes('Ann Example')).toBe(false)
+    // The red half was on the left, so it is now at the top.
+    const [red, , blue] = await sharp(checked.bytes).extract({ left: 20, top: 5, width: 1, height: 1 }).removeAlpha().raw().toBuffer()
+    expect(red).toBeGreaterThan(200)
+    expect(blue).toBeLessThan(60)
+  },
+)
 
 test.each(['gif', 'tiff'] as const)('a %s is refused', async (format) => {
   await expect(checkImage(await picture({ width: 8, height: 8, format }))).rejects.toMatchObject({ definition: { code: 'invalid_image' } })

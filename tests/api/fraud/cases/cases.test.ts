@@ -164,7 +164,7 @@ test.each([
   [{ sub: 'u', scope: 'fraud:ops internal' }, 403],
   [{ sub: 'u', scope: 'fraud:analyst' }, 200],
   [{ sub: 'u', scope: 'admin' }, 200],
-])('with the token %o, the list of cases answers %i', async (claims, status) => {
+])('a request for the list of cases with the token %o gets %i', async (claims, status) => {
   const { send } = await casesApi()
   expect((await send('GET', 'cases', { claims })).status).toBe(status)
 })

@@ -35,7 +35,7 @@ test('the models in force are shown together with the models that could be used'
   })
 })
 
-test('a challenger does not affect decisions, and is promoted after seven days with its thresholds', async () => {
+test('a challenger does not affect decisions, and can be promoted with its thresholds after seven days', async () => {
   expect((await post('challenger', { versions: NEXT })).body).toMatchObject({
     champion: SHIPPED,
     challenger: { versions: NEXT, since: '2026-01-15T12:00:00.000Z', days: 0 },
@@ -88,7 +88,7 @@ test('a roll-back restores the previous models together with their policy, as a 
   expect(await post('rollback')).toMatchObject({ status: 409, body: { error: 'no_previous_models' } })
 })
 
-test('models that do not exist are not put on trial, and a trial that does not run cannot end', async () => {
+test('models that do not exist are not put on trial, and a trial that is not running cannot be ended', async () => {
   expect(await post('challenger', { versions: { payment_fraud: '3' } })).toMatchObject({
     status: 404,
     body: { error: 'model_not_found', message: expect.stringContaining('payment_fraud 3') },

@@ -136,7 +136,7 @@ test('the guard moves the newest blocking rule to shadow, once for all processes
   expect(moveToShadow.mock.calls).toEqual([[NEW], [OLD]])
 })
 
-test('the guard leaves rules alone if something else blocks', async () => {
+test('the guard does not move rules if something else blocks payments', async () => {
   const { process, moveToShadow, messages } = world()
   const { guard, approve, block } = process()
   approve(1_000)

@@ -60,7 +60,7 @@ describe('a route that accepts a scope or a certificate', () => {
     expect((await call('/certified', {})).body.message).toBe('A valid bearer token or client certificate is required.')
   })
 
-  test('names the certificate in the log, and no user', async () => {
+  test('names the certificate but no user in the log', async () => {
     const { call, lines } = await proofApp()
     await call('/certified', { certificate: GOOD })
     expect(lines.map(({ event, certificate }) => [event, certificate])).toEqual([

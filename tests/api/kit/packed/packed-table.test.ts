@@ -122,7 +122,7 @@ describe('a snapshot', () => {
     return { folder, broker }
   }
 
-  test('answers if Kafka is unreachable at the start, and says so, until Kafka is back', async () => {
+  test('is used if Kafka is unreachable at the start, and the table reports this until Kafka is back', async () => {
     const { folder, broker } = await saved()
     put(broker, 'a', undefined)
     put(broker, 'b', '22')

@@ -107,7 +107,7 @@ test('without a snapshot, the table is not ready until it has read to the end, e
   expect(contents()).toEqual({ a: 'one' })
 })
 
-test('the table answers from its snapshot if Kafka is unreachable at the start, and says so, until Kafka is back', async () => {
+test('if Kafka is unreachable at the start, the table answers from its snapshot and reports this until Kafka is back', async () => {
   const { folder, broker } = await saved()
   put(broker, 'a', undefined)
   const { open, state, begun, changes } = world({ folder, broker })

@@ -322,7 +322,7 @@ describe('the limits of the plain HTTP server also hold for TLS', () => {
     expect(await raw(port, put(12, '{"te'))).toMatch(/^HTTP\/1\.1 408 [\s\S]*"error":"request_timeout"/)
   })
 
-  test('a handshake that is too slow ends, and is counted', async () => {
+  test('a handshake that is too slow is aborted and counted', async () => {
     const { server, port, metrics } = await served({ limits: { headersTimeoutMs: 100 } })
     const socket = connectPlain(port, '127.0.0.1')
     await new Promise((resolve) => socket.on('close', resolve))

@@ -143,7 +143,7 @@ test('requests in the same turn of the event loop may be of different kinds, and
 test.each([
   ['a window', { limit: 5, windowSeconds: 60, burst: 0 }],
   ['a bucket', { limit: 3, windowSeconds: 60, burst: 2 }],
-])('what was admitted without Redis is charged to %s before the next decision, even beyond the limit', async (_name, limit) => {
+])('requests that were admitted without Redis are charged to %s before the next decision, even beyond the limit', async (_name, limit) => {
   const { scripts, setTime } = await clocked()
   await setTime(START_US)
   const own = ownCounts({ now: () => START_US / 1_000, monotonic: () => 0 })

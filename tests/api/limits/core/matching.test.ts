@@ -32,7 +32,7 @@ describe('the most specific rule wins', () => {
     ['the longest prefix', [global, prefix, longer, exact], 'GET /a/b/d', 'longer'],
     ['a shorter prefix', [global, prefix, longer, exact], 'GET /a/x', 'prefix'],
     ['any depth below a prefix', [global, prefix], 'GET /a/x/y/z', 'prefix'],
-    ['a prefix does not match its own address', [global, prefix], 'GET /a', 'global'],
+    ['a prefix does not match the address without a further segment', [global, prefix], 'GET /a', 'global'],
     ['a prefix does not match part of a segment', [global, prefix], 'GET /ab/c', 'global'],
     ['the root prefix before global', [global, root], 'GET /x', 'root'],
     ['global if nothing else matches', [global, prefix, longer, exact], 'GET /x', 'global'],

@@ -92,7 +92,7 @@ async function opened() {
 /** Waits until the searches of this turn have been sent. */
 const sent = () => new Promise((resolve) => setImmediate(resolve))
 
-test('searches that start in the same turn are sent to the thread together', async () => {
+test('searches that start in the same turn of the event loop are sent to the thread together', async () => {
   const index = await opened()
   expect(index.size).toBe(2)
   const first = index.search(VECTOR, 1, 'product')
