@@ -327,7 +327,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     expect(await page.locator('#map rect:not(.here, .chosen)').count()).toBe(2)
     await page.locator('#map rect.found').click()
     expect(await page.textContent('#cell')).toContain('2 × is outside the age limits of the user')
-    // A double click asks only once.
+    // A double click sends only one request.
     await page.getByRole('button', { name: candidate(1).user_id }).dblclick()
     await page.getByText(`✗ age: 70, allowed: ${HOSTILE}`).waitFor()
     expect(asked.filter((name) => name === 'GET feed/explain')).toHaveLength(2)

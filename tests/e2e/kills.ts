@@ -190,7 +190,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
     const redis = new Redis(system.redis.address)
     const read = (woeid: number) => get(system.apis[0], `/v1/trends?woeid=${woeid}`)
     try {
-      // The workers are frozen while the readers are checked, because on a fast machine they refill Redis before the
+      // The workers are suspended while the readers are checked, because on a fast machine they refill Redis before the
       // first read.
       await whileFrozen(system.workers, async () => {
         await flushTestRedis(redis)
@@ -298,10 +298,7 @@ function watchAnswers({ apis }: System): AnswerWatch {
   }
 }
 
-/**
- * Suspends the processes while `action` runs. `action` must take much less time than the group's session
- * timeout.
- */
+/** Suspends the processes while `action` runs. `action` must take much less time than the group's session time-out. */
 async function whileFrozen(components: readonly Component[], action: () => Promise<void>): Promise<void> {
   const pids = components.map(({ pid }) => pid as number)
   await Promise.all(pids.map(suspend))

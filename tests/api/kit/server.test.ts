@@ -103,7 +103,7 @@ describe('a body with Content-Length', () => {
   const put = (bytes: number, body: string) =>
     `PUT /items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n${body}`
 
-  test('may arrive in chunks, and the next request on the connection is answered', async () => {
+  test('a body may arrive in chunks, and the next request on the connection is answered', async () => {
     const { server } = await served()
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     let text = ''
@@ -117,17 +117,17 @@ describe('a body with Content-Length', () => {
     socket.destroy()
   })
 
-  test('that arrives too slowly gets request_timeout, and its connection is closed', async () => {
+  test('a body that arrives too slowly gets request_timeout, and its connection is closed', async () => {
     const { server } = await served({ runs: 0 }, {}, { bodyTimeoutMs: 20 })
     expect(await raw(server, put(12, '{"te'))).toMatch(/^HTTP\/1\.1 408 [\s\S]*"error":"request_timeout"/)
   })
 
-  test('that is too large is refused before the client sends it', async () => {
+  test('a body that is too large is refused before the client sends it', async () => {
     const { server } = await served()
     expect(await raw(server, put(65, ''))).toMatch(/^HTTP\/1\.1 413 [\s\S]*"error":"content_too_large"/)
   })
 
-  test('whose client disconnects in the middle releases its connection', async () => {
+  test('if a client disconnects in the middle of a body, its connection is released', async () => {
     const { server } = await served()
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     socket.on('error', () => undefined)

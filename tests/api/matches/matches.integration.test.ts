@@ -89,7 +89,7 @@ function pushKeys({ id: a }: TestUser, { id: b }: TestUser): string[] {
 const like = (target: TestUser, direction = 'RIGHT') => ({ target_user_id: target.id, direction })
 
 describe('two users who like each other', () => {
-  test('find each other, match, and no longer find each other', async () => {
+  test('users who like each other find each other, match, and then no longer find each other', async () => {
     const { ann, bob } = await couple()
     const feed = await ann.ask('GET', 'feed')
     expect(feed.body).toMatchObject({ stack_ttl_s: 300, location_age_s: expect.any(Number) })
@@ -166,7 +166,7 @@ describe('push notifications that the webhook does not accept', () => {
     return id
   }
 
-  test('are dropped when one user blocks the other in the meantime', async () => {
+  test('waiting pushes are dropped when one user blocks the other in the meantime', async () => {
     const { ann, bob } = await couple()
     const before = await system.droppedPushes('severed')
     const id = await matchWithoutPush({ ann, bob })
@@ -176,7 +176,7 @@ describe('push notifications that the webhook does not accept', () => {
     expect(system.pushes.keysOf(id)).toEqual([])
   })
 
-  test('arrive later, under the same key, even after kill -9 of the worker', async () => {
+  test('waiting pushes arrive later, under the same key, even after kill -9 of the worker', async () => {
     const { ann, bob } = await couple()
     const id = await matchWithoutPush({ ann, bob })
     await system.worker.kill()

@@ -245,7 +245,7 @@ describe('versions', () => {
     expect(error(await stack.create({ content: 'x' }, {}, `/api/v1/pastes/${one}/versions`))).toEqual([401, 'unauthorized'])
   })
 
-  test('are not compared if they differ too much', async () => {
+  test('versions are not compared if they differ too much', async () => {
     const lines = (word: string) => Array.from({ length: 20_000 }, (_, index) => `${word} ${(index * 7_919) % 20_011}`).join('\n')
     const [one, two] = [await stack.create({ content: lines('a') }), await stack.create({ content: lines('b') })]
     expect(error(await get(`/api/v1/pastes/${one.body.paste_id}/diff?with=${two.body.paste_id}`))).toEqual([422, 'not_comparable'])

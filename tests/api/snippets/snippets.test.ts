@@ -213,7 +213,7 @@ describe('reads', () => {
     expect(counted).toEqual([])
   })
 
-  test('are answered with 503 if the content store fails while it sends the content', async () => {
+  test('reads are answered with 503 if the content store fails while it sends the content', async () => {
     const failing = async () =>
       new Readable({
         read() {
@@ -229,7 +229,7 @@ describe('reads', () => {
     expect((await send('GET', `/p/${body.paste_id}`)).status).toBe(503)
   })
 
-  test('are answered with 503 while the view is being built, never with a wrong 404', async () => {
+  test('reads are answered with 503 while the view is being built, never with a wrong 404', async () => {
     const { send, redis } = await snippetsApi()
     redis.state.down = false
     redis.apply([0, 1, 2, 3].map((partition) => ({ op: 'del', key: `{snippets:${partition}}:caught-up` })))
@@ -253,7 +253,7 @@ describe('versions', () => {
     expect(body.versions.map(({ paste_id }: { paste_id: string }) => paste_id)).toEqual([first, ...ids.slice(-100)])
   })
 
-  test('are not listed without the first version if that version cannot be read', async () => {
+  test('versions are not listed without the first version if that version cannot be read', async () => {
     const { create, send, redis } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
     const next = async (id: string) => (await create({ content: id }, ALICE, `/api/v1/pastes/${id}/versions`)).body.paste_id
@@ -266,7 +266,7 @@ describe('versions', () => {
     expect(await send('GET', `/api/v1/pastes/${third}`)).toMatchObject({ status: 503, body: { error: 'unavailable' } })
   })
 
-  test('with limited reads are listed only for the owner and for readers of these versions', async () => {
+  test('versions with limited reads are listed only for the owner and for readers of these versions', async () => {
     const { create, send } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
     const next = (fields: object) => create({ visibility: 'public', ...fields }, ALICE, `/api/v1/pastes/${first}/versions`)
@@ -316,7 +316,7 @@ describe('versions', () => {
 })
 
 describe('lists', () => {
-  test('are sorted and paged, and leave out expired snippets', async () => {
+  test('lists are sorted and paged, and leave out expired snippets', async () => {
     const { create, send, advance } = await snippetsApi()
     const titles = ['b', 'A', null, 'c']
     for (const [index, title] of titles.entries()) {
@@ -337,12 +337,12 @@ describe('lists', () => {
     expect([newest.total, newest.pastes.map(({ title }: { title: string | null }) => title)]).toEqual([3, [null, 'A']])
   })
 
-  test.each(['page=0', 'limit=101', 'limit=0', 'sort=random', 'page=x'])('refuse %s', async (query) => {
+  test.each(['page=0', 'limit=101', 'limit=0', 'sort=random', 'page=x'])('the query %s is refused', async (query) => {
     const { send } = await snippetsApi()
     expect((await send('GET', `/api/v1/users/42/pastes?${query}`)).status).toBe(400)
   })
 
-  test('have no page beyond 2,000 snippets, and a search finds only snippets that still exist', async () => {
+  test('lists have no page beyond 2,000 snippets, and a search finds only snippets that still exist', async () => {
     const { create, send, found } = await snippetsApi()
     for (const query of ['', '&q=word']) expect((await send('GET', `/api/v1/pastes?page=21&limit=100${query}`)).status).toBe(400)
     const { body } = await create({ content: 'x', visibility: 'public' })
@@ -359,7 +359,7 @@ describe('lists', () => {
     expect((await send('GET', `/api/v1/pastes?q=${'x'.repeat(101)}`)).status).toBe(400)
   })
 
-  test('reach the 2,000th snippet with every page size, and their total counts no snippet that cannot be listed', async () => {
+  test('lists reach the 2,000th snippet with every page size, and their total counts no snippet that cannot be listed', async () => {
     const { create, send, redis } = await snippetsApi()
     const { body } = await create({ content: 'x', visibility: 'public' })
     const list = `${viewTag(SNIPPETS_VIEW, 0)}:public`
@@ -372,7 +372,7 @@ describe('lists', () => {
     expect((await send('GET', '/api/v1/pastes?page=67&limit=30&q=word')).status).toBe(200)
   })
 
-  test('are searched for words in NFC, like titles and texts, and for at most 8 words', async () => {
+  test('lists are searched for words in NFC, like titles and texts, and for at most 8 words', async () => {
     const { create, send, found, driver } = await snippetsApi()
     await create({ content: 'Zoe\u0308', visibility: 'public' })
     expect(driver.read(snippetTexts).map(({ value }) => value?.text)).toEqual(['Zo\u00eb'])
@@ -383,7 +383,7 @@ describe('lists', () => {
     expect([refused.status, refused.body.details]).toEqual([400, [{ path: 'query.q', message: 'must have at most 8 words' }]])
   })
 
-  test('are not searched while the table is being filled: the search gets 503, never an incomplete list', async () => {
+  test('lists are not searched while the table is being filled: the search gets 503, never an incomplete list', async () => {
     const { create, send, found } = await snippetsApi()
     const { body } = await create({ content: 'x', visibility: 'public' })
     found.rows = [[body.paste_id, 1]]

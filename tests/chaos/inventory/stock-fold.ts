@@ -95,7 +95,7 @@ function foldPartition(log: StockLog): StockFold {
 
   function takeCaused({ id, key, body, now, answer }: Decision): void {
     while (next < movements.length && movements[next].value.command_id === null) takeUncaused()
-    if (movements[next]?.value.command_id !== id) faults.push(`command ${id}: its movement does not come in its turn`)
+    if (movements[next]?.value.command_id !== id) faults.push(`command ${id}: its movement is out of order`)
     const expected = model.command(Number(key), body, now, id)
     takeExpected(expected.movements, `command ${id}`)
     if (!isDeepStrictEqual(shown(answer), expected.answer)) faults.push(wrong(id, answer, expected.answer))

@@ -48,7 +48,8 @@ export async function searchSystem() {
   const transport = kafkaTransport({ brokers: [kafka.address], clientId: 'chaos' }, { runtime })
   await transport.connect()
   const schemas = registryClient({ url: registry.address })
-  // Only once per system, and before the workers start. A later round would show deleted products again.
+  // Writes these records only once per system, before the workers start. In a later round, they would make deleted
+  // products visible again.
   await writeFirstDocuments(transport, schemas)
   const workers = await Promise.all(
     Array.from({ length: WORKERS }, (_, slot) =>

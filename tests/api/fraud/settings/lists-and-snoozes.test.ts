@@ -7,7 +7,7 @@ const HOUR_MS = 3_600_000
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => String(index))
 
 describe('lists', () => {
-  test('are created, read, replaced and deleted, and are in force as soon as the response arrives', async () => {
+  test('lists are created, read, replaced and deleted, and are in force as soon as the response arrives', async () => {
     const { send, settings, advance } = await settingsApi()
     const summary = {
       name: 'mules',
@@ -36,7 +36,7 @@ describe('lists', () => {
     }
   })
 
-  test('cannot be deleted while enabled rules read them, because such a rule would silently never match', async () => {
+  test('a list cannot be deleted while an enabled rule reads it, because this rule would silently never match', async () => {
     const { send } = await settingsApi()
     await send('POST', 'lists', { body: { name: 'mules', values: ['m'] } })
     const condition = "inList('mules', payee.merchant_id)"
@@ -46,7 +46,7 @@ describe('lists', () => {
     expect((await send('DELETE', 'lists/mules')).status).toBe(204)
   })
 
-  test('have limits and valid names', async () => {
+  test('lists have limits and valid names', async () => {
     const { send } = await settingsApi()
     const many = await send('POST', 'lists', { body: { name: 'many', values: numbered(10_001) } })
     expect(many).toMatchObject({ status: 409, body: { error: 'settings_limit_reached', message: 'A list may have at most 10000 values.' } })
@@ -67,7 +67,7 @@ describe('snoozes', () => {
   const isSnoozedFor = (settings: Awaited<ReturnType<typeof settingsApi>>['settings'], user: string, at: number) =>
     isSnoozed(settings.snoozes, 'seed-tor', factsOf({ 'payer.user_id': user }), at)
 
-  test('make a rule skip one entity for some hours', async () => {
+  test('a snooze makes a rule skip one entity for some hours', async () => {
     const { send, settings, clock, advance } = await settingsApi()
     const { status, body } = await send('POST', 'rules/seed-tor/snoozes', { body: SNOOZE })
     expect([status, body]).toEqual([
@@ -93,7 +93,7 @@ describe('snoozes', () => {
     await expect.poll(() => settings.allSnoozes).toEqual([])
   })
 
-  test('can be ended, but only through their own rule', async () => {
+  test('a snooze can be ended, but only through its own rule', async () => {
     const { send, settings, clock } = await settingsApi()
     const { snooze_id } = (await send('POST', 'rules/seed-tor/snoozes', { body: SNOOZE })).body
     expect(await send('DELETE', `rules/seed-zscore-3/snoozes/${snooze_id}`)).toMatchObject({
@@ -105,7 +105,7 @@ describe('snoozes', () => {
     expect((await send('DELETE', `rules/seed-tor/snoozes/${snooze_id}`)).status).toBe(404)
   })
 
-  test('do not apply to a new rule with the id of a removed rule, but apply again if a roll-back restores the removed rule', async () => {
+  test('snoozes do not apply to a new rule with the id of a removed rule, but apply again if a roll-back restores the removed rule', async () => {
     const { send, settings, clock, advance } = await settingsApi()
     await send('POST', 'rules/seed-tor/snoozes', { body: SNOOZE })
     await send('DELETE', 'rules/seed-tor?remove=true')
@@ -118,7 +118,7 @@ describe('snoozes', () => {
     expect(isSnoozedFor(settings, 'u1', clock.now)).toBe(true)
   })
 
-  test('take addresses in canonical form, and e-mail addresses only as hashes', async () => {
+  test('snoozes take addresses in canonical form, and e-mail addresses only as hashes', async () => {
     const { send, hashes, published } = await settingsApi()
     const shownOf = async (entity_type: string, entity_value: string) =>
       (await send('POST', 'rules/seed-tor/snoozes', { body: { entity_type, entity_value, hours: 1 } })).body.entity_value
@@ -137,7 +137,7 @@ describe('snoozes', () => {
     }
   })
 
-  test('never store the number of a payment card', async () => {
+  test('snoozes never store the number of a payment card', async () => {
     const { send, published } = await settingsApi()
     const body = { entity_type: 'CARD_HASH', entity_value: '4111 1111 1111 1111', hours: 1 }
     expect(await send('POST', 'rules/seed-tor/snoozes', { body })).toMatchObject({
@@ -148,7 +148,7 @@ describe('snoozes', () => {
     expect((await send('POST', 'rules/seed-tor/snoozes', { body: { ...body, entity_value: 'c1' } })).status).toBe(201)
   })
 
-  test('need a rule, and last at most 30 days', async () => {
+  test('snoozes need a rule, and last at most 30 days', async () => {
     const { send } = await settingsApi()
     for (const [method, body] of [['POST', SNOOZE], ['GET']] as const) {
       expect(await send(method, 'rules/none/snoozes', { body })).toMatchObject({ status: 404, body: { error: 'rule_not_found' } })

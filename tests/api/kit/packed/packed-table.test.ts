@@ -167,7 +167,7 @@ describe('a snapshot', () => {
     expect([table.get('d'), table.size]).toEqual([undefined, 3])
   })
 
-  test('that is old is used while Kafka is unreachable, but the table does not continue from it, because tombstones may have been removed', async () => {
+  test('an old snapshot is used while Kafka is unreachable, but the table does not continue from it, because tombstones may have been removed', async () => {
     const { folder } = await saved()
     // A compacted log that no longer contains any record of `a`. Its offsets are consistent with those of the snapshot.
     const broker = newBroker()

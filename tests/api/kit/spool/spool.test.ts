@@ -9,7 +9,10 @@ import type { SwipeEvent } from '../../../../schemas/matches/types.ts'
 import { MAX_RECORD_BYTES, PARTITIONS, plain, QUICK, SOON, spoolFolder, spoolWorld } from './spool-world.ts'
 
 const LATE = { ...QUICK, withinMs: 1 }
-/** Waits for Kafka longer than a test may take. The test fails if a record that should be spooled at once waits. */
+/**
+ * Waits for Kafka for longer than a test may take. A test with these options fails if a record waits that should be
+ * spooled at once.
+ */
 const PATIENT = { ...QUICK, withinMs: 3_600_000 }
 
 async function filesIn(folder: string): Promise<string[]> {

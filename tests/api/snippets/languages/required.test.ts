@@ -39,7 +39,7 @@ describe('the grams that a match must contain', () => {
 })
 
 describe('skipped patterns', () => {
-  it('do not match, regardless of the text around a possible match', () => {
+  it('a skipped pattern does not match, regardless of the text around a possible match', () => {
     const around = fc.string({ unit: fc.constantFrom(...' \t\nax.:=({"#@$') })
     for (const pattern of patterns) {
       // Skips patterns with look-around assertions, because the generator does not support them.
@@ -56,7 +56,7 @@ describe('skipped patterns', () => {
     }
   })
 
-  it('do not change the result: it is the same as that of running all patterns', () => {
+  it('skipping patterns does not change the result: running all patterns gives the same result', () => {
     const lines = [
       'import os',
       'const x = 1',

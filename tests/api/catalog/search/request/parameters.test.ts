@@ -19,18 +19,18 @@ describe('parameters', () => {
     expect(read({})).toMatchObject({ q: undefined, sort: 'relevance', place: { kind: 'page', page: 1 }, pageSize: 20, explain: false })
   })
 
-  it('name a category by its id or path, including its descendants', () => {
+  it('a category is given by its id or path, and includes its descendants', () => {
     expect(read({ category: 'tools' }).filters.categories).toEqual(['1', '2'])
     expect(read({ category: '2' }).filters.categories).toEqual(['2'])
     expect(read({ category: 'tools/drills' }).category).toBe(2)
   })
 
-  it('give brands as a list, or as repeated parameters if names contain commas', () => {
+  it('brands are given as a list, or as repeated parameters if names contain commas', () => {
     expect(read({ brand: 'Makita, Bosch' }).filters.brands).toEqual(['Makita', 'Bosch'])
     expect(read({ brand: ['Acme, Inc.', 'Acme, Inc.'] }).filters.brands).toEqual(['Acme, Inc.'])
   })
 
-  it('give prices in major units, and values of one attribute as alternatives', () => {
+  it('prices are given in major units, and several values of one attribute are alternatives', () => {
     const { filters } = read({ price_min: '19.99', price_max: '20', attr: ['Colour:red', 'colour:blue', 'size:1:2'] })
     expect([filters.priceMin, filters.priceMax]).toEqual([1_999, 2_000])
     expect([...filters.attributes]).toEqual([
@@ -79,20 +79,20 @@ describe('parameters', () => {
     expect(faults(query)).toEqual([path])
   })
 
-  it('allow the last page that can be sorted, and the maximum length of each text', () => {
+  it('the last page that can be sorted, and the maximum length of each text, are accepted', () => {
     expect(faults({ page: '500', page_size: '20', q: '𝒳'.repeat(200) })).toEqual([])
     const longest = { category: 'c'.repeat(2_000), brand: 'b'.repeat(200), attr: `${'n'.repeat(50)}:${'v'.repeat(200)}` }
     expect(faults({ ...longest, price_min: '1000000000', price_max: '1000000000', rating_min: '5' })).toEqual([])
   })
 
-  it('name a brand and an attribute in any Unicode composition, up to their maximum lengths', () => {
+  it('a brand and an attribute are accepted in any Unicode composition, up to their maximum lengths', () => {
     const { filters } = read({ brand: 'Cre\u0301me', attr: 'Gro\u0308ße: XL ' })
     expect([filters.brands, [...filters.attributes]]).toEqual([['Cr\u00e9me'], [['gr\u00f6ße', [' XL']]]])
     expect(faults({ brand: '𝒳'.repeat(200), attr: `${'𝒳'.repeat(50)}:${'𝒳'.repeat(200)}` })).toEqual([])
     expect(faults({ brand: ['a', ' '], attr: `n:${'𝒳'.repeat(250)}` })).toEqual(['brand.1', 'attr.0'])
   })
 
-  it('must name an existing category', () => {
+  it('the category must exist', () => {
     expect(() => read({ category: 'toys' })).toThrowError(
       expect.objectContaining({ definition: expect.objectContaining({ code: 'unknown_category' }) }),
     )
@@ -112,7 +112,7 @@ describe('a cursor', () => {
     expect(readCursor(text, read({ q: 'dril', brand: 'b,a', page_size: '50' }))).toEqual(cursor)
   })
 
-  it('is accepted even if a long query in a script with long encodings has two corrections for each word', () => {
+  it('a cursor is accepted even if a long query in a script with long encodings has two corrections for each word', () => {
     const q = Array.from({ length: 20 }, (_, at) => String.fromCodePoint(0xac01 + 28 * at).repeat(9)).join(' ')
     const corrections = Object.fromEntries(wordsOf(q).map(({ text }) => [text, [text, text]]))
     expect(Object.keys(corrections)).toHaveLength(20)
@@ -135,7 +135,7 @@ describe('a cursor', () => {
     { ...cursor, moment: { ...cursor.moment, salesPercentile: Number.POSITIVE_INFINITY, now: -1 } },
     { ...cursor, corrections: { dril: ['drill bit'] } },
     { ...cursor, corrections: Object.fromEntries(Array.from({ length: 31 }, (_, at) => [`w${at}`, ['word']])) },
-  ])('with numbers or words that no search has is refused: %o', (forged) => {
+  ])('a cursor with numbers or words that no search has is refused: %o', (forged) => {
     expect(() => readCursor(cursorText(forged, read({ q: 'dril' })), read({ q: 'dril' }))).toThrow(ApiError)
   })
 

@@ -13,21 +13,21 @@ describe('corrections', () => {
     candidates: candidates.map(([text, of]) => ({ text, found: of })),
   })
 
-  it('prefer the nearest word, and the most frequent one of several equally near words', () => {
+  it('corrections prefer the nearest word, and the most frequent one of several equally near words', () => {
     const reports = new Map([['faucit', report(0, ['faucet', 800], ['facit', 1], ['faucets', 900])]])
     expect(correctionsOf(reports).get('faucit')).toEqual(['faucet', 'faucets'])
   })
 
-  it('leave a known word alone unless a much more frequent one differs by one letter', () => {
+  it('a known word is not corrected unless a much more frequent word differs by one letter', () => {
     expect(correctionsOf(new Map([['cord', report(40, ['cards', 90])]])).size).toBe(0)
     expect(correctionsOf(new Map([['stainles', report(2, ['stainless', 4_000])]])).get('stainles')).toEqual(['stainless'])
   })
 
-  it('are not made for numbers, models and short words', () => {
+  it('numbers, models and short words are not corrected', () => {
     expect(doubtfulWords(plan('1/2 in mcm111ost tv drill')).map(({ text }) => text)).toEqual(['drill'])
   })
 
-  it('are shown in the query as the caller wrote it', () => {
+  it('corrections are shown in the query as the caller wrote it', () => {
     const found = corrected(plan('White FAUCIT, 4 in.'), 'described', new Map([['faucit', ['faucet', 'faults']]]))
     expect(didYouMean('White FAUCIT, 4 in.', found)).toBe('White faucet, 4 in.')
     expect(didYouMean('white faucet', plan('white faucet'))).toBeNull()
@@ -42,13 +42,13 @@ describe('synonyms', () => {
   ])
   const alternatives = (q: string) => planOf(q, synonyms)!.parts.map(({ synonyms: found }) => found)
 
-  it('work in both directions, or only from the first term', () => {
+  it('synonyms work in both directions, or only from the first term', () => {
     expect(alternatives('red couch')).toEqual([[], [['sofa']]])
     expect(alternatives('footwear')).toEqual([[['shoe'], ['boot']]])
     expect(alternatives('boot')).toEqual([[]])
   })
 
-  it('have at most 200 words in one query, because the search server limits the number of clauses', () => {
+  it('synonyms add at most 200 words to one query, because the search server limits the number of clauses', () => {
     const words = Array.from({ length: 24 }, (_, at) => `sofa${at}`)
     const terms = Array.from({ length: 19 }, (_, at) => `one${at} two${at} three${at} four${at}`)
     const many = synonymsOf(words.map((word) => ({ terms: [word, ...terms], one_way: false })))
@@ -57,7 +57,7 @@ describe('synonyms', () => {
     expect(parts.flatMap(({ synonyms: found }) => found).flat()).toHaveLength(200)
   })
 
-  it('replace several words at once', () => {
+  it('synonyms can replace several words at once', () => {
     const { parts } = planOf('window air conditioner', synonyms)!
     expect(parts.map(({ words }) => words.map(({ text }) => text))).toEqual([['window'], ['air', 'conditioner']])
     expect(alternatives('air conditioner')).toEqual([[['ac']]])
