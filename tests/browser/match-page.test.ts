@@ -186,7 +186,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     expect(await page.getByText('This person is no longer available.').count()).toBe(0)
   })
 
-  test('a swipe that the server never answers fails after a time, and the next swipe is sent', async () => {
+  test('a swipe that the server never answers fails after a time limit, and the next swipe is sent', async () => {
     const { page, asked } = await opened({
       'GET feed': () => feed([1, 2, 3, 4, 5, 6, 7].map((index) => candidate(index))),
       'POST swipe': () => swiped,

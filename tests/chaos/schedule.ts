@@ -14,7 +14,7 @@ export type Fault =
   | { readonly kind: 'kill-at-step'; readonly worker: number; readonly downMs: number; readonly step: CommitFaultPoint }
   /** Stops the worker gracefully, and starts it again. */
   | { readonly kind: 'restart'; readonly worker: number; readonly downMs: number }
-  /** Suspends a worker for longer than the session time-out. When it is resumed, it is a zombie. */
+  /** Suspends a worker for longer than the session time-out. When the worker is resumed, it is a zombie. */
   | { readonly kind: 'zombie'; readonly worker: number; readonly ms: number }
   /** Like `zombie`, but directly after a commit step. */
   | { readonly kind: 'zombie-at-step'; readonly worker: number; readonly ms: number; readonly step: CommitFaultPoint }

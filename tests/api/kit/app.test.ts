@@ -135,7 +135,7 @@ describe('input', () => {
     ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 'text=x', 415, 'unsupported_media_type'],
     ['another charset', { 'content-type': 'application/json; charset=latin1' }, '{"text":"x"}', 415, 'unsupported_media_type'],
     ['JSON with a suffix type', { 'content-type': 'application/merge-patch+json; charset="UTF-8"' }, '{"text":"x"}', 200, undefined],
-  ])('a body gets its status and error code: %s', async (_what, headers, body, status, code) => {
+  ])('the status and the error code of a request depend on its body: %s', async (_what, headers, body, status, code) => {
     const { app } = await echoApp()
     const answered = await app.request('/items/a', { method: 'PUT', headers: headers as Record<string, string>, body })
     expect(answered.status).toBe(status)

@@ -180,7 +180,7 @@ test('without Redis a known user gets the last list and a new user gets trending
   expect((await list()).degraded).toEqual([])
 })
 
-test('without Redis, lists of trending items and lists about an item keep their kind', async () => {
+test('without Redis, a list of trending items still contains only trending items, and a list about an item only similar items', async () => {
   api.putUser('42:self', { page: null, self: self([1n]) })
   api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])
   const personal = idsOf(await list())

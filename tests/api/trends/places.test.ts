@@ -67,7 +67,7 @@ describe('GET /v1/trends/closest', () => {
     expect((await get(`/v1/trends/closest?lat=${lat}&long=${long}`)).body.name).toBe(name)
   })
 
-  test('every city is the nearest one to its own position', async () => {
+  test('the city nearest to the position of a city is that city itself', async () => {
     expect(positions.size).toBe(500)
     for (const [woeid, { lat, long }] of positions) {
       const { body } = await get(`/v1/trends/closest?lat=${lat}&long=${long}`)

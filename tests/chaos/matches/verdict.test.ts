@@ -335,7 +335,7 @@ test('a rewound profile may be shown again', () => {
 })
 
 test.each(['feed', 'likes', 'matches'] as const)(
-  'if users see each other in %s after a block was answered, this is a fault, until the block may have been lifted',
+  'seeing each other in %s after a block was answered is a fault, until the block may have been lifted',
   (kind) => {
     const list = { feed: 'candidates', likes: 'likes', matches: 'matches' }[kind]
     const look = (user: string, other: string, at: number) => asked(kind, user, at, { body: { [list]: [{ user_id: other }] } })

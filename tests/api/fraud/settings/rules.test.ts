@@ -173,7 +173,7 @@ test('a version is restored as a new version', async () => {
   })
 })
 
-test('a repeated request with the same key makes one change', async () => {
+test('a request that is repeated with the same key makes only one change', async () => {
   const { send } = await settingsApi()
   const headers = { 'idempotency-key': 'k1' }
   const first = await send('POST', 'rules', { body: RULE, headers })
