@@ -57,7 +57,7 @@ test('every costly route that needs no scope has a seeded limit, for callers wit
   expect(unlimited.sort()).toEqual(Object.keys(CHEAP).sort())
 })
 
-test('a user can set a limited number of blocks a day, because each of them is noted for two days', () => {
+test('a user can set a limited number of blocks a day, because each block is noted for two days', () => {
   const found = compileRules(seededLimits).match('PUT', '/v1/blocks/{user_id}', USER)
   expect(found.map(({ rule }) => rule.rule_id).sort()).toEqual(['matches-block', 'matches-block-daily'])
 })

@@ -161,7 +161,7 @@ const row = (number: number): Row => [
   false,
 ]
 
-test('clicks are exported as CSV, read in pages, each click once', async () => {
+test('the CSV export reads clicks in pages, and contains each click once', async () => {
   const { get, table } = await clicksApi()
   table.rows = Array.from({ length: 25_000 }, (_, number) => row(number))
   const response = await get('clicks.csv')

@@ -53,7 +53,7 @@ describe('the command path', () => {
     }
   })
 
-  test('the same Idempotency-Key gets the first response through another instance; with another body it is a conflict', async () => {
+  test('a request repeated with the same Idempotency-Key gets the first response through another instance, and another body with this key is a conflict', async () => {
     const key = { 'idempotency-key': 'my first link' }
     const first = await create({ long_url: 'https://example.com/b' }, key)
     const again = await create({ long_url: 'https://example.com/b' }, key, system.apis[1])

@@ -171,7 +171,7 @@ describe('GET /v1/trends', () => {
 describe('a personalized list', () => {
   const profile = { topic_weights: { '#TERM40': 100, term2: 0 }, exclude_topics: ['Term1'] }
 
-  test("reranks the candidates by the caller's interests, for this caller alone", async () => {
+  test("reranks the candidates by the caller's interests, only for this caller", async () => {
     const { get, send, putList, bearer } = await trendsApi()
     putList()
     const headers = await bearer({ sub: '42' })

@@ -250,7 +250,7 @@ test('showing a deleted user is a fault, unless the user may have returned', () 
   expect(shown(withAsked(evidence, asked('return', ANN, 20_008), look(20_010))).faults).toEqual([])
 })
 
-test('a block ends when the user who blocks leaves, and an ended match stops counting when either user leaves', () => {
+test('a block ends when the blocking user leaves, and an ended match stops counting when either user leaves', () => {
   const look = (user: string, other: string, at: number) => asked('likes', user, at, { body: { likes: [{ user_id: other }] } })
   const away = (user: string) => [asked('leave', user, 5_000, { status: 204 }), asked('return', user, 6_000, { status: 201 })]
   const faultsAt = (evidence: Evidence, at: number) =>

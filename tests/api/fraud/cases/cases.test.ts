@@ -54,7 +54,7 @@ test('a transaction with the decision REVIEW is listed as a case, and an analyst
   expect({ ...body, history: undefined }).toEqual({ ...closed.body, history: undefined })
 })
 
-test('lists are filtered by status and analyst, newest first, and paged', async () => {
+test('lists can be filtered by status and analyst, and are paged, newest cases first', async () => {
   const { send, reviewed, driver } = await casesApi()
   for (let at = 0; at < 5; at++) {
     driver.advanceWallClock(1)
@@ -192,7 +192,7 @@ test('the id of a transaction is compared without surrounding spaces, as in scor
   expect(driver.read(fraudFeedback).map(({ key }) => key)).toEqual(['a/b'])
 })
 
-test('feedback about a transaction without a case opens and closes one', async () => {
+test('feedback about a transaction without a case opens and closes a case', async () => {
   const { send, transaction, driver } = await casesApi()
   transaction('t1')
   const { status, body } = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'CONFIRMED_FRAUD' } })

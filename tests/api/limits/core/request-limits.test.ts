@@ -274,7 +274,7 @@ describe('identification of callers', () => {
   })
 })
 
-test('limits are enforced while Redis does not respond, and the number of such requests is logged once a second', async () => {
+test('limits are enforced while Redis does not respond, and the number of affected requests is logged once a second', async () => {
   const { get, state: counters, second, timers, warnings, registry, lines } = await limitedApp()
   counters.failing = 'timeout'
   const statuses = []

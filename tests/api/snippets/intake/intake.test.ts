@@ -55,7 +55,7 @@ function escapeSome(value: string, escaped: (index: number) => boolean): string 
 }
 
 describe('a JSON body', () => {
-  it('has a long name parsed at most twice, however many colons follow it', async () => {
+  it('a long name is parsed at most twice, however many colons follow it', async () => {
     const parse = vi.spyOn(JSON, 'parse')
     const refused = await json(`{"${'a'.repeat(30_000)}":${'"":'.repeat(5_000)}${',:""'.repeat(1_000)}}`)
     expect(refused).toMatchObject({ code: 'invalid_request' })
@@ -201,7 +201,7 @@ describe('the size of the content', () => {
     expect(taken).toBe(MAX_CONTENT_BYTES / 65_536)
   })
 
-  it('has its slot released even if the disk cannot delete the draft', async () => {
+  it('releases its slot even if the disk cannot delete the draft', async () => {
     const incoming = streams({ places: 1, placesPerCaller: 1, maxWaiting: 0, maxWaitingPerCaller: 0, waitMs: 1 })
     const draft = blobs.draft()
     const { discard } = draft
