@@ -6,8 +6,8 @@ const SHAPE = { item: utf8, capacity: 50_000, errorRate: 0.01, lifetimeMs: 30 * 
 const START_MS = Date.UTC(2026, 0, 1)
 const SIZES = [300, 5_000, 50_000]
 /**
- * Number of items that are added to measure the written bytes, with one commit each, and again to measure the CPU time,
- * without commits.
+ * Number of items that each of two measurements adds. One measures the written bytes, with one commit per item. The
+ * other measures the CPU time, without commits.
  */
 const MEASURED = 1_000
 const ASKED = 50_000

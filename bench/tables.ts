@@ -155,8 +155,8 @@ async function benchPacked(folder: string): Promise<void> {
   print('packed: resident memory in all, with garbage', `${((process.memoryUsage().rss - before) / MIB).toFixed(0)} MiB`)
   print('packed: lookup of a present key', `${lookups(table.get, 0, true).toFixed(2)} µs`)
   print('packed: lookup of an absent key', `${lookups(table.get, count, false).toFixed(2)} µs`)
-  // The look-ups have blocked the event loop for so long that the table counts as stale. This waits until it is fresh
-  // again, because a stale table writes no snapshot.
+  // The look-ups have blocked the event loop for so long that the table counts as stale, and a stale table writes no
+  // snapshot. Wait until it is fresh again.
   while (table.isStale) await new Promise((resolve) => setTimeout(resolve, 1))
   print('packed: snapshot written', `${(await seconds(table.close)).toFixed(1)} s`)
   delay.reset()

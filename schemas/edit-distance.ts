@@ -1,5 +1,5 @@
 /**
- * Returns the least number of edits that turn one text into the other. An edit inserts, removes or replaces a letter,
+ * Returns the minimum number of edits that turn one text into the other. An edit inserts, removes or replaces a letter,
  * or swaps two neighbouring letters (optimal string alignment).
  */
 export function editDistance(left: string, right: string): number {

@@ -14,7 +14,7 @@ function isLocation(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, hostname } = new URL(text)
   if (protocol === 's3:') return hostname !== ''
-  // A path without a slash at its beginning would be relative in appearance only: the URL parser makes it absolute.
+  // A path without a leading slash only looks relative, because the URL parser makes it absolute.
   return /^file:(\/(?!\/)|\/\/(localhost)?\/)/i.test(text) && isPath(text)
 }
 
@@ -65,7 +65,7 @@ export const stateSettings = settingsFragment({
     BLOBS_ENDPOINT: documented(addressOf('http', 'https').optional(), 'address of a server that speaks the S3 protocol', 'AWS'),
     ERASE_WITHIN_SECONDS: documented(
       wholeNumber(1).prefault('3600'),
-      'time within which deleted data that a service promises to erase vanishes from state, views, tables and blobs',
+      'time within which deleted data is erased from state, views, tables and blobs, if the service promises to erase it',
     ),
   },
   rules(env, report, { home }) {
@@ -100,7 +100,7 @@ export const stateSettings = settingsFragment({
     images: { url: env.IMAGES_URL ?? folderUrl(home, 'images'), s3Endpoint: env.BLOBS_ENDPOINT },
     /** Models are stored uncompressed, because processes map the files into memory. */
     models: { url: env.MODELS_URL ?? folderUrl(home, 'models'), s3Endpoint: env.BLOBS_ENDPOINT, compresses: false },
-    /** Time within which deleted data vanishes if a service promises to erase it. */
+    /** Time within which deleted data is erased if a service promises to erase it. */
     eraseWithinMs: env.ERASE_WITHIN_SECONDS * MS_PER_SECOND,
   }),
 })

@@ -9,9 +9,9 @@ import { weightedPick, zipfWeights } from '../../tools/random/weighted.ts'
 export interface Accuracy {
   /** How many of the ten most frequent referrers are among the ten referrers in the statistics. */
   readonly topFound: number
-  /** Greatest relative error of a referrer's count in the statistics. */
+  /** Maximum relative error of a referrer's count in the statistics. */
   readonly worstCount: number
-  /** For each true number of visitors, the root mean square of the relative errors of the estimates over all links. */
+  /** Root mean square of the relative errors of the estimates over all links, for each true number of visitors. */
   readonly visitors: readonly (readonly [count: number, error: number])[]
 }
 

@@ -6,10 +6,13 @@ export default command({
   description:
     'Measures the clicks pipeline (topology and sinks) in one real worker process, on its own servers, and verifies every count in ClickHouse. Linux only, because times and memory come from /proc.',
   options: {
-    clicks: integer("Clicks per backlog. One backlog is spread evenly over 100,000 links, one by Zipf's law, one is on one link.", {
-      default: 300_000,
-      min: 1,
-    }),
+    clicks: integer(
+      "Clicks per backlog. In three backlogs, the clicks are spread evenly over 100,000 links, spread over them by Zipf's law, or all on one link.",
+      {
+        default: 300_000,
+        min: 1,
+      },
+    ),
     rate: integer('Background clicks per second while the freshness of new links is measured.', { default: 1_000, min: 1 }),
     seconds: integer('Duration of the freshness measurement.', { default: 30, min: 1 }),
     prof: text('Writes a .cpuprofile of the worker process into this folder.', { placeholder: 'FOLDER' }),

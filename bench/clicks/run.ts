@@ -88,7 +88,7 @@ async function pipeline(servers: BenchServers, userAgents: readonly string[]): P
     const { rate, seconds } = values
     const { seenMs, asOfAgeMs } = await measureFreshness(servers, transport, { rate, seconds, userAgents })
     const shown = (times: readonly number[]) =>
-      `P50 ${quantile(times, 0.5)} ms, P99 ${quantile(times, 0.99)} ms, greatest ${times.at(-1)} ms`
+      `P50 ${quantile(times, 0.5)} ms, P99 ${quantile(times, 0.99)} ms, maximum ${times.at(-1)} ms`
     say('')
     say(
       `At ${rate} clicks/s: time from the first click of a link to its statistics in the view, ${seenMs.length} links: ${shown(seenMs)}; age of as_of at that time: ${shown(asOfAgeMs)}.`,

@@ -8,8 +8,8 @@ export type Spread = (typeof SPREADS)[number]
 
 const LINKS = 100_000
 /**
- * Zipf exponent of the popularity of links and referrers: the k-th has the weight 1 / k^1.1. The popularity of web
- * pages has a similar exponent.
+ * Zipf exponent of the popularity of links and referrers: the k-th most popular one has the weight 1 / k^1.1. The
+ * popularity of web pages has a similar exponent.
  */
 const ZIPF_EXPONENT = 1.1
 const REFERRERS = 2_000

@@ -144,7 +144,9 @@ export function workerEnvironment(env: NodeJS.ProcessEnv = process.env): WorkerE
   }
 }
 
-/** Returns the environment for a contender's process: that of this process, with the worker's variables added. */
+/**
+ * Returns the environment for a contender's process: the environment of this process with the worker's variables added.
+ */
 export function workerProcessEnv(worker: WorkerEnvironment): NodeJS.ProcessEnv {
   return {
     ...process.env,

@@ -158,7 +158,7 @@ async function measurePostgres(folder: string): Promise<void> {
 
 async function main(): Promise<void> {
   say(`${describeMachine()}; ${rate} operations/s for ${seconds} s; ms from when an operation was due`)
-  say('| subject | load | operation | P50 | P90 | P99 | greatest | failed |')
+  say('| subject | load | operation | P50 | P90 | P99 | maximum | failed |')
   say('| --- | --- | --- | --- | --- | --- | --- | --- |')
   const start = (folder: string) => startInventoryServers(folder, products)
   await withStarted(start, async (servers, folder) => {

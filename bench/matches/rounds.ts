@@ -5,7 +5,7 @@ import { type Paced, paced } from '../snippets/pace.ts'
 /** One of the contenders that are measured in turn. */
 export interface Contender {
   readonly name: string
-  /** Called before each round. Its time is not measured. */
+  /** Called before each round. The duration of the call is not measured. */
   readonly before?: () => Promise<void>
   readonly once: () => Promise<Round>
 }
@@ -82,7 +82,7 @@ export async function inTurn(contenders: readonly Contender[], rounds: number, s
       results.get(name)?.push(await once())
     }
   }
-  say(row(['', 'answers', 'P50 ms (spread)', 'P99 ms (spread)', 'greatest ms', 'failed', 'more']))
+  say(row(['', 'answers', 'P50 ms (spread)', 'P99 ms (spread)', 'maximum ms', 'failed', 'more']))
   say(row(['---', '--:', '--:', '--:', '--:', '--:', '---']))
   for (const [name, found] of results) say(resultRow(name, found))
   return results

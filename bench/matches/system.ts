@@ -33,7 +33,10 @@ export interface MatchesSystem extends People {
   headersOf(userId: string, scope?: string): Promise<Record<string, string>>
   /** CPU seconds so far, by process. */
   cpu(): Readonly<Record<string, number>>
-  /** Waits until the pipelines and sinks of `groups` have processed everything; by default all but the pushes. */
+  /**
+   * Waits until the pipelines and sinks of `groups` have processed everything. By default, these are all groups except
+   * the one that sends pushes.
+   */
   untilIdle(groups?: readonly string[]): Promise<void>
   stop(): Promise<void>
 }

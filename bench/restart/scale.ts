@@ -8,7 +8,7 @@ import type { WorkerProcess } from './workers.ts'
 const PARTITIONS = 6
 const WORKERS = 2
 /**
- * Number of keys that the workers write by processing records. These are needed so that the group has committed
+ * Number of keys that the workers write by processing records. These keys are needed so that the group has committed
  * offsets. All other keys are written directly to the changelog.
  */
 const PROCESSED_KEYS = 6_000
@@ -46,8 +46,9 @@ export interface Scaling {
 }
 
 /**
- * Adds a third worker to two running workers, stops a worker, starts it again, and kills a worker, as far as `changes`
- * names these. Before each change, waits until all standbys have caught up.
+ * Makes the membership changes that `changes` contains. The possible changes are: add a third worker to two running
+ * workers, stop a worker, start it again, and kill a worker. Before each change, waits until all standbys have caught
+ * up.
  */
 export async function scale(place: Place, { keys, valueBytes, rate, changes, report }: Scaling): Promise<void> {
   const options = {

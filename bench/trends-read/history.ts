@@ -93,7 +93,7 @@ export async function measureHistory({ servers, url }: HistoryServers, say: (tex
   say(`${rows} rows of one term: ${regions.length} regions, every minute of ${DAYS} days`)
   const isMerged = async () => (await servers.query('SELECT count() FROM system.merges')) === 0
   await waitUntil(isMerged, { what: 'the merges of the new rows', timeoutMs: MERGES_TIMEOUT_MS, intervalMs: MERGES_EVERY_MS })
-  say('| history | first ms | P50 ms | P99 ms | greatest ms |')
+  say('| history | first ms | P50 ms | P99 ms | maximum ms |')
   say('| --- | --- | --- | --- | --- |')
   for (const { name, pathOf } of SCENARIOS) {
     const times: number[] = []

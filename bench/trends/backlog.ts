@@ -47,7 +47,7 @@ export function demoBacklog(count: number, minutes: number, now: number): Backlo
 
 const HOT_TERM = 'everybody writes this'
 
-/** Adds one term to a share of the tweets, but not to tweets that the pipeline does not count. */
+/** Adds one term to a share of the tweets. Adds it only to tweets that the pipeline counts. */
 export function withHotTerm(backlog: Backlog, share: number): Backlog {
   const byUser = new Map<bigint, number>()
   let due = 0

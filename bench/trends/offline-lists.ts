@@ -15,7 +15,7 @@ interface ListBody {
 const WORLD = 1
 const MINUTE_MS = 60_000
 const WINDOW_MINUTES = 60
-/** Lists follow the end of their window within half a minute, and within a few minutes on a busy machine. */
+/** A list appears within half a minute after the end of its window, or within a few minutes on a busy machine. */
 const LIST_TIMEOUT_MS = 300_000
 /**
  * Number of maps over which the terms of a region are spread. A map holds at most 2^24 keys, and the world may have ten
@@ -54,8 +54,9 @@ export async function servedLists(api: string, woeids: readonly number[], end: n
 }
 
 /**
- * Counts terms directly from the tweets, by the documented rules, and compares the served lists with these counts. No
- * term may have a baseline yet, which takes at least three hours: terms are then ranked by their counts.
+ * Counts terms directly from the tweets, by the documented rules, and compares the served lists with these counts. Call
+ * this function only while no term has a baseline, which takes at least three hours to form. Without baselines, terms
+ * are ranked by their counts.
  * @param groups all tweets that were sent, in groups that share no user
  * @returns a text for each fault
  */

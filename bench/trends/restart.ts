@@ -110,7 +110,7 @@ function forget({ stateFolder }: WorkerProcess): void {
 
 /**
  * Waits until each region has a list whose window ended after `from`.
- * @returns how long the wait took, and the greatest age at which an older list was still served
+ * @returns how long the wait took, and the maximum age at which an older list was still served
  */
 async function untilFresh(api: string, from: number): Promise<{ freshMs: number; oldestMs: number }> {
   const waiting = new Set(regions.map(({ woeid }) => woeid))

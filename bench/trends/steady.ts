@@ -13,7 +13,7 @@ import { startWorkers } from './throughput.ts'
 /** Results of a worker that receives recorded tweets at a steady rate. */
 export interface SteadyFigures {
   readonly freshness: FreshnessFigures
-  /** Greatest age of a served list, in ms. */
+  /** Maximum age of a served list, in ms. */
   readonly oldestMs: number
   /** Longest response time of the worker, in ms. */
   readonly stallMs: number
@@ -101,7 +101,7 @@ function steadyStream({ tweetAt, perRepetition }: RepeatedTweets, rate: number, 
       return { at: at(each), tweet: tweetAt(each, at(each)) }
     },
     repetitions() {
-      // The reader of the stream has asked for a tweet that was not due before the end.
+      // The last tweet that the reader requested was not due before the end, so it was not sent.
       const sent = number - 1
       return Array.from({ length: Math.ceil(sent / perRepetition) }, (_, index) =>
         tweets(index * perRepetition, Math.min(sent, (index + 1) * perRepetition)),
@@ -110,7 +110,7 @@ function steadyStream({ tweetAt, perRepetition }: RepeatedTweets, rate: number, 
   }
 }
 
-/** Reads the list of each region repeatedly, and keeps the greatest age of a list. Skips regions without a list. */
+/** Reads the list of each region repeatedly, and keeps the maximum age of a list. Skips regions without a list. */
 function watchAges(api: string): { stop(): Promise<number> } {
   let oldestMs = 0
   let running = true

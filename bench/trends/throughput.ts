@@ -46,7 +46,7 @@ SELECT sum(v) FROM (
 /** The results of one run. CPU times are user and system seconds per million events. */
 export interface ThroughputFigures {
   readonly eventsPerSecond: number
-  /** Rate of the first stage alone, in events per second. It runs ahead of the other stages. */
+  /** Rate of the first stage alone, in events per second. The first stage runs ahead of the other stages. */
   readonly inputPerSecond: number
   readonly cpu: number
   readonly brokerCpu: number

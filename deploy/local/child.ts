@@ -25,7 +25,10 @@ export interface ChildSpec {
   readonly command: string
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Working folder. A server runs in its data folder, by which tests find servers that a killed run left running. */
+  /**
+   * Working folder. A server runs in its data folder. Tests use this folder to find servers that a killed run has left
+   * running.
+   */
   readonly cwd: string
   readonly logFile: string
   readonly runDir: string
@@ -187,7 +190,7 @@ function exitOf(child: ChildProcess): Promise<ExitReason> {
   })
 }
 
-/** The message with which a process of Millrace ends, such as `the worker stopped: …`. */
+/** Matches the message with which a process of Millrace ends, such as `the worker stopped: …`. */
 const LAST_WORDS = /^the .*(stopped|cannot start): /
 const FAULT = /error|exception|fatal|fail|refused|denied|cannot/i
 const FAULT_BYTES = 300

@@ -155,7 +155,7 @@ function portsOf(env: Settings): [setting: string, port: number][] {
 export function localConfig(env: Environment = process.env): LocalConfig {
   return readSettings(env, ({ read, surroundings }) => {
     const local = read(localSettings)
-    // The processes would refuse wrong settings of Kafka only after the servers have been started.
+    // Without this check, the processes would refuse wrong settings of Kafka only after the servers have started.
     read(kafkaSettings)
     return () => ({ home: surroundings.home, ...configOf(local.value()) })
   })

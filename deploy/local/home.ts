@@ -10,7 +10,7 @@ export interface Home {
   readonly tools: string
   /** One folder per server, and folders of the APIs and workers, such as the spool. */
   readonly data: string
-  /** One folder per worker slot. Workers that decide commands have theirs in `deciding`. */
+  /** One folder per worker slot. The folders of workers that decide commands are in `deciding`. */
   readonly state: string
   readonly logs: string
   /** Folder of files about running processes: pid files, and the list that `npm run status` reads. */

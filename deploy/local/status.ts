@@ -25,7 +25,7 @@ async function main(): Promise<number> {
     return 1
   }
   const run = readRunFile(home)
-  // A start that was killed leaves its file, and the next start replaces it only when everything runs.
+  // A killed start leaves its file behind, and the next start replaces the file only when everything is running.
   if (run?.pid !== holder) {
     process.stdout.write(`npm start (pid ${holder}) has not finished starting yet.\n`)
     return 1

@@ -5,7 +5,7 @@ const INT_BITS = 32
 const LONG_BITS = 64
 /** The numbers that JSON can express only as strings. */
 const NO_NUMBERS: ReadonlySet<unknown> = new Set(['NaN', 'Infinity', '-Infinity'])
-/** Greatest code point in a default for bytes, because each character represents one byte. */
+/** Highest code point in a default for bytes, because each character represents one byte. */
 const MAX_BYTE = 0xff
 
 /** Maximum depth of a default. A record whose default contains the record itself would have no end. */

@@ -175,7 +175,7 @@ function sameName(from: { name: string }, to: { name: string; aliases: readonly 
   return name === unqualified(to.name) || to.aliases.some((alias) => alias === from.name || unqualified(alias) === name)
 }
 
-/** Returns whether two types are the same type of Avro. A long and an int64 are. */
+/** Returns whether two types are the same Avro type. A long and an int64 count as the same type. */
 function isSameType(one: AvroType, other: AvroType): boolean {
   const isSameKind = one.kind === other.kind || (isPrimitive(one) && isPrimitive(other))
   return isSameKind && branchName(one) === branchName(other)

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
  */
 const PRODUCT_ID_BITS = 45n
 const PRODUCT_IDS = 2 ** 45
-/** Greatest number of a variant. Over its lifetime, a product has at most 255 variants, numbered from 1 to 255. */
+/** Highest number of a variant. Over its lifetime, a product has at most 255 variants, numbered from 1 to 255. */
 export const MOST_VARIANT_NUMBER = 255
 const VARIANTS_PER_PRODUCT = 256
 

@@ -255,7 +255,7 @@ export interface CatalogPricePeriod {
   compare_price: null | number
   /** an administrator has overruled the price guard */
   is_forced: boolean
-  /** the subject of the token that asked for it */
+  /** the subject of the caller's token */
   actor: string
 }
 
@@ -328,7 +328,7 @@ export type DocumentNoteKind = 'SELLER' | 'LEADER'
 /** The available units of a variant in a warehouse. Store stock of the topology catalog, key: variant_id and warehouse_id. */
 export interface DocumentStock {
   available: number
-  /** of the row of the inventory */
+  /** version of the inventory's row */
   version: number
 }
 
@@ -393,7 +393,7 @@ export interface InventoryCommand {
   lines: WantedLine[]
   /** the command is refused if the row has a different version; null: any */
   version: null | number
-  /** DEDUCT, RELEASE; null: the oldest ones. RESERVE_PART, RELEASE_PART: the cart's */
+  /** DEDUCT, RELEASE: the reservation; null: the oldest reservations. RESERVE_PART, RELEASE_PART: the id of the cart */
   reservation_id: null | string
   /** RESERVE, RESERVE_PART: how long a reservation stays open */
   held_ms: number
@@ -425,7 +425,7 @@ export interface PriceChanged {
   reason: CatalogPriceReason
   /** an administrator has overruled the price guard */
   is_forced: boolean
-  /** the subject of the token that asked for the change, or for the period */
+  /** the subject of the token of the caller who requested the change or the period */
   actor: string
   /** when it was decided */
   at: number
@@ -447,7 +447,7 @@ export type CatalogPriceReason = 'LISTED' | 'CHANGED' | 'PERIOD_BEGAN' | 'PERIOD
 /** A created or changed product. Topics product.created and product.updated, key: product_id. */
 export interface ProductEvent {
   product: CatalogProduct
-  /** the subject of the token that asked for the change */
+  /** the subject of the caller's token */
   actor: string
   /** when it was decided */
   at: number
@@ -519,7 +519,7 @@ export interface SellerRating {
   seller_rating: null | number
 }
 
-/** A request about skus of one partition, all or nothing. Body of topic sku-commands, key: one of them. */
+/** A request about skus of one partition, all or nothing. Body of topic sku-commands, key: one of the skus. */
 export interface SkuCommand {
   action: SkuAction
   /** the product that is to have them */
@@ -561,7 +561,7 @@ export interface StockReservation {
   is_part: boolean
   /** the last moment at which it is open */
   ends_at: number
-  /** one line, unless it is a part; the lines differ in variant or warehouse */
+  /** a single line unless the reservation is a part of a cart; the lines differ in variant or warehouse */
   lines: StockLine[]
 }
 

@@ -3,14 +3,14 @@
 /** What was decided about a command. Part of every decision topic. */
 export interface CommandResult {
   command_id: string
-  /** the API instance that asked */
+  /** the API instance that waits for the result */
   reply_to: string
   /** of the request that was decided */
   request_hash: string
   /** conflict: the id was used before with another request */
   outcome: CommandOutcome
   decided_at: number
-  /** JSON, the service's own; empty on conflict */
+  /** JSON in the service's own format; empty on conflict */
   answer: string
 }
 

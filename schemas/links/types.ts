@@ -89,7 +89,7 @@ export interface Link {
 /** A request that the partition of a short code decides. Body of topic link-commands, key: short_code. */
 export interface LinkCommand {
   action: LinkAction
-  /** who asks; null: anonymous */
+  /** the caller; null: anonymous */
   user_id: null | bigint
   is_admin: boolean
   /** create */

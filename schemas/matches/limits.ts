@@ -6,9 +6,9 @@ const DAY_SECONDS = 86_400
 const perUser = { window_seconds: MINUTE_SECONDS, key: ['user' as const] }
 
 /**
- * Rate limits of the matching service: docs/services/matches.md#rate-limits. Those of swipes, the feed and locations
- * stop bots, and users who try to compute another user's location. The others are generous, and protect the capacity of
- * the service.
+ * Rate limits of the matching service: docs/services/matches.md#rate-limits. The limits of swipes, the feed and
+ * locations stop bots, and users who try to compute another user's location. All other limits are generous, and protect
+ * the capacity of the service.
  */
 export const MATCHES_LIMITS: readonly LimitRule[] = [
   ruleOf({ rule_id: 'matches-swipe', endpoint_pattern: 'POST /v1/swipe', limit_count: 100, ...perUser }),
@@ -21,7 +21,8 @@ export const MATCHES_LIMITS: readonly LimitRule[] = [
   perMinute('matches-unmatch', 'DELETE /v1/matches/*', 300),
   perMinute('matches-blocks', 'GET /v1/blocks', 600),
   perMinute('matches-block', '/v1/blocks/*', 300),
-  // Each change is noted for both users for 48 hours, even if the other user does not exist.
+  // Each change stores a record for both users for 48 hours, even if the other user does not exist. This limit bounds
+  // the number of such records.
   ruleOf({
     rule_id: 'matches-block-daily',
     endpoint_pattern: '/v1/blocks/*',

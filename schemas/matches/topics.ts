@@ -48,8 +48,8 @@ export const swipeEvents: Topic<string, SwipeEvent> = {
 }
 
 /**
- * Places and signs of activity; key: user_id. The places of deleted users must vanish within the hour, so no place is
- * kept for longer. If workers stop for more than half an hour, the oldest places sent in the meantime are lost.
+ * Places and signs of activity; key: user_id. The places of deleted users must be erased within the hour, so no place
+ * is kept for longer. If workers stop for more than half an hour, the oldest places sent in the meantime are lost.
  */
 export const locationUpdates: Topic<string, LocationUpdate> = {
   name: 'location-updates',
@@ -123,8 +123,8 @@ export const matchRelations: Topic<string, MatchRelation> = {
 
 /**
  * Users who can be found, partitioned by geohash-4 cell. The key is the whole entry of the candidate index as text:
- * place and attributes of the user (state/views/matches/candidates/index-member.ts). Tombstones must therefore vanish
- * as well.
+ * place and attributes of the user (state/views/matches/candidates/index-member.ts). Tombstones contain the key, so
+ * they must be erased as well.
  */
 export const matchIndex: Topic<string, MatchIndexEntry> = {
   name: 'match-index',

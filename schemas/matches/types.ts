@@ -104,7 +104,7 @@ export interface MatchProfileCommand {
   max_dist_km: null | number
   is_active: null | boolean
   photo_urls: string[]
-  /** delete: earliest time of the deletion, the time of the newest known event of the user; 0: not known */
+  /** delete: lower bound for the time of the deletion: the time of the user's newest known event; 0: not known */
   not_before: number
 }
 
@@ -120,7 +120,7 @@ export interface MatchRelation {
   match_id: null | string
   conversation_id: null | string
   matched_at: null | number
-  /** true: the match has ended for good */
+  /** true: the match has ended permanently */
   has_ended: boolean
   /** true: this user blocks the other one */
   blocks: boolean
@@ -219,7 +219,7 @@ export interface PairCommand {
   match_id: null | string
   /** notify */
   matched_at: null | number
-  /** block, unblock: earliest time of the change, after the creation of the profile of the user who asks; 0: not known */
+  /** block, unblock: lower bound for the time of the change, after the creation of the actor's profile; 0: not known */
   not_before: number
 }
 
@@ -233,7 +233,7 @@ export interface PairRow {
   counts_from: number
   match_id: null | string
   matched_at: null | number
-  /** when the match ended for good */
+  /** when the match ended permanently */
   ended_at: null | number
 }
 

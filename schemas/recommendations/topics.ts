@@ -26,8 +26,8 @@ import type {
  */
 const EVENTS_KEPT_DAYS = 7
 /**
- * Configuration of event topics. The broker sets the timestamps, because an event whose time is in the future must be
- * recognised even if its sender's clock is in the same future.
+ * Configuration of event topics. The broker sets the timestamps, so that an event with a time in the future is
+ * recognised even if its sender's clock is ahead by the same amount.
  */
 const eventsKept = { ...keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS), ...APPEND_TIME }
 

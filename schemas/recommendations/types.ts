@@ -24,7 +24,7 @@ export interface Interaction {
   event_id: string
   item_id: bigint
   event_type: InteractionType
-  /** true: takes an earlier NOT_INTERESTED back */
+  /** true: reverts an earlier NOT_INTERESTED */
   withdrawn: boolean
   /** when it happened, by the clock of the client */
   timestamp: number
@@ -83,7 +83,7 @@ export interface ItemNeighbourhood {
   neighbours: Buffer
   /** sum of all weights ever added, as of reference_at */
   total: number
-  /** the part of it since the last record in item-neighbours */
+  /** the part of this sum that was added since the last record in item-neighbours */
   unpublished: number
 }
 
@@ -189,7 +189,7 @@ export type ModelAction = 'TRAIN' | 'PROMOTE' | 'CHALLENGE' | 'ROLL_BACK'
 /** The state and result of a training run. Topic recommendation-model-runs, key: run_id. A later record of a run replaces an earlier one. */
 export interface ModelRun {
   run_id: string
-  /** ids of the requests for this run; empty: it was due */
+  /** ids of the requests for this run; empty: the run was due by schedule */
   request_ids: string[]
   state: ModelRunState
   /** why the model is refused, the run was skipped or has failed, or the model went into force without a comparison */
@@ -242,7 +242,7 @@ export interface ServedRecommendations {
   request_id: string
   model_version: string
   context: string
-  /** that the request asked for; empty for later pages */
+  /** the type that the request asked for; empty for later pages */
   rec_type: string
   served_at: number
   degraded: string[]

@@ -44,7 +44,7 @@ export type Visibility = 'public' | 'unlisted' | 'private'
 /** A request that the partition of a snippet decides. Body of topic snippet-commands, key: paste_id. All ids of a user are in one partition. */
 export interface SnippetCommand {
   action: SnippetAction
-  /** who asks; null: anonymous */
+  /** the caller; null: anonymous */
   user_id: null | bigint
   /** create: the new snippet; null: creates nothing, but returns the answer to an earlier command with the same id */
   snippet: null | NewSnippet

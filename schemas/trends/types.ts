@@ -10,7 +10,7 @@ export interface BlockedTerm {
   blocked_at: number
 }
 
-/** What a region's list needs to know about earlier ones. Store trends-history, key: woeid. */
+/** What a region's list needs to know about earlier lists. Store trends-history, key: woeid. */
 export interface RegionHistory {
   /** end of the first window with terms */
   first_list: number

@@ -8,8 +8,8 @@ import { serversOfKeys } from './servers.ts'
 export interface BoundedScripts {
   /**
    * @param keys at least one, all with the same hash tag
-   * @throws ScriptUnavailableError when Redis did not answer, was not asked (`circuit_open`), or reported a temporary
-   * condition. Unless it was not asked, the script may have run or may still run.
+   * @throws ScriptUnavailableError when Redis did not answer, reported a temporary condition, or was not asked
+   * (`circuit_open`). If Redis was asked, the script may have run or may still run.
    * @throws Error with the error reply of a faulty script
    */
   run(script: RedisScript, keys: readonly string[], args: readonly ScriptArgument[], options?: RunOptions): Promise<unknown>

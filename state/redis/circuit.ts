@@ -39,8 +39,8 @@ const FIRST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 200
 
 /**
- * How long every answer must be late before this counts as a failure. Pauses for garbage collection, and while a new
- * process warms up, are shorter. Until the circuit opens, each request waits for its own time-out.
+ * How long every answer must be late before this counts as a failure. Pauses for garbage collection and during the
+ * warm-up of a new process are shorter. Until the circuit opens, each request waits for its own time-out.
  */
 const LATE_FOR_MS = 20
 

@@ -21,8 +21,9 @@ export function isPassingError({ name, message }: Error): boolean {
 }
 
 /**
- * Error replies of a node that responds, but cannot use one slot because the cluster is moving it. MOVED is not one of
- * them. It may concern all slots of the node, and the probe of an open circuit makes the client find their new node.
+ * Error replies of a node that responds, but cannot use one slot because the cluster is moving it. MOVED is not among
+ * them, because it may concern all slots of the node. After MOVED, the circuit opens, and its probe makes the client
+ * find the new node of the slots.
  */
 const ABOUT_SLOT = /^(ERR Script attempted to access a non local key|TRYAGAIN|ASK)\b/
 

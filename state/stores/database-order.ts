@@ -21,7 +21,10 @@ const CODES = 128
  * agree.
  */
 export const LEVELS_TO_WRITE = 3
-/** The same for rows that are read. A multi-get sorts its keys itself, so a rough order is enough. */
+/**
+ * How many groups of characters are compared before rows are read. A multi-get sorts its keys itself, so a rough order
+ * is enough.
+ */
 export const LEVELS_TO_READ = 1
 
 /**
@@ -29,8 +32,8 @@ export const LEVELS_TO_READ = 1
  * goes next to the previous one and no search is needed. An entry out of order only costs time, so the order depends
  * only on the first few characters after the common prefix. These characters are packed into numbers, because sorting
  * numbers takes a third of the time of sorting texts. If many entries have equal numbers, they are sorted again by the
- * characters that follow. Other keys stay unsorted, because sorting them would require encoding them first. So do fewer
- * than `FEW_KEYS` entries and more than `MOST_KEYS`.
+ * characters that follow. Keys of other types stay unsorted, because sorting them would require encoding them first.
+ * Fewer than `FEW_KEYS` or more than `MOST_KEYS` entries stay unsorted, too.
  * @param levels how many groups of characters may be compared
  */
 export function sortForDatabase<E extends Keyed>(entries: E[], levels: number): E[] {

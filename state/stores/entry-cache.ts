@@ -61,8 +61,8 @@ export interface EntryCacheOptions<K, V> {
 export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 'logged' | 'trackChanges' | 'checkChanges'> {
   /**
    * Checks that the running node may use the store (see `StoreGuard`). The methods of this interface with a key
-   * parameter perform the check themselves, except for `peek`. A method of a store that calls none of them must call
-   * this one.
+   * parameter perform the check themselves, except for `peek`. A store's method that calls none of those methods must
+   * call `checkAccess`.
    */
   checkAccess(): void
   prefetchFor(batch: number): void

@@ -87,7 +87,7 @@ interface StoredRow<V> {
 }
 
 interface Row<V> extends StoredRow<V> {
-  /** Size of the row in bytes, never more than its stored size. It may be 0 until it is needed. */
+  /** Size of the row in bytes, never more than its stored size. The value may be 0 until the size is needed. */
   bytes: number
 }
 
@@ -97,8 +97,8 @@ export function joinBufferStore<K, V>(name: string, options: JoinBufferOptions<K
 
 /**
  * Creates a `joinBufferStore` with a different row size, for tests.
- * @param fullRowBytes size at which a row is full, so that further values go to another row. It must never be larger
- * than when the existing rows were written
+ * @param fullRowBytes size at which a row is full, so that further values go to another row. Must never be larger than
+ * it was when the existing rows were written
  */
 export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOptions<K>, fullRowBytes: number): JoinBufferStore<K, V> {
   const { spanMs } = options

@@ -28,7 +28,7 @@ export interface Directory {
   readonly positions: Map<string, number>
   /** Numbers of cleared spaces whose rows may still be on disk. */
   readonly deleted: number[]
-  /** The greatest space number in use. */
+  /** The highest space number in use. */
   lastSpace: number
 }
 

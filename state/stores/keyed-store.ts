@@ -11,7 +11,7 @@ export interface KeyedStoreOptions<K, V> {
   readonly value: ValueFormat<V>
   /** Whether the store has a changelog. Default true. Use false for state that can be recomputed or may be lost. */
   readonly logged?: boolean
-  /** Whether values that were replaced or deleted must also vanish from files and changelogs. Default false. */
+  /** Whether values that were replaced or deleted must also be erased from files and changelogs. Default false. */
   readonly erasable?: boolean
   /**
    * Memory for cached objects per task, in bytes, estimated from their encoded sizes. Default: the worker's setting.

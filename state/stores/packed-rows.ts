@@ -37,8 +37,8 @@ const MIN_SHRUNK_BYTES = 262_144
 /** Up to this length, a loop copies faster than `Buffer.copy`. */
 const SHORT_COPY_BYTES = 24
 /**
- * The secret value from which every hash starts. A client that knew it could choose keys with equal hashes, and thus
- * make searches slow.
+ * The secret value from which every hash starts. A client that knows this value can choose keys with equal hashes, and
+ * thus make searches slow.
  */
 const SEED = randomInt(2 ** 32)
 const FNV_PRIME = 0x01000193
@@ -246,7 +246,7 @@ export class PackedRows {
     this.#smallCount = 0
   }
 
-  /** Keeps twice the memory that the greatest recent use needed. */
+  /** Keeps twice the memory that the largest recent use needed. */
   #shrink(): void {
     const rows = 2 ** Math.ceil(Math.log2(Math.max(FIRST_ROWS, 2 * this.#smallCount)))
     this.#bytes = Buffer.allocUnsafeSlow(Math.max(FIRST_BYTES, 2 * this.#smallBytes))

@@ -80,8 +80,8 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
   const closing = Promise.withResolvers<void>()
   let scrubbing: Promise<boolean> | undefined
   const shared: SharedDatabase = {
-    // Usually the size of one memtable, because RocksDB puts a whole batch into a single memtable, even if it does not
-    // fit.
+    // Usually the size of one memtable, because RocksDB puts a whole batch into a single memtable, even if the batch is
+    // larger.
     batchBytes: Math.max(LEAST_BATCH_BYTES, (options.memoryBudgetBytes ?? DEFAULT_MEMORY_BUDGET_BYTES) * MEMTABLE_SHARE * ONE_MEMTABLE),
     binding,
     live,
@@ -188,8 +188,8 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
 }
 
 /**
- * Opens the current generation. Another process may complete a rewrite at the same time. It then no longer locks the
- * generation that was current before, and deletes it, so that generation must be neither used nor counted as damaged.
+ * Opens the current generation. Another process may complete a rewrite at the same time. That process then unlocks and
+ * deletes the generation that was current before, so the old generation must be neither used nor counted as damaged.
  */
 async function openCurrent(
   binding: RocksdbBinding,

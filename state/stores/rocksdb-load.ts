@@ -6,7 +6,7 @@ import type { Database, RocksdbBinding } from './rocksdb-binding.ts'
  */
 const STALLING_MEMTABLES = 5
 const STALLING_FILES = 20
-/** Share of these limits at which writes that are not urgent are paused. */
+/** Share of RocksDB's limits at which writes that are not urgent are paused. */
 const OVERLOADED_SHARE = 1 / 2
 
 /**

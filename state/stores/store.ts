@@ -20,7 +20,7 @@ export interface EngineStore {
   readonly values: ValueFormat<unknown>
   /** Whether the store has a changelog. It has none if its state can be recomputed or may be lost. */
   readonly logged: boolean
-  /** True if replaced and deleted values must also vanish from files and changelogs. */
+  /** True if replaced and deleted values must also be erased from files and changelogs. */
   readonly erasable?: boolean
   /** Allows queries from outside the task. Undefined for stores that cannot be read by key alone. */
   readonly lookup?: AnyStoreLookup
@@ -116,7 +116,7 @@ export interface RecordSlot {
   readonly slot: number
 }
 
-/** The event time of a task: the greatest timestamp of its processed records, epoch ms; -1 before the first. */
+/** The event time of a task: the maximum timestamp of its processed records, epoch ms; -1 before the first. */
 export interface StreamTime {
   readonly streamTime: number
 }
@@ -174,8 +174,8 @@ export interface StateBackend {
    */
   copySession(topology: string): StateSession
   /**
-   * Rewrites the database if a rewrite was requested after the last one began, so that replaced and deleted values
-   * vanish from its files. Processing continues in the meantime.
+   * Rewrites the database if a rewrite was requested after the last one began, so that its files no longer contain
+   * replaced and deleted values. Processing continues in the meantime.
    * @returns whether the database was rewritten
    */
   scrub(): Promise<boolean>
@@ -193,9 +193,9 @@ export interface StateBatch {
    */
   putPosition(name: string, offset: number | null): void
   /**
-   * Writes all changes and positions synchronously, and those of each database atomically. If writing to a database
-   * fails (for example because the disk is full), none of its changes become visible, and it accepts no more writes
-   * until it is reopened. After a successful write, the batch is empty.
+   * Writes all changes and positions synchronously. The writes to each database are atomic. If writing to a database
+   * fails (for example because the disk is full), none of its changes become visible, and the database accepts no more
+   * writes until it is reopened. After a successful write, the batch is empty.
    */
   write(): void
   drop(): void

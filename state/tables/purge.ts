@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import { type ClusterOptions, ddlParts } from './table.ts'
 
-/** The rows of a table that must vanish from its files once another row has replaced them. */
+/** The rows of a table that must be removed from its files once another row has replaced them. */
 export interface Purge {
   readonly table: string
   /** The column that identifies a row; its type is String. */

@@ -1,4 +1,4 @@
-/** ClickHouse aborts queries that take longer than this, so that it does not work on answers that nobody awaits. */
+/** ClickHouse aborts queries that take longer than this, so that it does no work for callers that no longer wait. */
 const MAX_EXECUTION_SECONDS = 5
 /**
  * ClickHouse aborts queries that need more memory than this. The replay of an hour of traffic, which needs much memory,

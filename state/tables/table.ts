@@ -17,8 +17,8 @@ export interface TableDefinition<K, V> {
    */
   readonly columns: readonly string[]
   /**
-   * The columns that identify a row. Of several rows with equal values in these columns, the one with the greatest
-   * `version` column (default: `kafka_offset`) is valid.
+   * The columns that identify a row. Of several rows with equal values in these columns, the one with the highest value
+   * in the `version` column (default: `kafka_offset`) is valid.
    */
   readonly orderBy: string
   readonly version?: string

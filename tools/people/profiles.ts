@@ -28,8 +28,8 @@ const KINDS = [
 ] as const
 
 /**
- * The quantiles of the ages in the public data set, in steps of 5 %. The last one is the greatest age in the data set
- * that is plausible.
+ * The quantiles of the ages in the public data set, in steps of 5 %. The last one is the highest plausible age in the
+ * data set.
  */
 const AGES = [18, 21, 23, 24, 25, 26, 26, 27, 28, 29, 30, 31, 32, 33, 35, 37, 39, 42, 46, 52, 70]
 

@@ -16,14 +16,16 @@ import declaration from './run.command.ts'
 import { changeStock, fillViews } from './views.ts'
 
 /**
- * Duration of the warm-up. With the default number of products, it is long enough to request each page more than once,
- * because the API process has Redis report the changes of a page only from the page's second request on (ADR 76).
+ * Duration of the warm-up. With the default number of products, the load requests each page more than once in this
+ * time. This matters because the API process has Redis report the changes of a page only from the page's second request
+ * on (ADR 76).
  */
 const WARM_UP_SECONDS = 8
 const MS_PER_SECOND = 1_000
 const TOKEN_SECONDS = 3_600
 /**
- * Number of products in the round with hot products. They are so few that each is requested again almost immediately.
+ * Number of products in the round with hot products. It is so small that each product is requested again almost
+ * immediately.
  */
 const HOT_PRODUCTS = 100
 const READY = { what: 'the first page', timeoutMs: 60_000, intervalMs: 200 }

@@ -18,8 +18,8 @@ const PARTITION = 0
 /** Interval at which due stock changes are written to the view. The sink writes at the same interval. */
 const CHANGES_EVERY_MS = 15
 /**
- * Consecutive stock changes affect products whose ids are this far apart. The load requests products in the order of
- * their ids, so with a step of 1, consecutive changes would meet the load at the same moment.
+ * Difference between the ids of the products that consecutive stock changes affect. The load requests products in the
+ * order of their ids. With a step of 1, the changes would follow the same order as the requests.
  */
 const STEP = 7_919
 /** Number of units for which the page shows `10+`. */
@@ -72,8 +72,8 @@ export function changeStock(redisUrl: string, ids: readonly number[], perSecond:
 }
 
 /**
- * Returns the stock that a change sets. Each pass over the products changes each of them once, and the passes set many
- * units and none in turn. The pages therefore show a different hint after each change.
+ * Returns the stock that a change sets. Each pass over the products changes each product once. Passes alternate between
+ * setting many units and setting none, so each change gives the page a different hint.
  * @param change number of the change, from 0
  */
 export function changedStock(ids: readonly number[], change: number): StockRow {
@@ -84,8 +84,8 @@ export function changedStock(ids: readonly number[], change: number): StockRow {
 }
 
 /**
- * Returns the units of each variant in each warehouse before the first change. They are so few that no page shows
- * `10+`.
+ * Returns the units of each variant in each warehouse before the first change. The number is so small that no page
+ * shows `10+`.
  */
 export function unitsAtFirst(id: number): number {
   return id % 5

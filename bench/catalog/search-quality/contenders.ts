@@ -8,10 +8,10 @@ import { wordsOf } from '../../../state/indexes/catalog/words.ts'
 import { drawnPercentile } from './indexes.ts'
 import { DEPTH } from './ndcg.ts'
 
-/** A way to search that is compared with others. */
+/** A search method in the comparison. */
 export interface Contender {
   readonly name: string
-  /** Returns the ids of the first products in the results, best first. */
+  /** Returns the ids of the top search results, best first. */
   search(query: string): Promise<readonly string[]>
 }
 
@@ -20,8 +20,8 @@ interface Answer {
 }
 
 /**
- * Returns the contenders, from a search server's defaults to this service's search. Each adds one step to the previous
- * contender. All except the first use the service's index.
+ * Returns the contenders. They begin with a search server's defaults and end with this service's search, and each
+ * contender adds one step to the previous contender. All except the first use the service's index.
  * @param drawn an index whose products have random sales, stars, age and stock
  */
 export function contenders(stock: ProductIndex, products: ProductIndex, drawn: ProductIndex, now: number): readonly Contender[] {

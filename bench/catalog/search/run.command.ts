@@ -4,7 +4,7 @@ import { flag, integer, text } from '../../../scripts/command-line/option.ts'
 export default command({
   call: 'npm run bench:search --',
   description:
-    'Measures searches in a large index while products change: by the search code of the API, which runs in this process without HTTP, and by queries for the same words that go directly to the search server. Titles come from MILLRACE_DATA, or from a generator if the data is missing.',
+    'Measures searches in a large index while products change. Some searches use the search code of the API, which runs in this process without HTTP. Others query the search server directly for the same words. Titles come from MILLRACE_DATA, or from a generator if the data is missing.',
   options: {
     products: integer('Products in the index.', { default: 1_000_000, min: 1_000 }),
     rate: integer('Searches per second.', { default: 50, min: 1 }),

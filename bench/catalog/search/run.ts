@@ -26,8 +26,8 @@ import { vocabulary } from './vocabulary.ts'
 
 const HEAP_MB = 1_024
 /**
- * Duration of the warm-up of each round. It is needed because each new kind of request makes the server's JVM compile a
- * few more methods.
+ * Duration of the warm-up of each round. Each round needs a warm-up, because each new kind of request makes the
+ * server's JVM compile a few more methods.
  */
 const ROUND_WARM_UP_SECONDS = 5
 /**

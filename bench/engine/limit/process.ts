@@ -1,7 +1,7 @@
 /**
  * Measures the limit of one core: a loop without an engine that fetches and decodes records, updates a Map, and
- * produces the results in one transaction per commit interval. The program reads the environment variables of the
- * peers' run.sh and, like them, reports its first record.
+ * produces the results in one transaction per commit interval. Like the programs of the peers, this program reads the
+ * environment variables of the peers' run.sh and reports its first record.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'

@@ -61,7 +61,8 @@ export function httpPool(url: URL, connections: number, headers: Readonly<Record
       else connection.send(waiting)
     },
     close() {
-      // A connection that breaks takes the next waiting request, and would connect again.
+      // A connection that breaks takes the next waiting request and connects again, so the queue must be empty before
+      // the connections are closed.
       const waiting = queue.splice(0).slice(taken)
       taken = 0
       for (const connection of all) connection.close()

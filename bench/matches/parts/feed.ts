@@ -13,7 +13,7 @@ const LEAST_CANDIDATES = 20
 const SEED = 41
 const WARM_UP_SECONDS = 5
 
-/** Measures feeds of users with a stored stack. Compares them with a Hono route that returns an empty object. */
+/** Measures feeds of users with a kept stack. Compares them with a Hono route that returns an empty object. */
 export async function measureFeeds({ system, values, say }: PartInput): Promise<void> {
   const { feeds: perSecond, seconds, rounds } = values
   const client = httpClient(system.api.url, CONNECTIONS)

@@ -65,7 +65,7 @@ export async function measurePushes({ system, values, say }: PartInput, pushes: 
     await pushes.close()
     client.close()
   }
-  say(row(['pushes', 'P50 ms (spread)', 'P95 ms (spread)', 'P99 ms (spread)', 'greatest ms', 'not within 30 s']))
+  say(row(['pushes', 'P50 ms (spread)', 'P95 ms (spread)', 'P99 ms (spread)', 'maximum ms', 'not within 30 s']))
   say(row(['--:', '--:', '--:', '--:', '--:', '--:']))
   const middles = (['p50', 'p95', 'p99'] as const).map((name) => middleOf(figures.map((one) => one[name])))
   const missing = figures.reduce((sum, one) => sum + one.missing, 0)

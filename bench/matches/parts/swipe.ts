@@ -29,7 +29,8 @@ export interface SwipeLoad {
 }
 
 /**
- * Prepares swipes by up to 2,000 users, so few that the API's cache of verified tokens can hold all of their tokens.
+ * Prepares swipes by up to 2,000 users. The number is limited so that the API's cache of verified tokens can hold the
+ * tokens of all these users.
  * @param targetOf returns the target of a swipe; by default, targets are drawn by popularity
  */
 export async function swipeLoad(

@@ -26,7 +26,7 @@ const NEIGHBOURS = 50
 const LISTED = 50
 const HOUR_MS = 3_600_000
 const US_PER_MS = 1_000
-/** Lists with searches that got no answer would distort the measurement, so searches may take long. */
+/** Time limit of a search. It is long, because lists whose searches time out would distort the measurement. */
 const SEARCH_TIMEOUT_MS = 60_000
 
 /**
@@ -37,7 +37,7 @@ const PARTS = ['fold in the user', 'search the index', 'products with all candid
 
 /** Measures the cost of computing a list in this process, without HTTP and Redis. */
 export async function measureLists({ world, bundle, say }: PartInput): Promise<void> {
-  // The index is opened as in the API, so a large one is searched by a thread.
+  // The index is opened as in the API, so a separate thread searches an index that is large.
   const openIndex = indexThreads({ log: createLogger('silent'), timeoutMs: SEARCH_TIMEOUT_MS, onUnanswered: () => undefined })
   const model = await openModel(bundle, { openIndex })
   const { timed, spent } = timedModel(model)

@@ -19,7 +19,7 @@ const BYTES_PER_MIB = 2 ** 20
 const ROWS_AT_ONCE = 65_536
 
 /**
- * Measures how many of the 200 items with the greatest dot products the index finds, and how long a search takes. An
+ * Measures how many of the 200 items with the highest dot products the index finds, and how long a search takes. An
  * exact search provides the expected items and the time to compare with.
  */
 export async function measureRecall({ world, bundle, values, say }: PartInput): Promise<void> {

@@ -14,7 +14,7 @@ const SEED = 61
 const FIRST_WINDOWS = 6
 const WINDOW_SECONDS = 10
 const STORED_LISTS = 200
-/** Part of a list that was computed with all data. */
+/** Text in the response if the list was computed with all data. */
 const WHOLE = '"degraded":[]'
 
 /**
@@ -49,7 +49,7 @@ export async function measureServing({ world, values, say }: PartInput, system: 
 
   async function sayFirstMinute(): Promise<void> {
     say(`\n### The first minute of the API process, ${lists} lists/s; ${loadRemark()}\n`)
-    say(row(['seconds', 'P50 ms', 'P99 ms', 'greatest ms', 'API ms of CPU per list']))
+    say(row(['seconds', 'P50 ms', 'P99 ms', 'maximum ms', 'API ms of CPU per list']))
     say(row(['--:', '--:', '--:', '--:', '--:']))
     for (let window = 0; window < FIRST_WINDOWS; window++) {
       const { p50, p99, max, more } = await atRate(lists, WINDOW_SECONDS, ask, system.cpu)
@@ -112,6 +112,6 @@ function sayEvents(
   const late = seen.filter((ms) => ms >= 2_000).length
   const at = (share: number) => seen[Math.floor((seen.length - 1) * share)]?.toFixed(0)
   say(
-    `Time from an event to a list that reflects it (polled every 100 ms), ${seen.length} events in addition to the load: P50 ${at(0.5)} ms, P99 ${at(0.99)} ms, greatest ${at(1)} ms; ${late} took 2 s or longer, and no list reflected ${missing} further events. Target: 99 % within 2 s.`,
+    `Time from an event to a list that reflects it (polled every 100 ms), ${seen.length} events in addition to the load: P50 ${at(0.5)} ms, P99 ${at(0.99)} ms, maximum ${at(1)} ms; ${late} took 2 s or longer, and no list reflected ${missing} further events. Target: 99 % within 2 s.`,
   )
 }

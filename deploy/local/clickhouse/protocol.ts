@@ -14,8 +14,8 @@ export interface HttpRequest {
 }
 
 /**
- * Parameters of the HTTP interface itself, apart from those below. Of all other parameters, `param_*` are query
- * parameters and the rest are settings.
+ * Parameters of the HTTP interface itself that are neither rejected nor ignored. Of the parameters in no list,
+ * `param_*` are query parameters and the rest are settings.
  */
 const OWN_PARAMETERS = new Set([
   'query',
@@ -36,8 +36,9 @@ const REFUSED_PARAMETERS: Readonly<Record<string, string>> = {
   decompress: "compression in ClickHouse's own block format; use Content-Encoding: gzip",
 }
 /**
- * Parameters that the engine does not get. Most control how a server streams, but this server responds only when the
- * query is complete. Those of sessions have no effect without a session. `wantsGzip` reads `enable_http_compression`.
+ * Parameters that the engine does not get. Most of them control how a server streams, but this server responds only
+ * when the query is complete. The parameters of sessions have no effect, because this server has no sessions.
+ * `wantsGzip` reads `enable_http_compression`.
  */
 const IGNORED_PARAMETERS = new Set([
   'wait_end_of_query',

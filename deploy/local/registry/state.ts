@@ -19,7 +19,7 @@ export interface RegistryState {
   subjects(): string[]
   /** Returns every (subject, version) with this id, including soft-deleted ones. */
   withId(id: number): readonly KnownSchema[]
-  /** Returns the id of the schema with this canonical text, whatever its subject. */
+  /** Returns the id of the schema with this canonical text, regardless of its subject. */
   idOf(identity: string): number | undefined
   /** Returns an id that was never assigned, even to a schema that is now permanently deleted. */
   nextId(): number

@@ -20,9 +20,10 @@ const JAR = 'node.jar'
 const HASH_CHARACTERS = 12
 
 /**
- * Returns the jar with the class that starts the server and the plugin that refuses browsers. Compiles both unless a
- * jar for their present sources exists. No JDK is necessary, because Debian's `jre-headless` packages also contain the
- * compiler's module. The jar is in a separate folder, together with the class archive.
+ * Returns the jar with two classes: the class that starts the server, and the plugin that refuses requests from
+ * browsers. Compiles both unless a jar for their current sources exists. No JDK is necessary, because Debian's
+ * `jre-headless` packages also contain the compiler's module. The jar is in a separate folder, together with the class
+ * archive.
  * @param jars folder of the server's jars
  */
 export async function ensureNodeJar(jars: string): Promise<string> {

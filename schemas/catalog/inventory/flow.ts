@@ -40,7 +40,7 @@ export type InventoryAnswer =
 export interface OutOfStock {
   readonly outcome: 'out_of_stock'
   readonly variant_id: number
-  /** Null if any warehouse would do. */
+  /** Null if the command accepts any warehouse. */
   readonly warehouse_id: string | null
   /**
    * Available units in the requested warehouse. If the command accepts any warehouse, the units in the warehouse that

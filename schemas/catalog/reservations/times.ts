@@ -1,6 +1,7 @@
 /**
- * How much longer than its cart a part is reserved. Opening the cart uses up some of this time. A part should end by
- * itself only if its cart was never opened, so the rest must be long enough for the record that ends the cart.
+ * Time by which the reservation of a part outlasts its cart. Opening the cart uses up some of this time. The remaining
+ * time must be long enough for the record that ends the cart to arrive, because a part should expire by itself only if
+ * its cart was never opened.
  */
 export const PART_OUTLIVES_CART_MS = 60_000
 /**

@@ -7,7 +7,7 @@ import { BY_SKU } from '../partitions.ts'
 import type { SkuCommand, SkuOwner, SkuUse } from '../types.ts'
 
 /**
- * Requests about skus; key: one of them. All skus of a request belong to the same partition. The broker sets the
+ * Requests about skus; key: one of the skus. All skus of a request belong to the same partition. The broker sets the
  * timestamps, because claims expire according to the broker's clock.
  */
 export const skuCommands: Topic<string, Command<SkuCommand>> = commandTopic('sku-commands', {

@@ -3,7 +3,7 @@ import type { FraudPlace } from '../event.ts'
 const EARTH_RADIUS_KM = 6_371
 const DEGREE = Math.PI / 180
 const HOUR_MS = 3_600_000
-/** Greatest plausible speed of a traveller: the speed of an airliner. */
+/** Maximum plausible speed of a traveller: the speed of an airliner. */
 const MOST_KM_PER_HOUR = 900
 /** Distance in km up to which travel is never suspicious, because places are inexact. */
 const NEAR_KM = 100

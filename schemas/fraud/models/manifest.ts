@@ -97,7 +97,7 @@ function* checksOf(manifest: ModelManifest): Generator<[isRight: boolean, fault:
   const thresholds = [alone.medium, alone.high, alone.critical].filter((threshold) => threshold !== undefined)
   yield [thresholds.every(Number.isFinite), 'alone must have numbers.']
   const ascend = thresholds.every((threshold, index) => threshold >= (thresholds[index - 1] ?? 0) && threshold <= 1)
-  yield [ascend, 'alone must ascend from 0 to 1.']
+  yield [ascend, 'alone must be in ascending order, from 0 to 1.']
 }
 
 function matches(pattern: RegExp, value: unknown): boolean {

@@ -57,8 +57,8 @@ export function runningFold(start: FraudProfile, shape: ProfileShape): RunningFo
       known.hash = hash
       pushSightings(sightings, known, hash)
     }
-    // A column drops old entities only when it records a sighting. If earlier transactions caused one, a single fold
-    // would drop the entities now, so the last sighting is recorded again.
+    // A column drops old entities only when it records a sighting. If earlier transactions caused a sighting, a single
+    // fold would drop the entities now. To do the same, the last sighting is recorded again.
     if (sightings.length === 0 && known.hash !== undefined) pushSightings(sightings, known, known.hash)
     return sightings
   }

@@ -29,7 +29,7 @@ export function sightingsIn(rows: Buffer): Map<number, readonly [first: number, 
 
 /**
  * Returns the rows with sightings added, and without rows that are too old or too many.
- * @param newest greatest time of the profile's transactions, from which ages are counted
+ * @param newest time of the profile's latest transaction, from which ages are counted
  */
 export function withSightings(rows: Buffer, sightings: readonly Sighting[], limit: SeenLimit, newest: number): Buffer {
   const next = Buffer.allocUnsafe(rows.length + sightings.length * SEEN_BYTES)
@@ -134,7 +134,7 @@ function withoutOld(rows: Buffer, end: number, horizon: number, most: number): n
   return kept > most * SEEN_BYTES ? withoutTies(rows, kept, upTo, most) : kept
 }
 
-/** Returns when the oldest row that remains was last seen, if the `excess` oldest rows are removed. */
+/** Returns when the oldest remaining row was last seen, once the `excess` oldest rows have been removed. */
 function timeWithout(rows: Buffer, end: number, excess: number): number {
   // Nearly always only one row must be removed. Finding that row takes a fraction of the time of sorting all rows.
   if (excess === 1) return secondOldest(rows, end)
@@ -155,7 +155,9 @@ function secondOldest(rows: Buffer, end: number): number {
   return second
 }
 
-/** Several rows may have been last seen at the same time. Removes those with the greatest hashes until the rows fit. */
+/**
+ * Several rows may have been last seen at the same time. Removes the rows with the highest hashes until the rest fits.
+ */
 function withoutTies(rows: Buffer, end: number, at: number, most: number): number {
   const hashes: number[] = []
   for (let row = 0; row < end; row += SEEN_BYTES) if (lastOf(rows, row) === at) hashes.push(rows.readUInt32BE(row))

@@ -33,7 +33,7 @@ export interface WindowSum {
 /**
  * Returns the sums with further values added. Buckets that became too old for their level are joined into buckets of
  * the next level. A bucket that is too old for the last level is dropped.
- * @param newest greatest time of the profile's transactions, from which ages are counted
+ * @param newest time of the profile's latest transaction, from which ages are counted
  */
 export function withSums(rows: Buffer, added: readonly SumEntry[], levels: readonly SumLevel[], newest: number): Buffer {
   let next = hasOld(rows, levels, newest) ? joined(rows, levels, newest) : rows

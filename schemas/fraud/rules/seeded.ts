@@ -28,7 +28,7 @@ const SEEDS: readonly Seed[] = [
   ['seed-high-risk-user', 'An analyst has confirmed a fraud of this user', 'REVIEW', "user.risk_tier = 'HIGH' AND txn.amount_usd >= 50"],
   [
     'seed-risky-merchant',
-    'Much confirmed fraud at the merchant, on a base of at least 50 payments',
+    'High rate of confirmed fraud at a merchant with at least 50 payments',
     'REVIEW',
     'merchant.fraud_rate_30d > 0.05 AND merchant.txn_count_30d >= 50',
   ],

@@ -19,7 +19,7 @@ export interface Snooze {
   readonly entity_type: SnoozeEntity
   /** The id as it appears in the field; for EMAIL, a keyed hash. */
   readonly entity_value: string
-  /** Time from which on the rule skips the entity, epoch ms. */
+  /** Time from which the rule skips the entity, epoch ms. */
   readonly created_at: number
   /** The rule applies again from this time on, epoch ms. */
   readonly until: number

@@ -238,8 +238,8 @@ const STRING_PREDICATES: ReadonlyMap<string, (text: string, part: string) => boo
 ])
 
 /**
- * Returns whether a list contains a value. A list that does not exist is missing, so deleting a list triggers no rule,
- * not even one with NOT inList.
+ * Returns whether a list contains a value. If the list does not exist, the result is missing. Deleting a list therefore
+ * makes no rule match, not even a rule with NOT inList.
  */
 function inList(name: string, read: StringOf): TruthOf {
   return function isInList(facts, lists) {

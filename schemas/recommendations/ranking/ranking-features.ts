@@ -90,7 +90,7 @@ export interface RankedMatch {
    */
   readonly neighbourScore: number
   /**
-   * The greatest strength with which one of the last ten items names the candidate (`neighbourBest`), the strength with
+   * The maximum strength with which one of the last ten items names the candidate (`neighbourBest`), the strength with
    * which the newest item names the candidate (`neighbourLast`), and how many of the ten items name the candidate
    * (`neighbourCount`).
    */

@@ -1,6 +1,6 @@
 /**
- * Neighbours of an item with their weights as bytes, greatest weight first. Each neighbour has 8 bytes of id and 4
- * bytes of weight.
+ * Neighbours of an item with their weights as bytes, highest weight first. Each neighbour has 8 bytes of id and 4 bytes
+ * of weight.
  */
 
 const ID_BYTES = 8

@@ -197,7 +197,7 @@ function shownRating(sum: number, count: number): number {
 }
 
 /**
- * Returns the words of the title, and before them those of the brand. Leaves out the brand if the title already
+ * Returns the words of the brand, followed by the words of the title. Leaves out the brand if the title already
  * contains all of its words, so that they are not counted twice.
  */
 function titleWords(brand: string | null, title: string): string[] {

@@ -14,7 +14,7 @@ export const BY_TRANSACTION = '(cityHash64(transaction_id), transaction_id)'
 export const IS_TRANSACTION = 'cityHash64(transaction_id) = cityHash64({id:String}) AND transaction_id = {id:String}'
 
 /**
- * Version column that is greatest in the first answer to a transaction, so that only the first answer is kept. A
+ * Version column whose value is highest in the first answer to a transaction, so that only the first answer is kept. A
  * transaction has several answers if its caller repeats the request while the stored answers are unavailable.
  */
 export const EARLIEST = 'earliest'

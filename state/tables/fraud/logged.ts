@@ -134,7 +134,7 @@ async function* batchesOf(reader: TableReader, { from, to, limit }: LoggedQuery,
   }
 }
 
-/** Returns the greatest hash in the first `share` of the hash range, as text because it exceeds 2^53. */
+/** Returns the highest hash in the first `share` of the hash range, as text because it exceeds 2^53. */
 function lastHash(share: number): string {
   const bits = BigInt(SHARE_BITS)
   const count = (HASHES * BigInt(Math.round(share * 2 ** SHARE_BITS))) >> bits

@@ -95,7 +95,7 @@ GROUP BY feature, is_now, bin`
 /** Number of bins of a feature: ten that the 9 quantiles separate, and one for missing values. */
 const FEATURE_BINS = 11
 
-/** Returns the greatest hash of a transaction id in the sample, as text because it exceeds 2^53. */
+/** Returns the highest hash of a transaction id in the sample, as text because it exceeds 2^53. */
 export async function sampledHashes(tables: TableReader): Promise<string> {
   const [[count]] = await readRows<[number]>(tables, COUNT_QUERY, {})
   const share = Math.min(1, MOST_ROWS / Math.max(1, count))

@@ -88,7 +88,10 @@ GROUP BY second, client_id, tier, api_key_id, user_id, ip
 ORDER BY second
 LIMIT {rows:UInt32}`
 
-/** One row of each second and node has the number. A repeated insert may have stored this row twice. */
+/**
+ * One row of each second and node contains `left_out`. A repeated insert may have stored this row twice, so the query
+ * takes the maximum.
+ */
 const LEFT_OUT_QUERY = `
 SELECT sum(number)
 FROM (

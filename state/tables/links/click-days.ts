@@ -9,8 +9,8 @@ const RETENTION_YEARS = 3
  */
 const RENEWED_DAYS = 30
 /**
- * Overlap of two successive computations, in minutes. They must overlap because a row becomes visible later than its
- * `inserted_at`. An insert takes at most one minute.
+ * Overlap of two successive computations, in minutes. The computations must overlap because a row becomes visible later
+ * than its `inserted_at`. An insert takes at most one minute.
  */
 const OVERLAP_MINUTES = 10
 

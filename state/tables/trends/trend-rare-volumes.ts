@@ -41,7 +41,7 @@ export const trendRareVolumesTable: BinaryTable<number, RareVolumeBytes> = {
       let total = 0
       for (const volume of volumes) {
         values.uint32(volume)
-        // Every contribution is also counted worldwide, so the worldwide volume is the greatest one.
+        // Every contribution is also counted worldwide, so the worldwide volume, which is the total, is the largest.
         if (volume > total) total = volume
       }
       values.uint32(total)

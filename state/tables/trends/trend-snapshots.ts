@@ -10,7 +10,7 @@ const SNAPSHOT_RANKS = 100
 /** See docs/services/trends.md#topics-and-tables. */
 const RETENTION_DAYS = 90
 const MS_PER_SECOND = 1_000
-/** The greatest number of seconds that a DateTime can store. */
+/** The maximum number of seconds that a DateTime can store. */
 const MAX_SECONDS = 2 ** 32 - 1
 
 /** Columns that are null in rows that were written before the columns existed. */

@@ -10,7 +10,7 @@ const MS_PER_SECOND = 1_000
 
 /**
  * The count of each frequent term per region and minute. Counts of rare terms are in `trend_rare_volumes`. Each row
- * contains the count so far, and the greatest count is final. Fed by `trend-volumes`.
+ * contains the count so far, and the highest count is final. Fed by `trend-volumes`.
  */
 export const trendVolumesTable: BinaryTable<string, TrendVolume> = {
   name: 'trend_volumes',

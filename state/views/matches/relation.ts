@@ -30,7 +30,7 @@ interface StoredBond {
 
 /**
  * Maximum number of received likes that are stored per user. The newest likes are kept. A very popular user may receive
- * millions, and each of so many takes about 140 bytes. A like that is left out still leads to a match, because the
+ * millions of likes, each of which takes about 140 bytes. A like that is left out still leads to a match, because the
  * pipeline finds matches without the view.
  */
 export const MAX_KEPT_LIKES = 10_000

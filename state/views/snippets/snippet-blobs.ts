@@ -78,8 +78,8 @@ export interface ReferenceQuery {
 export async function referencedBlobs(reader: ReferenceReader, { partitions, hashes, madeBefore }: ReferenceQuery): Promise<Set<string>> {
   const referenced = new Set<string>()
   for (let partition = 0; partition < partitions; partition++) {
-    // The caught-up flag, which is checked below, stays set while the sink lags behind, so the time is checked too. It
-    // is read before the keys, so the keys are at least as recent.
+    // The caught-up flag, which is checked below, stays set while the sink lags behind, so the time is checked too. The
+    // time is read before the keys, so the keys are at least as recent.
     const completeAt = await reader.hget(positionsKey(SNIPPET_BLOBS_VIEW, partition), completeAtField(snippetBlobs.name))
     if (Number(completeAt) < madeBefore) throw new Error(`the references of partition ${partition} are not up to date`)
     const found = await Promise.all(hashes.map((hash) => reader.exists(blobKey(partition, hash))))

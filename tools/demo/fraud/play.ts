@@ -8,7 +8,7 @@ import { type DemoPayment, demoPayments } from './stream.ts'
 
 /** Maximum number of payments per second. */
 const GREATEST_RATE = 5
-/** Number of payments between two verdicts of the demo's analyst. At the greatest rate, this is 40 seconds. */
+/** Number of payments between two verdicts of the demo's analyst. At the maximum rate, this is 40 seconds. */
 const PAYMENTS_PER_VERDICT = 200
 
 const GATEWAY = { subject: 'demo-payments', scope: 'internal' }

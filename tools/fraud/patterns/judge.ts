@@ -35,8 +35,8 @@ export interface TrafficReport {
   /** Share of all normal payments that are reviewed or blocked. */
   readonly falsePositives: number
   /**
-   * Share of false positives among the normal payments for which `isCounted` is true. It flatters the decisions, so it
-   * must not be reported alone.
+   * Share of false positives among the normal payments for which `isCounted` is true. This share makes the decisions
+   * look better than they are, so it must not be reported alone.
    */
   readonly falsePositivesWithoutVictims: number
   readonly patterns: Readonly<Record<Pattern, { readonly payments: number; readonly occurrences: number }>>

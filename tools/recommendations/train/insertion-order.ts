@@ -38,7 +38,7 @@ export function insertionOrder(factors: FactorFile, threads: number): Uint32Arra
 
 /**
  * Divides rows into groups. Evenly spaced rows are the centres, and each row joins the group whose centre has the
- * greatest cosine similarity to the row.
+ * highest cosine similarity to the row.
  */
 function groupsOf(factors: FactorFile, rows: Uint32Array, threads: number): Uint32Array[] {
   if (rows.length <= GROUPS) return [rows]

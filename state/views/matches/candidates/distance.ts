@@ -27,7 +27,7 @@ export function shownDistanceKm(a: Place, b: Place): number {
   return Math.max(LEAST_SHOWN_KM, Math.round(distanceKm(centreOf(cellOf(a, 6)), centreOf(cellOf(b, 6)))))
 }
 
-/** Returns the least distance in kilometres from a place to any point of a cell; 0 for a place inside the cell. */
+/** Returns the shortest distance in kilometres from a place to any point of a cell; 0 for a place inside the cell. */
 export function distanceToCellKm(place: Place, cell: Cell): number {
   const bounds = boundsOf(cell)
   if (isBetween(place.lon, bounds)) {
@@ -42,7 +42,7 @@ function isBetween(lon: number, { west, east }: Bounds): boolean {
 }
 
 /**
- * Returns the least distance to a segment of a meridian. The nearest point is where a great circle through the place
+ * Returns the shortest distance to a segment of a meridian. The nearest point is where a great circle through the place
  * meets the meridian at a right angle.
  */
 function distanceToMeridianKm(place: Place, lon: number, { south, north }: Bounds): number {
@@ -53,7 +53,7 @@ function distanceToMeridianKm(place: Place, lon: number, { south, north }: Bound
   return Math.min(...[nearest, south, north].map((lat) => distanceKm(place, { lat, lon })))
 }
 
-/** A cell and its least distance from the place of the search. */
+/** A cell and its shortest distance from the place of the search. */
 export interface NearCell {
   readonly cell: Cell
   readonly km: number
