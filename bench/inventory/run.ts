@@ -23,7 +23,7 @@ import type { Operation, Subject } from './subject.ts'
  * the broker's JVM compiles the code that a command needs.
  */
 const WARM_UP_SECONDS = 40
-/** Duration of the warm-up of PostgreSQL, which compiles nothing. */
+/** Duration of PostgreSQL's warm-up. It is shorter than the other warm-up, because PostgreSQL compiles nothing. */
 const POSTGRES_WARM_UP_SECONDS = 15
 const SETTLE_MS = 1_000
 const READY = { what: 'stock to be reserved', timeoutMs: 120_000, intervalMs: 200 }

@@ -34,7 +34,7 @@ interface SteadyOptions {
   readonly nodeArguments: readonly string[]
 }
 
-/** Seed of the draw of the compared regions. */
+/** Seed for the choice of the compared regions. */
 const SEED = 19
 const MS_PER_SECOND = 1_000
 const LOOK_EVERY_MS = 1_000

@@ -28,7 +28,7 @@ export const float32Bits = new Uint32Array(float32.buffer)
 export const float64 = new Float64Array(1)
 export const float64Bits = new Uint32Array(float64.buffer)
 
-/** The eighth bit of a varint's byte, which means that more bytes follow. The other seven bits store the value. */
+/** The eighth bit of a varint's byte. If it is set, more bytes follow. The other seven bits store the value. */
 export const CONTINUES = 0x80
 export const LOW_7_BITS = 0x7f
 /** Number of bits in four groups of seven bits. No more groups fit into a small integer of V8. */

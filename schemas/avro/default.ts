@@ -42,33 +42,33 @@ function check(type: AvroType, json: unknown, budget: DefaultBudget, depth: numb
   const inside = (of: AvroType, value: unknown) => check(of, value, budget, depth + 1)
   switch (type.kind) {
     case 'null':
-      return json === null ? undefined : 'null expected'
+      return json === null ? undefined : 'expected null'
     case 'boolean':
-      return typeof json === 'boolean' ? undefined : 'a boolean expected'
+      return typeof json === 'boolean' ? undefined : 'expected a boolean'
     case 'int':
-      return isInteger(json, INT_BITS) ? undefined : 'an int expected'
+      return isInteger(json, INT_BITS) ? undefined : 'expected an int'
     case 'long':
     case 'int64':
-      return isInteger(json, LONG_BITS) ? undefined : 'a 64-bit integer expected; JavaScript numbers are exact only up to 2^53-1'
+      return isInteger(json, LONG_BITS) ? undefined : 'expected a 64-bit integer; JavaScript numbers are exact only up to 2^53-1'
     case 'float':
     case 'double':
-      return isNumber(json) || NO_NUMBERS.has(json) ? undefined : 'a number expected'
+      return isNumber(json) || NO_NUMBERS.has(json) ? undefined : 'expected a number'
     case 'string':
-      return typeof json === 'string' ? undefined : 'a string expected'
+      return typeof json === 'string' ? undefined : 'expected a string'
     case 'bytes':
-      return isByteText(json) ? undefined : 'a string of the characters U+0000 to U+00FF expected'
+      return isByteText(json) ? undefined : 'expected a string of the characters U+0000 to U+00FF'
     case 'fixed':
-      return isByteText(json) && json.length === type.size ? undefined : `a string of ${type.size} bytes expected`
+      return isByteText(json) && json.length === type.size ? undefined : `expected a string of ${type.size} bytes`
     case 'enum':
-      return type.symbols.includes(json as string) ? undefined : 'one of its symbols expected'
+      return type.symbols.includes(json as string) ? undefined : 'expected one of its symbols'
     case 'array':
-      return Array.isArray(json) ? firstReason(json.map((item) => inside(type.items, item))) : 'an array expected'
+      return Array.isArray(json) ? firstReason(json.map((item) => inside(type.items, item))) : 'expected an array'
     case 'map':
-      return isObject(json) ? firstReason(Object.values(json).map((value) => inside(type.values, value))) : 'an object expected'
+      return isObject(json) ? firstReason(Object.values(json).map((value) => inside(type.values, value))) : 'expected an object'
     case 'union':
       return type.branches.some((branch) => inside(branch, json) === undefined) ? undefined : 'it matches no branch of the union'
     case 'record':
-      if (!isObject(json)) return 'an object expected'
+      if (!isObject(json)) return 'expected an object'
       return firstReason(
         type.fields.map((field) => {
           const value = fieldValue(json, field)

@@ -78,7 +78,7 @@ function encoderGenerator(out: SourceBuilder) {
   function write(type: AvroType, value: string, path: string): void {
     switch (type.kind) {
       case 'array':
-        line(`if (!Array.isArray(${value})) throw misfit(${path}, 'an array expected')`)
+        line(`if (!Array.isArray(${value})) throw misfit(${path}, 'expected an array')`)
         writeItems(value, (each) => {
           room(type.items)
           write(type.items, `${value}[${each}]`, `${path} + '[' + ${each} + ']'`)
@@ -87,7 +87,7 @@ function encoderGenerator(out: SourceBuilder) {
       case 'map': {
         const keys = fresh('keys')
         line(
-          `if (typeof ${value} !== 'object' || ${value} === null || Array.isArray(${value})) throw misfit(${path}, 'an object expected')`,
+          `if (typeof ${value} !== 'object' || ${value} === null || Array.isArray(${value})) throw misfit(${path}, 'expected an object')`,
         )
         line(`const ${keys} = Object.keys(${value})`)
         writeItems(keys, (each) => {
@@ -112,11 +112,11 @@ function encoderGenerator(out: SourceBuilder) {
         type.symbols.forEach((symbol, index) => {
           line(`case ${literal(symbol)}: ${varint(index)}; break`)
         })
-        line(`default: throw misfit(${path}, ${literal(`one of ${type.symbols.join(', ')} expected`)}) }`)
+        line(`default: throw misfit(${path}, ${literal(`expected one of ${type.symbols.join(', ')}`)}) }`)
         return
       case 'fixed':
         line(
-          `if (!(${value} instanceof Uint8Array) || ${value}.length !== ${type.size}) throw misfit(${path}, '${type.size} bytes expected')`,
+          `if (!(${value} instanceof Uint8Array) || ${value}.length !== ${type.size}) throw misfit(${path}, 'expected ${type.size} bytes')`,
         )
         line(`b.set(${value}, p); p += ${type.size}`)
         return
@@ -129,41 +129,41 @@ function encoderGenerator(out: SourceBuilder) {
   function writePrimitive(kind: PrimitiveKind, value: string, path: string): void {
     switch (kind) {
       case 'null':
-        line(`if (${value} !== null) throw misfit(${path}, 'null expected')`)
+        line(`if (${value} !== null) throw misfit(${path}, 'expected null')`)
         return
       case 'boolean':
-        line(`if (typeof ${value} !== 'boolean') throw misfit(${path}, 'a boolean expected')`)
+        line(`if (typeof ${value} !== 'boolean') throw misfit(${path}, 'expected a boolean')`)
         line(`b[p++] = ${value} ? 1 : 0`)
         return
       case 'int':
-        line(`if (typeof ${value} !== 'number' || (${value} | 0) !== ${value}) throw misfit(${path}, 'a 32-bit integer expected')`)
+        line(`if (typeof ${value} !== 'number' || (${value} | 0) !== ${value}) throw misfit(${path}, 'expected a 32-bit integer')`)
         writeNumber(value)
         return
       case 'long':
-        line(`if (!Number.isSafeInteger(${value})) throw misfit(${path}, 'an integer within ±(2^53-1) expected')`)
+        line(`if (!Number.isSafeInteger(${value})) throw misfit(${path}, 'expected an integer within ±(2^53-1)')`)
         writeNumber(value)
         return
       case 'int64':
-        line(`if (typeof ${value} !== 'bigint') throw misfit(${path}, 'a bigint expected')`)
+        line(`if (typeof ${value} !== 'bigint') throw misfit(${path}, 'expected a bigint')`)
         line(`p = writeInt64(b, p, ${value}); if (p < 0) throw misfit(${path})`)
         return
       case 'float':
-        line(`if (typeof ${value} !== 'number') throw misfit(${path}, 'a number expected')`)
+        line(`if (typeof ${value} !== 'number') throw misfit(${path}, 'expected a number')`)
         line(
           `if (Number.isFinite(${value}) && !Number.isFinite(Math.fround(${value}))) throw misfit(${path}, 'the number is too large for a float')`,
         )
         line(`p = writeFloat(b, p, ${value})`)
         return
       case 'double':
-        line(`if (typeof ${value} !== 'number') throw misfit(${path}, 'a number expected')`)
+        line(`if (typeof ${value} !== 'number') throw misfit(${path}, 'expected a number')`)
         line(`p = writeDouble(b, p, ${value})`)
         return
       case 'bytes':
-        line(`if (!(${value} instanceof Uint8Array)) throw misfit(${path}, 'a Uint8Array expected')`)
+        line(`if (!(${value} instanceof Uint8Array)) throw misfit(${path}, 'expected a Uint8Array')`)
         line(`p = writeBytes(out, p, ${value}); b = out.buffer`)
         return
       case 'string':
-        line(`if (typeof ${value} !== 'string') throw misfit(${path}, 'a string expected')`)
+        line(`if (typeof ${value} !== 'string') throw misfit(${path}, 'expected a string')`)
         line(`p = writeString(out, p, ${value}); if (p < 0) throw misfit(${path}); b = out.buffer`)
         return
     }
@@ -192,7 +192,7 @@ function encoderGenerator(out: SourceBuilder) {
       writeBranch(branch, index, value, path)
       line('}')
     })
-    line(`else throw misfit(${path}, ${literal(`one of ${type.branches.map(branchName).join(', ')} expected`)})`)
+    line(`else throw misfit(${path}, ${literal(`expected one of ${type.branches.map(branchName).join(', ')}`)})`)
   }
 
   function writeWrapped(type: UnionType, value: string, path: string): void {
@@ -201,8 +201,8 @@ function encoderGenerator(out: SourceBuilder) {
     const inner = fresh('inner')
     roomFor(BRANCH_BYTES)
     if (nullBranch >= 0) line(`if (${value} === null) { ${varint(nullBranch)} } else {`)
-    line(`if (typeof ${value} !== 'object' || ${value} === null) throw misfit(${path}, 'an object { branch: value } expected')`)
-    line(`const ${key} = Object.keys(${value}); if (${key}.length !== 1) throw misfit(${path}, 'an object with one branch expected')`)
+    line(`if (typeof ${value} !== 'object' || ${value} === null) throw misfit(${path}, 'expected an object { branch: value }')`)
+    line(`const ${key} = Object.keys(${value}); if (${key}.length !== 1) throw misfit(${path}, 'expected an object with one branch')`)
     line(`const ${inner} = ${value}[${key}[0]]`)
     line(`switch (${key}[0]) {`)
     type.branches.forEach((branch, index) => {
@@ -229,7 +229,7 @@ function encoderGenerator(out: SourceBuilder) {
 
   function writeRecord(name: string, type: RecordType): void {
     line(`function ${name}(value, out, p, d) { let b = out.buffer`)
-    line(`if (typeof value !== 'object' || value === null) throw misfit('', 'an object expected')`)
+    line(`if (typeof value !== 'object' || value === null) throw misfit('', 'expected an object')`)
     if (isRecursive(type)) line(`if (d > ${MAX_DEPTH}) throw misfit('', 'records are nested deeper than ${MAX_DEPTH}')`)
     type.fields.forEach((field, index) => {
       roomFor(runBytes(type.fields, index))

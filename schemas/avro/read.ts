@@ -17,8 +17,8 @@ import {
 } from './cursor.ts'
 
 /**
- * Functions that read Avro's primitives, for generated decoders. Except for those that read floats, which have a fixed
- * size, the functions store the position after the value in the cursor. If the value is malformed, they store -1 and
+ * Functions that read Avro's primitives, for generated decoders. The functions store the position after the value in
+ * the cursor, except for those that read floats, which have a fixed size. If the value is malformed, they store -1 and
  * the reason.
  */
 

@@ -60,7 +60,7 @@ export function avroValue<T>(schema: AvroSchema): ValueFormat<T> {
     try {
       return compileDecoder<T>(writer, schema)
     } catch (error) {
-      // A long chain of records overflows the stack, which is a RangeError.
+      // A long chain of records overflows the stack, which throws a RangeError.
       if (!(error instanceof IncompatibleSchemaError || error instanceof SchemaError || error instanceof RangeError)) throw error
       const reason = error.message
       return function refuse() {

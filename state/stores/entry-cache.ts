@@ -113,8 +113,8 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   let batches: Entry<K, V>[][] = []
   /**
    * For each batch and slot, the index in the batch of the first entry that the record in the slot announced. The other
-   * entries of its first announcing processor follow. The entries belong to the batch, so the cache does not evict
-   * them.
+   * entries that the first announcing processor requested follow that entry. The entries belong to the batch, so the
+   * cache does not evict them.
    */
   let slots: number[][] = []
   /** The slots of the batch whose reads are being announced; undefined outside of a batch. */

@@ -6,7 +6,9 @@ export interface VersionHistory<V extends FileVersion> {
   readonly versions: readonly V[]
   /** The version that answers requests; undefined when there is none. */
   readonly champion: string | undefined
-  /** Version that answers the requests of a share of the users instead; undefined when there is none. */
+  /**
+   * Version that answers the requests of a share of the users in place of the champion; undefined when there is none.
+   */
   readonly challenger: string | undefined
   /** Earlier champions, newest first. `NO_VERSION` represents the time before the first champion. */
   readonly earlier: readonly string[]

@@ -100,8 +100,8 @@ export function versionInForce<T>(options: VersionInForceOptions<T>): VersionInF
 }
 
 /**
- * Returns whether a retry may help. It may, if the store or the disk recovers, or if another process of the host has
- * removed a file, which can be fetched again. A retry does not help with damaged or wrong files.
+ * Returns whether a retry may help. A retry may help if the store or the disk recovers, or if another process of the
+ * host has removed a file, which can be fetched again. A retry does not help with damaged or wrong files.
  */
 function mayHeal(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {

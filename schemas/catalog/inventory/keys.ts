@@ -14,7 +14,7 @@ export function rowName({ variant_id, warehouse_id }: StockKey): string {
   return `${rowsOfVariant(variant_id)}${warehouse_id}`
 }
 
-/** Returns the prefix of the keys of all rows of a variant. */
+/** Returns the key prefix that all rows of a variant share. */
 export function rowsOfVariant(variantId: number): string {
   return `${variantId}:`
 }

@@ -29,7 +29,7 @@ import { type EntityVerdict, foldVerdict } from './verdicts.ts'
 /** Transactions in rows (rows.ts). */
 export interface EventRows {
   readonly bytes: Buffer
-  /** Returns the id of the user of the transaction in a row. */
+  /** Returns the user id of the transaction in a row. */
   userOf(row: number): string
 }
 

@@ -84,8 +84,8 @@ export interface ArchivedQuery {
 }
 
 /**
- * Returns the ids of the newest archived cases that the query selects, newest first, and the number of all that it
- * selects. A case is archived some time after it was closed.
+ * Returns the ids of the newest archived cases that the query selects, newest first, and the number of all archived
+ * cases that it selects. A case is archived some time after it was closed.
  */
 export async function listArchivedCases(
   reader: TableReader,

@@ -113,8 +113,8 @@ export async function readScoreCounts(tables: TableReader, most: string, version
 }
 
 /**
- * Reads the distribution of features over the last day and over the 29 days before. The bins are chosen so that each,
- * except for the last with the missing values, contains about an equal share of the values of the 29 days.
+ * Reads the distribution of features over the last day and over the 29 days before. The last bin contains the missing
+ * values. The other bins are chosen so that each contains about the same share of the values of the 29 days.
  */
 export async function readFeatureCounts(tables: TableReader, most: string): Promise<FeatureCounts[]> {
   const [quantiles] = await readRows<(number | null)[][]>(tables, QUANTILES_QUERY, { most })

@@ -94,7 +94,10 @@ export interface CaseListQuery {
   readonly count: number
 }
 
-/** Returns the ids of the newest cases that the query selects, newest first, and the number of all that it selects. */
+/**
+ * Returns the ids of the newest cases that the query selects, newest first, and the number of all cases that it
+ * selects.
+ */
 export async function listCases(
   reader: ViewReader & ListReader,
   partitions: number,

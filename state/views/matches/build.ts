@@ -39,8 +39,8 @@ interface Resume {
 }
 
 /**
- * Lifetime of the lock of a search. A search takes milliseconds, but if its process ends, other searches wait until the
- * lock expires.
+ * Lifetime of the lock of a search. A search takes milliseconds, but if the process ends during a search, other
+ * searches wait until the lock expires.
  */
 export const BUILD_LOCK_MS = 2_000
 /**

@@ -15,33 +15,33 @@ const fixed = { type: 'fixed', name: 'F', size: 2 }
 const letters = { type: 'enum', name: 'E', symbols: ['A', 'B'] }
 
 test.each<[string, AvroSchema, unknown, string]>([
-  ['null', 'null', 0, 'null expected'],
-  ['boolean', 'boolean', 1, 'a boolean expected'],
-  ['int with a fraction', 'int', 1.5, 'a 32-bit integer expected'],
-  ['int outside 32 bits', 'int', 2 ** 31, 'a 32-bit integer expected'],
-  ['int NaN', 'int', Number.NaN, 'a 32-bit integer expected'],
-  ['int as text', 'int', '1', 'a 32-bit integer expected'],
-  ['long outside 53 bits', 'long', 2 ** 53, 'an integer within ±(2^53-1) expected'],
-  ['long as bigint', 'long', 1n, 'an integer within ±(2^53-1) expected'],
-  ['int64 as number', int64, 1, 'a bigint expected'],
+  ['null', 'null', 0, 'expected null'],
+  ['boolean', 'boolean', 1, 'expected a boolean'],
+  ['int with a fraction', 'int', 1.5, 'expected a 32-bit integer'],
+  ['int outside 32 bits', 'int', 2 ** 31, 'expected a 32-bit integer'],
+  ['int NaN', 'int', Number.NaN, 'expected a 32-bit integer'],
+  ['int as text', 'int', '1', 'expected a 32-bit integer'],
+  ['long outside 53 bits', 'long', 2 ** 53, 'expected an integer within ±(2^53-1)'],
+  ['long as bigint', 'long', 1n, 'expected an integer within ±(2^53-1)'],
+  ['int64 as number', int64, 1, 'expected a bigint'],
   ['int64 too large', int64, 2n ** 63n, 'outside 64 bits'],
   ['int64 too small', int64, -(2n ** 63n) - 1n, 'outside 64 bits'],
-  ['float as text', 'float', '1', 'a number expected'],
+  ['float as text', 'float', '1', 'expected a number'],
   ['float overflow', 'float', 1e300, 'too large for a float'],
-  ['double', 'double', null, 'a number expected'],
-  ['bytes', 'bytes', 'text', 'a Uint8Array expected'],
-  ['string', 'string', 1, 'a string expected'],
+  ['double', 'double', null, 'expected a number'],
+  ['bytes', 'bytes', 'text', 'expected a Uint8Array'],
+  ['string', 'string', 1, 'expected a string'],
   ['string with a lone surrogate', 'string', 'a\ud800', 'lone surrogate'],
   ['a long string with a lone surrogate', 'string', `${'x'.repeat(2000)}\ud800`, 'lone surrogate'],
-  ['fixed of another size', fixed, Buffer.alloc(3), '2 bytes expected'],
-  ['enum', letters, 'C', 'one of A, B expected'],
-  ['array', { type: 'array', items: 'int' }, { length: 1 }, 'an array expected'],
-  ['map', { type: 'map', values: 'int' }, [1], 'an object expected'],
-  ['record', { type: 'record', name: 'R', fields: [] }, null, 'an object expected'],
-  ['union', ['null', 'string'], 1, 'one of null, string expected'],
-  ['union of wrapped branches', ['int', 'double'], 1, 'an object { branch: value } expected'],
+  ['fixed of another size', fixed, Buffer.alloc(3), 'expected 2 bytes'],
+  ['enum', letters, 'C', 'expected one of A, B'],
+  ['array', { type: 'array', items: 'int' }, { length: 1 }, 'expected an array'],
+  ['map', { type: 'map', values: 'int' }, [1], 'expected an object'],
+  ['record', { type: 'record', name: 'R', fields: [] }, null, 'expected an object'],
+  ['union', ['null', 'string'], 1, 'expected one of null, string'],
+  ['union of wrapped branches', ['int', 'double'], 1, 'expected an object { branch: value }'],
   ['unknown branch', ['int', 'double'], { long: 1 }, 'the union has no branch long'],
-  ['two branches', ['int', 'double'], { int: 1, double: 2 }, 'an object with one branch expected'],
+  ['two branches', ['int', 'double'], { int: 1, double: 2 }, 'expected an object with one branch'],
 ])('%s: a value that does not fit is refused', (_, schema, value, message) => {
   expect(() => encode(schema, value)).toThrow(CodecError)
   expect(() => encode(schema, value)).toThrow(message)
@@ -64,8 +64,8 @@ test('errors contain the path to the invalid value, and leave the writer unchang
   const out = byteWriter(8)
   out.length = 5
   const write = compileEncoder(nested)
-  expect(() => write({ lines: [{ count: 1 }, { count: 0.5 }] }, out)).toThrow('Order.lines[1].count: a 32-bit integer expected')
-  expect(() => write({ lines: [], notes: { a: 'b', c: 1 } }, out)).toThrow('Order.notes{c}: one of null, string expected')
+  expect(() => write({ lines: [{ count: 1 }, { count: 0.5 }] }, out)).toThrow('Order.lines[1].count: expected a 32-bit integer')
+  expect(() => write({ lines: [], notes: { a: 'b', c: 1 } }, out)).toThrow('Order.notes{c}: expected one of null, string')
   expect(() => write({ notes: {} }, out)).toThrow('Order.lines: the field is missing and has no default')
   expect(out.length).toBe(5)
 })

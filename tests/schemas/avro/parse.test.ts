@@ -33,7 +33,7 @@ test.each<[string, AvroSchema, string]>([
   [
     'a default of another type',
     record({ name: 'a', type: 'int', default: 'x' }),
-    'field "R.a": default "x" does not fit its type: an int expected',
+    'field "R.a": default "x" does not fit its type: expected an int',
   ],
   ['a default of no branch', record({ name: 'a', type: ['null', 'string'], default: 1 }), 'matches no branch'],
   ['an unsafe default', record({ name: 'a', type: 'long', default: 2 ** 60 }), 'are exact only up to 2^53-1'],

@@ -75,7 +75,7 @@ test('encoding a value that does not match the schema leaves the writer unchange
   const out = byteWriter(4)
   out.length = 2
   const codec = avroValue<Point>(schema).open(1, lookup())
-  expect(() => codec.encode({ x: 1.5, y: 0 }, out)).toThrow('Point.x: a 32-bit integer expected')
+  expect(() => codec.encode({ x: 1.5, y: 0 }, out)).toThrow('Point.x: expected a 32-bit integer')
   expect(out.length).toBe(2)
 })
 
