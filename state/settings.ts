@@ -54,7 +54,7 @@ export const stateSettings = settingsFragment({
     BLOBS_URL: documented(location.optional(), 'where large content is stored: a `file:` or `s3:` URL', '`data/blobs` in `MILLRACE_HOME`'),
     IMAGES_URL: documented(
       location.optional(),
-      'where images are stored: a `file:` or `s3:` URL. Neither it nor `BLOBS_URL` may contain the other, because unreferenced content is removed from each',
+      'where images are stored: a `file:` or `s3:` URL. `IMAGES_URL` and `BLOBS_URL` may not contain one another, because unreferenced content is removed from each of them',
       '`data/images` in `MILLRACE_HOME`',
     ),
     MODELS_URL: documented(

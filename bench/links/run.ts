@@ -32,7 +32,10 @@ const REDIRECT_SECONDS = 5
  * redirects, so the clicks fit into the buffer.
  */
 const BUFFERED_SECONDS = 2
-/** Delay of messages to and from Kafka in each direction, in ms. A click is therefore acknowledged after one second. */
+/**
+ * Delay of the messages between the API and Kafka in each direction, in ms. A click is therefore acknowledged only
+ * after one second.
+ */
 const SLOW_MS = 500
 const DRAINED = { what: 'Kafka to accept the buffered clicks', timeoutMs: 60_000, intervalMs: 50 }
 const SETTLE_MS = 1_000

@@ -22,7 +22,7 @@ export default command({
       default: 0,
       min: 0,
     }),
-    hot: number('Share of the tweets that get one additional term, the same for all of them.', { default: 0, max: 1 }),
+    hot: number('Share of the tweets that get the same additional term.', { default: 0, max: 1 }),
     terms: integer('Number of partitions of the topics that are keyed by term.', { default: 4, min: 1 }),
     minutes: number('Age of the first tweet in minutes.', { default: 30, max: MAX_BACKLOG_MINUTES }),
     workers: integers('Numbers of worker processes; 0 skips the backlog.', { default: '1,2' }),

@@ -117,7 +117,8 @@ export async function startChild(spec: ChildSpec): Promise<Child> {
     try {
       writeFileSync(markFile(spec.runDir, spec.name), JSON.stringify(mark))
     } catch (error) {
-      // If the pid file cannot be written, for example to a full disk, nothing could find and stop the process later.
+      // If the pid file cannot be written, for example because the disk is full, nothing could find and stop the
+      // process later.
       child.kill('SIGKILL')
       throw error
     }

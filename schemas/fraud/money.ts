@@ -8,7 +8,7 @@ const UNITS_PER_USD = 10_000
 export const USD_PER_UNIT = 1 / UNITS_PER_USD
 
 /**
- * Maximum amount in statistics, in USD. Greater amounts count as this amount, so that an amount fits into six bytes and
+ * Maximum amount in statistics, in USD. Larger amounts count as this amount, so that an amount fits into six bytes and
  * a sum of up to 90 amounts is exact.
  */
 const MOST_USD = 1e10

@@ -15,7 +15,7 @@ export interface BucketOptions {
    * It must be well below the age at which sweeps may remove a blob.
    */
   readonly renewAfterMs: number
-  /** How long the next bytes of an answer may take, ms. A put also gets time for its bytes. */
+  /** Time limit for the next bytes of an answer, in ms. A put gets additional time to send its bytes. */
   readonly timeoutMs: number
   /** Epoch ms. */
   now(): number
@@ -30,8 +30,8 @@ const NOT_FOUND = 404
 const CONFLICT = 409
 const PRECONDITION_FAILED = 412
 /**
- * Statuses of a conditional DELETE if another process has deleted the object or stored it again since it was inspected,
- * or does so at the same time.
+ * Statuses of a conditional DELETE that did not delete the object, because another process has deleted the object or
+ * stored it again since it was inspected, or is doing so at the same time.
  */
 const CHANGED = [NOT_FOUND, CONFLICT, PRECONDITION_FAILED]
 

@@ -16,8 +16,8 @@ const CONNECT_TIMEOUT_MS = 2_000
 export const SILENT_SOCKET_MS = 2_000
 /**
  * Maximum number of times that a cluster may send a script elsewhere: to the node that now has the slot, and from there
- * to the node to which the slot is moving. By default, ioredis also repeats scripts on a slot that is moving for 1.6 s,
- * and during this time it sends no other script to the node.
+ * to the node to which the slot is moving. By default, ioredis also repeats a script for 1.6 s while its slot is
+ * moving, and during this time it sends no other script to the node.
  */
 const MAX_REDIRECTIONS = 2
 const RECONNECT_STEP_MS = 20

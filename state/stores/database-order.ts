@@ -16,9 +16,9 @@ const COMPARED_UNITS = 5
 const CODES = 128
 
 /**
- * How many groups of characters are compared before rows are written: the first in which keys differ, and two more for
- * keys that are equal up to there. Keys often begin with a kind (`card:…`, `user:…`), in which all keys of the kind
- * agree.
+ * How many groups of characters are compared before rows are written: the first group in which any keys differ, and two
+ * more groups for keys that are equal up to that point. Keys often begin with a kind (`card:…`, `user:…`), in which all
+ * keys of the kind agree.
  */
 export const LEVELS_TO_WRITE = 3
 /**

@@ -128,7 +128,8 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
   }
 
   function valueOfChange({ entry: noted }: Change<K, V>): [K, V] | undefined {
-    // If the change was committed and evicted while the scan ran, a later change of the key has another entry.
+    // If the change was committed and evicted while the scan ran, a later change of the same key is in a different
+    // entry.
     const cached = entries.peek(noted.key)
     return shownOf(cached?.loaded ? cached : noted)
   }

@@ -215,8 +215,8 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
   }
 
   /**
-   * Stores the item although all of its pages are full. Chooses the page with the oldest run, and removes its oldest
-   * runs to make room.
+   * Stores the item although all of its pages are full. Chooses the page with the oldest run, and removes the oldest
+   * runs of that page to make room.
    */
   function rememberInstead(key: K, places: readonly Place[], unit: number): Place {
     const oldest = places.reduce((found, place) => (endOf(place.runs) < endOf(found.runs) ? place : found))

@@ -4,7 +4,10 @@ import type { StateBackend, StateBatch, StateSession } from './store.ts'
 /** The stores of a topology that are in the small database. */
 export interface ApartStores {
   hasStore(store: string): boolean
-  /** Returns whether a position belongs to such a store, so that it must be written together with the store. */
+  /**
+   * Returns whether a position belongs to a store in the small database, so that it must be written together with the
+   * store.
+   */
   hasPosition(name: string): boolean
 }
 

@@ -19,7 +19,7 @@ export default command({
     processor: text('show, replay: the processor that failed.', { placeholder: 'NAME' }),
     limit: integer('show: maximum number of dead letters.', { default: 20 }),
     all: flag('replay: every dead letter; needed when no condition is given.'),
-    again: flag('replay: also dead letters that were already replayed (which causes duplicates) or that failed again.'),
+    again: flag('replay: also replays dead letters that were already replayed (which causes duplicates) or that failed again.'),
   },
   environment: {
     KAFKA_BROKERS: 'Addresses of the brokers, as for workers. Default: the local broker.',

@@ -63,7 +63,7 @@ export async function loadPeople(folder: string, count: number, now: number): Pr
   return { people, origin: isPublic ? `${rows.length} public and ${missing.length} generated profiles` : `${count} generated profiles` }
 }
 
-/** Makes a person of each profile, with a random id, place and popularity. Equal arguments give equal people. */
+/** Makes a person from each profile, with a random id, place and popularity. Equal arguments give equal people. */
 export function placePeople(rows: readonly ProfileRow[], towns: readonly Town[], now: number): Person[] {
   const random = seededRandom(SEED)
   const town = weightedPick(towns.map(({ population }) => population))

@@ -14,7 +14,7 @@ export default command({
   options: {
     speed: number('Speed-up relative to the recording.', { default: 2000, min: LEAST_SPEED }),
     limit: integer('Plays only the first N tweets.', { min: 1 }),
-    'longest-gap': duration('Longer gaps in the recording are shortened to this.', { default: '1h' }),
+    'longest-gap': duration('Longer gaps in the recording are shortened to this length.', { default: '1h' }),
     'at-once': duration('Sends the tweets as fast as possible, with times spread over this period before now.'),
   },
   environment: {

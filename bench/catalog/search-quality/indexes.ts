@@ -30,7 +30,9 @@ export async function filledIndex(
   return productIndex(indexReader(client), name, { timeoutMs: TIMEOUT_MS })
 }
 
-/** The form of an index that has only titles. Apart from the number of replicas, it uses the server's defaults. */
+/**
+ * The definition of an index that has only titles. Apart from the number of replicas, it uses the server's defaults.
+ */
 export const STOCK_FORM = { settings: { number_of_replicas: 0 }, mappings: { properties: { title: { type: 'text' } } } }
 
 export const PRODUCTS_FORM = { settings: productsSettings, mappings: { dynamic: 'strict', ...productsMappings } }

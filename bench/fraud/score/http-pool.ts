@@ -28,7 +28,7 @@ export interface HttpPool {
 
 /**
  * Posts JSON over a fixed number of connections. Node's HTTP client would compete with the server under test for the
- * cores, and this pool takes only a fraction of its CPU time. Responses must have a Content-Length, as the API's
+ * cores. This pool takes only a fraction of that client's CPU time. Responses must have a Content-Length, as the API's
  * responses do.
  */
 export function httpPool(url: URL, connections: number, headers: Readonly<Record<string, string>>): HttpPool {

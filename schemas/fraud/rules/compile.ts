@@ -45,7 +45,10 @@ interface FactsRead {
   readonly lists: Set<string>
 }
 
-/** @param isNeeded whether the absence of what the node reads can make the result of the condition missing */
+/**
+ * @param isNeeded true if the result of the condition may be missing because a value or list that the node reads is
+ * absent
+ */
 function collect(node: Node, read: FactsRead, isNeeded: boolean): void {
   if (node.kind === 'field' && isNeeded) read.needs.add(fieldOf(node.name)!)
   if (node.kind === 'call' && node.name === 'inList') {

@@ -49,7 +49,9 @@ const HASHES = 2n ** 64n
 const COUNTED_SHARES = [2 ** -12, 2 ** -6, 1]
 /** Number of counted transactions that is enough for an estimate whose error hardly ever exceeds 3 %. */
 const ENOUGH_COUNTED = 10_000
-/** Share of the limit that a sample aims for. If the estimate is too low, the sample then still fits into the limit. */
+/**
+ * Share of the limit that a sample aims for, so that the sample still fits into the limit if the estimate is too low.
+ */
 const AIMED_SHARE = 0.95
 /** Number of bits with which a share is converted into a hash: the precision of a double. */
 const SHARE_BITS = 52

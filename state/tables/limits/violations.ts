@@ -7,7 +7,10 @@ import type { Page } from './page.ts'
 const VIOLATION_DAYS = 30
 const MS_PER_SECOND = 1_000
 const DAY_SECONDS = 24 * 3_600
-/** Length of the first period that is searched for a page. Even after an attack, it has few rows to sort. */
+/**
+ * Length of the first period that is searched for a page. Even after an attack, a period of this length has few rows to
+ * sort.
+ */
 const FIRST_PERIOD_SECONDS = 3_600
 /** Factor by which the periods grow until the page is full, so that five queries search 30 days. */
 const PERIOD_GROWTH = 8

@@ -25,7 +25,7 @@ export async function refillStack(deps: BuildDeps, partition: number, userId: st
     isStored = true
     return 'built'
   } finally {
-    // Otherwise, the next feed of the user would wait until the lock expires. If unlocking fails, it does wait.
+    // Otherwise, the next feed of the user would wait until the lock expires. If unlocking fails, the feed does wait.
     if (!isStored) await unlockBuild(deps, keys, token).catch(() => undefined)
   }
 

@@ -33,8 +33,8 @@ export interface StackedCandidate {
 /** How long a stack is valid: docs/services/matches.md#feed */
 export const STACK_TTL_MS = 300_000
 /**
- * How long a stack without a candidate that can be shown is kept before the search is repeated. The time is short, so
- * that the first user in an area sees the second one soon.
+ * How long a stack that has no candidate to show is kept before the search is repeated. The time is short, so that the
+ * first user in an area sees the second one soon.
  */
 const EMPTY_TTL_MS = 5_000
 /**

@@ -48,8 +48,8 @@ export interface StoredUser {
 type UserReader = Pick<BinaryReader, 'hmgetBuffer' | 'hgetallBuffer'> & ViewReader
 
 /**
- * Reads a user with commands that are sent together. Returns NOT_CAUGHT_UP if the view is incomplete. Otherwise, every
- * user would look new after Redis was emptied.
+ * Reads a user with commands that are sent together. Returns NOT_CAUGHT_UP if the view is incomplete, because every
+ * user would otherwise look new after Redis was emptied.
  */
 export async function readUser(reader: UserReader, partition: number, userId: string): Promise<StoredUser | typeof NOT_CAUGHT_UP> {
   const keys = userFeaturesKeys(partition, userId)

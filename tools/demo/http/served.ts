@@ -21,8 +21,8 @@ export interface ServedQuestion {
 }
 
 /**
- * Waits until the API serves the demo. Returns undefined if waiting is useless (after a report of the reason), or if
- * the demo ends or is stopped first.
+ * Waits until the API serves the demo. Returns undefined if waiting is useless, after reporting the reason, or if the
+ * demo ends or is stopped first.
  */
 export async function servedClient({ say, stopped, pause }: StreamSession, question: ServedQuestion): Promise<DemoClient | undefined> {
   const { url, what, endAt } = question

@@ -70,7 +70,8 @@ export async function exportHistory(client: ClickHouseClient, options: ExportOpt
         dwell_time_sec,
         rec_request_id,
       }
-      // The table also contains events that the streams reject. The weight of a single one could spoil all vectors.
+      // The table also contains events that the streams reject. The weight of a single such event could spoil all
+      // vectors.
       if (eventFault(event, before) === undefined) builder.add(BigInt(userId), event)
     }
   }

@@ -15,7 +15,10 @@ export interface Comparison {
   readonly inForce: number
   /** The means of both versions for groups of users, by their number of earlier interactions. */
   readonly groups: readonly GroupQuality[]
-  /** Bounds of the 95 % interval of the difference between the means. With fewer than two users, it is -1 to 1. */
+  /**
+   * Bounds of the 95 % interval of the difference between the means. With fewer than two users, the interval is -1 to
+   * 1.
+   */
   readonly low: number
   readonly high: number
 }

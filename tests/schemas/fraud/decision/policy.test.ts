@@ -16,7 +16,10 @@ test.each<[Partial<Policy>, string]>([
   [{ thresholds: { review: 900, block: 800 } }, 'thresholds must be in ascending order, from 0 to 1000.'],
   [{ thresholds: { review: 600, block: Number.NaN } }, 'thresholds must be in ascending order, from 0 to 1000.'],
   [{ floors: { review: 600, block: 1_001 } }, 'floors must be in ascending order, from 0 to 1000.'],
-  [{ alone: { ...DEFAULT_POLICY.alone, payment_fraud: { high: 0.9, critical: 0.8 } } }, 'alone.payment_fraud must be in ascending order, from 0 to 1.'],
+  [
+    { alone: { ...DEFAULT_POLICY.alone, payment_fraud: { high: 0.9, critical: 0.8 } } },
+    'alone.payment_fraud must be in ascending order, from 0 to 1.',
+  ],
   [{ default_profile: { rules_only_below: 2_000, review_from: 1_000 } }, 'default_profile must be in ascending order, from 0.'],
 ])('%j is refused: %s', (change, fault) => {
   expect(policyFaults({ ...DEFAULT_POLICY, ...change })).toEqual([fault])
