@@ -24,7 +24,7 @@ export interface SeenSetCost {
   readonly setBytes: number
   /** Share of new items that the set reports as seen. */
   readonly falsePositives: number
-  /** CPU time per look-up in µs, including decoding the set. The items are looked up one after another. */
+  /** CPU time per lookup in µs, including decoding the set. The items are looked up one after another. */
   readonly readMicroseconds: number
 }
 

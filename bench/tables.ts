@@ -129,7 +129,7 @@ async function open(folder: string) {
   return table
 }
 
-/** Looks up keys in a scattered order. Returns the CPU time per look-up in µs. */
+/** Looks up keys in a scattered order. Returns the CPU time per lookup in µs. */
 function lookups(get: (key: string) => unknown, first: number, isThere: boolean): number {
   const keys = Array.from({ length: LOOKUPS }, (_, index) => keyOf(first + ((Math.imul(index, 2_654_435_761) >>> 0) % count)))
   const start = cpuSeconds()
@@ -155,7 +155,7 @@ async function benchPacked(folder: string): Promise<void> {
   print('packed: resident memory in all, with garbage', `${((process.memoryUsage().rss - before) / MIB).toFixed(0)} MiB`)
   print('packed: lookup of a present key', `${lookups(table.get, 0, true).toFixed(2)} µs`)
   print('packed: lookup of an absent key', `${lookups(table.get, count, false).toFixed(2)} µs`)
-  // The look-ups have blocked the event loop for so long that the table counts as stale, and a stale table writes no
+  // The lookups have blocked the event loop for so long that the table counts as stale, and a stale table writes no
   // snapshot. Wait until it is fresh again.
   while (table.isStale) await new Promise((resolve) => setTimeout(resolve, 1))
   print('packed: snapshot written', `${(await seconds(table.close)).toFixed(1)} s`)

@@ -37,7 +37,7 @@ const TOKEN_SECONDS = 3_600
 const log = createLogger('silent')
 
 /**
- * Measures how long three other instances take to enforce a change of the blocklist, and the memory and start-up time
+ * Measures how long three other instances take to enforce a change of the blocklist, and the memory and startup time
  * of a large list.
  */
 export async function blocklistTable(folder: string, load: BlocklistLoad, say: (text: string) => void): Promise<void> {

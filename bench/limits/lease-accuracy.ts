@@ -20,7 +20,7 @@ const [LEAST_LOAD, MOST_LOAD] = [0.5, 6]
 const US_PER_MS = 1_000
 /** Duration of a round trip to the store. */
 const ANSWER_US = 1_000
-/** Time-out of the store. It is long, so that a slow machine does not cause undecided requests. */
+/** Timeout of the store. It is long, so that a slow machine does not cause undecided requests. */
 const PATIENT_MS = 60_000
 const PERCENT = 100
 

@@ -42,7 +42,7 @@ export interface SubjectOptions {
   readonly redisUrl: string
   readonly limit: number
   readonly windowSeconds: number
-  /** Time-out of the store; 5 ms in production. */
+  /** Timeout of the store; 5 ms in production. */
   readonly timeoutMs: number
   /** Prefix of all keys of one run. */
   readonly prefix: string

@@ -40,7 +40,7 @@ export const engine: Contender = {
  */
 const SETTINGS_VARIABLE = 'STREAMS_PROPERTIES'
 /**
- * Settings that users of Kafka Streams choose when they scale workers, with the same session time-out as the engine.
+ * Settings that users of Kafka Streams choose when they scale workers, with the same session timeout as the engine.
  */
 const SCALING = {
   'num.standby.replicas': '1',
@@ -59,7 +59,7 @@ export function scalingKafkaStreams(peersDir: string): Contender {
     throw new PeerMissingError(`${program} does not read ${SETTINGS_VARIABLE}, so Kafka Streams would run without standbys`)
   return {
     ...rest,
-    label: 'Kafka Streams, standbys, static members, session time-out 6 s, probing every 60 s',
+    label: 'Kafka Streams, standbys, static members, session timeout 6 s, probing every 60 s',
     start(worker) {
       const properties = Object.entries({ ...SCALING, 'main.consumer.group.instance.id': basename(worker.stateDir) })
       return start(worker, { [SETTINGS_VARIABLE]: properties.map(([name, value]) => `${name}=${value}`).join(',') })

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Interval between checks. Start-up checks are cheap local calls, so a short interval keeps the start fast. */
+/** Interval between checks. Startup checks are cheap local calls, so a short interval keeps the start fast. */
 const POLL_INTERVAL_MS = 50
 
 export interface WaitOptions {

@@ -41,7 +41,7 @@ const ANY_REGION = 'us-east-1'
  */
 export async function connectBlobs(settings: BlobSettings): Promise<BlobStore> {
   const store = await storeAt(settings)
-  // A failed clean-up does not prevent the store from working.
+  // A failed cleanup does not prevent the store from working.
   await store.removeOldDrafts(Date.now() - UNTOUCHED_MS).catch(() => undefined)
   return withKeptContents(store)
 }

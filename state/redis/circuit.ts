@@ -40,7 +40,7 @@ const LONGEST_PAUSE_MS = 200
 
 /**
  * How long every answer must be late before this counts as a failure. Pauses for garbage collection and during the
- * warm-up of a new process are shorter. Until the circuit opens, each request waits for its own time-out.
+ * warm-up of a new process are shorter. Until the circuit opens, each request waits for its own timeout.
  */
 const LATE_FOR_MS = 20
 

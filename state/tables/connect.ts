@@ -8,7 +8,7 @@ export interface SinkClickhouseOptions {
 }
 
 /**
- * Default time limit of a request. It is long enough for a large insert into a busy server. After a time-out, the sink
+ * Default time limit of a request. It is long enough for a large insert into a busy server. After a timeout, the sink
  * reads its position to find out whether the insert was applied.
  */
 const REQUEST_TIMEOUT_MS = 60_000

@@ -20,7 +20,7 @@ export const NO_VERSIONS: VersionHistory<never> = { versions: [], champion: unde
 export const NO_VERSION = ''
 
 /**
- * Number of newest versions that are kept. Older versions are kept only while they are in force, or while a roll-back
+ * Number of newest versions that are kept. Older versions are kept only while they are in force, or while a rollback
  * would restore them.
  */
 export const KEPT_VERSIONS = 5

@@ -31,7 +31,7 @@ export interface TemporaryServer {
 }
 
 /**
- * Returns the path of a class-data sharing archive for a server's JVM. The archive halves the start-up time (Kafka: 10
+ * Returns the path of a class-data sharing archive for a server's JVM. The archive halves the startup time (Kafka: 10
  * s → 3-5 s on two busy cores, 4.2 → 2.0 s of CPU time) and saves 35 MB of memory. The archive is created once, by a
  * temporary server.
  * @param folder the folder of the archive; each class path needs its own folder

@@ -23,14 +23,14 @@ export interface Enrichment {
 }
 
 /**
- * The look-ups of a transaction. `failed`: the profile could not be read, so the features that depend on it are
+ * The lookups of a transaction. `failed`: the profile could not be read, so the features that depend on it are
  * missing. Undefined for an entity that the request does not name.
  */
 export type Enrichments = Readonly<Record<EntityKind, Enrichment | 'failed' | undefined>>
 
 export interface FeatureResult {
   readonly features: FraudFeatures
-  /** Kinds of entities whose look-up has failed. */
+  /** Kinds of entities whose lookup has failed. */
   readonly failed: readonly EntityKind[]
 }
 
@@ -45,7 +45,7 @@ const MERCHANT_WINDOWS = [WEEK_MS, MONTH_MS]
  * Computes all features of a transaction (see docs/services/fraud.md#features). The API and training both call this
  * function, so that their features cannot differ. Windows are (t − w, t], where t is the transaction's own timestamp.
  * They contain all transactions that were scored earlier, regardless of the decision. If an entity is not named or its
- * look-up has failed, the features that depend on the entity are missing (null).
+ * lookup has failed, the features that depend on the entity are missing (null).
  */
 export function featuresOf(request: FraudRequest, ip: FraudIpFacts, enrichments: Enrichments): FeatureResult {
   const reading: Reading = { t: request.timestamp, id: hash48(request.transaction_id) }

@@ -20,7 +20,7 @@ export interface SeenSetShape {
  * Where a set stores its items. A set consists of layers of pages: the first layer has one page, and each further layer
  * except the last has several times as many pages as the previous one. The hash of an item selects one page per layer,
  * and the item is stored in the first of these pages that has room. A small set therefore has one page. In a set of any
- * size, adding an item changes the items of at most one page. A look-up reads one page per layer, or only the first
+ * size, adding an item changes the items of at most one page. A lookup reads one page per layer, or only the first
  * page if the set has no other page.
  */
 export interface SeenSetLayout {
@@ -81,7 +81,7 @@ const BITS_PER_BYTE = 8
 
 /**
  * False positives: a page of n entries reports a new item as seen with probability n / 2^bits, regardless of what the
- * entries are. A page has at most MAX_PAGE_ENTRIES entries of any age, and a look-up reads one page per layer. The bits
+ * entries are. A page has at most MAX_PAGE_ENTRIES entries of any age, and a lookup reads one page per layer. The bits
  * of each layer are chosen so that the sum over the layers is at most the error rate, even if all pages are full.
  * Unevenly filled pages need no allowance, because the number of entries per page is limited.
  *

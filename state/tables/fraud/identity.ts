@@ -2,7 +2,7 @@ import type { TxnScored } from '../../../schemas/fraud/types.ts'
 import { isoTime } from '../time.ts'
 
 /**
- * Sort order of tables of transactions. A range of hashes is a uniform sample whose rows are adjacent. A look-up by id
+ * Sort order of tables of transactions. A range of hashes is a uniform sample whose rows are adjacent. A lookup by id
  * reads one granule per part.
  */
 export const BY_TRANSACTION = '(cityHash64(transaction_id), transaction_id)'
