@@ -68,9 +68,9 @@ export interface CatalogDocument {
   brand: null | string
   /** <name in lower case>:<value> of the active variants, without duplicates */
   attributes: string[]
-  /** of the cheapest active variant; 0 without one */
+  /** price of the cheapest active variant; 0 if no variant is active */
   price_cents: number
-  /** that variant's compare price, if it is higher */
+  /** compare price of the cheapest active variant, if it is higher than price_cents */
   was_cents: null | number
   created_at: number
   /** content hash of the first image; null: there is none */
@@ -80,7 +80,7 @@ export interface CatalogDocument {
   rating_count: number
   /** how many reviews have 1, 2, 3, 4 and 5 stars; empty: there are no reviews */
   stars: number[]
-  /** of all active variants together */
+  /** stock status of all active variants together */
   in_stock: CatalogStockStatus
   /** log2 of the sum of 2^(sold_at / 7 days) over all sold units, with sold_at in epoch ms; null: none was sold. 2^(sales_log - t / 7 days) is the number of units at time t, with a half-life of 7 days */
   sales_log: null | number
@@ -265,7 +265,7 @@ export interface Category {
   /** null: a root */
   parent_id: null | number
   name: string
-  /** its part of the path of slugs */
+  /** the category's part of the path of slugs */
   slug: string
 }
 
@@ -289,7 +289,7 @@ export interface DocumentCounters {
   revision: number
   /** ids of the active variants */
   active: number[]
-  /** of every variant that ever had a movement */
+  /** stock of every variant that ever had a movement */
   stock: VariantStock[]
   /** as in CatalogDocument */
   stars: number[]
@@ -374,7 +374,7 @@ export interface InventoryChange {
   available: number
   /** after the movement */
   reserved: number
-  /** of the row; every movement adds 1 */
+  /** version of the row; every movement adds 1 */
   version: number
   /** RESERVE, EXPIRE: the end of the reservation */
   ends_at: null | number
@@ -503,7 +503,7 @@ export interface SellerProduct {
   category_id: number
   brand: null | string
   status: CatalogProductStatus
-  /** of the cheapest active variant */
+  /** price of the cheapest active variant */
   price_cents: null | number
   /** number of active variants */
   variants: number
@@ -540,7 +540,7 @@ export interface SkuOwner {
 
 /** A claim that no product has used yet. */
 export interface SkuClaim {
-  /** of the request that made it */
+  /** id of the request that made the claim */
   claim_id: string
   /** true: several requests rely on this claim, so none of them can end it */
   is_shared: boolean

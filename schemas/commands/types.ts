@@ -5,7 +5,7 @@ export interface CommandResult {
   command_id: string
   /** the API instance that waits for the result */
   reply_to: string
-  /** of the request that was decided */
+  /** hash of the request that was decided */
   request_hash: string
   /** conflict: the id was used before with another request */
   outcome: CommandOutcome

@@ -239,7 +239,7 @@ export interface PairRow {
 
 /** What one user of a pair did. */
 export interface PairSide {
-  /** of the newest swipe; null: none */
+  /** direction of the newest swipe; null: no swipe */
   direction: null | PairDirection
   swipe_id: string
   swiped_at: number

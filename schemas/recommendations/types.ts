@@ -3,7 +3,7 @@
 /** Items that editors place, or a rule that raises scores. Topic editorial-lists, key: the name of the list. */
 export interface EditorialList {
   kind: EditorialKind
-  /** of a LIST, best first */
+  /** items of a LIST, best first */
   item_ids: bigint[]
   /** where a LIST is shown; empty: everywhere */
   contexts: string[]
@@ -31,7 +31,7 @@ export interface Interaction {
   page: null | string
   /** place of the item on the page, from 0 */
   position: null | number
-  /** of the answer that contained the item */
+  /** id of the request whose answer contained the item */
   rec_request_id: null | string
   device: null | string
   session_id: null | string
@@ -60,7 +60,7 @@ export interface ItemEvent {
   at: number
   /** see events/weights.ts */
   weight: number
-  /** it followed an answer that contained the item */
+  /** the interaction followed an answer that contained the item */
   is_chosen: boolean
   rating: null | number
   country: null | string
@@ -146,7 +146,7 @@ export interface ModelHistory {
   champion: null | string
   /** the version that answers a share of the users */
   challenger: null | string
-  /** that share, 0 to 50 */
+  /** percentage of the users that the challenger answers, 0 to 50 */
   challenger_percent: number
   /** earlier champions, newest first; an empty text stands for the rules */
   earlier: string[]
@@ -276,7 +276,7 @@ export interface TrendEvents {
 /** The items that a group of users is most interested in. Topic trending-items, key: all, country:<code> or age:<bucket>. */
 export interface TrendingItems {
   at: number
-  /** of the group, half-life 6 hours, as of `at` */
+  /** events of the group, with a half-life of 6 hours, as of `at` */
   events: number
   /** best first */
   item_ids: bigint[]
