@@ -83,7 +83,7 @@ export interface ItemNeighbourhood {
   neighbours: Buffer
   /** sum of all weights ever added, as of reference_at */
   total: number
-  /** the part of this sum that was added since the last record in item-neighbours */
+  /** the part of total that was added since the last record in item-neighbours */
   unpublished: number
 }
 

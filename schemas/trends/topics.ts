@@ -68,8 +68,8 @@ export const trendVolumes: Topic<string, TrendVolume> = {
 
 /**
  * Counts of rare terms per minute. A record contains many terms, each with its counts in all regions; key: the
- * partition of the terms. Together with `trend-volumes`, the records are the history of every term. They are kept for
- * the same time.
+ * partition of the terms. Together with `trend-volumes`, the records are the history of every term. Both topics keep
+ * their records for the same time.
  */
 export const trendRareVolumes: Topic<number, TrendRareVolumes> = {
   name: 'trend-rare-volumes',

@@ -25,8 +25,9 @@ export async function rewriteRedisLogs(
   for (const node of nodes) if (/^aof_enabled:1/m.test(await node.info('persistence'))) await rewrite(node)
 
   /**
-   * Redis refuses the command while a rewrite is running, such as that of another job. The running rewrite may already
-   * have written values that were deleted later, so another one follows it.
+   * Redis refuses the command while a rewrite is running, such as a rewrite that another job has requested. The running
+   * rewrite may already have written values that were deleted later, so this function waits for its end and then
+   * requests another rewrite.
    */
   async function rewrite(node: Redis): Promise<void> {
     for (;;) {

@@ -1,4 +1,4 @@
-// A swipe endpoint as one would write it in Go: net/http, and one record per request that all in-sync replicas
+// A typical swipe endpoint in Go: net/http, and one record per request that all in-sync replicas
 // acknowledge before the response. It checks no token, no limit and no profile.
 package main
 

@@ -53,8 +53,9 @@ const UNITS_PER_LIFETIME = 1_000
  */
 const SPANS_PER_LIFETIME = 10
 /**
- * Number of units by which the span of a run is shortened. An item may be kept up to a tenth of the lifetime too long.
- * Both the span and the rounding of times to units keep items too long, so the span leaves room for the rounding.
+ * Number of units by which the span of a run is shortened. An item may be kept for at most a tenth of the lifetime
+ * longer than necessary. Both the span and the rounding of times to units use up this allowance, so the span leaves
+ * room for the rounding.
  */
 const ROUNDING_UNITS = 2
 /**

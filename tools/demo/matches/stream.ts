@@ -70,7 +70,7 @@ export function demoMatches({ seed, rate, startAt }: DemoMatchOptions): DemoMatc
   const drawTarget = weightedPick(zipfWeights(POPULATION, POPULARITY_EXPONENT))
   const people: DemoPerson[] = []
   const byId = new Map<string, DemoPerson>()
-  /** Pairs that have been swiped, as numbers. */
+  /** Pairs of a swiper and a target that have already been swiped, each encoded as one number. */
   const swiped = new Set<number>()
   let at = startAt
 
