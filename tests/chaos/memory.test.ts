@@ -272,7 +272,7 @@ async function run(seed: number): Promise<string[]> {
     },
     'the whole output',
     OUTPUT_WITHIN_MS,
-  ).catch(() => {}) // A time-out is not an error here: the assertions report what is missing.
+  ).catch(() => {}) // A timeout is not an error here: the assertions report what is missing.
   for (const slot of slots) await slot.worker?.stop()
   return [...faults(input, output(), timing()), ...deadLetterFaults(input.payments, b.broker.records(`${NAME}-dead-letters`))]
 }

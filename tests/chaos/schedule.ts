@@ -14,11 +14,11 @@ export type Fault =
   | { readonly kind: 'kill-at-step'; readonly worker: number; readonly downMs: number; readonly step: CommitFaultPoint }
   /** Stops the worker gracefully, and starts it again. */
   | { readonly kind: 'restart'; readonly worker: number; readonly downMs: number }
-  /** Suspends a worker for longer than the session time-out. When the worker is resumed, it is a zombie. */
+  /** Suspends a worker for longer than the session timeout. When the worker is resumed, it is a zombie. */
   | { readonly kind: 'zombie'; readonly worker: number; readonly ms: number }
   /** Like `zombie`, but directly after a commit step. */
   | { readonly kind: 'zombie-at-step'; readonly worker: number; readonly ms: number; readonly step: CommitFaultPoint }
-  /** Suspends a worker for longer than the transaction time-out, but for less than the session time-out. */
+  /** Suspends a worker for longer than the transaction timeout, but for less than the session timeout. */
   | { readonly kind: 'stall'; readonly worker: number; readonly ms: number }
   | { readonly kind: 'broker-kill'; readonly downMs: number }
   | { readonly kind: 'broker-pause'; readonly ms: number }
@@ -97,9 +97,9 @@ const MIN_FAULTS = 2
 const MORE_FAULTS = 3
 const SECOND_MS = 1_000
 const HOUR_MS = 3_600 * SECOND_MS
-/** Duration of a `zombie`: longer than the session time-out of 6 s. */
+/** Duration of a `zombie`: longer than the session timeout of 6 s. */
 const ZOMBIE_MS = 7_500
-/** Duration of a `stall`: longer than the transaction time-out of 3 s, but shorter than the session time-out. */
+/** Duration of a `stall`: longer than the transaction timeout of 3 s, but shorter than the session timeout. */
 const STALL_MS = 3_800
 const LONGEST_PAUSE_MS = 9 * SECOND_MS
 /** Range of long broker pauses, during which every session and transaction times out. */

@@ -68,7 +68,7 @@ const LEAST_INPUT = 0.25
 /** Duration of the input. It continues after the last fault begins, so that the fault affects some of it. */
 const INPUT_MS = FAULTS_WITHIN_MS + 1_000
 /**
- * Transaction time-out. It is shorter than the session time-out of 6 s, so that a stall can abort a transaction without
+ * Transaction timeout. It is shorter than the session timeout of 6 s, so that a stall can abort a transaction without
  * ending the session.
  */
 const TRANSACTION_TIMEOUT_MS = 3_000

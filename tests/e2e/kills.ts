@@ -298,7 +298,7 @@ function watchAnswers({ apis }: System): AnswerWatch {
   }
 }
 
-/** Suspends the processes while `action` runs. `action` must take much less time than the group's session time-out. */
+/** Suspends the processes while `action` runs. `action` must take much less time than the group's session timeout. */
 async function whileFrozen(components: readonly Component[], action: () => Promise<void>): Promise<void> {
   const pids = components.map(({ pid }) => pid as number)
   await Promise.all(pids.map(suspend))

@@ -39,7 +39,7 @@ test('a broker that hangs does not keep the client from finding the leaders and 
     while (cluster.coordinator('transaction', 'single')?.nodeId === 1) faults.moveCoordinators()
     await transport.offsets([PARTITION], 'end')
     expect(now()).toBeLessThan(REQUEST_TIMEOUT_MS + POLL_MS)
-    // After the first time-out, the client sends its requests to other brokers first.
+    // After the first timeout, the client sends its requests to other brokers first.
     const askedAt = now()
     await transport.partitionCounts([TOPIC])
     expect(now() - askedAt).toBeLessThan(POLL_MS)

@@ -61,7 +61,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
   async function decideCharged(group: string, node: string, charges: readonly Ask[], asks: readonly Ask[]): Promise<Outcome> {
     const outcome = await batches.add(group, node, 'awaited', [...charges, ...asks])
     if (!('undecided' in outcome)) return outcome.slice(charges.length)
-    // After a time-out, the units are not owed again, because a store that is only late still charges them.
+    // After a timeout, the units are not owed again, because a store that is only late still charges them.
     if (outcome.undecided !== 'timeout') own?.owe(charges)
     return outcome
   }

@@ -11,7 +11,7 @@ import { decisionView } from '../../../state/views/results.ts'
 import { decidedWorld } from '../kit/commands/decided-world.ts'
 import { START, type TokenClaims, testApp } from '../kit/harness.ts'
 
-/** The command time-out. It is much longer than a decision in memory takes. */
+/** The command timeout. It is much longer than a decision in memory takes. */
 const TIMEOUT_MS = 100
 
 /** A ClickHouse without rows. Other tests cover reading clicks. */

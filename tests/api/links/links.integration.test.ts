@@ -107,7 +107,7 @@ describe('without Kafka', () => {
     await suspend(system.kafka.pid as number)
     const sent = await metric('clicks_sent_total')
     for (let click = 0; click < 100; click++) expect((await visit(system.apis[0], 'clicked')).status).toBe(302)
-    // The command id in the response shows that the command's time-out applied, and not the handler's.
+    // The command id in the response shows that the command's timeout applied, and not the handler's.
     const refused = await create({ long_url: 'https://example.com/later', custom_alias: 'later' })
     expect(refused).toMatchObject({ status: 503, body: { error: 'unavailable', command_id: expect.any(String) } })
     expect(refused.headers.get('retry-after')).toBe('1')

@@ -20,7 +20,7 @@ import { snippetsView } from '../../../state/views/snippets/snippets.ts'
 import { decidedWorld } from '../kit/commands/decided-world.ts'
 import { START, type TokenClaims, testApp } from '../kit/harness.ts'
 
-/** The command time-out. It is much longer than a decision in memory takes. */
+/** The command timeout. It is much longer than a decision in memory takes. */
 const TIMEOUT_MS = 100
 const REPEATABLE_MS = 3_300_000
 

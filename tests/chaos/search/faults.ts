@@ -15,7 +15,7 @@ export const SEARCH_FAULTS = [
 export type SearchFaultKind = (typeof SEARCH_FAULTS)[number]
 
 /**
- * How long the worker that builds the index is suspended. This exceeds the session time-out, so the worker loses its
+ * How long the worker that builds the index is suspended. This exceeds the session timeout, so the worker loses its
  * partition.
  */
 const STOPPED_MS = 12_000

@@ -24,7 +24,7 @@ const FETCH_ERROR_AT = 5 + 4 + 2 + 4 + 1 + 16 + 1 + 4
 const CLIENT_ID_AT = 2 + 2 + 4
 /** A wait that is longer than a test may take. The test fails unless something else ends the wait. */
 const PATIENT_MS = 600_000
-/** With these options, the request time-out does not end the wait either. */
+/** With these options, the request timeout does not end the wait either. */
 const PATIENT = { requestTimeoutMs: 2 * PATIENT_MS, deliveryTimeoutMs: 2 * PATIENT_MS }
 
 test('a waiting fetch returns new records at once, long before its maximum wait', async () => {
@@ -85,14 +85,14 @@ test('after an empty response the broker may wait for the longer idle time, but 
   await waitUntil(() => waits().slice(before).includes(100), { what: 'a shorter wait', timeoutMs: DEADLINE_MS })
 })
 
-test('the request time-out bounds how long the broker may wait for data', async () => {
+test('the request timeout bounds how long the broker may wait for data', async () => {
   const proxy = await brokerProxy(brokers)
   onTestFinished(() => proxy.close())
   const transport = await connected(proxy.address, { requestTimeoutMs: 1_400 })
   const fetcher = transport.fetcher()
   fetcher.assign({ topic: await newTopic(transport), partition: 0 }, 0, 'fail')
   const waits = () => proxy.requests('fetch').map(waitOf)
-  await waitUntil(() => waits().some((waitMs) => waitMs > 500), { what: 'a wait of half the time-out', timeoutMs: DEADLINE_MS })
+  await waitUntil(() => waits().some((waitMs) => waitMs > 500), { what: 'a wait of half the timeout', timeoutMs: DEADLINE_MS })
   expect(Math.max(...waits())).toBeLessThanOrEqual(700)
 })
 

@@ -17,7 +17,7 @@ test.each<[string, Partial<KafkaOptions>, RegExp]>([
   ],
   ['a token mechanism without a token', { sasl: { mechanism: 'OAUTHBEARER' } }, /OAUTHBEARER needs token/],
   [
-    'a delivery time-out below the request time-out',
+    'a delivery timeout below the request timeout',
     { deliveryTimeoutMs: 1, requestTimeoutMs: 2 },
     /one unanswered request would use it up/,
   ],

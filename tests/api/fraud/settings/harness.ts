@@ -21,7 +21,7 @@ import { decidedWorld } from '../../kit/commands/decided-world.ts'
 import { START, type TokenClaims, testApp } from '../../kit/harness.ts'
 import { tablesOfDriver } from './follow-driver.ts'
 
-/** The command time-out. It is much longer than a decision in memory takes. */
+/** The command timeout. It is much longer than a decision in memory takes. */
 const TIMEOUT_MS = 1_000
 const OPERATOR: TokenClaims = { sub: 'olga', scope: 'fraud:ops' }
 

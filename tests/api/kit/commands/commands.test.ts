@@ -11,7 +11,7 @@ import { linkCommand } from '../../../pipelines/links/commands.ts'
 import { decidedWorld } from './decided-world.ts'
 
 const START = Date.UTC(2026, 0, 1)
-/** The command time-out. It is long enough for a decision in memory, and short enough to wait for in a test. */
+/** The command timeout. It is long enough for a decision in memory, and short enough to wait for in a test. */
 const TIMEOUT_MS = 60
 const CODE = 'abc1234'
 

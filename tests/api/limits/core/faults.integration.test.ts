@@ -124,7 +124,7 @@ test('a reply that is waiting in the socket counts, even if this process is too 
   const { store } = openStore(redis.address)
   await untilLimiting(store)
   const asked = ask(store)
-  // Blocks this process until long after the time-out. It runs after the callback that sends the request.
+  // Blocks this process until long after the timeout. It runs after the callback that sends the request.
   setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BLOCKED_MS))
   expect(await asked).toBe('allowed')
 })

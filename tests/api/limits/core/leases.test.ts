@@ -379,7 +379,7 @@ test('a late refusal of an early request does not overwrite newer knowledge abou
   expect(counted).toBe(101)
 })
 
-test('a request that finds every slice used up waits for one store time-out in total', async () => {
+test('a request that finds every slice used up waits for one store timeout in total', async () => {
   const clock = { ms: 0 }
   const asked: Ask[] = []
   const answers: ((taken: number) => void)[] = []

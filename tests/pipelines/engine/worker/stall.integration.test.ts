@@ -19,7 +19,7 @@ const WARM_UP_LINE: [string, string] = ['author-1', 'brief stall']
  * than the time that a session of 6 s leaves for it.
  */
 const WARM_UP_STALL_MS = 3_000
-/** Duration of a stall. It exceeds the session time-out of the test brokers, 6 s. */
+/** Duration of a stall. It exceeds the session timeout of the test brokers, 6 s. */
 const LONGER_THAN_A_SESSION_MS = 10_000
 const SHORT_TOLERANCE_MS = 3_000
 const LONGER_THAN_TOLERANCE_AND_SESSION_MS = 15_000

@@ -87,7 +87,7 @@ test('a long time handler yields to the event loop, and no partial result is com
 
 /**
  * Creates a transport whose producer always has enough data to flush early. `isOpen` returns whether a transaction is
- * open, that is, whether the transaction time-out of a real broker would be running.
+ * open, that is, whether the transaction timeout of a real broker would be running.
  */
 function eagerTransport(broker: MemoryBroker): { transport: Transport; isOpen: () => boolean; flushes: () => number } {
   const transport = memoryTransport(broker)
@@ -112,7 +112,7 @@ function eagerTransport(broker: MemoryBroker): { transport: Transport; isOpen: (
   return { transport: { ...transport, producer }, isOpen: () => open, flushes: () => flushes }
 }
 
-test('no transaction is open when time handlers start, because they may take longer than the transaction time-out', async () => {
+test('no transaction is open when time handlers start, because they may take longer than the transaction timeout', async () => {
   const { worker, broker } = bench()
   const { transport, isOpen, flushes } = eagerTransport(broker)
   const openAtStart: boolean[] = []
