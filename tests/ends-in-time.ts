@@ -1,8 +1,8 @@
 import { runInNewContext } from 'node:vm'
 
 /**
- * Far above the milliseconds to seconds that the work takes, even on a busy machine. Callers choose inputs so large
- * that work whose time grows with the square of the input would take minutes.
+ * Time limit of the work. It is far longer than the milliseconds to seconds that the work takes, even on a busy
+ * machine. Callers choose inputs so large that work whose time grows with the square of the input would take minutes.
  */
 const DEADLINE_MS = 30_000
 

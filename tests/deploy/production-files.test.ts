@@ -272,7 +272,7 @@ test('Kafka and OpenSearch in Compose have the versions of the local stack, and 
   expect(common).toEqual(common.map(([property]) => [property, local.get(property)]))
 })
 
-test('Redis in Compose keeps its data as the local Redis does, without dumps, in which deleted data would remain', () => {
+test('Redis in Compose stores its data like the local Redis, and makes no dumps, because deleted data would remain in them', () => {
   const [program, ...options] = compose.services.redis.command as string[]
   const given = Object.fromEntries(options.flatMap((option, index) => (index % 2 === 0 ? [[option, options[index + 1] || '""']] : [])))
   expect(program).toBe('redis-server')
@@ -324,7 +324,9 @@ describe('the image', () => {
     expect(sources.filter((path) => !shown.some((line) => line.startsWith('!') && path.startsWith(line.slice(1))))).toEqual([])
   })
 
-  /** Returns the path if it is a file. Code may also name folders, by a URL; these are left out. */
+  /**
+   * Returns the path if it is the path of a file. Code may also name folders by a URL, and the result leaves them out.
+   */
   function existing(path: string): string[] {
     try {
       readFileSync(join(ROOT, path))
@@ -402,7 +404,7 @@ describe('monitoring', () => {
     expect(isExported('millrace_sink_lag')).toBe(false)
   })
 
-  test('has a rule for every alert of the tables of metrics in the operations guide', () => {
+  test('has a rule for every alert in the metric tables of the operations guide', () => {
     /** Alerts that need no rule, or for which no threshold fits every installation. */
     const withoutRule = new Set([
       // TooManyBlocks and TableStale report the same conditions.
@@ -416,14 +418,14 @@ describe('monitoring', () => {
     const wanted = rows
       .filter(([, alert]) => !/^(?:none|a sudden rise)\b/.test(alert))
       .flatMap(([names]) => [...names.matchAll(/(?<!log event )`([a-z_]+_[a-z]+)[`{]/g)].map(([, name]) => name))
-      // A log event is no metric.
+      // A log event is not a metric.
       .filter((name) => !/^model_(?:refused|failed)$/.test(name) && !withoutRule.has(name))
     const used = rules.flatMap(({ expr }) => metricsIn(expr)).map((metric) => metric.replace(/^millrace_|_bucket$/g, ''))
     expect(wanted.length).toBeGreaterThan(25)
     expect(wanted.filter((metric) => !used.includes(metric))).toEqual([])
   })
 
-  test('counts the first event of a counter that does not exist before', () => {
+  test('counts the first event of a counter that does not exist before this event', () => {
     const late = [
       'millrace_records_skipped_total',
       'millrace_records_dropped_total',
@@ -447,7 +449,7 @@ describe('monitoring', () => {
     for (const expr of stalls) expect(expr).toMatch(/^max by \(instance\)/)
   })
 
-  test('reports keys that expire only if loading them has failed, because idle APIs do not load keys', () => {
+  test('reports expiring keys only if loading them has failed, because idle APIs do not load keys', () => {
     expect(rules.find(({ alert }) => alert === 'KeysExpire')?.expr).toContain(' and increase(auth_keys_load_failures_total[')
   })
 

@@ -8,7 +8,7 @@ export interface Text {
   readonly columns: number | undefined
 }
 
-/** Matches text that ends where a following slash would begin a regular expression, and not a division. */
+/** Matches text after which a slash begins a regular expression and not a division. */
 const BEFORE_REGEX = /(?:^|[(,=:[!&|?{};+>]|\breturn|\bcase)\s*$/
 const QUOTES = new Set(["'", '"', '`'])
 
@@ -74,8 +74,7 @@ export function textsOfCode(source: string): Text[] {
 }
 
 /**
- * Matches links to tests. The text of such a link is the title of a test, and the title is checked in the file of that
- * test.
+ * Matches links to tests. The text of such a link is the title of a test. That text is checked in the test file itself.
  */
 const LINK_TO_TEST = /\[[^\]]*\]\([^)]*\.test\.ts\)/g
 

@@ -13,7 +13,7 @@ function heldGroup() {
   }
 }
 
-test('callers share the answer to one request until it is too old', async () => {
+test('callers share the answer to one request until the answer is too old', async () => {
   const group = heldGroup()
   let now = 0
   const view = groupView(group, { monotonic: () => now })
@@ -30,7 +30,7 @@ test('callers share the answer to one request until it is too old', async () => 
   expect(group.requests.length).toBe(2)
 })
 
-test('the answer to a request that began before a change of the group is not used afterwards', async () => {
+test('once the group has changed, the answer to an earlier request is no longer used', async () => {
   const group = heldGroup()
   const view = groupView(group, { monotonic: () => 0 })
   const early = view.members(100)

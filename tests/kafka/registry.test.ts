@@ -70,7 +70,7 @@ test('the client requests a schema once per id, even for concurrent callers', as
   expect(seen).toHaveLength(1)
 })
 
-test('a missing schema is an error of its own, and a later call finds the schema if it has appeared', async () => {
+test('a missing schema has its own error, and a later call finds the schema if it exists by then', async () => {
   const { deps } = scripted(answer(404, { error_code: 40403, message: 'Schema not found' }), answer(200, { schema: '"long"' }))
   const client = registryClient({ url: 'http://registry' }, deps)
   await expect(client.schemaById(3)).rejects.toThrow(SchemaNotFoundError)
@@ -119,7 +119,7 @@ test.each([
   ['no schema', answer(200, {})],
   ['a schema that is not JSON', answer(200, { schema: '<html>' })],
   ['null', answer(200, null)],
-])('after an answer that does not come from the registry (%s), the request is repeated', async (_what, wrong) => {
+])('the client repeats a request after an answer that does not come from the registry (%s)', async (_what, wrong) => {
   const { seen, deps } = scripted(wrong, wrong, answer(200, { schema: '"long"' }))
   expect(await registryClient({ url: 'http://registry' }, deps).schemaById(3)).toBe('"long"')
   expect(seen).toHaveLength(3)
@@ -132,7 +132,7 @@ test('a schema of type AVRO or without a type is Avro', async () => {
   }
 })
 
-test('a registration is repeated if the answer contains no id', async () => {
+test('the client repeats a registration if the answer contains no id', async () => {
   const { deps } = scripted(page(200), answer(200, { version: 3 }), answer(200, { id: 7 }))
   expect(await registryClient({ url: 'http://registry' }, deps).register('s', '"int"')).toBe(7)
 })

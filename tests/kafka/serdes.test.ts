@@ -45,7 +45,7 @@ test('using a topic that was not opened throws', async () => {
   expect(() => serdes.codecFor(points)).toThrow('topic points were not opened')
 })
 
-test('if the registry rejects a schema, the error names topic, subject and reason', async () => {
+test('if the registry rejects a schema, the error names the topic, the subject and the reason', async () => {
   const registry = memoryRegistry()
   await openSerdes(registry, [points])
   const changed = { name: 'points', value: avroValue(record(x, { name: 'z', type: 'string' })) }

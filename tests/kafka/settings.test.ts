@@ -9,7 +9,7 @@ test('TLS and authentication are disabled by default', () => {
   expect(readKafkaSecurity({})).toEqual({ tls: undefined, sasl: undefined })
 })
 
-test('the settings for TLS and authentication are read, and the files that they name', () => {
+test('the settings for TLS and authentication are read, including the files that they name', () => {
   const sasl = { mechanism: 'SCRAM-SHA-256', username: 'anna', password: 'secret' }
   expect(readKafkaSecurity({ ...SIGN_IN, KAFKA_TLS: '1' })).toEqual({ tls: {}, sasl })
   const files = { KAFKA_TLS_CA: FILE, KAFKA_TLS_CERT: FILE, KAFKA_TLS_KEY: FILE }

@@ -37,7 +37,7 @@ test('a process whose pid file cannot be written is killed, because nobody would
 
 test.each([
   [
-    'the message with which it ended',
+    'the message with which the process ended',
     'connect failed\nthe worker stopped: no schema\n{"msg":"an error while stopping"}\n',
     'the worker stopped: no schema',
   ],

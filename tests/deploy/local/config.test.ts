@@ -12,7 +12,7 @@ function refusal(env: Record<string, string>): string {
   throw new Error('was accepted')
 }
 
-test('all servers are local and on their usual ports by default', () => {
+test('by default, all servers are local and use their usual ports', () => {
   expect(localConfig({})).toMatchObject({
     home: expect.stringMatching(/\.millrace$/),
     kafka: { given: undefined, port: 9092, controllerPort: 9093 },
@@ -27,7 +27,7 @@ test('all servers are local and on their usual ports by default', () => {
   })
 })
 
-test('given servers are used instead of local ones', () => {
+test('configured servers replace the local ones', () => {
   const config = localConfig({
     KAFKA_BROKERS: 'a:9092,b:9092',
     REDIS_URL: 'rediss://user:secret@cache:6380',
@@ -72,7 +72,7 @@ test.each([
   expect(refusal(env)).toEqual(typeof message === 'string' ? `wrong settings:\n  ${message}` : message)
 })
 
-test('the chosen services are passed on, and a list with all means all', () => {
+test('the local stack passes on the chosen services, and a list that contains `all` means all services', () => {
   const { pipelines, apiServices } = localConfig({ PIPELINES: 'links, clicks', API_SERVICES: 'links' })
   expect([pipelines, apiServices]).toEqual(['links,clicks', 'links'])
   expect(localConfig({ PIPELINES: 'links,all' }).pipelines).toBe('all')
@@ -100,6 +100,6 @@ test('a local server may use the same port number as an external server', () => 
   expect(localConfig({ API_PORT: '6379', REDIS_URL: 'redis://elsewhere' }).apiPort).toBe(6379)
 })
 
-test('all errors are reported together', () => {
+test('one message reports all errors', () => {
   expect(refusal({ API_PORT: 'x', WORKERS: 'y' })).toBe('wrong settings:\n  WORKERS: is not a number\n  API_PORT: is not a port')
 })

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => void server.close())
 
 test.each<PartKind>(['registry', 'clickhouse', 'search'])(
-  'an external %s is healthy with the user and password of its address',
+  'an external %s counts as healthy only with the user and the password from its address',
   async (kind) => {
     expect(await isHealthy(kind, `http://user:pass%2Fword@${host}`)).toBe(true)
     expect(await isHealthy(kind, `http://user:wrong@${host}`)).toBe(false)
@@ -26,7 +26,7 @@ test.each<PartKind>(['registry', 'clickhouse', 'search'])(
   },
 )
 
-test('the reason names what has failed, without the password', async () => {
+test('the reason names the fault, without the password', async () => {
   expect(await healthFault('redis', 'redis://user:secret@127.0.0.1:1')).toMatch(/^connect ECONNREFUSED/)
   expect(await healthFault('kafka', '127.0.0.1:1')).toMatch(/^connect ECONNREFUSED/)
   expect(await healthFault('clickhouse', 'http://user:secret@127.0.0.1:1')).toBe('bad port')

@@ -28,7 +28,7 @@ test('only the owner of the folder may open it, even if an earlier version creat
   expect(statSync(path).mode & 0o777).toBe(0o700)
 })
 
-test('a folder with files that do not belong to Millrace is refused, because another program may use the folder', () => {
+test('a folder with files that do not belong to Millrace is refused, because the folder may belong to another program', () => {
   const path = folder()
   mkdirSync(path, { recursive: true })
   writeFileSync(join(path, 'thesis.txt'), '')
@@ -50,7 +50,7 @@ test('the error names the setting if the folder cannot be created', () => {
   expect(() => openHome('/dev/null/home')).toThrow(/MILLRACE_HOME/)
 })
 
-test('a reset deletes data, state and logs, and keeps tools', () => {
+test('a reset deletes data, state and logs, and keeps the tools', () => {
   const home = openHome(folder())
   for (const part of [home.data, home.state, home.logs, home.tools]) writeFileSync(join(part, 'file'), '')
   resetHome(home.path)

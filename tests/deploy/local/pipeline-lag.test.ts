@@ -23,6 +23,6 @@ test('the lags of topologies and sinks are summed over all workers, and unreacha
   ])
 })
 
-test('without workers there are no lags', async () => {
+test('without workers, there are no lags', async () => {
   expect(await pipelineLags([])).toEqual([])
 })

@@ -7,12 +7,12 @@ import { freePort, LOOPBACK } from '../../../deploy/local/ports.ts'
 
 const ANOTHER_PROCESS_COUNT = 60
 
-test('no port is returned twice, even if no server listens on it yet', async () => {
+test('no port is returned twice, even if no server listens on the port yet', async () => {
   const ports = await Promise.all(Array.from({ length: 210 }, () => freePort()))
   expect(new Set(ports).size).toBe(210)
 })
 
-test('a port that another process has chosen is not returned, even if no server listens on it yet', async () => {
+test('a port that another process has chosen is not returned, even if no server listens on the port yet', async () => {
   const random = () => 0.5
   const here = await Promise.all(Array.from({ length: ANOTHER_PROCESS_COUNT }, () => freePort(random)))
   // A second instance of the module has its own memory, as in another process.
@@ -22,7 +22,7 @@ test('a port that another process has chosen is not returned, even if no server 
   expect(here.filter((port) => there.includes(port))).toEqual([])
 })
 
-test('a port at which a server listens is not returned', async () => {
+test('a port on which a server listens is not returned', async () => {
   const next = (await freePort()) + 1
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(next, LOOPBACK, resolve))

@@ -50,7 +50,7 @@ test('without production settings, topics have as many partitions as when a work
   }
 })
 
-test('every topology has its repartition topics and changelogs', () => {
+test('the plan has the repartition topics and changelogs of every topology', () => {
   const known = [
     'catalog',
     'clicks',

@@ -8,7 +8,7 @@ import { guardedFolder } from '../../stack/folder.ts'
 
 const STATUS = join(import.meta.dirname, '../../../deploy/local/status.ts')
 
-test('while a start is still running, the parts of an earlier start that was killed are not shown', async () => {
+test('while a start is running, the status does not show the parts of an earlier start that was killed', async () => {
   const home = openHome(join(guardedFolder().path, 'home'))
   writeRunFile(home, { pid: process.pid + 1, startedAt: new Date(0).toISOString(), parts: [] })
   onTestFinished(lockHome(home))

@@ -59,7 +59,7 @@ function watched() {
 
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
-test('a crashed process is restarted, and both are reported', async () => {
+test('a crashed process is restarted, and the log reports both the crash and the restart', async () => {
   const { component, started, crash } = fakeComponent()
   const { said, watch } = watched()
   watch.keepRunning(component)
@@ -83,7 +83,7 @@ test('the pause before each restart doubles up to 30 s, and is short again after
   expect(pauses.at(-1)).toBe(1_000)
 })
 
-test('a released process is not restarted', async () => {
+test('a process that the supervisor has released is not restarted', async () => {
   const { component, started, crash } = fakeComponent()
   const { watch } = watched()
   watch.keepRunning(component)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { workerCounts } from '../../../deploy/local/worker-counts.ts'
 
-test('no process is started for a role for which the selected pipelines have nothing, because it would end at once', () => {
+test('no process is started for a role that has nothing to run in the selected pipelines, because the process would end at once', () => {
   const counts = (pipelines?: string) => workerCounts({ workers: 3, deciders: 2, pipelines })
   expect(counts()).toEqual({ bulk: 3, deciding: 2 })
   expect(counts('all')).toEqual({ bulk: 3, deciding: 2 })

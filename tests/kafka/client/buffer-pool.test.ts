@@ -13,14 +13,14 @@ function freeBuffers(pool: ReturnType<typeof bufferPool>): number {
   return free
 }
 
-test('a pool drops buffers from a burst when they are no longer needed', () => {
+test('after a burst, a pool drops the buffers that are no longer needed', () => {
   const pool = bufferPool()
   fill(pool)
   for (let use = 0; use < 1_000; use++) pool.give(pool.take()!)
   expect(freeBuffers(pool)).toBe(1)
 })
 
-test('a pool keeps buffers that are needed regularly', () => {
+test('a pool keeps buffers that its user needs regularly', () => {
   const pool = bufferPool()
   fill(pool)
   for (let use = 0; use < 100; use++) {

@@ -12,7 +12,7 @@ const ID = '00000000-0000-4000-8000-000000000001'
 type Parser = (correlationId: number, apiKey: number, apiVersion: number, reader: Reader) => unknown
 type Callback = (error: Error | null, response?: unknown) => void
 
-/** Returns the answer of a broker that refuses the topic `secret` to a metadata request of version 12. */
+/** Returns the response to a metadata request of version 12 from a broker that refuses the topic `secret`. */
 function metadataAnswer(request: Reader): Writer {
   const names = request.readArray((topic) => {
     topic.readUUID()

@@ -11,7 +11,7 @@ beforeAll(async () => {
 const values = Array.from({ length: 2_000 }, (_, i) => `${i} ${'compressible '.repeat(i % 40)}`)
 
 describe.each(['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const)('with compression %s', (codec) => {
-  test('the client reads what librdkafka writes', async (context) => {
+  test('the client reads batches that librdkafka has written', async (context) => {
     const other = await librdkafka(context, brokers)
     const transport = await connected(brokers)
     const topic = await newTopic(transport)
@@ -22,7 +22,7 @@ describe.each(['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const)('with compress
     expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }, { from: 1_234 }))).toEqual(values.slice(1_234))
   })
 
-  test('librdkafka reads what the client writes', async (context) => {
+  test('librdkafka reads batches that the client has written', async (context) => {
     const other = await librdkafka(context, brokers)
     const transport = await connected(brokers)
     const topic = await newTopic(transport)
@@ -35,7 +35,7 @@ describe.each(['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const)('with compress
   })
 })
 
-test("large batches of every codec stay below the broker's limit", async () => {
+test("large batches stay below the broker's limit with every codec", async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const many = Array.from({ length: 30_000 }, (_, i) => `${i} ${Math.imul(i, 2_654_435_761)} ${'x'.repeat(i % 100)}`)

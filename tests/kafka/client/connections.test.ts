@@ -57,7 +57,7 @@ test('if a dropped connection fails to open later, the connection that replaced 
   expect(second.status).toBe('closed')
 })
 
-test('closing all connections fails a request that is waiting for one, and the request opens no other connection', async () => {
+test('closing all connections fails a request that is waiting for a connection, and the request does not open another one', async () => {
   const [lost, late] = [controlled(), controlled()]
   const next = [lost, late]
   const connections = openConnections({

@@ -10,7 +10,7 @@ import { manualRuntime } from '../../../runtime/manual.ts'
 const LONGEST_PAUSE_MS = 1_100
 const STEP_MS = 10
 
-test('a position that becomes due while the loop looks for due positions is fetched later', async () => {
+test('a position that becomes due while the loop looks for due positions is fetched in a later turn', async () => {
   const runtime = manualRuntime()
   const state = new FetchPosition({ topic: 'payments', partition: 0 }, 7, 'fail', 3)
   const cluster = { refresh: async () => {} } as unknown as Cluster
@@ -22,12 +22,13 @@ test('a position that becomes due while the loop looks for due positions is fetc
       looks++
       const isDue = state.retryAt <= runtime.monotonic()
       if (isDue) fetches++
-      // The loop has just seen that the position is not due, and now it is.
+      // The loop has just seen that the position is not due yet. Now the position becomes due.
       else runtime.advance(state.retryAt - runtime.monotonic())
     },
   }
   const retry = openFetchRetry({ runtime } as unknown as Context, cluster, new Map([['payments-0', state]]), hooks)
-  // After a few failed attempts, a retry is far enough away that the loop looks for due positions before it.
+  // After a few failed attempts, the retry is so far in the future that the loop looks for due positions before the
+  // retry.
   for (let attempt = 0; attempt < 8; attempt++) retry.postpone(state)
   retry.refreshSoon()
   for (let passed = 0; passed < 2 * LONGEST_PAUSE_MS && fetches === 0; passed += STEP_MS) {

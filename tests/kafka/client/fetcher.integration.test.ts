@@ -39,7 +39,7 @@ test('a waiting fetch returns new records at once, long before its maximum wait'
   expect(valuesOf(flatten(await polling))).toEqual(['a'])
 })
 
-test('a newly assigned partition does not wait for a pending fetch of another one', async () => {
+test('a newly assigned partition does not wait for a pending fetch of another partition', async () => {
   const transport = await connected(brokers)
   const [quiet, full] = [await newTopic(transport), await newTopic(transport)]
   const producer = await newProducer(transport)
@@ -85,7 +85,7 @@ test('after an empty response the broker may wait for the longer idle time, but 
   await waitUntil(() => waits().slice(before).includes(100), { what: 'a shorter wait', timeoutMs: DEADLINE_MS })
 })
 
-test('the request timeout bounds how long the broker may wait for data', async () => {
+test('the request timeout limits how long the broker may wait for data', async () => {
   const proxy = await brokerProxy(brokers)
   onTestFinished(() => proxy.close())
   const transport = await connected(proxy.address, { requestTimeoutMs: 1_400 })
@@ -118,7 +118,8 @@ test('a new partition does not wait for the pending request for silent partition
 
   fetcher.assign({ topic, partition: 2 }, 0, 'fail')
   expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the new partition')))).toEqual(['of the new one'])
-  // One silent partition is part of a request whose response was lost. The other one must still be fetched.
+  // One silent partition is part of a request whose response was lost. The other silent partition must still be
+  // fetched.
   append(producer, topic, 0, 'of a silent one')
   append(producer, topic, 1, 'of a silent one')
   await commit(producer)
@@ -243,7 +244,7 @@ test('a response to an earlier assignment of a partition is dropped, including i
   expect(data.every(({ nextOffset }) => nextOffset === 0)).toBe(true)
 })
 
-test('a paused partition returns no records, others do, and after resume all of its records arrive once', async () => {
+test('while a partition is paused, only the other partitions return records, and after a resume all of its records arrive once', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const producer = await newProducer(transport)
@@ -261,14 +262,14 @@ test('a paused partition returns no records, others do, and after resume all of 
   expect(valuesOf(flatten(rest.filter(({ partition }) => partition === 0)))).toEqual(texts)
 })
 
-test('without polls the fetches stop, a small limit makes polls take turns between partitions, and no record is lost', async () => {
+test('without polls, the fetches stop, a small limit makes polls take turns between partitions, and no record is lost', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 2)
   const producer = await newProducer(direct)
   const count = 200
   for (let i = 0; i < count; i++) {
     for (const partition of [0, 1]) append(producer, topic, partition, `${i} ${LARGE}`)
-    // Uses small batches, because a broker always returns at least one whole batch regardless of limits.
+    // The batches are small, because a broker always returns at least one whole batch regardless of limits.
     if (i % 4 === 3) await commit(producer)
   }
 
@@ -305,7 +306,7 @@ test('without polls the fetches stop, a small limit makes polls take turns betwe
 })
 
 test.each(['none', 'zstd'] as const)(
-  'compression %s: committed records arrive once and in order with each poll limit, even after a pause and a new assignment',
+  'compression %s: committed records arrive once and in order with every poll limit, even after a pause and a new assignment',
   async (compression) => {
     const transport = await connected(brokers)
     const topic = await newTopic(transport, 2)
@@ -383,7 +384,7 @@ test.each([
   expect(records[0].value).toBe(value)
 })
 
-test('with reset "fail" an offset that does not exist makes poll throw a fatal error, and then other partitions can be read', async () => {
+test('with reset "fail", an offset that does not exist makes poll throw a fatal error, and other partitions can be read afterwards', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const producer = await newProducer(transport)
@@ -400,7 +401,7 @@ test('with reset "fail" an offset that does not exist makes poll throw a fatal e
   expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the good partition')))).toEqual(['good'])
 })
 
-test('a corrupted batch is a fatal error that names partition and offset, and none of its records are returned', async () => {
+test('a corrupted batch is a fatal error that names the partition and the offset, and none of its records are returned', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const producer = await newProducer(direct)
@@ -487,7 +488,7 @@ test('lost responses and cut connections cause neither loss nor duplicates', AT_
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }, { maxPartitionBytes: 150 }))).toEqual(texts)
 })
 
-test('a topic that was deleted and created again is a fatal error, because its offsets refer to other records', async () => {
+test('a topic that was deleted and created again causes a fatal error, because its offsets refer to other records', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const producer = await newProducer(transport)
@@ -549,7 +550,7 @@ test("the offsets of a compacted log have gaps, and the fetcher's position moves
   }
 })
 
-test('when the only partition with full buffers is unassigned, the others are fetched again', async () => {
+test('when the only partition with full buffers is unassigned, the fetcher fetches the other partitions again', async () => {
   const transport = await connected(brokers)
   const [full, quiet] = [await newTopic(transport), await newTopic(transport)]
   const producer = await newProducer(transport)
@@ -561,7 +562,7 @@ test('when the only partition with full buffers is unassigned, the others are fe
   const fetcher = reader.fetcher({ maxWaitMs: 50, maxBufferedBytes: KIB })
   fetcher.assign({ topic: full, partition: 0 }, 0, 'fail')
   fetcher.assign({ topic: quiet, partition: 0 }, 0, 'fail')
-  // Fetches stop, because the buffered records exceed the limit.
+  // The fetches stop, because the buffered records exceed the limit.
   let seen = -1
   await waitUntil(
     () => {

@@ -165,7 +165,7 @@ test('a member notifies its owner when an event is available', async () => {
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('an assignment is delivered once, and owned partitions are reported once, after acknowledge', async () => {
+test('a member delivers an assignment once, and reports the owned partitions once, after `acknowledge`', async () => {
   const { member, heartbeats } = scripted([{ assignment: [0, 1] }, { assignment: [0, 1] }, {}])
   await member.join()
   expect(member.takeEvent()).toEqual({
@@ -184,7 +184,7 @@ test('an assignment is delivered once, and owned partitions are reported once, a
   expect(reports.map(({ owned }) => owned)).toEqual([[{ topicId: 'id-of-t', partitions: [1] }]])
 })
 
-test('a partition that was assigned and revoked before the member took it is reported as not owned', async () => {
+test('a partition that was assigned and revoked before the owner took the assignment is reported as not owned', async () => {
   const { member, heartbeats } = scripted([{ assignment: [1] }, {}, { assignment: [0, 1] }, { assignment: [1] }, {}])
   await member.join()
   member.takeEvent()
@@ -201,7 +201,7 @@ test('a partition that was assigned and revoked before the member took it is rep
   expect(reports.map((heartbeat) => heartbeat.owned)).toEqual([[{ topicId: 'id-of-t', partitions: [1] }]])
 })
 
-test('while a report is unanswered, an earlier assignment is not delivered, because the report may have given up some of its partitions', async () => {
+test('while a report is unanswered, the member delivers no earlier assignment, because the report may have given up some of its partitions', async () => {
   const intervalMs = 60_000
   const { member, heartbeats, release } = scripted([
     { assignment: [1], intervalMs },
@@ -238,7 +238,7 @@ test('the stall thread learns what the member owns before the next heartbeat is 
   expect(sessions.at(-1)?.owned).toEqual([{ topicId: 'id-of-t', partitions: [1] }])
 })
 
-test('a heartbeat response from before the member rejoined brings no assignment', async () => {
+test('a response to a heartbeat from before the rejoin brings no assignment', async () => {
   const lookUp = Promise.withResolvers<void>()
   let isUnknown = false
   let lookUps = 0
@@ -274,13 +274,13 @@ test('a heartbeat response from before the member rejoined brings no assignment'
   expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: [{ topic: 't', partition: 1 }] })
 })
 
-test('an acknowledgement is sent immediately, and not only with the next regular heartbeat', async () => {
+test('an acknowledgement is sent immediately, instead of with the next regular heartbeat', async () => {
   const { member, heartbeats } = scripted([{ assignment: [0], intervalMs: 60_000 }, { intervalMs: 60_000 }])
   await member.join()
   member.acknowledge([{ topic: 't', partition: 0 }])
   await expect.poll(() => heartbeats.length).toBe(2)
   expect(heartbeats[1].owned).toEqual([{ topicId: 'id-of-t', partitions: [0] }])
-  // The change must also be reported if it happens while a heartbeat is in flight.
+  // The member must also report a change that happens while a heartbeat is in flight.
   const beating = member.heartbeat()
   member.acknowledge([])
   await beating
@@ -297,7 +297,7 @@ test('a member that owns every partition of its topics sends half the heartbeats
   await expect.poll(() => waits).toEqual([60_000, 120_000, 60_000])
 })
 
-test('a member that was fenced sends heartbeats at the full rate, even if it owns every partition', async () => {
+test('a fenced member sends heartbeats at the full rate, even if it owns every partition', async () => {
   const { member, waits } = scripted([
     { assignment: [0, 1, 2] },
     { errorCode: FENCED_MEMBER_EPOCH },
@@ -332,7 +332,7 @@ test('a changed subscription is sent at once with all fields, even if a heartbea
   expect(heartbeats[3].topics).toEqual(['u'])
 })
 
-test('a later assignment replaces one that was not taken yet', async () => {
+test('a later assignment replaces an earlier one that the owner has not taken yet', async () => {
   const { member } = scripted([{ assignment: [0, 1] }, { assignment: [1] }, {}])
   await member.join()
   await member.heartbeat()
@@ -340,7 +340,7 @@ test('a later assignment replaces one that was not taken yet', async () => {
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('after an unanswered heartbeat the next one sends all fields again', async () => {
+test('after an unanswered heartbeat, the next heartbeat sends all fields again', async () => {
   const { member, heartbeats } = scripted([{}, 'lost', {}, {}])
   await member.join()
   await expect.poll(() => heartbeats.length).toBeGreaterThan(3)
@@ -368,7 +368,7 @@ test('a fenced member reports that it was fenced and stops its heartbeats, and r
   expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: [{ topic: 't', partition: 0 }] })
 })
 
-test('a member whose producer was fenced can rejoin even if it was not fenced itself, and starts with no partitions', async () => {
+test('a member whose producer was fenced can rejoin even if the member itself was not fenced, and it starts with no partitions', async () => {
   const { member, heartbeats } = scripted([
     { memberEpoch: 4, assignment: [0], intervalMs: 60_000 },
     { memberEpoch: 4, assignment: [0], intervalMs: 60_000 },
@@ -489,7 +489,7 @@ test('a broker that hangs does not delay a member that leaves while its heartbea
   expect(heartbeats.map(({ epoch }) => epoch)).toEqual([0, 1])
 })
 
-test('a broker that hangs does not keep a member from leaving while it joins again', async () => {
+test('a broker that hangs does not keep a member from leaving the group while the member is rejoining', async () => {
   let isHanging = false
   const refresh = () => (isHanging ? new Promise<void>(() => {}) : Promise.resolve())
   const { member, heartbeats } = scripted([{ memberEpoch: 1, intervalMs: 60_000 }], { refresh })

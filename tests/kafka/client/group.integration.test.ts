@@ -33,8 +33,8 @@ beforeAll(async () => {
 /** The group.consumer.session.timeout.ms of the test broker. */
 const SESSION_TIMEOUT_MS = 6_000
 /**
- * Limit for events that must not wait until the session of a lost member times out. Without them, the session would end
- * no earlier than five seconds after the member was lost, because members send a heartbeat every second.
+ * Time limit for events that must happen before the session of a lost member times out. The session ends no earlier
+ * than five seconds after the member was lost, because members send a heartbeat every second.
  */
 const BEFORE_TIMEOUT_MS = SESSION_TIMEOUT_MS - 1_500
 
@@ -95,7 +95,7 @@ test('a second member gets partitions only after the first has revoked them', as
   await ownPartitions(first, 4)
 })
 
-test('a member that gets partitions and loses them again while it is busy gives them up', async () => {
+test('a member gives up partitions that it got and lost again while it was busy', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 4)
   const groupId = uniqueName('group')
@@ -147,7 +147,7 @@ test('a member that leaves the group frees its partitions at once', async () => 
   expect(Date.now() - leftAt).toBeLessThan(BEFORE_TIMEOUT_MS)
 })
 
-test('a topic that is created after the join is assigned once it exists', async () => {
+test('a topic that is created after the join is assigned as soon as it exists', async () => {
   const transport = await connected(brokers)
   const topic = uniqueName('later')
   const member = newMember(transport, uniqueName('group'), [topic])
@@ -332,7 +332,7 @@ test('a member that has left neither sends heartbeats nor joins again', async ()
   await observer.leave()
 })
 
-test('a non-transactional producer also commits offsets', async () => {
+test('a non-transactional producer can also commit offsets', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const member = newMember(transport, uniqueName('group'), [topic])

@@ -96,7 +96,7 @@ export async function pollUntil(
   return all
 }
 
-/** Reads everything from `from` up to the current high watermark, at the reader's isolation level. */
+/** Reads everything from `from` to the current high watermark, at the reader's isolation level. */
 export async function readToEnd(
   transport: Transport,
   partition: TopicPartition,

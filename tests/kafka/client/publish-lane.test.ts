@@ -116,7 +116,7 @@ test('a lane sends its first batch alone, because a broker that does not know th
   expect(takeAll(opened)).toHaveLength(1)
 })
 
-test('after a long silence, a lane sends the first batch alone again', () => {
+test('after a long silence, a lane again sends its first batch alone', () => {
   const opened = openEstablishedLane()
   opened.runtime.advance(24 * 60 * 60_000)
   opened.append('a')
@@ -125,7 +125,7 @@ test('after a long silence, a lane sends the first batch alone again', () => {
   expect(takeAll(opened)).toEqual([])
 })
 
-test('a lane keeps up to five batches in flight, in order, and collects later records into the next one', () => {
+test('a lane keeps up to five batches in flight, in order, and collects later records into the next batch', () => {
   const opened = openEstablishedLane()
   const batches: StampedBatch[] = []
   for (const value of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) {
@@ -267,7 +267,7 @@ test('despite losses, delays, refusals and restarts, each record is in the log a
       }
     }
     for (let i = 0; i < STEPS; i++) step(random(18))
-    // Sends the rest, so that every record gets an outcome.
+    // Sends the remaining records, so that every record gets an outcome.
     for (let round = 0; lane.hasWork; round++) {
       expect(round).toBeLessThan(200)
       runtime.advance(2_000)
@@ -299,7 +299,7 @@ function numberOf(value: string): number {
   return Number.parseInt(value.slice(value.indexOf('-') + 1), 10)
 }
 
-test('if the partition fails for good, only records that were never sent are reported as not written', () => {
+test('if the partition fails permanently, only records that were never sent are reported as not written', () => {
   const { lane } = openLane()
   const fatal = new Map<string, boolean | undefined>()
   const append = (value: string) => {
@@ -316,7 +316,7 @@ test('if the partition fails for good, only records that were never sent are rep
   ])
 })
 
-test('after its records have failed while a batch had to be repeated, a lane sends later records', () => {
+test('a lane sends later records even after earlier records have failed while their batch was waiting for a retry', () => {
   const opened = openEstablishedLane()
   opened.append('a')
   const [unanswered] = takeAll(opened)
@@ -326,7 +326,7 @@ test('after its records have failed while a batch had to be repeated, a lane sen
   opened.append('b')
   const [next] = takeAll(opened)
   expect(valuesOf(next.bytes)).toEqual(['b'])
-  // The log may lack the failed batch, so its sequence number must not be missing before the next batch.
+  // The log may lack the failed batch, so the next batch begins a new epoch at sequence number 0.
   expect([next.bytes.readInt16BE(PRODUCER_EPOCH_AT), next.bytes.readInt32BE(BASE_SEQUENCE_AT)]).toEqual([1, 0])
   opened.lane.answered(next, { kind: 'appended' })
   expect(opened.fates).toEqual(

@@ -67,14 +67,14 @@ async function publishMany({ publish }: Published, partitions: number, count: nu
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => `${index}`)
 
-test('a publisher writes every record once, in the order of the appends, and then holds none', async () => {
+test('a publisher writes every record once, in the order of the appends, and holds no records afterwards', async () => {
   const one = await opened(brokers, { partitions: 3 })
   expect(new Set(await publishMany(one, 3, 500))).toEqual(new Set(['ok']))
   for (const partition of [0, 1, 2]) expect(await one.values(partition)).toEqual(numbers(500))
   expect([one.publisher.pendingRecords, one.publisher.pendingBytes]).toEqual([0, 0])
 })
 
-test('a publisher pipelines at most five requests, and collects later records into the next one', async () => {
+test('a publisher pipelines at most five requests, and collects later records into the next request', async () => {
   const proxy = await throughProxy()
   const one = await opened(proxy.address)
   expect(await one.publish(0, 'first')).toBe('ok')

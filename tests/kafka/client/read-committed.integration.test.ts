@@ -68,7 +68,7 @@ test(
   },
 )
 
-test('until an open transaction ends, readers get neither its records nor any later ones', async () => {
+test('until an open transaction ends, readers get neither its records nor any later records', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const open = await newProducer(transport)
@@ -101,7 +101,7 @@ test('an empty response names the time at which it was requested, when the reade
   expect(empty.fetchedAt).toBeLessThanOrEqual(Date.now() - 40)
 })
 
-test('librdkafka and this client read the same committed records, and no aborted ones', AT_FIRST_TRY, async (context) => {
+test('librdkafka and this client read the same committed records and no aborted records', AT_FIRST_TRY, async (context) => {
   const other = await librdkafka(context, brokers)
   const transport = await connected(brokers)
   const topic = await newTopic(transport)

@@ -93,7 +93,7 @@ test(
 )
 
 test(
-  'provisioning, registry, worker, API and the command for dead letters reach a broker with TLS and passwords through their settings',
+  'provisioning, registry, worker, API and the dead-letter command use their settings to reach a broker with TLS and passwords',
   async () => {
     const { address, certificate, users } = broker
     const folder = guardedFolder()

@@ -13,7 +13,7 @@ const SESSION: KeptSession = {
   clientId: 'c',
 }
 
-/** Creates a watch of one member. The coordinator gives these answers in order, and then repeats the last one. */
+/** Creates a watch of one member. The coordinator gives these answers in order, and then repeats the last answer. */
 function watched(answers: readonly (BeatAnswer | 'throws')[] = [{ type: 'kept', epoch: 4 }]) {
   let now = 0
   let lastTurn = 0
@@ -57,8 +57,8 @@ function watched(answers: readonly (BeatAnswer | 'throws')[] = [{ type: 'kept', 
       return resolve
     },
     /**
-     * Advances the clock by `ms` and runs every check that is due on the way. With `turning`, the event loop is not
-     * blocked.
+     * Advances the clock by `ms`, and runs every check that becomes due in this time. With `turning`, the event loop is
+     * not blocked.
      */
     async pass(ms: number, { turning = false } = {}) {
       for (const until = now + ms; now < until; ) {
@@ -110,7 +110,7 @@ test('if a rebalance during the stall changes the epoch, the thread continues wi
   expect(beats.epoch).toBe(6)
 })
 
-test('an answer that arrives after the member has passed on a later epoch does not bring back the earlier one', async () => {
+test('an answer that arrives after the member has passed on a later epoch does not restore the earlier epoch', async () => {
   const { pass, watch, beats, epochs, holdAnswers } = watched()
   const answer = holdAnswers()
   await pass(3_000)
@@ -121,7 +121,7 @@ test('an answer that arrives after the member has passed on a later epoch does n
   expect(epochs).toEqual([4, 7])
 })
 
-test('unanswered heartbeats are repeated at the next check', async () => {
+test('the next check repeats unanswered heartbeats', async () => {
   const { pass, times, beats } = watched([{ type: 'again' }, 'throws', { type: 'kept', epoch: 4 }])
   await pass(5_000)
   expect(times).toEqual([2_000, 3_000, 4_000])
@@ -134,7 +134,7 @@ test('a member that the group refuses gets no more heartbeats in this stall', as
   expect([epochs.length, beats.count]).toEqual([1, 0])
 })
 
-test('a released member gets no heartbeats', async () => {
+test('the thread sends no heartbeats for a member that was released', async () => {
   const { pass, watch, epochs } = watched()
   watch.release(1)
   await pass(20_000)

@@ -118,7 +118,7 @@ test('after a failed commit, all appended records can be committed in one transa
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
 })
 
-test('offsets are committed together with records, or alone, and the step `committed` is reported after the others', async () => {
+test('offsets are committed together with records or alone, and the step `committed` is reported after the other steps', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const member = newMember(transport, uniqueName('group'), [topic])
@@ -150,7 +150,7 @@ test("a producer splits records into batches below the broker's size limit, and 
   expect(Math.max(...sizes)).toBeLessThan(2_000_000)
 })
 
-test('full batches that are flushed early in the background are part of the commit that follows', async () => {
+test('full batches that are flushed early in the background are part of the next commit', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const producer = await newProducer(transport)
@@ -280,7 +280,7 @@ test('an instance that was replaced does not take the transactional id back, and
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual([FILLER, 'of the third life'])
 })
 
-/** Opens a producer that connects through a proxy, and soon gives up requests that are not answered. */
+/** Opens a producer that connects through a proxy and soon gives up on unanswered requests. */
 async function impatientProducer() {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address, {
@@ -588,14 +588,14 @@ test('a commit sends records, offsets and the end of the transaction, but no req
     await producer.commit(offsetsOf(owned, 1), member)
   }
   expect(proxy.requests('endTxn')).toHaveLength(3)
-  // While the broker writes the markers of the previous transaction, it refuses records and offsets, so they may be
-  // sent twice.
+  // While the broker writes the markers of the previous transaction, it refuses records and offsets, so the producer
+  // may send them twice.
   for (const api of ['produce', 'txnOffsetCommit'] as const) expect(proxy.requests(api).length, api).toBeGreaterThanOrEqual(3)
   for (const api of ['addPartitionsToTxn', 'addOffsetsToTxn'] as const) expect(proxy.requests(api), api).toEqual([])
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b', 'c'])
 })
 
-test('a batch of a committed transaction that arrives late cannot enter the next one', async () => {
+test('a batch that arrives after the end of its transaction cannot enter the next transaction', async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 1)
@@ -640,7 +640,7 @@ test.each(COORDINATOR_ERRORS)(
   },
 )
 
-test('an unanswered EndTxn is repeated until the outcome is known, and commits once', AT_FIRST_TRY, async () => {
+test('an unanswered EndTxn is repeated until the outcome is known, and the transaction is committed once', AT_FIRST_TRY, async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address, { requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS })
   const topic = await newTopic(transport, 1)

@@ -178,7 +178,7 @@ test('a poll ends when it has the requested amount, and polls take turns between
   }
 })
 
-test('a paused partition returns nothing, an unassigned one is removed, and assigning a partition again moves its position', async () => {
+test('a paused partition returns nothing, an unassigned partition is removed, and assigning a partition again moves its position', async () => {
   const { transport, broker } = opened(1)
   const partition = { topic: 't', partition: 0 }
   for (const text of ['a', 'b', 'c']) broker.append('t', 0, { timestamp: 1, key: null, value: Buffer.from(text), headers: [] })
@@ -207,7 +207,7 @@ test.each([
   expect(() => fetcher.assign({ topic: 't', partition: 0 }, 0, 'fail')).toThrow('out of range')
 })
 
-test('a partition is assigned to its next owner only when the previous one has revoked it', async () => {
+test('a partition is assigned to its next owner only after the previous owner has revoked it', async () => {
   const { transport, broker } = opened(4)
   const [a, b] = ['a', 'b'].map((memberId) => transport.groupMember({ groupId: 'g', memberId, topics: ['t'] }))
   const partitionsOf = (event: ReturnType<typeof a.takeEvent>) =>
@@ -256,7 +256,7 @@ test('compaction keeps a record with an empty key, and removes records without a
   expect(texts([broker.fetch('t', 0, 0, 10)])).toEqual(['0:empty'])
 })
 
-test('a commit stores the offsets of all existing partitions and reports unknown ones, but a transaction with an unknown one changes nothing', async () => {
+test('a commit stores the offsets of all existing partitions and reports unknown partitions, but a transaction with an unknown partition changes nothing', async () => {
   const { broker } = opened(1)
   const offsets = [
     { topic: 'absent', partition: 0, offset: 5 },

@@ -20,7 +20,7 @@ function opened() {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('records are acknowledged in a later turn, in order, and only records that the broker refuses fail', async () => {
+test('records are acknowledged in order in a later turn of the event loop, and only records that the broker refuses fail', async () => {
   const { publisher, fates, publish, values } = opened()
   for (const value of ['a', 'x'.repeat(1_000), 'b']) publish(value)
   publish('c', { topic: 'absent' })
@@ -30,7 +30,7 @@ test('records are acknowledged in a later turn, in order, and only records that 
   expect([values(), publisher.pendingRecords, publisher.pendingBytes]).toEqual([['a', 'b'], 0, 0])
 })
 
-test('a record that waits at the gate for longer than its timeout fails and is not written', async () => {
+test('a record that waits at the publish gate for longer than its timeout fails and is not written', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     const { broker, fates, publish, values } = opened()
@@ -48,7 +48,7 @@ test('a record that waits at the gate for longer than its timeout fails and is n
   }
 })
 
-test('if the gate fails, the records waiting at it fail, too', async () => {
+test('if the publish gate fails, the records waiting at it fail, too', async () => {
   const { broker, fates, publish, values } = opened()
   broker.publishGate = Promise.reject(new TransportError('TOPIC_AUTHORIZATION_FAILED', 'no', { fatal: true }))
   publish('a')
@@ -56,7 +56,7 @@ test('if the gate fails, the records waiting at it fail, too', async () => {
   expect([fates, values()]).toEqual([['TOPIC_AUTHORIZATION_FAILED'], []])
 })
 
-test('closing sends buffered records and accepts no more', async () => {
+test('closing sends the buffered records, and no later records are accepted', async () => {
   const { publisher, fates, publish, values } = opened()
   publish('a')
   await publisher.close()

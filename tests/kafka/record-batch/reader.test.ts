@@ -94,14 +94,14 @@ test('a batch that compaction has emptied advances the position', () => {
   expect(read(resigned(header), { from: 5 })).toEqual([])
 })
 
-test('with log append time all records have the time of the batch', () => {
+test('with log append time, all records have the timestamp of the batch', () => {
   const response = batchOf([textRecord('a', 1_000), textRecord('b', 2_000)])
   const appendTime = 0b1000
   response.writeInt16BE(response.readInt16BE(21) | appendTime, 21)
   expect(recordsOf(read(resigned(response))).map(({ timestamp }) => timestamp)).toEqual([2_000, 2_000])
 })
 
-test('a change to any byte covered by the checksum is an error that names the offset', () => {
+test('a change to any byte covered by the checksum causes an error that names the offset', () => {
   const batch = batchOf([textRecord('a'), textRecord('b')], { baseOffset: 42 })
   for (let at = 21; at < batch.length; at++) {
     const corrupted = Buffer.from(batch)
@@ -110,19 +110,19 @@ test('a change to any byte covered by the checksum is an error that names the of
   }
 })
 
-test('even without checksums, a record that is longer than its batch is an error and never misread', () => {
+test('even without checksums, a record that is longer than its batch causes an error and is never misread', () => {
   const batch = batchOf([textRecord('a')])
   batch[RECORDS_AT] = 0x7e
   expect(() => read(batch, { verifyChecksums: false })).toThrow(/ends inside record 0 of 1/)
 })
 
-test('an old message format is an error that says so', () => {
+test('a batch in an old message format causes an error that names the format', () => {
   const batch = batchOf([textRecord('a')])
   batch[MAGIC_AT] = 1
   expect(() => read(batch)).toThrow(/has format 1; only format 2/)
 })
 
-test('bytes that cannot be decompressed are an error that names the codec', () => {
+test('bytes that cannot be decompressed cause an error that names the codec', () => {
   const batch = batchOf([textRecord('a')], { codec: 'gzip' })
   batch.fill(0xee, RECORDS_AT)
   expect(() => read(resigned(batch))).toThrow(/does not decompress as gzip/)
@@ -290,7 +290,7 @@ test('the size limit of a batch includes the memory for the positions of its rec
   expect(() => readChunks({ ...fetched, records })).toThrow('unpacks to more than')
 })
 
-test.each(COMPRESSIONS)('a header that declares more records than the batch can contain is an error (%s)', (codec) => {
+test.each(COMPRESSIONS)('a header that declares more records than the batch can contain causes an error (%s)', (codec) => {
   const batch = batchOf([textRecord('a')], { codec })
   batch.writeInt32BE(1_000_000, RECORD_COUNT_AT)
   expect(() => read(resigned(batch))).toThrow(/declares 1000000 records in \d+ bytes/)
@@ -309,7 +309,7 @@ test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)(
   },
 )
 
-test('a decompressor accepts data of exactly the maximum size and no more, and lz4 and snappy data declare their size', () => {
+test('a decompressor accepts data of exactly the maximum size but no more, and lz4 and snappy data declare their unpacked size', () => {
   const repetitive = fc.array(fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 40 }), fc.integer({ min: 1, max: 3_000 })), {
     minLength: 1,
     maxLength: 6,

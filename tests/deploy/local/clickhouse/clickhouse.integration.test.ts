@@ -35,13 +35,13 @@ async function rows<T>(query: string, parameters: Record<string, unknown> = {}):
 
 const request = (path: string, init: RequestInit = {}) => fetch(`${url}${path}`, init)
 
-test('both forms of ping are answered', async () => {
+test('the server answers both forms of ping', async () => {
   expect(await client().ping()).toEqual({ success: true })
   expect(await client().ping({ select: true })).toEqual({ success: true })
   expect(await (await request('/')).text()).toBe('Ok.\n')
 })
 
-test('JSON rows are inserted, and read back with typed parameters', async () => {
+test('the server inserts JSON rows and returns them to queries with typed parameters', async () => {
   const t = await table('id UInt64, name String, tags Array(String), at DateTime64(3), score Nullable(Float64)')
   await client().insert({
     table: t,
@@ -60,7 +60,7 @@ test('JSON rows are inserted, and read back with typed parameters', async () => 
   expect(found).toEqual([{ id: '9223372036854775807', name, tags: ["a'b", ''], score: null }])
 })
 
-test('any text in rows and parameters is returned unchanged', async () => {
+test('any text in rows and parameters comes back unchanged', async () => {
   const t = await table('n UInt32, s String')
   let n = 0
   const text = fc.oneof(
@@ -88,7 +88,7 @@ test.each([
   ['TabSeparated', '1\ta\\n\n2\tb\n'],
   ['Values', "(1,'a\n\n'),(2,'b')"],
   ['JSONCompactEachRow', '[1,"a"]\n[2,"b"]'],
-])('%s rows in the body are accepted, including blank lines', async (format, body) => {
+])('the server accepts %s rows in the body, including blank lines', async (format, body) => {
   const t = await table('n UInt32, s String')
   const query = encodeURIComponent(`INSERT INTO ${t} SETTINGS async_insert = 0 FORMAT ${format}`)
   const response = await request(`/?query=${query}`, { method: 'POST', body })
@@ -116,7 +116,7 @@ test('a statement may be in the body together with its rows', async () => {
   expect(await rows(`SELECT groupArray(n) AS n FROM (SELECT n FROM ${t} ORDER BY n)`)).toEqual([{ n: [1, 2, 3, 4] }])
 })
 
-test('compressed requests are accepted, and responses are compressed on request', async () => {
+test('the server accepts compressed requests, and compresses responses on request', async () => {
   const both = client({ compression: { request: true, response: true } })
   const t = await table('s String')
   await both.insert({ table: t, format: 'JSONEachRow', values: Array.from({ length: 1000 }, () => ({ s: 'x'.repeat(100) })) })
@@ -175,7 +175,7 @@ test('settings apply only to their own request, even among many concurrent ones'
   }
 })
 
-test('the database can be set by parameter, header or client', async () => {
+test('a parameter, a header or the client can set the database', async () => {
   const database = uniqueName('db').replace('-', '_')
   await client().command({ query: `CREATE DATABASE ${database}` })
   expect(await (await request(`/?database=${database}&query=SELECT+currentDatabase()`)).text()).toBe(`${database}\n`)

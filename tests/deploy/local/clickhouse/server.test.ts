@@ -77,7 +77,7 @@ test.each([
   ['none', {}, '/'],
   ['a wrong one', { 'x-clickhouse-key': 'wrong' }, '/'],
   ['a wrong user', { 'x-clickhouse-user': 'admin', 'x-clickhouse-key': PASSWORD }, '/'],
-  ['a wrong one as basic authentication', basic('default:wrong'), '/'],
+  ['a wrong password as basic authentication', basic('default:wrong'), '/'],
   ['a wrong one in the URL', {}, '/?password=wrong'],
 ])('a query with no valid password (%s) runs nothing', async (_what, headers, path) => {
   const { ran, post } = await served()
@@ -103,7 +103,7 @@ test('a request target that is not a URL gets a response, because an unhandled r
 })
 
 test.each([[{ origin: 'https://evil.example' }], [{}], [key]])(
-  'a query id that is not allowed in a header gets a response to %j, because an unhandled rejection would end the process',
+  'a query id that a header cannot contain gets a response (request headers: %j), because an unhandled rejection would end the process',
   async (headers) => {
     const { post } = await served()
     for (const id of ['%0A', '%E2%82%AC']) {

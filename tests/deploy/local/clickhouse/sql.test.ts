@@ -35,15 +35,18 @@ test.each([
   expect(readStatement(sql)).toEqual(expected)
 })
 
-test.each(['SELECT 1; SELECT 2', "SELECT 'a'; DROP TABLE t", 'SELECT 1 /* ; */ ; x'])('a second statement is refused: %s', (sql) => {
-  expect(() => readStatement(sql)).toThrow(MultiStatementError)
-})
+test.each(['SELECT 1; SELECT 2', "SELECT 'a'; DROP TABLE t", 'SELECT 1 /* ; */ ; x'])(
+  'a second statement in a request is refused: %s',
+  (sql) => {
+    expect(() => readStatement(sql)).toThrow(MultiStatementError)
+  },
+)
 
 test('everything after FORMAT is data, never a statement', () => {
   expect(readStatement('INSERT INTO t FORMAT CSV\n1; DROP TABLE t')).toMatchObject({ kind: 'insert-data', format: 'CSV' })
 })
 
-test('a string of a megabyte is parsed', () => {
+test('the parser accepts a string of one megabyte', () => {
   expect(readStatement(`SELECT '${"x''".repeat(350_000)}'`)).toEqual({ kind: 'query', format: undefined })
 })
 

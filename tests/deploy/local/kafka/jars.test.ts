@@ -36,7 +36,7 @@ function maven(script: string): void {
 const DOWNLOADS = `echo call >> ${'$'}(dirname "$0")/calls; printf content > "$OUT/broker.jar"`
 const calls = () => readFileSync(join(folder, 'calls'), 'utf8').split('\n').length - 1
 
-test('the jars are downloaded once, and again if one is damaged', async () => {
+test('the jars are downloaded once, and again only if one of them is damaged', async () => {
   maven(DOWNLOADS)
   const jars = await ensureKafkaJars(tools, pins)
   expect(readdirSync(jars).sort()).toEqual(['broker.jar', 'manifest.json'])
@@ -62,13 +62,13 @@ test.each([
   ['a jar with other content', 'printf forged > "$OUT/broker.jar"', /broker.jar does not have the hash/],
   ['a jar that is not pinned', 'printf content > "$OUT/broker.jar"; printf x > "$OUT/other.jar"', /other.jar does not have the hash/],
   ['no jar', 'true', /broker.jar is missing/],
-])('%s is refused, and nothing is kept', async (_what, script, message) => {
+])('%s is refused, and no file is kept', async (_what, script, message) => {
   maven(script)
   await expect(ensureKafkaJars(tools, pins)).rejects.toThrow(message)
   expect(readdirSync(tools)).toEqual([])
 })
 
-test('a missing Maven is reported with the package that contains it', async () => {
+test('the error about a missing Maven names the package that contains it', async () => {
   process.env.PATH = folder
   await expect(ensureKafkaJars(tools, pins)).rejects.toThrow('Maven is missing (it fetches the Kafka broker): apt-get install maven')
 })

@@ -19,7 +19,7 @@ test('the canonical text of a schema does not depend on white space, attribute o
   ).toBe(text)
 })
 
-test('canonicalizing a canonical text does not change it', () => {
+test('a canonical text stays the same when it is canonicalized again', () => {
   const once = canonical({
     type: 'record',
     name: 'a.Node',

@@ -84,7 +84,7 @@ test.each([
     record({ name: 'n', type: ['null', 'R'] }),
     ['READER_FIELD_MISSING_DEFAULT_VALUE /fields/1'],
   ],
-])('%s is unreadable, with the reason', (_what, reader, writer, expected) => {
+])('the check finds %s unreadable, and gives the reason', (_what, reader, writer, expected) => {
   expect(found(reader, writer)).toEqual(expected)
 })
 
@@ -137,7 +137,7 @@ test('at most 1,000 reasons are returned, even if each record has two fields of 
   expect(new Set(reasons.map((reason) => reason.split(' ')[0]))).toEqual(new Set(['TYPE_MISMATCH']))
 })
 
-test('a pair is compared again if its first result assumed that an enclosing pair was readable, and that pair was not', () => {
+test('a pair of schemas is compared again if its first result assumed that an enclosing pair was readable, but that pair was not', () => {
   // The union's first branch cannot read the writer's record, but its second branch can. The record C inside the first
   // branch cannot read the writer's C either. That result matters only for the second field.
   const writerC = { type: 'record', name: 'w.C', fields: [{ name: 'of', type: ['null', 'w.A'] }] }

@@ -74,7 +74,7 @@ def main():
         "level": registry.get_compatibility(subject),
         "level_set": test_level["compatibility"],
         "deleted": registry.delete_subject(subject),
-        # A new client, because the other one caches the latest version.
+        # This test needs a new client, because the first client caches the latest version.
         "gone": gone(SchemaRegistryClient({"url": registry_url}), subject),
     }))
 

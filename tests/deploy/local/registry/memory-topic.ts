@@ -7,7 +7,7 @@ export interface MemoryTopic extends SchemasTopic {
   failNext(when: 'before' | 'after'): void
   /** Simulates complete compaction: keeps only the last record of each key, and removes tombstones. */
   compact(): void
-  /** Returns a topic with the same log, which reads it from the start like another process. */
+  /** Returns a topic with the same log. Like the topic of another process, it reads the log from the start. */
   reopened(): MemoryTopic
 }
 

@@ -11,7 +11,7 @@ const CLIENT = fileURLToPath(new URL('./confluent_client.py', import.meta.url))
 const INSTALL_TIMEOUT_MS = 300_000
 
 test(
-  "Confluent's Python client registers, produces, evolves and consumes",
+  "Confluent's Python client can register schemas, produce, evolve a schema and consume",
   async () => {
     await pythonEnvironment('confluent')
     const count = 50

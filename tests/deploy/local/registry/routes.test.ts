@@ -96,7 +96,7 @@ test("records have Confluent's format", async () => {
   ])
 })
 
-test('the log of another registry is read, with non-canonical text, NOOP and unknown keys', async () => {
+test('the registry reads the log of another registry, including non-canonical text, NOOP records and unknown keys', async () => {
   topic.log.push(
     { key: '{"keytype":"NOOP","magic":0}', value: null },
     { key: '{"keytype":"CONTEXT","tenant":"default","magic":0}', value: '{}' },
@@ -149,7 +149,7 @@ test('invalid and unsupported schemas have their own error code and a reason', a
   expect(await register('s', [])).toEqual(refused(42201))
 })
 
-test('BACKWARD is the default, and an incompatible schema is refused with the reasons', async () => {
+test('BACKWARD is the default level, and an incompatible schema is refused with the reasons', async () => {
   await register('s', V1)
   expect(await register('s', INCOMPATIBLE)).toEqual({
     status: 409,
@@ -200,7 +200,7 @@ test.each([
   expect((await register('s', next)).status).toBe(accepted ? 200 : 409)
 })
 
-test('compatibility is checked with one version or as the level demands, and the reasons are returned on request', async () => {
+test('a schema can be checked against one version or as the level demands, and the answer contains the reasons on request', async () => {
   await register('s', V1)
   await register('s', V2)
   expect(await call('POST', '/compatibility/subjects/s/versions/latest?verbose=true', V3)).toEqual(
@@ -215,7 +215,7 @@ test('compatibility is checked with one version or as the level demands, and the
   expect(await call('POST', '/compatibility/subjects/s/versions/9', V1)).toEqual(refused(40402))
 })
 
-test('the level can be set globally and per subject, and removed again', async () => {
+test('the level can be set globally and per subject, and each setting can be removed again', async () => {
   expect(await call('GET', '/config')).toEqual(ok({ compatibilityLevel: 'BACKWARD' }))
   expect(await call('PUT', '/config', { compatibility: 'FULL' })).toEqual(ok({ compatibility: 'FULL' }))
   expect(await call('GET', '/config/s?defaultToGlobal=true')).toEqual(ok({ compatibilityLevel: 'FULL' }))
@@ -279,7 +279,7 @@ test.each([
   },
 )
 
-test('a single version is deleted permanently only after a soft deletion', async () => {
+test('a single version can be deleted permanently only after a soft deletion', async () => {
   await register('s', V1)
   await register('s', V2)
   expect(await call('DELETE', '/subjects/s/versions/2?permanent=true')).toEqual(refused(40407))
@@ -309,7 +309,7 @@ test('read-only mode refuses changes, and import mode accepts ids that the clien
   expect(await register('after', recordOf(field('z')))).toEqual(ok({ id: 101 }))
 })
 
-test('two schemas that are registered concurrently get different ids, and the same schema registered twice gets one', async () => {
+test('two schemas that are registered concurrently get different ids, and two registrations of the same schema get the same id', async () => {
   const answers = await Promise.all([register('a', V1), register('b', V2), register('c', V1), register('a', V1)])
   expect(answers.map(({ body }) => (body as { id: number }).id)).toEqual([1, 2, 1, 1])
 })

@@ -91,7 +91,7 @@ test.each(['localhost', 'LOCALHOST:9200', '127.0.0.1', '[::1]:9200'])('programs 
   expect(await send(url, '/', { headers: { host } })).toMatchObject({ status: 200 })
 })
 
-test('an index that does not exist is not created by a write', async () => {
+test('a write does not create an index that does not exist', async () => {
   const body = '{"word":"x"}'
   expect(await send(url, `${uniqueName('missing')}/_doc/1`, { method: 'PUT', headers: JSON_BODY, body })).toMatchObject({ status: 404 })
 })
