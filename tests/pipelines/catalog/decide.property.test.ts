@@ -119,7 +119,7 @@ test('variants keep their ids and skus forever, and revisions grow by one', () =
   )
 })
 
-test('unless it was forced, every price is between half the lowest and one and a half times the highest accepted price', () => {
+test('every price that was not forced is between half the lowest and one and a half times the highest accepted price', () => {
   fc.assert(
     fc.property(histories, (history) => {
       replay(history, ({ before, after, command }) => {
@@ -155,7 +155,7 @@ test("a variant's periods never overlap, its price during a period is the period
   )
 })
 
-test('once all periods of a variant are over, it has its regular price again, however the periods were planned', () => {
+test('once all periods of a variant are over, the variant has its regular price again, however the periods were planned', () => {
   fc.assert(
     fc.property(
       offers,

@@ -66,7 +66,7 @@ test('a product is not created more than five minutes after its skus were claime
   expect(ask(creation(driver.now - 5 * MINUTE_MS))).toMatchObject({ outcome: 'done' })
 })
 
-test('a replacement matches variants by sku and deactivates the variants that it omits, and a later one can reactivate them', () => {
+test('a replacement matches variants by sku and deactivates the variants that it omits, and a later replacement can reactivate them', () => {
   const { ask, create, driver, uses } = opened()
   create([offer('a'), offer('b')])
   uses()
@@ -94,7 +94,7 @@ test('a replacement with a new sku needs a claim', () => {
   expect(ask(replacement([offer('a'), offer('b')]))).toEqual({ outcome: 'unclaimed', skus: ['b'] })
 })
 
-test('a product has at most 50 active variants, and at most 255 variants in its whole life', () => {
+test('a product has at most 50 active variants at a time, and at most 255 variants over its lifetime', () => {
   const { ask, create, driver } = opened()
   const many = (from: number, count: number) => Array.from({ length: count }, (_, i) => offer(`s${from + i}`))
   const claimed = (variants: ReturnType<typeof many>) => ({ claimed_at: driver.now, claimed_skus: variants.map(({ sku }) => sku) })
@@ -116,7 +116,7 @@ test('a product that is larger than 256 KiB is refused', () => {
   expect(create(large(40)).outcome).toBe('done')
 })
 
-test('the version that the caller expects must be the current one', () => {
+test('a change is refused unless the version that the caller expects is the current version', () => {
   const { ask, create } = opened()
   create()
   expect(ask(replacement([offer('a')], { expected_version: 2 }))).toEqual({ outcome: 'other_version', version: 1 })
@@ -124,7 +124,7 @@ test('the version that the caller expects must be the current one', () => {
   expect(ask(newStatus('INACTIVE', { expected_version: 1 }))).toEqual({ outcome: 'other_version', version: 2 })
 })
 
-test('only the owner and administrators can change a product, and others cannot find out about hidden ones', () => {
+test('only the owner and administrators can change a product, and other callers cannot find out that a hidden product exists', () => {
   const { ask, create } = opened()
   create()
   const stranger = { seller_id: 8n, actor: '8' }
@@ -287,7 +287,7 @@ test('a period can begin immediately, and a price that takes effect immediately 
   expect(view(String(ID))).toMatchObject({ pricing: [{ lowest_cents: 700, regular: null, periods: [] }] })
 })
 
-test('a price that takes effect immediately ends a period that has begun since the timers last ran', () => {
+test('a price that takes effect immediately ends a period that has begun since the last run of the timers', () => {
   const { ask, create, driver, prices, view } = opened()
   create([offer('a'), offer('b')])
   const period = { starts_at: driver.now + 10, ends_at: driver.now + 10 * MINUTE_MS }
@@ -311,7 +311,7 @@ test('a price that takes effect immediately ends a period that has begun since t
   }
 })
 
-test('a replacement with the price of a period that has ended since the timers last ran keeps this price', () => {
+test('a replacement with the price of a period that has ended since the last run of the timers keeps this price', () => {
   const { ask, create, driver, view } = opened()
   create()
   ask(newPrice(FIRST, 700, { ends_at: driver.now + 10 }))
@@ -321,7 +321,7 @@ test('a replacement with the price of a period that has ended since the timers l
   expect(view(String(ID))?.product.variants).toMatchObject([{ price_cents: 700 }])
 })
 
-test('a replacement during a period changes the compare price that belongs to the price it repeats', () => {
+test('during a period, a replacement with the regular or the reduced price changes the compare price of the price that it repeats', () => {
   const { ask, create, driver, view } = opened()
   create([offer('a', 1_000, { compare_price: 1_200 })])
   ask(newPrice(FIRST, 700, { ends_at: driver.now + 10 * MINUTE_MS }))
@@ -333,7 +333,7 @@ test('a replacement during a period changes the compare price that belongs to th
   expect(view(String(ID))).toMatchObject({ product: { variants: [{ price_cents: 1_000, compare_price: 1_300 }] } })
 })
 
-test('the price history names who planned each period, even if several begin at the same time', () => {
+test('the price history names who planned each period, even if several periods begin at the same time', () => {
   const { ask, create, driver, prices } = opened()
   create([offer('a'), offer('b'), offer('c')])
   const period = { starts_at: driver.now + MINUTE_MS, ends_at: driver.now + 2 * MINUTE_MS }

@@ -29,7 +29,7 @@ function world() {
 test.each([
   ['CHECK_OUT', 'CHECKED_OUT', 'DEDUCTED'],
   ['RELEASE', 'RELEASED', 'RELEASED'],
-] as const)('%s ends a cart for all of its products, once', (action, status, outcome) => {
+] as const)('%s ends a cart once, for all of its products', (action, status, outcome) => {
   const { ask, outcomes, view, driver } = world()
   const opened = ask('OPEN')
   expect(opened).toMatchObject({ outcome: 'done', cart: { reservation_id: CART, status: 'OPEN', ends_at: driver.now + HELD_MS } })
@@ -45,7 +45,7 @@ test.each([
   expect(outcomes()).toEqual([])
 })
 
-test('commands about a cart are refused after its end, the cart expires a second after its end, and is forgotten a day later', () => {
+test('after the end of a cart, commands about it are refused; the cart expires a second after its end and is forgotten a day later', () => {
   const { ask, outcomes, view, driver } = world()
   ask('OPEN')
   driver.advanceWallClock(HELD_MS + 1)
@@ -64,7 +64,7 @@ test('commands about a cart are refused after its end, the cart expires a second
   expect(outcomes()).toEqual([])
 })
 
-test('a cart that is opened again is the open cart until its end, and ended from then on, even before it has expired', () => {
+test("a repeated OPEN returns the open cart until the cart's end, and afterwards reports that the cart has ended, even before it expires", () => {
   const { ask, driver } = world()
   const { cart } = ask('OPEN') as { readonly cart: object }
   driver.advanceWallClock(HELD_MS)

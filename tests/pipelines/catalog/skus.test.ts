@@ -35,7 +35,7 @@ test('an unused claim ends after ten minutes, and a used claim never ends', () =
   expect(claim(2, ['a'])).toMatchObject({ outcome: 'taken' })
 })
 
-test('a use that was recorded before the claim ended counts, even if the topology was stopped and processes it after the end', () => {
+test('a use that was recorded before the claim ended counts, even if the topology was stopped and processes the use after the end', () => {
   const { claim, use, driver } = opened()
   claim(1, ['a'])
   driver.crashAt('encoded')
@@ -64,7 +64,7 @@ test('a request releases only skus that it has claimed and that no product uses'
   expect(claim(2, ['b'])).toMatchObject({ outcome: 'claimed' })
 })
 
-test('two requests for the same product can claim the same sku, and neither request releases a sku that the other one needs', () => {
+test('two requests for the same product can claim the same sku, and neither request releases a sku that the other request needs', () => {
   for (const refused of ['first', 'second']) {
     const { claim, release, driver } = opened()
     claim(1, ['a'], 'first')
@@ -95,7 +95,7 @@ test('a sku that a product no longer uses becomes free, and a repeated report fr
   expect(claim(3, ['a'])).toMatchObject({ outcome: 'taken' })
 })
 
-test('a use by a product that does not own the sku is counted and changes nothing', () => {
+test('a use by a product that does not own the sku is counted, but changes nothing', () => {
   const { claim, use, driver } = opened()
   claim(1, ['a'])
   use('a', 1)

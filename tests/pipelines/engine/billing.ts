@@ -3,9 +3,7 @@ import { utf8 } from '../../../schemas/keys.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
 import { numberFormat, numberTopic, textTopic } from './words.ts'
 
-/**
- * Creates a topology that emits, for each order, the price at the time of the order, or -1 if there was no price yet.
- */
+/** Creates a topology that emits the price at the time of each order, or -1 if there was no price yet. */
 export function billing(maxIdleMs?: number, name = 'billing') {
   const orders = textTopic(`${name}-orders`, 1)
   const prices = numberTopic(`${name}-prices`, 1)
@@ -24,5 +22,5 @@ export function billing(maxIdleMs?: number, name = 'billing') {
   return { flow, orders, prices, bills }
 }
 
-/** A note for orders. It is so long that a few orders fill the record queue of a task. */
+/** A note for orders. The note is so long that a few orders fill the record queue of a task. */
 export const LONG_NOTE = 'x'.repeat(100_000)

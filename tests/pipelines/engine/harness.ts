@@ -13,7 +13,7 @@ import type { Topic } from '../../../schemas/topic.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
 import type { StateBackend } from '../../../state/stores/store.ts'
 
-/** A poll ends when its condition holds, so a long limit costs nothing. Shorter ones fail on a busy machine. */
+/** A poll ends when its condition holds, so a long limit costs nothing. Shorter limits would fail on a busy machine. */
 const DEADLINE_MS = 60_000
 const POLL_MS = 5
 

@@ -6,7 +6,7 @@ import { catalogImages, reviews } from '../../../../schemas/catalog/documents/to
 import { productUpdated } from '../../../../schemas/catalog/products/topics.ts'
 import { DAY, documentsDriver, MINUTE, movement, NOON, owned, product, review, SECOND, sale, seller, variant } from './driver.ts'
 
-test('the topology has three stages: one keyed by seller, one by product and one by category', () => {
+test('the topology has three stages, which are keyed by seller, by product and by category', () => {
   expect(catalogTopology.describe().text).toMatchInlineSnapshot(`
     "topology catalog
       sub-topology 0: 1 partitions
@@ -261,7 +261,7 @@ test('pending sales survive a crash, and are written with the next change', () =
   expect(written()).toEqual([])
 })
 
-test("a seller's rating is sent to the seller's products, including new ones, once the ranking factor has changed by 0.05", () => {
+test("once a seller's ranking factor has changed by 0.05, the new rating is sent to the seller's products, including new ones", () => {
   const { driver, send, written } = documentsDriver()
   send({ topic: 'created', product: product(5) })
   send(owned(5))
@@ -284,7 +284,7 @@ test("a seller's rating is sent to the seller's products, including new ones, on
   expect(written()).toMatchObject([{ product_id: 6, seller_rating: null }])
 })
 
-test("the rating of a large seller is sent to the seller's products in batches, to each product once", () => {
+test("the rating of a large seller is sent in batches, and each of the seller's products gets it once", () => {
   const { driver, send, written, newest } = documentsDriver({ commit: 'manual' })
   const ids = Array.from({ length: 2_500 }, (_, index) => index + 1)
   for (const id of ids) {
@@ -306,7 +306,7 @@ test("the rating of a large seller is sent to the seller's products in batches, 
   for (const id of ids) expect(newest.get(id)?.seller_rating).toBeCloseTo(4.86)
 })
 
-test('if a rating changes while it is being sent, every product ends up with the last value', () => {
+test('if a rating changes while it is being sent, every product ends up with the latest value', () => {
   const { driver, send, written, newest } = documentsDriver({ commit: 'manual' })
   for (let id = 1; id <= 1_500; id++) {
     send({ topic: 'created', product: product(id) })
@@ -348,7 +348,7 @@ test('best sellers are ranked by decayed sales among the public products of the 
   expect([1, 4].map((id) => newest.get(id)?.badges)).toEqual([[], ['bestseller']])
 })
 
-test('a category shows its twelve best sellers, and the thirteenth moves up when one of them leaves', () => {
+test('a category shows its twelve best sellers, and the thirteenth moves up when one of the twelve leaves', () => {
   const { driver, send, written, leaders } = documentsDriver()
   for (let id = 1; id <= 14; id++) {
     send({ topic: 'created', product: product(id) })
@@ -362,7 +362,7 @@ test('a category shows its twelve best sellers, and the thirteenth moves up when
   expect(leaders.get(1)).toEqual([13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2])
 })
 
-test('the topology counts the products that have an image, each product once, and forgets images that no product has', () => {
+test('the topology counts each product that has an image once, and forgets images that no product has', () => {
   const { driver, send } = documentsDriver()
   const image = { variant_id: null, alt_text: null, content_type: 'image/png', width: 1, height: 1 }
   const images = (...hashes: string[]) =>
@@ -389,7 +389,7 @@ test('the topology counts the products that have an image, each product once, an
   expect(references()).toEqual([['b', undefined]])
 })
 
-test('bad records are dead letters, and others are processed', () => {
+test('bad records become dead letters, and the topology processes all other records', () => {
   const { driver, send, written } = documentsDriver()
   driver.pipe(productUpdated, '9', { product: product(5), actor: '', at: NOON })
   driver.pipe(productUpdated, '5', { product: product(5, { category_id: -1 }), actor: '', at: NOON })
@@ -410,7 +410,7 @@ test('bad records are dead letters, and others are processed', () => {
   expect(written()).toHaveLength(1)
 })
 
-test('a crash at any step of a commit changes nothing about the result', () => {
+test('a crash at any step of a commit does not change the result', () => {
   const steps: CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
   for (const wipeState of [false, true]) {
     const { driver, send, written, newest, leaders } = documentsDriver()

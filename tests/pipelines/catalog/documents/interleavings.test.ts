@@ -86,7 +86,8 @@ function interleaved(random: Random, topics: readonly (readonly Input[])[]): Inp
 }
 
 /**
- * Returns the seller's rating that documents must show: the last one that changed the ranking factor by at least 0.05.
+ * Returns the seller's rating that documents must show: the last rating that changed the ranking factor by at least
+ * 0.05.
  */
 function shownRating(inputs: readonly Input[]): number | null {
   let shown: number | null = null
@@ -99,7 +100,7 @@ function shownRating(inputs: readonly Input[]): number | null {
   return shown
 }
 
-test.each(SEEDS)('documents equal a fold of the topics, however these are interleaved (seed %i)', (seed) => {
+test.each(SEEDS)('documents equal a fold of the topics, however the topics are interleaved (seed %i)', (seed) => {
   const random = seededRandom(seed)
   const topics = generated(random)
   for (let mix = 0; mix < 3; mix++) {

@@ -70,7 +70,7 @@ test('when a record is applied again, only the missing files are made', async ()
   expect(await widths(hash)).toEqual([10, 300, 10, 1200])
 })
 
-test('if a sweep removes an image while a smaller file is being made, that file does not remain', async () => {
+test('if a sweep removes an image while one of its smaller files is being made, that file does not remain', async () => {
   const { store, keep, applying, widths } = await opened()
   const hash = await keep(await picture({ width: 200, height: 100 }))
   const smaller: ImageStore['smaller'] = {
@@ -98,7 +98,7 @@ test('damaged and missing images do not delay the others', async () => {
   expect(await widths(good)).toEqual([150, 200, 200, 200])
 })
 
-test('while the image store is unavailable, the sink retries the current image, but does not repeat earlier ones', async () => {
+test('while the image store is unavailable, the sink retries the current image without repeating earlier images', async () => {
   const { store, keep, applying, widths } = await opened()
   const hashes = await Promise.all([200, 210].map(async (width) => await keep(await picture({ width, height: 100 }))))
   const asked: string[] = []
@@ -123,7 +123,7 @@ test('while the image store is unavailable, the sink retries the current image, 
   expect(await widths(hashes[1])).toEqual([150, 210, 210, 210])
 })
 
-test('while the disk of the image store is full, the sink retries the image instead of giving it up', async () => {
+test('while the disk of the image store is full, the sink retries the image instead of skipping it', async () => {
   const { keep, applying, widths, warnings } = await opened()
   const hash = await keep(await picture({ width: 200, height: 100 }))
   const apply = applying([[hash, { products: 1 }]])

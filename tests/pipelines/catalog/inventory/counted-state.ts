@@ -6,7 +6,7 @@ import type { ByteRange, StateBackend, StateColumn, StateSession } from '../../.
 export interface Work {
   /** Number of keys that were looked up. */
   readonly reads: number
-  /** Number of rows that scans went over, including deleted rows. */
+  /** Number of rows that scans visited, including deleted rows. */
   readonly passed: number
   readonly writes: number
   readonly writtenBytes: number
@@ -14,7 +14,7 @@ export interface Work {
 
 export interface CountedState {
   readonly openState: () => StateBackend
-  /** Returns the work since the last call. */
+  /** Returns the reads and writes since the last call. */
   take(): Work
 }
 
@@ -82,7 +82,8 @@ export function countedState(): CountedState {
 }
 
 /**
- * Returns a function that compares keys with a bound. It compares latin1 text, because such text sorts like its bytes.
+ * Returns a function that compares keys with a bound. It compares latin1 text, because the order of latin1 text is the
+ * order of its bytes.
  */
 function isBefore(bound: Buffer): (key: string) => boolean {
   const text = bound.toString('latin1')

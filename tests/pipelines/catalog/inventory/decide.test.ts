@@ -33,8 +33,8 @@ type Step =
 const NO_NAME = -1
 const NO_VERSION = -1
 /**
- * A line of a command: index of the variant, index of the warehouse, and quantity. The highest warehouse index means no
- * warehouse for a cart, and the first warehouse otherwise.
+ * A line of a command: index of the variant, index of the warehouse, and quantity. For a cart, the highest warehouse
+ * index means no warehouse. For other commands, it means the first warehouse.
  */
 const line = fc.tuple(fc.nat(1), fc.nat(2), fc.integer({ min: 1, max: 4 }))
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -82,7 +82,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const WAREHOUSES = ['east', 'west']
 
-test('every answer and movement equals that of a model that keeps plain lists', () => {
+test('every answer and movement equals that of a model that stores plain lists', () => {
   fc.assert(fc.property(fc.array(step, { maxLength: 80, size: 'max' }), play), { numRuns: 300 })
 })
 

@@ -72,18 +72,21 @@ test('a reservation can be deducted until its end, and expires once, a second af
 test.each([
   ['RESERVE', null],
   ['RESERVE_PART', CART],
-] as const)('a %s that is repeated after a day, while its reservation is still open, reserves nothing again', (action, reservation_id) => {
-  const { ask, row, driver } = world()
-  ask('RECEIVE', 5)
-  const asked = { reservation_id, held_ms: DAY_MS }
-  const first = ask(action, 2, asked, 'first')
-  driver.restart({ downMs: DAY_MS })
-  const again = ask(action, 2, asked, 'first')
-  expect(again).toEqual(action === 'RESERVE' ? first : { ...(first as object), was_open: true })
-  expect(row()).toMatchObject({ available: 3, reserved: 2 })
-  driver.advanceWallClock(2 * MINUTE_MS)
-  expect(row()).toMatchObject({ available: 5, reserved: 0 })
-})
+] as const)(
+  'a %s that is repeated after a day, while its reservation is still open, makes no second reservation',
+  (action, reservation_id) => {
+    const { ask, row, driver } = world()
+    ask('RECEIVE', 5)
+    const asked = { reservation_id, held_ms: DAY_MS }
+    const first = ask(action, 2, asked, 'first')
+    driver.restart({ downMs: DAY_MS })
+    const again = ask(action, 2, asked, 'first')
+    expect(again).toEqual(action === 'RESERVE' ? first : { ...(first as object), was_open: true })
+    expect(row()).toMatchObject({ available: 3, reserved: 2 })
+    driver.advanceWallClock(2 * MINUTE_MS)
+    expect(row()).toMatchObject({ available: 5, reserved: 0 })
+  },
+)
 
 test('the time of a command is the time at which the broker appended it', () => {
   const { ask, result, driver } = world()
@@ -146,7 +149,7 @@ test('when many reservations end together, each tick expires at most 1,000 of th
 
 const STEPS: readonly Parameters<CommitFault>[0][] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
 
-test.each(STEPS)('a crash after the commit step %s loses and repeats nothing', (step) => {
+test.each(STEPS)('a crash after the commit step %s neither loses nor repeats anything', (step) => {
   const { ask, moved, endCart, driver, result, row } = world()
   ask('RECEIVE', 10)
   ask('RESERVE', 1, {}, 'single')
@@ -173,7 +176,7 @@ test.each(STEPS)('a crash after the commit step %s loses and repeats nothing', (
   expect(row()).toMatchObject({ available: 7, reserved: 0, version: 7 })
 })
 
-test('a cart line without a warehouse is reserved where most stock is available, and a cart reserves all of its lines or none', () => {
+test('a cart line without a warehouse is reserved where most stock is available, and a cart reserves either all of its lines or none', () => {
   const { ask, driver } = world()
   const at = (warehouse_id: string | null, quantity: number) => ({
     variant_id: VARIANT,

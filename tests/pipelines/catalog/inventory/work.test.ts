@@ -35,7 +35,7 @@ function crowdedRow() {
     for (let index = 0; index < count; index++) {
       one(index)
       if (index % PER_COMMIT === PER_COMMIT - 1) driver.settle()
-      // Spreads the ends of reservations, so that hardly any two end in the same millisecond.
+      // Spreads the ends of reservations, so that hardly any two reservations end in the same millisecond.
       driver.advanceWallClock(1)
     }
     driver.settle()
@@ -91,7 +91,7 @@ test('the number of open reservations does not affect how much a decision reads 
   }
 })
 
-test('after reservations were ended by their ids, only one command without an id scans over them', () => {
+test('after reservations were ended by their ids, only one command without an id scans over the ended reservations', () => {
   const { open, end, workOf } = crowdedRow()
   end(open(MANY).slice(2))
   open(3)

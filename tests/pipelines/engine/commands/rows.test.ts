@@ -131,7 +131,7 @@ test('a decision reads rows in key order, including those that earlier commands 
   )
 })
 
-test('rows survive a lost disk, and after a crash a decision exists as a whole or not at all', () => {
+test('rows survive a lost disk, and after a crash, a decision takes effect either as a whole or not at all', () => {
   const { ask, driver, view } = opened()
   ask('a', { amount: 5 }, { id: 'one', appendedAt: START + 1 })
   driver.crashAt('produced')
@@ -147,7 +147,7 @@ test('rows survive a lost disk, and after a crash a decision exists as a whole o
   expect(() => ask('a', { amount: -1 }, { appendedAt: START + 3 })).toThrow('got no result')
 })
 
-test('a decision that throws changes no row and does not stop the others', () => {
+test('a decision that throws changes no row and does not stop other decisions', () => {
   const { ask, driver, view } = opened()
   ask('a', { amount: 5 }, { appendedAt: START + 1 })
   expect(() => ask('a', { amount: -6 }, { appendedAt: START + 2 })).toThrow('got no result')
@@ -156,7 +156,7 @@ test('a decision that throws changes no row and does not stop the others', () =>
   expect(view('a')).toEqual({ balance: 0 })
 })
 
-test('the judged time never goes back within a partition, even after a restart or a lost disk', () => {
+test('the time by which commands are judged never goes back within a partition, even after a restart or a lost disk', () => {
   const { ask, driver } = opened()
   const at = (appendedAt: number, key = 'a') => ask(key, { amount: 1 }, { appendedAt }).at
   expect(at(START + 500)).toBe(START + 500)
@@ -168,13 +168,13 @@ test('the judged time never goes back within a partition, even after a restart o
   expect(at(START + 501)).toBe(START + 501)
 })
 
-test('commands that are not decided also move the judged time', () => {
+test('commands that are not decided also advance the time by which later commands are judged', () => {
   const { ask, result } = opened()
   expect(result('a', { amount: 1 }, { id: 'dropped', appendedAt: START + 700, deadline: START - 1 })).toBeUndefined()
   expect(ask('a', { amount: 1 }, { appendedAt: START + 600 }).at).toBe(START + 700)
 })
 
-test('the judged time outlives the remembered commands', () => {
+test('the time by which commands are judged is kept even when all remembered commands are forgotten', () => {
   const { ask, driver } = opened()
   const first = START + 72 * 3_600_000
   expect(ask('a', { amount: 1 }, { appendedAt: first }).at).toBe(first)
@@ -185,7 +185,7 @@ test('the judged time outlives the remembered commands', () => {
   expect(ask('a', { amount: 1 }, { appendedAt: first - 1 }).at).toBe(first)
 })
 
-test('a command topic in which producers set the timestamps is refused', () => {
+test('a command topic whose producers set the timestamps is refused', () => {
   const commands = { ...flow.commands, config: {} }
   expect(() => accounts({ commands }).declare()).toThrow('needs message.timestamp.type=LogAppendTime')
 })

@@ -53,7 +53,7 @@ test('dead letters have their origin and their reason', async () => {
   await expect(readDeadLetters(transport, 'nobody')).rejects.toThrow('there is no topic nobody-dead-letters')
 })
 
-test('a replay sends the original bytes back to their topic, with a header that marks the replay', async () => {
+test('a replay sends the original bytes back to their topic, with a header that marks them as replayed', async () => {
   const { driver, transport, values } = withDeadLetters()
   driver.restart({ topology: doubling(-5) })
   const [original] = driver.broker.records('numbers').filter(({ value }) => String(value) === '-1')
@@ -88,7 +88,7 @@ test('a replay of large dead letters is divided into transactions of 8 MiB, each
   expect(counts).toEqual([12, 1])
 })
 
-test('if a dead letter has lost its source partition, nothing is replayed, however many transactions come before it', async () => {
+test('if the source partition of a dead letter no longer exists, nothing is replayed, however many transactions come before this dead letter', async () => {
   const driver = testDriver(doubling(0), { startAt: Date.UTC(2026, 0, 1) })
   const memory = memoryTransport(driver.broker)
   const keys = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
@@ -141,7 +141,7 @@ test('a record that fails again after a replay is not replayed in a loop', async
   expect(await replayDeadLetters(transport, 'doubling', { offsets, again: true })).toMatchObject({ replayed: 2 })
 })
 
-test('headers chosen by a producer neither hide a dead letter nor affect others', async () => {
+test('headers chosen by a producer neither hide a dead letter nor affect other dead letters', async () => {
   const { driver, transport } = withDeadLetters()
   const chosen = ['replayed=0 2 3', 'cut=value=1', 'topic=elsewhere', 'code=fine'].map((text) => {
     const [name, ...value] = text.split('=')
@@ -182,7 +182,7 @@ test('a truncated dead letter is shown as such and never replayed', async () => 
   expect(driver.broker.records('numbers')).toHaveLength(before)
 })
 
-test('without any dead-letter topic, the list says so', async () => {
+test('the list says so if there is no dead-letter topic', async () => {
   let out = ''
   const { transport } = withDeadLetters()
   const deps = { transport, decoder: async () => () => undefined, names: async () => [], print: (text: string) => (out += text) }
@@ -190,7 +190,7 @@ test('without any dead-letter topic, the list says so', async () => {
   expect(out).toBe('no topology or sink has a dead-letter topic yet\n')
 })
 
-test('a replay that is killed before its commit has neither replayed nor noted anything', async () => {
+test('a replay that is killed before its commit has no effect: it has neither sent nor marked any dead letter', async () => {
   const { driver, transport } = withDeadLetters()
   const before = driver.broker.records('numbers').length
   const dying = {
@@ -205,7 +205,7 @@ test('a replay that is killed before its commit has neither replayed nor noted a
   expect((await readDeadLetters(transport, 'doubling')).some(({ replayed }) => replayed)).toBe(false)
 })
 
-test('the command lists, shows and replays', async () => {
+test('the command can list, show and replay dead letters', async () => {
   const { transport } = withDeadLetters()
   let out = ''
   const decoder = async () => () => undefined

@@ -65,7 +65,7 @@ function clerk(member: string): (turn: Turn) => Promise<void> {
   }
 }
 
-test('one process of a group runs the job, and handles the requests in their order', async () => {
+test('one process of a group runs the job, and handles the requests in order', async () => {
   const { start, order, reported } = world()
   const [first, second] = [start('a', clerk('a')), start('b', clerk('b'))]
   const owners = () => [first, second].map((runner) => (runner.report() as { owner: boolean }).owner)
@@ -88,7 +88,7 @@ test('another process continues after the last completed request', async () => {
   await eventually(reported).toEqual(['a one', 'b two'])
 })
 
-test('the next turn repeats a request that was not completed, and a failing turn is repeated', async () => {
+test('a turn that fails is repeated, and the next turn repeats a request that was not completed', async () => {
   const { start, order, reported } = world()
   let attempts = 0
   order('one')
@@ -292,7 +292,7 @@ test('a turn that has lost the job cannot publish several records together eithe
   expect(reported()).toEqual([])
 })
 
-test('if one record of several cannot be published, later transactions do not contain the others either', async () => {
+test('if one of several records cannot be published, later transactions do not contain the other records either', async () => {
   const { start, reported } = world()
   let refusal: unknown
   start('a', async (turn) => {
@@ -359,7 +359,7 @@ test('if the membership in the group fails, the turn ends before the job is clos
   expect(events).toEqual(['begin', 'end', 'close'])
 })
 
-test('a turn publishes nothing while the partition count of a topic is unknown, and asks again', async () => {
+test('while the partition count of a topic is unknown, a turn publishes nothing and requests the count again', async () => {
   const { broker, registry } = world()
   broker.createTopic({ name: 'reports', partitions: 8 })
   const real = memoryTransport(broker)
@@ -398,7 +398,7 @@ test('a turn publishes nothing while the partition count of a topic is unknown, 
   )
 })
 
-test('a turn reads a topic to its end even if the topic has lost records since the turn asked for its end', async () => {
+test('a turn reads a topic to its end even if the topic has lost records since the turn requested the end', async () => {
   const { broker, start, order, reported } = world()
   const first = start('a', clerk('a'))
   order('one')

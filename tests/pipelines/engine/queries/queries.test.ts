@@ -35,7 +35,7 @@ test('a query for a key returns the committed value, its position and the time u
   expect((await one.get('/state/words/totals?key_hex=6265')).body).toMatchObject({ key_hex: '6265', value: 2 })
 })
 
-test('either of two workers finds a key, because a worker without the key names its owner', async () => {
+test("a query to either of two workers finds a key, because a worker without the key names the key's owner", async () => {
   const at = bench()
   const workers = [await hosted(at), await hosted(at)]
   const words = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
@@ -109,7 +109,7 @@ test('a worker that takes over a partition without new records reports that its 
   expect(answer).toMatchObject({ outcome: 'answered', value: 3, state: { behind: 0, position: { sources: [{ offset: 3 }] } } })
 })
 
-test('a worker that gets no more data reports the time up to which it had data', async () => {
+test('a worker that gets no more data reports the time up to which its data was complete', async () => {
   const { broker, worker, send } = bench()
   const transport = memoryTransport(broker)
   let stands = false
@@ -259,7 +259,7 @@ test('a partition is not ready while the brokers do not report its owner', async
   await expect.poll(asked).toMatchObject({ status: 503, body: { error: 'not_ready', message: expect.stringContaining('brokers') } })
 })
 
-test('damage that only a query finds stops the worker, so that the state is deleted and restored', async () => {
+test('damage that only a query finds stops the worker, so that its state is deleted and restored', async () => {
   const at = bench()
   const backend = memoryBackend()
   let isDamaged = false

@@ -9,7 +9,10 @@ export interface HangingProxy {
   release(): void
 }
 
-/** Starts a proxy that can make a server seem to hang: it then accepts connections and requests, but never responds. */
+/**
+ * Starts a proxy that can make a server seem to hang. In that state, the proxy accepts connections and requests, but
+ * never responds.
+ */
 export async function hangingProxy(url: string): Promise<HangingProxy> {
   const { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()

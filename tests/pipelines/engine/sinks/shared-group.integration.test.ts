@@ -50,7 +50,7 @@ function start(sinks: readonly Sink[]): readonly Sink[] {
 
 const lanesOf = (sinks: readonly Sink[]) => sinks.map((sink) => sink.lanes().length)
 
-test('processes with different services share a group, and partitions of a killed process go to processes with the same service, and back', async () => {
+test('processes with different services share a group, and partitions of a killed process move to a process with the same service and back after a restart', async () => {
   const { broker, kafka } = await world()
   const url = await testStack().redis()
   const redis = new Redis(url)

@@ -74,7 +74,7 @@ test('sinks of one process share a member, and each copies its own topics and co
   expect(broker.groups.committed('shared').size).toBe(0)
 })
 
-test('two sinks of one topic both get all records, each from its own position', async () => {
+test('two sinks of one topic both get all records, each from its own committed position', async () => {
   const { broker, append } = world('a')
   const group = groupIn(broker, 'one')
   const [fast, slow] = [memoryTarget(), memoryTarget()]
@@ -216,7 +216,7 @@ test('the member joins once, when all its sinks are ready', async () => {
   expect(joins).toEqual([['a', 'b']])
 })
 
-test('a sink that starts late delays the others only briefly, and then gets its own partitions', async () => {
+test('a sink that starts late delays the other sinks only briefly, and then gets its own partitions', async () => {
   const { broker } = world('a', 'b')
   const group = groupIn(broker, 'one')
   const [first, late] = [sinkIn(group, broker, 'sink-a', ['a']), sinkIn(group, broker, 'sink-b', ['b'])]

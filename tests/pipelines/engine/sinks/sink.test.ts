@@ -156,7 +156,7 @@ test('no record is lost while a target is down', async () => {
   await eventually(() => memory.values('notes-0')).toEqual(asValues([...early, ...late]))
 })
 
-test('a write whose answer is lost is not applied twice', async () => {
+test('a write whose response is lost is not applied twice', async () => {
   const { memory, append, run, control } = world()
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
@@ -194,7 +194,7 @@ test('the sink is not ready while its target is being filled again', async () =>
   await eventually(() => sink.isReady).toBe(true)
 })
 
-test('a target that was reset to an older state is filled again from there', async () => {
+test('a target that was reset to an older state is filled again from that state on', async () => {
   const { memory, append, run, control } = world()
   const texts = append(0, 25)
   const sink = run()
@@ -220,7 +220,7 @@ test('records that the log no longer has are counted as lost, and reading contin
   expect(sink.metrics.lostRecords).toBe(4)
 })
 
-test('records that cannot be decoded go to the dead letters, and the others to the target', async () => {
+test('records that cannot be decoded become dead letters, and the target gets all other records', async () => {
   const { broker, memory, append, appendBytes, run } = world()
   const good = append(0)
   appendBytes(0, Buffer.from([0, 0, 0, 0, 1, 200]))
@@ -294,7 +294,7 @@ test('two sinks share the partitions, and a partition that moves continues at it
   expect(one.metrics.rewinds + two.metrics.rewinds).toBe(0)
 })
 
-test('a partition is not released before its write in flight has ended', async () => {
+test('a partition is released only after its write in flight has ended', async () => {
   const { broker, append, run, control } = world()
   const one = run('one')
   await eventually(() => one.isReady).toBe(true)
@@ -351,7 +351,7 @@ test('a batch that is not full waits only briefly for more records', async () =>
   await eventually(() => control.batches.filter(isFilled).map(({ records }) => records.length)).toEqual([2, 5, 2])
 })
 
-test('if writes to a partition are slow, only that partition is no longer fetched', async () => {
+test('if writes to a partition are slow, the sink stops fetching only that partition', async () => {
   const { append, appendBytes, run, control, memory } = world({ maxRecords: 1_000 })
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)

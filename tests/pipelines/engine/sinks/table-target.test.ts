@@ -115,7 +115,7 @@ const IMPOSSIBLE = NOVEMBER * 1_000
 test.each([
   ['rows', eventsTable],
   ['binary rows', { ...binaryEvents, partitionOf: () => 1, writeRows: writeValidated }],
-])('records whose %s cannot be built become dead letters once, before anything is inserted', async (_kind, table) => {
+])('if the %s of records cannot be built, these records become dead letters once, before anything is inserted', async (_kind, table) => {
   const { store, inserts, state } = memoryTable()
   const letters: [inserted: number, at: readonly number[], reasons: readonly string[]][] = []
   const target = await tableTarget({ table }, store)
@@ -140,7 +140,7 @@ function writeValidated(_key: string, { id, at }: Event, offset: number, rows: R
   rows.endRow(offset)
 }
 
-test('a row that cannot be built leaves no bytes among binary rows', async () => {
+test('a row that cannot be built leaves no bytes among the binary rows of an insert', async () => {
   const bytes: string[] = []
   const { store } = memoryTable()
   const insertBinary = async (rows: RowBinary) => void bytes.push(rows.bytes.toString('hex'))
@@ -166,7 +166,7 @@ test('an insert has a limited number of rows, and the rows of one record stay to
   expect(inserts.map((offsets) => offsets.length)).toEqual([3, 4, 9])
 })
 
-test.each(['lost', 'unanswered'] as const)('an insert that was %s is in the table once after the retry', async (fail) => {
+test.each(['lost', 'unanswered'] as const)('an insert that was %s is in the table exactly once after the retry', async (fail) => {
   const { store, inserts, state } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   const write = target.prepare(batch(records([1, NOVEMBER], [2, DECEMBER], [3, DECEMBER])))
@@ -176,7 +176,7 @@ test.each(['lost', 'unanswered'] as const)('an insert that was %s is in the tabl
   expect(inserts).toEqual([[1], [2, 3]])
 })
 
-test('when a later insert of a batch fails, the earlier ones are not repeated', async () => {
+test('when a later insert of a batch fails, the earlier inserts are not repeated', async () => {
   const { store, inserts, state } = memoryTable()
   let calls = 0
   const failing: TableStore = {
@@ -200,7 +200,7 @@ test('tombstones and records without rows cause no insert', async () => {
   expect(inserts).toEqual([])
 })
 
-test('reading continues after the greatest offset in the table', async () => {
+test('a sink continues reading after the greatest offset in the table', async () => {
   const { store, inserts } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   expect(await target.open(partition, facts(50))).toBeUndefined()
@@ -209,7 +209,7 @@ test('reading continues after the greatest offset in the table', async () => {
   expect(await target.open(partition, facts(50, { offset: 5, metadata: 'life 1' }))).toBe(9)
 })
 
-test('reading continues after the committed offset if rows have expired or records had no rows', async () => {
+test('a sink continues reading after the committed offset if rows have expired or records had no rows', async () => {
   const { store, inserts } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   expect(target.commitMetadata).toBe('life 1')

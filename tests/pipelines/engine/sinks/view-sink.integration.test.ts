@@ -127,7 +127,7 @@ test('a Redis that is stopped for a while, or killed, ends up with the contents 
   }
 })
 
-test('a view of two topics is caught up only when both are', async () => {
+test('a view of two topics has caught up only when it has caught up with both topics', async () => {
   const { kafka, topic, server, redis, view, expected, change, contents } = await world()
   const other = await kafka.newTopic(PARTITIONS)
   await change()

@@ -136,7 +136,7 @@ test('while Redis is unavailable, opening and writing fail with the error that m
   await expect(target.prepare({ partition, records: [], expected: 4, next: 6, caughtUp: false })()).rejects.toThrow(TargetUnavailableError)
 })
 
-test('reading continues at the position of the view', async () => {
+test('a sink continues reading at the position of the view', async () => {
   const { target, state, cleared } = world()
   expect(await target.open(partition, facts)).toBeUndefined()
   state.stored = { next: 50, at: 0 }

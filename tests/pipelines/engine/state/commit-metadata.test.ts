@@ -65,7 +65,7 @@ test('metadata of an earlier version of the engine has an event time but no epoc
   expect(epochsFrom([PLACE], found, IDS).map(([, epoch]) => epoch)).toEqual([-1, -1])
 })
 
-test('the metadata has the epoch at the time when it is read', () => {
+test('the metadata contains the epoch that is current when the metadata is read', () => {
   const session = memoryBackend().session('test')
   putLogIdentity(session, FIRST, IDS.get(FIRST.topic))
   session.write()

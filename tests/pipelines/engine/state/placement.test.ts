@@ -24,7 +24,7 @@ test("a partition is placed where the group's assignor puts it", () => {
   )
 })
 
-test('the standby is the worker that would get the partition if its owner left, and never the owner itself', () => {
+test('the standby is the worker that would get the partition if its owner left, and is never the owner itself', () => {
   fc.assert(
     fc.property(memberIds, counts, fc.nat(), (members, partitions, number) => {
       const partition = number % partitions

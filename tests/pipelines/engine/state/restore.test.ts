@@ -183,7 +183,7 @@ test('state that is older than the retention of tombstones is restored from scra
 test('state that was written while the clock was far ahead is restored from scratch if other workers have written since', () =>
   isLoadedAnew(inDays(2), undefined))
 
-test('a restore that is interrupted does not make old state fresh, because it has not seen the tombstones at the end', async () => {
+test('an interrupted restore does not make old state count as fresh, because it has not read the tombstones at the end', async () => {
   const at = bench()
   const { backend, rows } = counted()
   const first = await counting(at, backend)
@@ -275,7 +275,7 @@ test('a restore that was suspended for longer than brokers keep tombstones begin
   await until(() => rows() > before, 'the worker has begun to restore')
   aheadMs = 25 * HOUR_MS
   await until(() => restoring.status().ready, 'the worker runs')
-  // One record before the suspension, and then all 18 records of the changelog.
+  // The restore writes one record before the suspension, and then all 18 records of the changelog.
   expect(rows() - before).toBe(1 + 18)
 })
 

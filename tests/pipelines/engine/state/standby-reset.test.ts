@@ -92,7 +92,7 @@ test('a copy that starts over is not complete before it has read the log again',
   expect(copy).toMatchObject({ behind: 1, completeAt: undefined })
 })
 
-test('a copy ends if its log was not read for so long that tombstones may be missing; it then starts over', async () => {
+test('a copy ends and then starts over if its log was not read for so long that tombstones may be missing', async () => {
   const fetchedAt = Date.now()
   const later = { fetchedAt: fetchedAt + CHANGELOG_DELETE_RETENTION_MS + 1 }
   const { copy, rows } = await copying([dataOf(['a', 'b'], { fetchedAt }), dataOf(['c', 'd', 'e'], later)])

@@ -21,8 +21,8 @@ const COUNTING = ['1_0', '1_1', '1_2']
 const TURNS = 50
 
 /**
- * Creates a log that collects the names of its informational events, and how many changelog records each started task
- * has restored, both in order.
+ * Creates a log that collects, in order, the names of its informational events and how many changelog records each
+ * started task has restored.
  */
 function startLog(): { log: Log; starts: { task: string; restored: number }[]; events: string[] } {
   const starts: { task: string; restored: number }[] = []
@@ -77,7 +77,7 @@ async function countedWords(at: Bench, rounds: number): Promise<void> {
   await until(() => at.all(wordCounts).length === before + 6 * rounds, 'all words are counted')
 }
 
-test('a second worker keeps copies of the tasks of the first worker, and continues them when the first worker is gone', async () => {
+test("a second worker keeps copies of the first worker's tasks, and continues these tasks when the first worker is gone", async () => {
   const at = bench()
   const first = newIdentity()
   await at.worker(standing, { identity: first })

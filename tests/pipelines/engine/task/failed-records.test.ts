@@ -210,7 +210,7 @@ test('several failing records in one commit are all skipped, even adjacent ones 
   expect(places.sort()).toEqual([0, 1].flatMap((partition) => [0, 1, 3, 4, 6, 8].map((offset) => `${partition} ${offset}`)))
 })
 
-test('the work up to a skipped record is committed before the next record, so it is repeated only once', () => {
+test('the work before a skipped record is committed before the next record is processed, so this work is repeated only once', () => {
   let runs = 0
   const counting = topology('counting', (t) => {
     t.source(orders, { onError: { process: 'drop' } }).process('count', {}, (value) => {
@@ -243,7 +243,7 @@ test.each([
   expect(() => pipe(testDriver(adding({ [stage]: 'fail' })))).toThrow(`the record was rejected (${code}: `)
 })
 
-test('a record that was skipped is counted once, although the failure of a later record repeats it', () => {
+test('a skipped record is counted once, although it is processed again when a later record fails', () => {
   const driver = testDriver(adding({ process: 'dead-letter' }), { commit: 'manual' })
   driver.pipeBytes(orders, Buffer.from('a'), Buffer.from('#!'), { partition: 0 })
   driver.pipe(orders, 'a', REJECTED, { partition: 0 })
@@ -292,7 +292,7 @@ test('each source has its own policies', () => {
   expect(() => driver.pipe(refunds, 'a', BUG)).toThrow('adding/refund failed at refunds-')
 })
 
-test('if the store cannot encode a key, only the record that uses this key fails, and not the other records in its slice', () => {
+test('if the store cannot encode a key, only the record that uses this key fails, and the other records in its slice do not', () => {
   const keyed = topology('keyed', (t) => {
     const sums = keyedStore('sums', { key: utf8, value: numberFormat })
     const keyOf = (value: number, key: string) => (value === BUG ? LONE_SURROGATE : key)
@@ -389,7 +389,7 @@ test('after a row could not be written, records are processed without checks aga
 })
 
 test.each(['encoded', 'produced', 'offsets-added', 'committed'] as const)(
-  'after a crash during the commit that follows a failure, the dead letter of the failed record exists once: crash after "%s"',
+  'after a crash during the commit that follows a failure, there is exactly one dead letter of the failed record: crash after "%s"',
   (step) => {
     const driver = testDriver(adding({ process: 'dead-letter' }), { commit: 'manual' })
     for (const value of [1, BUG, 2]) driver.pipe(orders, 'a', value)
@@ -402,7 +402,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed'] as const)(
   },
 )
 
-test('another version of the topology retries a record that only failed, but not one that was skipped in a committed transaction', () => {
+test('another version of the topology retries a record that has failed, unless the record was skipped in a committed transaction', () => {
   const driver = testDriver(adding({ process: 'drop' }))
   driver.pipe(orders, 'a', BUG)
   driver.restart({ topology: adding() })
@@ -433,7 +433,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom('commit', 'restart') },
 )
 
-test('for any order of good and failing records, commits and crashes, the output is that of the good records only', () => {
+test('for any order of good and failing records, commits and crashes, the output contains only the results of the good records', () => {
   function settle(driver: TestDriver): void {
     try {
       driver.settle()

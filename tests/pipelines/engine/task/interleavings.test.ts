@@ -95,7 +95,7 @@ function apply(driver: TestDriver, step: Step): void {
   else driver.restart({ wipeState: step.kind === 'wipe' })
 }
 
-test('for any order of input, work, commits, crashes and lost folders, no output is missing or duplicated, and the last ones equal an offline computation', () => {
+test('for any order of input, work, commits, crashes and lost folders, no output is missing or duplicated, and the last outputs equal an offline computation', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), fc.constantFrom(1, 250_000), fc.boolean(), (steps, cacheBytes, wipeState) => {
       const driver = testDriver(ledger, { commit: 'manual', cacheBytes })

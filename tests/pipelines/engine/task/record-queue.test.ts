@@ -48,7 +48,7 @@ function emptyQueue(): RecordQueue {
   })
 }
 
-test('a slice ends with the record that reaches its byte limit, and has at least one record', () => {
+test('a slice ends with the record that reaches its byte limit, but contains at least one record', () => {
   const queue = emptyQueue()
   const end = { nextOffset: 2 * RECORDS, highWatermark: 2 * RECORDS, lastStableOffset: 2 * RECORDS, fetchedAt: 0 }
   queue.push({ topic: lines.name, partition: 0, chunks: [chunk(0, 100), chunk(RECORDS, 100)], ...end })
@@ -68,7 +68,7 @@ test.each([
   { what: 'first', empty: [0], bytes: 2_100 },
   { what: 'last', empty: [3], bytes: 2_100 },
   { what: 'only', empty: [0, 1, 2, 3], bytes: 0 },
-])('the size of a chunk is right even if its $what records have neither key nor value, such as time markers', ({ empty, bytes }) => {
+])('the size of a chunk is right even if its $what records have neither key nor value, like time markers', ({ empty, bytes }) => {
   const queue = emptyQueue()
   const whole = chunk(0, 100)
   // The chunk does not begin at the start of its buffer, because the chunks of a fetch share it.

@@ -43,7 +43,7 @@ test('the retention of a dead letter begins when it is written, regardless of th
   expect([dead.timestamp, header(dead, DEAD_LETTER_HEADERS.timestamp)]).toEqual([now, '1000'])
 })
 
-test('a value that cannot be decoded goes to the dead letters with its bytes, and processing continues', () => {
+test('a value that cannot be decoded becomes a dead letter with its original bytes, and processing continues', () => {
   const driver = testDriver(doubling())
   driver.pipe(numbers, 'a', 1, { timestamp: 1_000 })
   driver.pipeBytes(numbers, Buffer.from('k'), Buffer.from('no number'), {
@@ -85,19 +85,24 @@ test.each([
   { what: 'its value', key: 1, value: 6 * MIB, headers: 1, cut: `value=${6 * MIB}` },
   { what: 'its key and its value', key: 5 * MIB, value: 6 * MIB, headers: 1, cut: `key=${5 * MIB} value=${6 * MIB}` },
   { what: 'its headers alone', key: 1, value: 1_000, headers: 5 * MIB, cut: expect.stringMatching(/^headers=5242\d{3}$/) },
-])('a record that is too large for the dead-letter topic because of $what is cut, and a header says so', ({ key, value, headers, cut }) => {
-  const driver = testDriver(doubling())
-  driver.pipeBytes(numbers, Buffer.alloc(key, 'k'), Buffer.alloc(value, 'v'), { headers: [{ key: 'trace', value: Buffer.alloc(headers) }] })
-  driver.pipe(numbers, 'b', 2)
-  expect(driver.read(doubled).map((record) => record.value)).toEqual([4])
-  const [dead] = driver.readDeadLetters()
-  expect(header(dead, DEAD_LETTER_HEADERS.cut)).toEqual(cut)
-  expect(header(dead, DEAD_LETTER_HEADERS.offset)).toBe('0')
-  expect(dead.key).toEqual(Buffer.alloc(Math.min(key, MIB), 'k'))
-  expect(dead.value?.every((byte) => byte === 'v'.charCodeAt(0))).toBe(true)
-  expect(dead.value?.length).toBeGreaterThan(Math.min(value, MIB) - 1)
-  expect(header(dead, 'trace')?.length).toBe(headers > MIB ? undefined : headers)
-})
+])(
+  'a record that is too large for the dead-letter topic because of $what is truncated, and a header says so',
+  ({ key, value, headers, cut }) => {
+    const driver = testDriver(doubling())
+    driver.pipeBytes(numbers, Buffer.alloc(key, 'k'), Buffer.alloc(value, 'v'), {
+      headers: [{ key: 'trace', value: Buffer.alloc(headers) }],
+    })
+    driver.pipe(numbers, 'b', 2)
+    expect(driver.read(doubled).map((record) => record.value)).toEqual([4])
+    const [dead] = driver.readDeadLetters()
+    expect(header(dead, DEAD_LETTER_HEADERS.cut)).toEqual(cut)
+    expect(header(dead, DEAD_LETTER_HEADERS.offset)).toBe('0')
+    expect(dead.key).toEqual(Buffer.alloc(Math.min(key, MIB), 'k'))
+    expect(dead.value?.every((byte) => byte === 'v'.charCodeAt(0))).toBe(true)
+    expect(dead.value?.length).toBeGreaterThan(Math.min(value, MIB) - 1)
+    expect(header(dead, 'trace')?.length).toBe(headers > MIB ? undefined : headers)
+  },
+)
 
 test('a record without a key is processed if keys are optional', () => {
   const seen: [string | undefined, number][] = []
@@ -126,7 +131,7 @@ test('once a record has an outcome, its processing ends: later processors see no
 })
 
 test.each(['encoded', 'produced', 'offsets-added'] as const)(
-  'a dead letter is invisible if its transaction is aborted, and is sent once after the restart: crash after "%s"',
+  'a dead letter is invisible if its transaction is aborted, and the restarted worker sends it once: crash after "%s"',
   (step) => {
     const driver = testDriver(doubling(), { commit: 'manual' })
     driver.pipeBytes(numbers, Buffer.from('k'), Buffer.from('no number'))
@@ -145,19 +150,19 @@ test.each(['encoded', 'produced', 'offsets-added'] as const)(
   },
 )
 
-test('with the policy "fail", a bad record stops the worker with the record\'s position in the message', () => {
+test('with the policy "fail", a bad record stops the worker, and the message names the position of the record', () => {
   const driver = testDriver(doubling({ reject: 'fail' }))
   driver.pipe(numbers, 'k', 1)
   expect(() => driver.pipe(numbers, 'k', 13)).toThrow(/doubling\/check failed at numbers-0 offset 1: the record was rejected \(unlucky/)
 })
 
-test('a bug in a processor stops the worker, with topology, processor, partition and offset in the message', () => {
+test('a bug in a processor stops the worker, and the message names the topology, the processor, the partition and the offset', () => {
   const driver = testDriver(doubling())
   expect(() => driver.pipe(numbers, 'k', 99)).toThrow('doubling/check failed at numbers-0 offset 0: a bug')
   expect(driver.read(doubled)).toEqual([])
 })
 
-test('a processor may only emit to the topics that it declares', () => {
+test('a processor may emit only to the topics that it declares', () => {
   const sneaky = topology('sneaky', (t) => {
     t.source(numbers).process('p', {}, (value, ctx) => ctx.emit(doubled, 'k', value))
   })
@@ -183,7 +188,7 @@ test('the source specifies whether tombstones are delivered or dropped', () => {
   expect(second.metrics.dropped).toEqual(new Map([['tombstone', 1]]))
 })
 
-test('a schema that is missing in the registry leads to a dead letter', () => {
+test('a record whose schema is missing in the registry becomes a dead letter', () => {
   const codec: Codec<number> = {
     encode() {},
     decode() {
@@ -262,7 +267,7 @@ function fetchedBomb() {
   return { topic: 'numbers', partition: 0, chunks, nextOffset: 4, highWatermark: 4, lastStableOffset: 4, fetchedAt: 0 }
 }
 
-test('a batch that is too large when decompressed becomes one dead letter, which is marked as cut', () => {
+test('a batch that is too large when decompressed becomes one dead letter, which is marked as truncated', () => {
   const driver = testDriver(doubling(), { commit: 'manual' })
   const [task] = driver.tasks
   task.accept(fetchedBomb())

@@ -11,7 +11,7 @@ const read: IdlingSource = { queuedRecords: 0, position: 7, readableEnd: 7, fetc
 const behind: IdlingSource = { queuedRecords: 0, position: 6, readableEnd: 7, fetchedAt: NOW }
 const unknown: IdlingSource = { queuedRecords: 0, position: 0, readableEnd: 0, fetchedAt: undefined }
 
-test('a task waits for a source if the broker has more records of it, or if this is unknown', () => {
+test('a task waits for a source if the broker has more of its records, or if the task does not know whether it has', () => {
   expect(taskIdling([filled, behind], 0).until(NOW)).toBe(Infinity)
   expect(taskIdling([filled, unknown], 0).until(NOW)).toBe(Infinity)
   expect(taskIdling([filled, read], 0).until(NOW)).toBeLessThan(NOW)
@@ -23,7 +23,7 @@ test('with a limit of -1, a task never waits, and a task with a single source ne
   expect(taskIdling([unknown], 100).until(NOW)).toBeLessThan(NOW)
 })
 
-test('with a positive limit, a task also waits at the end of a source, and after each record the wait starts again', () => {
+test('with a positive limit, a task also waits at the end of a source, and the wait starts again after each record', () => {
   const source = { ...read }
   const idling = taskIdling([filled, source], 100)
   expect(idling.until(NOW)).toBe(NOW + 100)
@@ -36,7 +36,7 @@ test('with a positive limit, a task also waits at the end of a source, and after
   expect(idling.until(NOW - 5_000)).toBe(NOW - 4_900)
 })
 
-test('with a backlog, each order gets the price at its time, although the orders fill the task before the prices arrive', async () => {
+test('with a backlog, each order gets the price at the time of the order, although the orders fill the task before the prices arrive', async () => {
   const { worker, send, all } = bench()
   const { flow, orders, prices, bills } = billing()
   const count = 200
@@ -66,7 +66,7 @@ test('a worker with a positive limit processes records once the limit has passed
   expect(all(bills).map(({ value }) => value)).toEqual([-1])
 })
 
-test('the test driver waits with a positive limit until the clock has passed it', () => {
+test('with a positive limit, the test driver waits until the clock has passed the limit', () => {
   const { flow, orders, prices, bills } = billing(1_000)
   const driver = testDriver(flow)
   driver.pipe(orders, 'apple', 'first', { timestamp: NOW + 5 })

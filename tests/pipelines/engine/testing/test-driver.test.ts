@@ -30,11 +30,11 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
   },
 )
 
-test('a partition count for a topic that the topology does not use is refused', () => {
+test('a partition count is refused if the topology does not use its topic', () => {
   expect(() => testDriver(wordCount(), { partitions: { lnes: 3 } })).toThrow('does not use topic lnes')
 })
 
-test('a topology that feeds itself endlessly is reported', () => {
+test('the driver reports a topology that feeds itself endlessly', () => {
   const echo = topology('echo', (t) => {
     t.source(lines).process('repeat', { emits: [lines] }, (line, ctx) => ctx.emit(lines, ctx.key, line))
   })

@@ -35,7 +35,7 @@ function closing() {
   return { driver, sell, closed }
 }
 
-test('event time ticks when a record passes a multiple of the period, and the tick has that time', () => {
+test('an event-time tick fires when a record passes a multiple of the period, and the time of the tick is that multiple', () => {
   const { sell, closed } = closing()
   sell(10_000, 1)
   sell(50_000, 2)
@@ -44,7 +44,7 @@ test('event time ticks when a record passes a multiple of the period, and the ti
   expect(closed()).toEqual(['12:00 3 at 60000'])
 })
 
-test('if event time passes several multiples at once, only the last one ticks', () => {
+test('if event time passes several multiples at once, a tick fires only for the last one', () => {
   const { sell, closed } = closing()
   sell(0, 1)
   sell(5 * MINUTE_MS, 2)
@@ -118,7 +118,7 @@ test('a schedule returns each multiple of its period at most once', () => {
   ])
 })
 
-test('ticks repeat after the clock is set far back, but not after a small step', () => {
+test('ticks repeat after the clock was set back far, but not after it was set back a little', () => {
   const schedule = tickSchedule(100)
   schedule.start(1_050)
   schedule.setBack(920)

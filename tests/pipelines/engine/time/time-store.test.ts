@@ -20,7 +20,7 @@ function restored(): Record<string, number> {
   return Object.fromEntries([...again.keys()].map((key) => [key, again.get(key) as number]))
 }
 
-test('changes during a commit belong to the next one', () => {
+test('changes that are made during a commit belong to the next commit', () => {
   const changelog = testChangelog()
   const session = backend.session(TOPOLOGY)
   store.put('closed', 1)

@@ -40,7 +40,7 @@ async function campaign() {
       }
       await producer.commit(new Map(), undefined)
       count += CANDIDATES
-      // Notes the time only after the commit, because a published time need not include records that were committed
+      // Reads the time only after the commit, because a published time need not include records that were committed
       // later.
       sent.push({ time: Date.now() + ELECTION_DELAY_MS, count })
       await delay(5)

@@ -73,7 +73,7 @@ function running(commit: 'record' | 'manual' = 'record', tested = election) {
 }
 const published = (driver: TestDriver) => driver.read(results).map(({ key, value }) => `${key} ${value}`)
 
-test('a time passes through all stages once the input before it is processed, even if the input is silent', () => {
+test('a time passes through all stages once the input before that time is processed, even if the input is silent', () => {
   const driver = running()
   for (const candidate of ['ann', 'bob', 'ann', 'cem']) driver.pipe(votes, candidate, 1)
   expect(published(driver)).toEqual([])
@@ -85,7 +85,7 @@ test('a time passes through all stages once the input before it is processed, ev
   expect(published(driver)).toEqual(['12:02 ann 2', '12:02 bob 1', '12:02 cem 1'])
 })
 
-test('every time is published once, and the state of the gate survives restarts', () => {
+test('every time is published once, and the gate keeps its state across restarts', () => {
   const driver = running()
   driver.pipe(votes, 'ann', 1)
   driver.advanceWallClock(MINUTE_MS)
@@ -181,7 +181,7 @@ test('a time that one partition of the previous stage has skipped is not publish
   expect(published(driver).sort()).toEqual([`12:02 ${ann} 1`, `12:02 ${bob} 1`].sort())
 })
 
-test('a stage that is behind skips times and includes their records in the next one, even if some partitions are further behind', () => {
+test('a stage that is behind skips times and includes their records in its next time, even if some partitions are further behind', () => {
   const thinning = electionThatThins(MINUTE_MS)
   const { driver, ann, bob, vote, markAll } = secondStage(thinning)
   const nineMinutes = (partition: number, candidate: string) => {
@@ -213,7 +213,7 @@ test('without thinning, a stage closes every time, however late', () => {
   expect(published(driver).slice(0, 3)).toEqual([`12:01 ${ann} 1`, `12:02 ${ann} 1`, `12:03 ${ann} 1`])
 })
 
-test('the times that are closed with a greater lag are a subset of those closed with a smaller lag', () => {
+test('the times that a stage closes at a greater lag are a subset of the times that it closes at a smaller lag', () => {
   const lag = fc.integer({ min: -MINUTE_MS, max: 3_600_000 })
   fc.assert(
     fc.property(fc.nat(10_000), lag, lag, (number, a, b) => {
@@ -271,7 +271,7 @@ test.each([{ forwarding: [] }, { forwarding: ['votes'] }])(
   },
 )
 
-test('closeWithout waits if more than a quarter of the partitions are missing, and for all partitions if time passed without any markers', () => {
+test('closeWithout waits if more than a quarter of the partitions are missing, and waits for all partitions if time has passed without any markers', () => {
   const { accept, due } = gate(['votes'], [], { share: 0.25, afterMs: MINUTE_MS })
   for (const number of [1, 2, 3]) for (const partition of [0, 1]) accept('votes', partition, 4, minute(number))
   expect(due()).toBeUndefined()
@@ -442,7 +442,7 @@ test('responses that arrive out of order do not produce a time twice', () => {
   expect(mark.ready([{ position: 5 }])).toBeUndefined()
 })
 
-test('a clock that was briefly ahead confirms no time in the future', () => {
+test('a clock that was briefly ahead does not confirm any time in the future', () => {
   const mark = timeMark(100, 0, 1)
   mark.observe(0, 21_000, 5, 21_000)
   expect(mark.ready([{ position: 5 }])).toBe(21_000)

@@ -113,7 +113,7 @@ test.each([
     'a has 2 partitions and wide has 5',
   ],
   [
-    'a repartition topic that nobody reads',
+    'a repartition topic that no stage reads',
     () =>
       topology('t', (t) => {
         const lost = t.repartition('lost', { key: utf8, value: numberFormat, partitions: 1 })
@@ -122,7 +122,7 @@ test.each([
     'nothing reads the repartition topic lost',
   ],
   [
-    'a repartition topic that nobody fills',
+    'a repartition topic that no stage fills',
     () => topology('t', (t) => t.source(t.repartition('empty', { key: utf8, value: numberFormat, partitions: 1 }))),
     'nothing emits to the repartition topic empty',
   ],
@@ -150,7 +150,7 @@ test.each([
   expect(declare).toThrow(message)
 })
 
-test('a store that is created outside of the build function is refused, because all tasks would share it', () => {
+test('a store that is created outside of the build function is refused, because all tasks would share that store', () => {
   const shared = store('shared')
   const tested = topology('sharing', (t) => void t.source(a).process('one', { stores: [shared] }, nothing))
   expect(() => testDriver(tested)).toThrow(
@@ -160,7 +160,7 @@ test('a store that is created outside of the build function is refused, because 
   )
 })
 
-test('each declaration runs the build function again, and has separate stores', () => {
+test('each declaration runs the build function again, and gets separate stores', () => {
   let builds = 0
   const counted = topology('counted', (t) => {
     builds++

@@ -31,7 +31,7 @@ test('every record is delivered once, concurrently within the limit, and the pos
   expect(sink.lanes().find(({ topic }) => topic === TOPIC)).toMatchObject({ state: 'running', position: 30, lag: 0 })
 })
 
-test('deliveries that hang delay no others, and a restart after a crash repeats only these', async () => {
+test('deliveries that hang do not delay other deliveries, and a restart after a crash repeats only the deliveries that hang', async () => {
   const { append, run, until, pass, calls, control, committed } = world()
   const values = Array.from({ length: 100 }, (_, index) => `letter ${index}`)
   const hangs = new Set(['letter 0', 'letter 7'])
@@ -97,7 +97,7 @@ test('a crash before the records could be fetched again does not repeat what was
   expect(calls.map(({ value }) => value)).toEqual(['letter 0'])
 })
 
-test('records that a shorter log gets later are delivered, although their offsets were done in the earlier log', async () => {
+test('if a shorter log replaces a log, its records are delivered even at offsets that were done in the earlier log', async () => {
   const { append, run, until, calls, control, committed, broker } = world()
   control.answer = (value) => (value === 'letter 0' ? new Promise(() => {}) : DELIVERED)
   for (let index = 0; index < 4; index++) append(`letter ${index}`)
@@ -216,7 +216,7 @@ test('a record that fails for too long becomes a dead letter that names its orig
   await until(() => sink.deliveries?.delivered === 2)
 })
 
-test('a refused record becomes a dead letter at once, and a dropped one is only counted', async () => {
+test('a refused record becomes a dead letter at once, and a dropped record is only counted', async () => {
   const { append, run, until, control, calls, texts, committed } = world()
   control.answer = (value) =>
     value === 'refused' ? { outcome: 'refused', code: 'http_404', message: 'status 404' } : { outcome: 'dropped', code: 'old' }
@@ -230,7 +230,7 @@ test('a refused record becomes a dead letter at once, and a dropped one is only 
   expect(sink.deliveries).toMatchObject({ delivered: 0, dropped: new Map([['old', 1]]), deadLettered: new Map([['http_404', 1]]) })
 })
 
-test('records that cannot be decoded go to the dead letters, and the others to the receiver', async () => {
+test('records that cannot be decoded become dead letters, and the receiver gets all other records', async () => {
   const { append, run, until, broker, texts, committed } = world()
   append('first')
   broker.append(TOPIC, 0, { timestamp: 5, key: Buffer.from('k'), value: Buffer.from('{'), headers: [] })

@@ -87,7 +87,7 @@ async function killed(child: ChildProcess): Promise<void> {
   await exit
 }
 
-test('although the receiver fails, hangs and goes away and workers are killed, no record is lost, and only records in flight are sent again', {
+test('although the receiver fails, hangs and stops and workers are killed, no record is lost, and only records in flight are sent again', {
   ...AT_FIRST_TRY,
   timeout: TIMEOUT_MS,
 }, async () => {
@@ -110,7 +110,7 @@ test('although the receiver fails, hangs and goes away and workers are killed, n
   const missing = () => produced.filter((key) => !hook.delivered.has(key) && !key.startsWith('refused'))
   const repeats = () => [...hook.delivered.values()].reduce((sum, count) => sum + count - 1, 0)
 
-  // Records that fail in various ways do not delay the others.
+  // Records that fail in various ways do not delay other records.
   await produce('hangs', 4)
   for (const kind of ['fails', 'busy', 'breaks', 'refused']) await produce(kind, 10)
   await produce('well', 100)

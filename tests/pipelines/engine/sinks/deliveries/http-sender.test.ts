@@ -93,7 +93,7 @@ test('a message with an invalid header value is refused, because it can never be
   expect(await sender.send(MESSAGE)).toEqual({ outcome: 'delivered' })
 })
 
-test('a request to a receiver that does not respond, or not completely, ends at the time limit', async () => {
+test('a request ends at the time limit if the receiver sends no response or only a part of one', async () => {
   const silent = await receiver(() => {}, SHORT_MS)
   expect(await silent.sender.send(MESSAGE)).toMatchObject({ outcome: 'failed', code: 'timeout' })
   const endless = await receiver((_request, response) => void response.writeHead(200).write('begin'), SHORT_MS)
@@ -117,7 +117,7 @@ test('a response of any size is read only up to a limit', async () => {
   await expect.poll(() => isClosed).toBe(true)
 })
 
-test('large response headers are a failure', async () => {
+test('a response with large headers counts as a failure', async () => {
   const { sender } = await receiver((_request, response) => void response.writeHead(200, { 'x-large': 'x'.repeat(20_000) }).end())
   expect(await sender.send(MESSAGE)).toMatchObject({ outcome: 'failed', code: 'HPE_HEADER_OVERFLOW' })
 })
@@ -145,7 +145,7 @@ test('if the receiver closes a connection that was used before, the request is s
   expect(requests).toBe(3)
 })
 
-test('closing the sender ends its requests', async () => {
+test('closing the sender ends the requests that are in flight', async () => {
   const arrived = Promise.withResolvers<void>()
   const { sender } = await receiver(() => arrived.resolve(), LONG_MS)
   const sent = sender.send(MESSAGE)

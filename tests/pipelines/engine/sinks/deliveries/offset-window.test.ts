@@ -34,14 +34,14 @@ test('records that were done before the window was created stay done until the w
   expect(doneOffsets(window.next, window.metadata())).toEqual(new Set([8]))
 })
 
-test('a record that takes the offset of a record that this window finished is delivered', () => {
+test('a record is delivered even if a finished record of this window had the same offset', () => {
   const window = offsetWindow(5)
   for (const offset of [5, 6]) window.add(offset)
   window.finish(6)
   expect(window.add(6)).toBe(true)
 })
 
-test('the metadata of a commit names the topic, and metadata of earlier versions does not', () => {
+test('the metadata of a commit names the topic, but metadata of earlier versions does not', () => {
   const window = offsetWindow(5, [6])
   const earlier = window.metadata()
   const metadata = withTopicId('AAECAwQFBgcICQoLDA0ODw', earlier)
@@ -64,13 +64,13 @@ test('metadata fits into a commit, and offsets beyond it count as not done', () 
 })
 
 test.each(['', 'memory', 'done:', 'done:%%%', 'event-time 5'])(
-  'with metadata in another format, all offsets count as not done: %j',
+  'if the metadata has another format, all offsets count as not done: %j',
   (metadata) => {
     expect(doneOffsets(7, metadata)).toEqual(new Set())
   },
 )
 
-test('every done offset after the next one is read back from a commit, and no other offset', () => {
+test('reading a commit back gives every done offset after the next offset, and no other offset', () => {
   let seed = 1
   const random = () => {
     seed = (seed * 48_271) % 2_147_483_647

@@ -19,7 +19,7 @@ function attempts(random: () => number): number[] {
   }
 }
 
-test('a record is tried about forty times within a day: at first in quick succession, and for the last time at the end of the day', () => {
+test('a record is tried about forty times within a day: in quick succession at first, and for the last time at the end of the day', () => {
   const times = attempts(() => 0)
   expect(times.slice(0, 7)).toEqual([0, 1_000, 2_000, 12_000, 22_000, 32_000, 92_000])
   expect(times.length).toBeGreaterThan(35)
@@ -35,7 +35,7 @@ test('jitter makes pauses longer by up to a fifth', () => {
   expect(times[1]).toBeLessThanOrEqual(1_200)
 })
 
-test('no pause is shorter than requested by the receiver, up to an hour', () => {
+test('no pause is shorter than the receiver has requested, unless the receiver requests more than the longest pause', () => {
   const plan = (retryAfterMs: number) => planRetry({ failures: 1, firstAt: 0, now: 5_000, retryAfterMs }, DAY_MS, () => 0)
   expect(plan(500)).toEqual({ step: 0, notBefore: 6_000 })
   expect(plan(15_000)).toEqual({ step: 1, notBefore: 20_000 })
@@ -43,7 +43,7 @@ test('no pause is shorter than requested by the receiver, up to an hour', () => 
   expect(plan(7 * DAY_MS)).toEqual({ step: RETRY_STEPS - 1, notBefore: 5_000 + LONGEST_PAUSE_MS })
 })
 
-test('each pause has its own partitions if their number is a multiple of five, and with any number every record has one', () => {
+test('if the number of partitions is a multiple of five, each pause has separate partitions; with any number, every record has a partition', () => {
   for (const partitions of [1, 3, 5, 7, 10, 20]) {
     for (let step = 0; step < RETRY_STEPS; step++) {
       for (let hash = 0; hash < 40; hash++) {
