@@ -35,7 +35,7 @@ test('a query for a key returns the committed value, its position and the time u
   expect((await one.get('/state/words/totals?key_hex=6265')).body).toMatchObject({ key_hex: '6265', value: 2 })
 })
 
-test("a query to either of two workers finds a key, because a worker without the key names the key's owner", async () => {
+test('a query to either of two workers finds a key, because a worker without the key names the owner of the key', async () => {
   const at = bench()
   const workers = [await hosted(at), await hosted(at)]
   const words = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']

@@ -77,7 +77,7 @@ async function countedWords(at: Bench, rounds: number): Promise<void> {
   await until(() => at.all(wordCounts).length === before + 6 * rounds, 'all words are counted')
 }
 
-test("a second worker keeps copies of the first worker's tasks, and continues these tasks when the first worker is gone", async () => {
+test('a second worker keeps copies of the tasks of the first worker, and continues these tasks when the first worker is gone', async () => {
   const at = bench()
   const first = newIdentity()
   await at.worker(standing, { identity: first })
