@@ -5,7 +5,7 @@ import { startWorkerProcess } from '../api/worker-process.ts'
 import { guardedFolder } from '../stack/folder.ts'
 import { testStack } from '../stack/index.ts'
 
-test('a worker whose port is in use ends with the reason', { timeout: 60_000 }, async () => {
+test('a worker whose port is in use ends and gives the reason', { timeout: 60_000 }, async () => {
   const folder = guardedFolder()
   onTestFinished(() => folder.finish())
   const occupant = createServer().listen(0, '127.0.0.1')

@@ -34,7 +34,7 @@ async function oldBroker(): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-test('a worker that cannot start ends with the reason, although a connection is still open', async () => {
+test('a worker that cannot start ends and gives the reason, although a connection is still open', async () => {
   const env = { KAFKA_BROKERS: await oldBroker(), PIPELINES: 'limits' }
   await expect(startWorkerProcess(folder.path, env)).rejects.toThrow(
     /the worker ended with 1: the worker stopped: 127\.0\.0\.1:\d+ is not a broker that this transport supports/,

@@ -92,7 +92,7 @@ test('a change replaces the attributes, restarts the lifetime, and is audited', 
   expect(view(id)).toMatchObject({ expires_at: null })
 })
 
-test('an entry stays until `expires_at`, and a timer then removes and audits it', () => {
+test('an entry exists until `expires_at`, and a timer then removes and audits it', () => {
   const { ask, view, driver, published, audited } = world()
   const { id, block } = entry('IP', '::ffff:192.0.2.1', { ttl_hours: 1 })
   const due = driver.now + HOUR_MS
@@ -141,7 +141,7 @@ test('a permanent entry outlives the timer of the removed entry that it replaces
   expect(view(id)).toMatchObject({ ttl_hours: null, expires_at: null })
 })
 
-test('if more entries expire than one tick removes, the following ticks remove the rest', () => {
+test('if more entries expire than one tick removes, the following ticks remove the remaining entries', () => {
   const { ask, driver, published } = world()
   const MANY = 1_200
   for (let index = 0; index < MANY; index++) {
@@ -154,7 +154,7 @@ test('if more entries expire than one tick removes, the following ticks remove t
   expect(published().filter(([, expiry]) => expiry === undefined)).toHaveLength(MANY)
 })
 
-test('the records of an e-mail address have its keyed hash and its masked form, but not the address', () => {
+test('the records about an e-mail address contain its keyed hash and its masked form, but not the address', () => {
   const { ask, driver } = world()
   const { id, block } = entry('EMAIL', ' Ann.Smith@Example.com ')
   ask(id, block)

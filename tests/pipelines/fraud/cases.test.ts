@@ -12,7 +12,7 @@ import { DAY, NOON } from '../../schemas/fraud/payments.ts'
 import { caseCommand, review } from './case-commands.ts'
 
 const T1 = review({ id: 't1', user: 'u1', device: 'd1', ip: '192.0.2.1', card: 'c1', merchant: 'm1' })
-/** Long enough for all pending ticks to fire, in ms. */
+/** A time that is long enough for all pending ticks to fire, in ms. */
 const MOMENT = 2_000
 const STATUSES: readonly FraudCaseStatus[] = ['OPEN', 'IN_REVIEW', 'ESCALATED', 'CONFIRMED_FRAUD', 'FALSE_POSITIVE']
 /** The status changes that bring a new case into each status. */
@@ -40,7 +40,7 @@ function casesDriver() {
   return { driver, open, change, feedback, daysPass, view: (id = 't1') => view(id) }
 }
 
-test('a transaction to review opens one case, however often it is delivered', () => {
+test('a transaction with the decision REVIEW opens one case, however often the transaction is delivered', () => {
   const { open, view, feedback } = casesDriver()
   open()
   const first = view()!
@@ -168,7 +168,7 @@ test('the feedback of a correction has the time of the first verdict, even if th
   expect(feedback().at(-1)).toMatchObject({ previous_verdict: 'CONFIRMED_FRAUD', previous_at: NOON, at: NOON + 3_000 })
 })
 
-test('the kind of a confirmed fraud is part of its label, so changing it repeats the verdict', () => {
+test('the fraud type is part of the label, so a change of the type of a confirmed fraud publishes the verdict again', () => {
   const { open, change, feedback } = casesDriver()
   open()
   change({ fraud_type: { text: 'account_takeover' } })
@@ -181,7 +181,7 @@ test('the kind of a confirmed fraud is part of its label, so changing it repeats
   ])
 })
 
-test('assignee and notes change without a verdict; a request without effect changes nothing', () => {
+test('the assignee and the notes can change without a verdict, and a request without effect changes nothing', () => {
   const { open, change, view, feedback } = casesDriver()
   open()
   expect(change({ assigned_to: { text: 'bob' }, notes: 'called' })).toMatchObject({
@@ -198,7 +198,7 @@ test('assignee and notes change without a verdict; a request without effect chan
   expect(feedback()).toEqual([])
 })
 
-test('a change for another version is refused, and the answer contains the current case', () => {
+test('a change for another version of the case is refused, and the answer contains the current case', () => {
   const { open, change } = casesDriver()
   open()
   change({ assigned_to: { text: 'bob' }, version: 1 })
@@ -208,7 +208,7 @@ test('a change for another version is refused, and the answer contains the curre
   })
 })
 
-test('feedback about a transaction without a case opens and closes a case, but feedback about an unknown transaction creates none', () => {
+test('feedback about a transaction without a case opens and closes a case, but feedback about an unknown transaction creates no case', () => {
   const { open, change, view, feedback } = casesDriver()
   expect(change({ verdict: 'CONFIRMED_FRAUD' })).toEqual({ outcome: 'not_found' })
   expect(change({ verdict: 'CONFIRMED_FRAUD', transaction: { ...T1, decision: 'APPROVE' } }).outcome).toBe('done')
@@ -223,7 +223,7 @@ test('feedback about a transaction without a case opens and closes a case, but f
   expect(view()).toEqual(before)
 })
 
-test('a case that has been closed for 30 days leaves the state, and a request brings it back', () => {
+test('a case that has been closed for 30 days is removed from the state, and a request restores it', () => {
   const { driver, open, change, view, feedback, daysPass } = casesDriver()
   open()
   change({ verdict: 'CONFIRMED_FRAUD' })
@@ -259,7 +259,7 @@ test('a reopened case stays in the state, and its retention starts again with th
   expect(storedCase(driver, 't1')).toBeUndefined()
 })
 
-test('the history of a case keeps only the newest changes', () => {
+test('the history of a case contains only the newest changes', () => {
   const { open, change, view } = casesDriver()
   open()
   for (let at = 0; at < 60; at++) change({ notes: `${at}` })
@@ -268,7 +268,7 @@ test('the history of a case keeps only the newest changes', () => {
   expect(view()?.history.map(({ notes }) => notes[0])).toEqual(['7', '8', '9'])
 })
 
-test('the id of a case names its partition', () => {
+test('the id of a case contains its partition', () => {
   const partitions = Object.fromEntries([fraudReviews, fraudCases, caseFlow.commands].map(({ name }) => [name, 4]))
   const driver = testDriver(fraudCasesTopology, { startAt: NOON, partitions })
   for (let at = 0; at < 20; at++) driver.pipe(fraudReviews, `t${at}`, review({ id: `t${at}` }))

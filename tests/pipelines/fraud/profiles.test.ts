@@ -56,7 +56,7 @@ function profilesDriver(options: TestDriverOptions = {}) {
 function storedProfile(driver: TestDriver, key: string, partitions = 1): FraudProfile | undefined {
   for (let partition = 0; partition < partitions; partition++) {
     const found = driver.store<KeyedStore<string, StoredProfile>>('profiles', partition).get(key)
-    // The stored form also lists the newly included transactions. The comparison ignores them.
+    // The stored form also lists the newly included transactions, which the comparison ignores.
     if (found !== undefined) return { ...unpackProfile(found), included: NOTHING }
   }
   return undefined
@@ -148,7 +148,7 @@ test('ids are forgotten after a day', () => {
   expect(ids()).toEqual(['new'])
 })
 
-test('the transactions in one commit lead to one record per entity, even if all pay one merchant', () => {
+test('the transactions in one commit lead to one record per entity, even if all of them pay the same merchant', () => {
   const { driver, send } = profilesDriver({ commit: 'manual' })
   const requests = Array.from({ length: 500 }, (_, index) =>
     pay({ user: `u${index % 50}`, merchant: 'm1', ip: '192.0.2.1', at: NOON - index }),
@@ -161,7 +161,7 @@ test('the transactions in one commit lead to one record per entity, even if all 
   expect(included.get('ip:192.0.2.1')).toHaveLength(500)
 })
 
-test('a commit with very many transactions sends several records, and an entity in all of them counts each transaction once', () => {
+test('a commit with very many transactions sends several records, and an entity that occurs in all of them counts each transaction once', () => {
   const { driver, send, profile } = profilesDriver({ commit: 'manual' })
   const count = 1_500
   for (let index = 0; index < count; index++) send(pay({ user: `u${index}`, ip: '192.0.2.1', amount: 1, at: NOON - index }))
@@ -232,7 +232,7 @@ test('verdicts change the fraud counts of all entities and the tiers of user and
   expect(profile('user:u9')).toMatchObject({ tier: 'HIGH', txn_count: 1, first_seen: NOON - HOUR })
 })
 
-test('a transaction that cannot be counted is a dead letter, and the others of its commit count once', () => {
+test('a transaction that cannot be counted becomes a dead letter, and the other transactions of its commit count once', () => {
   const { driver, send, profile } = profilesDriver({ commit: 'manual' })
   const bad = [
     { amount: -1 },
@@ -267,7 +267,7 @@ test('devices, IPs and cards that were idle for 90 days are forgotten, unless th
   for (const key of ['user:u1', 'merchant:m1', 'device:d2']) expect(profile(key)).toBeDefined()
 })
 
-/** Returns payments of two hours among a few entities, in random order. Every fifth payment occurs twice. */
+/** Returns two hours of payments among a few entities, in random order. Every fifth payment occurs twice. */
 function traffic(count: number, seed: number): FraudRequest[] {
   const random = seededRandom(seed)
   const requests = Array.from({ length: count }, (_, index) =>

@@ -98,7 +98,7 @@ describe('rules', () => {
     expect(rules().rules.map(({ rule_id }) => rule_id)).not.toContain('seed-tor')
   })
 
-  test('an earlier version is restored as a new one, and the audit names the rules that it changed', () => {
+  test('an earlier version is restored as a new version, and the audit names the rules that the new version changed', () => {
     const { rule, rules, rollBack, audit } = settingsDriver()
     rule('create_rule', 'v')
     rule('replace_rule', 'v', { priority: 9 })
@@ -345,7 +345,7 @@ describe('models', () => {
     ])
   })
 
-  test('are rolled back step by step, each time under a new version of the policy', () => {
+  test('can be rolled back step by step, and each step creates a new version of the policy', () => {
     const { models } = settingsDriver()
     expect(models('roll_back_models')).toEqual({ outcome: 'no_previous_models' })
     models('assign_models', { versions, policy })

@@ -34,7 +34,7 @@ function started<W extends Pick<ReturnType<typeof notesIndex>, 'startSink' | 'st
   return { ...notes, startSink, startKeeper }
 }
 
-test('an index is searched only when it is complete, and follows its topic', async () => {
+test('searches use an index only when the index is complete, and the index follows its topic', async () => {
   const { write, startSink, startKeeper, found, expected } = world()
   for (let i = 0; i < 50; i++) write(`n${i}`, `note ${i}`)
   write('n3', null)
@@ -59,7 +59,7 @@ test('an index without records is complete at once', async () => {
   await eventually(found).toEqual({ n1: 'first' })
 })
 
-test('a document that the index refuses becomes a dead letter, and the others are written', async () => {
+test('a document that the index refuses becomes a dead letter, and the other documents are written', async () => {
   const { write, startSink, startKeeper, found, broker, index } = world()
   startKeeper()
   const sink = startSink()
@@ -75,7 +75,7 @@ test('a document that the index refuses becomes a dead letter, and the others ar
   expect(JSON.stringify(letters[0].headers.map(({ value }) => String(value)))).toContain('refused_by_target')
 })
 
-test('a request builds a new index next to the old one, which is then deleted', async () => {
+test('on request, a new index is built next to the old one, which is then deleted', async () => {
   const { write, startSink, startKeeper, found, expected, concreteIndexes, requestRebuild, reports } = world()
   for (let i = 0; i < 20; i++) write(`n${i}`, `note ${i}`)
   startKeeper()
@@ -212,7 +212,7 @@ test('an unfinished index that is ahead of its topic is not completed: a new one
   expect(await concreteIndexes()).not.toContain(name)
 })
 
-test('when the form of the documents changes, a new index is built, and the old one is searched until the new one is complete', async () => {
+test('when the form of the documents changes, a new index is built, and searches use the old index until the new one is complete', async () => {
   const first = world()
   first.write('n1', 'one')
   const keeper = first.startKeeper()
@@ -283,7 +283,7 @@ test.each(STEPS.map(([what, step, isApplied = true]) => ({ what, step, isApplied
   },
 )
 
-test('a replaced keeper cannot publish its index, and only one keeper can take an index over', async () => {
+test('a replaced keeper cannot publish its index, and only one keeper can take over an index', async () => {
   const { index, client } = world()
   const family = indexFamily(index, client)
   const name = await family.create({ definition: 'd', topicId: 't' }, 'zombie', 1)

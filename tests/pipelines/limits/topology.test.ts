@@ -48,7 +48,7 @@ test('a rule is created, replaced and deleted, and each change is published and 
   expect(audit.map(({ after }) => after && JSON.parse(after).is_active)).toEqual([true, true, false])
 })
 
-test('an id is taken while its rule is active, and a missing rule can be neither replaced nor deleted', () => {
+test('the id of an active rule cannot be used again, and a missing rule can be neither replaced nor deleted', () => {
   const { ask, driver } = decisionDriver(limits, limitFlow)
   expect(ask(SUBJECT, ruleCommand('replace_rule'))).toEqual({ outcome: 'not_found' })
   expect(ask(SUBJECT, ruleCommand('delete_rule'))).toEqual({ outcome: 'not_found' })

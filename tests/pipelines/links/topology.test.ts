@@ -12,7 +12,7 @@ const CODE = 'abc1234'
 const linksDriver = () => decisionDriver(links, linkFlow)
 const taken = { outcome: 'taken' }
 
-test('the first request gets the code, and all others are informed that it is taken', () => {
+test('the first request gets the code, and all other requests get the answer that the code is taken', () => {
   const { ask, view, driver } = linksDriver()
   const first = ask(CODE, linkCommand())
   expect(first).toEqual({
@@ -32,7 +32,7 @@ test('the first request gets the code, and all others are informed that it is ta
   expect(view(CODE)).toMatchObject({ short_code: CODE, long_url: 'https://example.com/', user_id: 42n })
 })
 
-test('for a day, even after a restart, a repeated command gets the first answer, and after that it counts as a new command', () => {
+test('for a day, even after a restart, a repeated command gets the first answer; after that, it counts as a new command', () => {
   const { ask, driver } = linksDriver()
   const first = ask(CODE, linkCommand(), { id: 'one' })
   driver.advanceWallClock(23 * HOUR_MS)
@@ -65,7 +65,7 @@ test('commands are deleted from the store after a day', () => {
   expect(log.map(({ value }) => value !== null)).toEqual([true, false])
 })
 
-test('a link is marked as expired once, within seconds of its time', () => {
+test('a link is marked as expired once, within seconds of its expiration', () => {
   const { ask, view, driver } = linksDriver()
   ask(CODE, linkCommand({ expires_at: driver.now + HOUR_MS }))
   driver.advanceWallClock(HOUR_MS - 1)
@@ -91,7 +91,7 @@ test('expiry keeps up with the maximum number of links per second in a partition
   expect(driver.read(linkFlow.decisions).filter(({ value }) => value?.view?.is_expired)).toHaveLength(seconds * each)
 })
 
-test('a new expiration replaces the old one and revives the link', () => {
+test('a new expiration replaces the old one and reactivates the link', () => {
   const { ask, view, driver } = linksDriver()
   ask(CODE, linkCommand({ expires_at: driver.now + HOUR_MS }))
   driver.advanceWallClock(2 * HOUR_MS)
@@ -129,7 +129,7 @@ test('a deletion is sent to the click counters once, if clicks of the link are c
   expect(driver.read(linkDeletions).map(({ key, value }) => [key, value])).toEqual([['aaaaaaa', { deleted_at: deletedAt }]])
 })
 
-test('the owner of a link that an administrator switched off cannot switch it on, but an administrator can', () => {
+test('the owner of a link that an administrator switched off cannot switch the link on, but an administrator can', () => {
   const { ask, view, driver } = linksDriver()
   const patch = (fields: Partial<LinkCommand>) => ask(CODE, linkCommand({ action: 'update', ...fields }))
   const asAdmin = { user_id: 1n, is_admin: true }

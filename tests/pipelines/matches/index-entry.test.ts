@@ -49,7 +49,7 @@ test.each([1, 2, 3, 4, 5, 6])('the index entry is the same whether or not the pr
   expect(kept).toBeGreaterThan(CHANGES / 10)
 })
 
-test('the version of an entry increases even if the clock goes back, so that searches never prefer the former place', () => {
+test('the version of an entry increases even if the clock goes back, so that searches never prefer an earlier place', () => {
   const at = 1_767_323_046_123
   const user = { ...NEW_USER, has_profile: true, is_active: true, birth_date: '1990-05-01', lat: 37, lon: -122, last_active_at: at }
   const first = indexEntry(ANN, user, at)!

@@ -65,7 +65,7 @@ test('the newest swipe of each of the two users counts', () => {
   expect(events()).toHaveLength(1)
 })
 
-test('passes and rewinds that do not take back a like leave nothing behind, and an unchanged relation is not repeated', () => {
+test('passes and rewinds that take back no like leave nothing behind, and an unchanged relation is not repeated', () => {
   const { pipe, driver } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'LEFT', 1_000), pairSwipe(BOB, ANN, 'REWIND', 2_000))
   expect(driver.metrics.dropped.get('swipe_without_effect')).toBe(2)
@@ -90,7 +90,7 @@ test('a block ends a match permanently, and hides both users from each other unt
   expect([events(), pushes()]).toEqual([[], []])
 })
 
-test('blocks and their removals are ordered even within a millisecond', () => {
+test('blocks and their removals keep their order even within one millisecond', () => {
   const { command } = pairsDriver()
   expect(command('unblock', ANN, BOB)).toEqual({ outcome: 'done', changed_at: 0 })
   const answers = (['block', 'unblock', 'unblock', 'block'] as const).map((action) => command(action, ANN, BOB))
@@ -152,7 +152,7 @@ test('likes are forgotten after 90 days and then no longer lead to a match; matc
   expect(relation(CAT, ANN)).toBeNull()
 })
 
-test('a pair with nothing but a lifted block is forgotten after 90 days', () => {
+test('a pair whose only content is a lifted block is forgotten after 90 days', () => {
   const { command, driver } = pairsDriver()
   const count = (store: string) => [...driver.store<KeyedStore<string, unknown>>(store).scan()].length
   command('block', ANN, BOB)
@@ -231,7 +231,7 @@ test("actions of a new profile are kept even if they precede the removal of the 
   expect([events().length, pushes().length]).toEqual([1, 2])
 })
 
-test('a block by a new profile stays even if the clock is behind that of the worker that decided the deletion', () => {
+test('a block by a new profile remains even if the clock of its worker is behind that of the worker that decided the deletion', () => {
   const { pipe, events, relation, command, driver } = pairsDriver()
   const deletedAt = driver.now + 5_000
   driver.pipe(matchDeletions, ANN, { user_id: ANN, deleted_at: deletedAt })
@@ -310,7 +310,7 @@ test('a deleted user with many pairs is removed from all of them, in steps', () 
 })
 
 test.each([1, 2, 3, 4, 5])(
-  'with repeats and restarts, one match is made if the newest swipes of both users are likes at any time (seed %i)',
+  'with repetitions and restarts, one match is made if the newest swipes of both users are likes at any time (seed %i)',
   (seed) => {
     const random = seededRandom(seed)
     const { pipe, events, driver } = pairsDriver()
@@ -346,7 +346,7 @@ function throughUsers(arriving: readonly PairSwipe[]): PairSwipe[] {
   })
 }
 
-/** Computes whether the two users like each other from all swipes that have arrived, without code of the service. */
+/** Computes from all swipes that have arrived whether the two users like each other, without code of the service. */
 function bothLike(arrived: readonly PairSwipe[]): boolean {
   return [ANN, BOB].every((user) => {
     const own = arrived.filter(({ swiper_id }) => swiper_id === user).sort((a, b) => a.ts - b.ts)

@@ -34,7 +34,7 @@ test('answers contain no part of a profile, because they are kept for a day, and
   expect(view(ANN)).toMatchObject({ display_name: '', birth_date: '', bio: null, photo_urls: [], deleted_at: expect.any(Number) })
 })
 
-test('a new profile does not begin before the deletion of the former one, even if the clock has gone back since', () => {
+test('a new profile does not begin before the deletion of the former profile, even if the clock has gone back since', () => {
   // Events up to the time of the deletion are ignored, and the API dates all events after the beginning of the profile.
   const at = (now: number) => ({ key: ANN, now, commandId: String(now) })
   const former = decideProfile(undefined, COMMAND, at(10_000)).state as MatchProfile
@@ -45,7 +45,7 @@ test('a new profile does not begin before the deletion of the former one, even i
   expect(state).toMatchObject({ created_at: 60_000, updated_at: 60_000, deleted_at: null })
 })
 
-test('a deletion is later than everything that the user did, even if the clock has gone back since', () => {
+test('a deletion has a later time than everything that the user did, even if the clock has gone back since', () => {
   const at = (now: number) => ({ key: ANN, now, commandId: String(now) })
   const profile = decideProfile(undefined, COMMAND, at(10_000)).state as MatchProfile
   const deletedAt = (now: number, not_before: number) =>

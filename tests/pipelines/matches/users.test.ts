@@ -60,7 +60,7 @@ function daysPass(driver: TestDriver, days: number): void {
   driver.advanceWallClock(MINUTE_MS)
 }
 
-test('a user can be found once profile and place are known, in either order, and has one entry after each move', () => {
+test('a user can be found once the profile and the place are known, in either order, and has one entry after each move', () => {
   const { profile, locate, index } = usersDriver()
   locate(ANN, TOWN.lat, TOWN.lon)
   expect(index()).toEqual([])
@@ -74,7 +74,7 @@ test('a user can be found once profile and place are known, in either order, and
   expect(index().filter(({ userId }) => userId === BOB)).toMatchObject([{ place: { lat: -33.9, lon: 151.2 } }])
 })
 
-test('an older place does not replace a newer one', () => {
+test('an older place does not replace a newer place', () => {
   const { profile, locate, index, driver } = usersDriver()
   profile(ANN)
   locate(ANN, TOWN.lat, TOWN.lon, driver.now)
@@ -180,7 +180,7 @@ test('a repeated request counts once even though its time is later, even after a
   expect(driver.read(matchSwipes).map(({ value }) => value?.direction)).toEqual(['RIGHT'])
 })
 
-test('a repeated request counts once, however many swipes of the pair came in between', () => {
+test('a repeated request counts once, however many other swipes of the pair came in between', () => {
   const { swiped, driver } = usersDriver()
   const first = swipe(ANN, BOB, 'LEFT', 1_000)
   for (const event of [first, swipe(ANN, BOB, 'RIGHT', 2_000), { ...first, ts: 2_500 }]) swiped(event)
@@ -273,7 +273,7 @@ test('events from before a deletion are dropped, and a new profile starts withou
   expect(index()).toHaveLength(1)
 })
 
-test('the view shows a new profile, and a late swipe of the deleted one reaches the view, but not match-pairs', () => {
+test('the view shows a new profile, and a late swipe of the deleted profile reaches the view, but not match-pairs', () => {
   const { profile, locate, swiped, driver } = usersDriver()
   const selves = () => driver.read(matchSeen).filter(({ key }) => key === `${ANN}:self`)
   profile(ANN)
@@ -289,7 +289,7 @@ test('the view shows a new profile, and a late swipe of the deleted one reaches 
   expect(driver.read(pairSwipes)).toEqual([])
 })
 
-test('nothing of a deleted user is stored again, even if an API accepts it after the deletion', () => {
+test('no data of a deleted user is stored again, even if an API accepts it after the deletion', () => {
   const { profile, locate, swiped, user, driver } = usersDriver()
   profile(ANN)
   profile(ANN, {}, 'delete')
@@ -353,7 +353,7 @@ test('a deletion makes the broker close the segments that contain the user, and 
   expect(rolls()).toEqual(before.map((count) => count + 6))
 })
 
-test('a swipe that arrives late is forgotten according to its own timestamp, not its arrival', () => {
+test('a swipe that arrives late is forgotten according to its timestamp, and not according to its arrival', () => {
   const { swiped, driver } = usersDriver()
   const seen = () => driver.store<SeenSetStore<string, string>>('seen')
   swiped(swipe(ANN, BOB, 'LEFT', driver.now - 29 * DAY_MS))
@@ -382,7 +382,7 @@ test.each(STEPS)('a crash after the commit step %s neither loses nor repeats a s
   }
 })
 
-test('the swipes of a deleted user are removed, and those of a new profile stay', () => {
+test('the swipes of a deleted user are removed, and the swipes of a new profile stay', () => {
   const { profile, swiped, driver } = usersDriver()
   const rows = () => [...driver.store<KeyedStore<string, unknown>>('swipes').scan()].map(([key]) => key)
   profile(ANN)

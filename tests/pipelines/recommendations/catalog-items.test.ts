@@ -83,7 +83,7 @@ test('the time of an item never goes back, because readers ignore older items', 
   ])
 })
 
-test('a category or a product whose texts do not fit into an item is a dead letter', () => {
+test('a category or a product becomes a dead letter if its texts do not fit into an item', () => {
   const { driver, addCategory, addProduct, paths } = shop()
   addCategory(1, 'x'.repeat(500_000))
   addProduct({ ...saw(1), description: 'x'.repeat(600_000) })

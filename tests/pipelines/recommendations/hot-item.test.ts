@@ -33,7 +33,7 @@ test('the statistics of an item are published as soon as a fiftieth of its event
   expect(isDue(withActivity(old, shownOften(21)))).toBe(true)
 })
 
-test('if there are more than a hundred neighbours, the twenty newest stay, and the heaviest of the others', () => {
+test('if there are more than a hundred neighbours, the twenty newest stay, and so do the heaviest of the other neighbours', () => {
   // The first neighbours have the greatest weights, and the last ones are the newest.
   const near = Array.from({ length: 150 }, (_, index) => ({
     item_id: BigInt(index + 1),
@@ -51,7 +51,7 @@ test('the fifty heaviest neighbours are published', () => {
   expect(published.map(({ itemId }) => itemId)).toEqual(near.slice(0, 50).map(({ item_id }) => item_id))
 })
 
-test('among equal neighbours, those with smaller ids stay, even if ids are negative or very large', () => {
+test('among neighbours of equal weight, those with smaller ids stay, even if ids are negative or very large', () => {
   const ids = [...range(1, 118), -5n, 2n ** 62n]
   const kept = withNear(
     NO_NEIGHBOURS,

@@ -205,7 +205,7 @@ test('a roll-back request that was not read before a training run ended takes pr
   expect(begun).toHaveLength(3)
 })
 
-test('a roll-back names the version to leave: if a training run has just replaced it, both are skipped, and any other version changes nothing', async () => {
+test('a roll-back names the version to leave and also skips a version that has just replaced it; if it names any other version, it changes nothing', async () => {
   const { start, ask, models, results, warned } = await world()
   for (const version of ['v1', 'v2', 'v3']) results.push(good(version))
   start('a')
@@ -298,7 +298,7 @@ test('the first training run begins a quarter of an hour after the first start, 
   expect(begun[1].order).toMatchObject({ trainedAt: START + HOUR / 4 + 4 * HOUR, inForce: { version: 'v1' } })
 })
 
-test('a run that exceeds its time limit is immediately followed by an urgent one, and all runs are urgent for a day', async () => {
+test('a run that exceeds its time limit is immediately followed by an urgent run, and all runs of the next day are urgent', async () => {
   const { start, clock, begun, run, ask } = await world({ trainEveryMs: 4 * HOUR })
   const runner = start('a')
   ask('one', 'TRAIN')

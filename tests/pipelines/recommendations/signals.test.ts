@@ -198,7 +198,7 @@ test('events that arrive before their item count as soon as the item is known', 
   expect(stats()).toEqual([[7n, 4]])
 })
 
-test('events that are a year older than others in the same commit do not spoil the trends of their country', () => {
+test('events that are a year older than other events in the same commit do not distort the trends of their country', () => {
   const { driver, put } = viewedItems()
   put(7n)
   function send(...viewed: readonly (readonly [at: number, country: string])[]): void {
@@ -214,7 +214,7 @@ test('events that are a year older than others in the same commit do not spoil t
   expect(german.events).toBeCloseTo(1, 1)
 })
 
-test('pairs that arrive late do not raise the published weights of newer pairs', () => {
+test('pairs that arrive late do not increase the published weights of newer pairs', () => {
   const { driver, put } = viewedItems()
   const month = 30 * 24 * HOUR
   put(7n)

@@ -71,7 +71,7 @@ test('a worker that stops ends its training', async () => {
   expect(existsSync(folder)).toBe(false)
 })
 
-test('a training run has the lowest priority, but an urgent one has the priority of its worker', async () => {
+test('a training run has the lowest priority, but an urgent run has the priority of its worker', async () => {
   const saysPriority = `
     const { getPriority } = await import('node:os')
     write('result.json', JSON.stringify({ ...JSON.parse(result), metrics: { nice: getPriority() } }))`
@@ -79,7 +79,7 @@ test('a training run has the lowest priority, but an urgent one has the priority
   await expect(training(saysPriority, { isUrgent: true }).start()).resolves.toMatchObject({ metrics: { nice: getPriority() } })
 })
 
-test('a training run at the lowest priority ends at its time limit, but an urgent one does not', async () => {
+test('a training run at the lowest priority ends at its time limit, but an urgent run does not', async () => {
   const waits = `process.stdin.on('end', () => process.exit(1)).resume()`
   await expect(training(waits, { limitMs: 300 }).start()).rejects.toThrow(TrainingTimeoutError)
   const ends = `setTimeout(() => write('result.json', result), 20)`

@@ -83,7 +83,7 @@ test.each<[string, Partial<Interaction>]>([
   ['with six stars', { event_type: 'RATE', rating: 6 }],
   ['with more than 100 % watched', { watch_pct: 1.5 }],
   ['with an infinite dwell time', { event_type: 'DWELL', dwell_time_sec: Number.POSITIVE_INFINITY }],
-])('an event %s is a dead letter and changes nothing', (_what, event) => {
+])('an event %s becomes a dead letter and changes nothing', (_what, event) => {
   send(1, event)
   expect(driver.read(userFeatures)).toEqual([])
   expect(driver.read(itemEvents)).toEqual([])
@@ -97,7 +97,7 @@ test('an event that is ten minutes ahead counts, because clocks differ', () => {
   expect(look().interactions).toBe(1)
 })
 
-test('an event or a list from the future is a dead letter, even if the clock of its sender is in the same future', () => {
+test('an event or a list from the future becomes a dead letter, even if the clock of its sender is equally far ahead', () => {
   const future = START + HOUR
   driver.pipe(interactions, ADA, interaction({ item_id: 1n, timestamp: future }), { timestamp: future })
   driver.pipe(recommendationsServed, ADA, served([1n], future), { timestamp: future })
@@ -161,7 +161,7 @@ function idsFrom(first: bigint, count: number, step = -1n): bigint[] {
   return Array.from({ length: count }, (_, index) => first + step * BigInt(index))
 }
 
-test('temporary data about users without events is forgotten as well', () => {
+test('temporary data about users without events is also forgotten', () => {
   send(1, { event_type: 'NOT_INTERESTED' })
   const other = ADA + 1n
   const serve = (at: number) => driver.pipe(recommendationsServed, other, served([1n, 2n], at))
@@ -190,7 +190,7 @@ test('the newest properties and preferences of a user are part of the features',
   expect(driver.read(itemEvents)[0].value!.events[0]).toMatchObject({ country: 'DE', age_bucket: '25-34' })
 })
 
-test('a user with a long property is a dead letter, because the activities of items contain copies of properties', () => {
+test('a user with a long property becomes a dead letter, because the activities of items contain copies of properties', () => {
   const user = { country: 'x'.repeat(101), language: 'de', age_bucket: null, signup_date: null, sub_tier: null, updated_at: 20 }
   driver.pipe(recommendationUsers, ADA, user)
   expect(driver.metrics.deadLetters).toBe(1)
@@ -198,7 +198,7 @@ test('a user with a long property is a dead letter, because the activities of it
   expect(driver.read(itemEvents)[0].value!.events[0]).toMatchObject({ country: null })
 })
 
-test('preferences of nearly 1 MiB are a dead letter, because the features of a user contain them', () => {
+test('preferences of nearly 1 MiB become a dead letter, because the features of a user contain them', () => {
   const preference = { category: 'genre', value: 'x'.repeat(1_048_000), weight: 1 }
   driver.pipe(userPreferences, ADA, { preferences: [preference], updated_at: 5 })
   expect(driver.metrics.deadLetters).toBe(1)

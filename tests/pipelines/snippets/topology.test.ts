@@ -202,7 +202,7 @@ describe('expiry', () => {
     expect(view(ID)).toMatchObject({ is_expired: true, is_deleted: true })
   })
 
-  test.each([4, 10])('eventually marks all expired snippets, and at most 1,000 in each cleanup of %i partitions', (count) => {
+  test.each([4, 10])('eventually marks all expired snippets as expired, and at most 1,000 in each cleanup of %i partitions', (count) => {
     const { driver } = snippetsDriver({ partitions: Object.fromEntries(TOPICS.map(({ name }) => [name, count])) })
     // Every partition has more expired snippets than a cleanup may mark in it.
     const many = 1_500

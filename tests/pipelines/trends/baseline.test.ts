@@ -45,7 +45,7 @@ test('a term has a usual count three hours after tracking began, and never if it
   expect(isKnownAt(0, START)).toBe(false)
 })
 
-test('within an hour, the usual count moves from that of the previous hour to that of this hour', () => {
+test('within an hour, the usual count moves from the usual count of the previous hour to that of the current hour', () => {
   const baseline = newBaseline(START)
   learn(baseline, START, 60)
   learn(baseline, START + 1, 120)

@@ -14,7 +14,7 @@ function counted(minutes: readonly number[]): number[] {
   return minutes.filter((minute) => user.admit(fingerprintOf('sandy'), minute, PLACE) !== undefined)
 }
 
-test('the fourth contribution within an hour does not count, but one that comes an hour after the first does', () => {
+test("a user's fourth contribution within an hour does not count, but a contribution an hour after the first one does", () => {
   expect(counted([0, 10, 20, 30])).toEqual([0, 10, 20])
   expect(counted([0, 10, 20, 59, 60])).toEqual([0, 10, 20, 60])
 })
@@ -26,7 +26,7 @@ test('terms are capped separately', () => {
   expect(user.admit(fingerprintOf('b'), 5, PLACE)).toBeDefined()
 })
 
-test('a late contribution is checked against later ones as well', () => {
+test('a late contribution is also checked against the contributions after it', () => {
   expect(counted([50, 51, 110, 49])).toEqual([50, 51, 110, 49])
   expect(counted([50, 51, 52, 49])).toEqual([50, 51, 52])
   expect(counted([50, 51, 52, 0])).toEqual([50, 51, 52])
@@ -97,7 +97,7 @@ test('a user who was in twenty places within a day is recognised in each of them
   ])
 })
 
-test('a user with the maximum number of remembered terms can contribute only to those', () => {
+test('a user with the maximum number of remembered terms can contribute only to these terms', () => {
   const user = new UserContributions()
   for (let i = 0; i < MAX_TERMS_PER_USER; i++) {
     expect(user.hasRoomFor(fingerprintOf(`t${i}`))).toBe(true)

@@ -24,7 +24,8 @@ test('a minute that leaves the state of a term before its count is published is 
     while (partitionFor(Buffer.from(String(user)), 4) !== 0)
     return user
   }
-  // Counts are published with the lists. While two of the four partitions of the tweets are stuck, there are none.
+  // Counts are published together with the lists. While two of the four partitions of the tweets are stuck, no lists
+  // are published.
   for (const partition of [1, 2]) block(driver, tweets.name, partition)
   for (let i = 0; i < 40; i++) send(driver, { user_id: userOfFirstPartition(), hashtags: ['outage'] })
   driver.settle()
@@ -58,7 +59,7 @@ test.each([
   expect(historyByMinute(driver)).toEqual({ 10: users + 2, [minute]: 1 })
 })
 
-test('a user whose dead letters are replayed still adds at most three to a term within an hour', async () => {
+test('a user whose dead letters are replayed still adds at most three contributions to a term within an hour', async () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   for (let i = 0; i < 5; i++) send(driver, { user_id: 7n, hashtags: ['spam'], created_at: START + AHEAD })
   driver.settle()

@@ -45,7 +45,7 @@ test('terms that share most of their tweets are one topic, and the best of these
   ])
 })
 
-test('terms that share only half of the tweets of the more frequent term are not one topic, but related', () => {
+test('terms that share only half of the tweets of the more frequent term are related, but not one topic', () => {
   expect(folded(candidate('a', range(0, 16)), candidate('b', range(8, 16)))).toEqual([
     { term: 'a', variants: [], related: ['b'] },
     { term: 'b', variants: [], related: ['a'] },
@@ -53,7 +53,7 @@ test('terms that share only half of the tweets of the more frequent term are not
   expect(folded(candidate('a', range(0, 15)), candidate('b', range(7, 15)))).toEqual([{ term: 'a', variants: ['b'], related: [] }])
 })
 
-test('up to three common tweets may come from one user, so they do not fold terms', () => {
+test('up to three common tweets do not fold terms, because they may come from one user', () => {
   expect(folded(candidate('a', range(0, 3)), candidate('b', range(0, 3)))).toHaveLength(2)
   expect(folded(candidate('a', range(0, 4)), candidate('b', range(0, 4)))).toHaveLength(1)
 })

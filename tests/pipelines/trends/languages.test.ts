@@ -19,13 +19,13 @@ test('each language of two or three letters has its own code of two bytes, in al
   expect(LANGUAGE_CODES).toBeLessThanOrEqual(2 ** 16)
 })
 
-test('longer tags count for their language, and other text counts for no language', () => {
+test('a longer tag counts for its language, and other text counts for no language', () => {
   expect(['pt-BR', 'PT', 'zh_Hant', 'fil'].map((tag) => languageOf(languageCode(tag)))).toEqual(['pt', 'pt', 'zh', 'fil'])
   expect(['', 'und', 'e', 'english', '12', 'ÄÖ'].map(languageCode)).toEqual(Array(6).fill(NO_LANGUAGE))
   expect(languageOf(NO_LANGUAGE)).toBe('')
 })
 
-test('tags are not kept in memory, however long they are', () => {
+test('tags are not kept in memory, however long the tags are', () => {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as () => void
   const heapUsed = () => {
@@ -38,7 +38,7 @@ test('tags are not kept in memory, however long they are', () => {
   expect(heapUsed() - before).toBeLessThan(100 * tagBytes)
 })
 
-test('the most common language wins, the first of equally common ones, and tweets without a language do not count', () => {
+test('the most common language wins, the first of equally common languages wins, and tweets without a language do not count', () => {
   expect(commonestLanguage(samplesOf('pt', 'en', 'pt'))).toBe('pt')
   expect(commonestLanguage(samplesOf('pt', 'en', 'en', 'pt', 'de'))).toBe('en')
   expect(commonestLanguage(samplesOf('und', 'und', 'de'))).toBe('de')

@@ -47,11 +47,11 @@ const FINAL_AFTER_HOURS = 3
 interface RegionPast {
   firstList: number | undefined
   lists: { windowEnd: number; mean: number }[]
-  /** For each term: the hour of its first list. */
+  /** For each term: the hour of the first list that contained the term. */
   tracked: Map<string, number>
   /**
-   * For each term: when its trend began, when it was last among the served terms, since when it is not, and its best
-   * rank.
+   * For each term: when its trend began, when it was last among the served terms, since when it has no longer been
+   * among them, and its best rank.
    */
   trending: Map<string, { since: number; seen: number; leftAt: number | undefined; peak: number }>
   /**

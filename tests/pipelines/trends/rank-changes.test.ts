@@ -43,7 +43,7 @@ test('the first list of ten minutes may come late, and empty lists do not count'
   expect(list(['a', 'b'], 34)).toEqual({})
 })
 
-test('at most one list is stored per ten minutes, and none stays when a region is silent', () => {
+test('at most one list is stored per ten minutes, and no list stays when a region is silent', () => {
   const silent = region()
   silent.list(['a'], 0)
   const { earlier } = silent

@@ -26,7 +26,7 @@ function candidate(term: string, count: number, baseline = NO_BASELINE): TrendCa
   }
 }
 
-test('terms with and without a baseline are ranked together, and equal scores by term', () => {
+test('terms with and without a baseline are ranked together, and terms with equal scores are sorted by text', () => {
   const ranked = rankCandidates([candidate('usual', 100, 400), candidate('b', 8), candidate('a', 8), candidate('rising', 30, 3)], 2)
   expect(ranked.map(({ details: { term } }) => term)).toEqual(['rising', 'usual', 'a', 'b'])
   expect(ranked[0].score).toBe(30 * Math.log2(11))

@@ -139,7 +139,7 @@ test('a row names the regions that track its term, and the hour in which the fir
   ).toBe(500_001)
 })
 
-test('a term is rare up to 32 contributions within a day', () => {
+test('a term is rare while it has at most 32 contributions, all of them within one day', () => {
   const sample = { tweet_id: 1n, user_id: 1n, created_at: 0, lang: 0 }
   const cell = (minute: number, count: number) => ({
     ...newCell({ place: 1, original: 'x', minute, tweet: sample, repeats: [] }),

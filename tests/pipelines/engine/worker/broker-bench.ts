@@ -27,7 +27,7 @@ export interface WordBench {
   output(): Promise<Map<string, number[]>>
   /** Waits until the output has as many counts as words were sent. */
   complete(): Promise<void>
-  /** Starts a worker process. It is killed when the test ends. */
+  /** Starts a worker process. The process is killed when the test ends. */
   spawn(options?: Partial<WorkerArguments>): WorkerProcess
   readonly folder: GuardedFolder
 }

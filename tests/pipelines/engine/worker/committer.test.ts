@@ -76,7 +76,7 @@ function clockedCommitter() {
     flushedFor,
     /** Number of commits that brokers have not answered yet. */
     commitsUnderWay: () => answers.length,
-    /** Ends the committer's pauses after `ms`, once it has begun to wait. */
+    /** Lets the committer begin to pause, and then ends its pauses as if `ms` had passed. */
     async wake(ms: number) {
       await turn()
       now += ms
@@ -115,7 +115,7 @@ test('records collect until four milliseconds before the next commit can begin',
   expect(collectMs()).toBe(0)
 })
 
-test('the next commit waits longer if the brokers are slow, but collecting records does not, because the commit in flight may be fast', async () => {
+test('the next commit waits longer if the brokers are slow, but records collect no longer than usual, because the commit in flight may be fast', async () => {
   const { pass, begin, commit, isDue, collectMs } = clockedCommitter()
   pass(1_000)
   await commit(5)
@@ -133,7 +133,7 @@ test('the next commit waits longer if the brokers are slow, but collecting recor
   expect(collectMs()).toBe(11)
 })
 
-test('a commit waits while a write would block the event loop, but not for long enough to lose its transaction', async () => {
+test('a commit waits while a write would block the event loop, but not so long that its transaction times out', async () => {
   const { pass, begin, wake, database, commitsUnderWay } = clockedCommitter()
   pass(1_000)
   database.nearsStall = true
@@ -180,7 +180,7 @@ test.each([
   },
 )
 
-test('the write time of an idle task is refreshed even if the other tasks of the worker always have work', async () => {
+test('the write time of an idle task is refreshed even if other tasks of the worker always have work', async () => {
   const { idle, pass, commit, positions } = clockedCommitter()
   idle.push({ topic: 'idle', partition: 0 })
   await commit(5)
@@ -201,7 +201,7 @@ test('a commit that sends nothing to the brokers keeps the write time, because t
   expect(positions.get('written-at/in-0')).toBeUndefined()
 })
 
-test('the write time is that of the commit, even if the process was suspended before it read the answer', async () => {
+test('the write time is the time of the commit, even if the process was suspended before it read the answer', async () => {
   const { pass, commit, positions } = clockedCommitter()
   pass(1_000)
   await commit(90_000_000)

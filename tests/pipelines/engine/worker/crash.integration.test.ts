@@ -53,7 +53,7 @@ test('a worker whose state folder is deleted restores from the changelogs and co
   expect(await bench.output()).toEqual(exactCounts(bench.expected))
 })
 
-test('with at-least-once a worker that is killed with -9 loses nothing, though it may count twice', AT_FIRST_TRY, async () => {
+test('with at-least-once, a worker that is killed with -9 loses no record, but may count a record twice', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   await bench.send(authorLines(500, 1))
   const { exited } = bench.spawn({ guarantee: 'at-least-once', kill: { step: 'produced', commit: 1 } })

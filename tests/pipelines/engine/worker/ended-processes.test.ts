@@ -8,7 +8,7 @@ const ANSWER_MAX_AGE_MS = 20
 const ENDED_FOR_MS = 10_000
 
 /**
- * Starts a server in place of the one in a worker process. It counts connections and closes them at once. `end`
+ * Starts a server in place of the server in a worker process. It counts connections and closes them at once. `end`
  * simulates the end of the process.
  */
 async function listening(): Promise<{ address: string; connections: () => number; end: () => Promise<void>; port: number }> {
@@ -41,7 +41,7 @@ test('an address that has never accepted a connection proves nothing about a pro
   expect(await endedProcesses(manualRuntime())(address)).toBe(false)
 })
 
-test('an address that keeps refusing connections has to accept one again before its process can end again', async () => {
+test('an address that keeps refusing connections has to accept a connection before another end of its process is detected', async () => {
   const runtime = manualRuntime()
   const hasEnded = endedProcesses(runtime)
   const { address, end } = await listening()
@@ -54,7 +54,7 @@ test('an address that keeps refusing connections has to accept one again before 
   expect(await hasEnded(address)).toBe(false)
 })
 
-test('groups that ask at the same time share one connection', async () => {
+test('groups that check a process at the same time share one connection', async () => {
   const hasEnded = endedProcesses(manualRuntime())
   const { address, connections } = await listening()
   expect(await Promise.all([hasEnded(address), hasEnded(address), hasEnded(address)])).toEqual([false, false, false])

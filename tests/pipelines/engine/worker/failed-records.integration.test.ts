@@ -79,7 +79,7 @@ async function started(transport: Transport, tested: Topology, folder: string): 
 }
 
 test(
-  'records that throw or have an output that is too large become dead letters once, and leave nothing in state and outputs',
+  'records that throw or have an output that is too large become dead letters once, and leave no trace in state and outputs',
   AT_FIRST_TRY,
   async () => {
     const transport = await connected(brokers)

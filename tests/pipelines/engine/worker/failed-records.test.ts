@@ -117,7 +117,7 @@ test.each(['succeeds', 'fails', 'is fenced'])('a record may fail during a commit
   b.send(orders, 'a', BUG)
   b.send(orders, 'a', 3)
   const { processed } = worker.status().metrics
-  await until(() => worker.status().metrics.processed > processed, 'the record behind it is processed')
+  await until(() => worker.status().metrics.processed > processed, 'the record after the failing record is processed')
   b.broker.commitGate = undefined
   if (how === 'succeeds') gate.resolve()
   else gate.reject(how === 'fails' ? new TransportError('REQUEST_TIMED_OUT', 'timed out', { fatal: false }) : new FencedError('fenced'))
@@ -126,7 +126,7 @@ test.each(['succeeds', 'fails', 'is fenced'])('a record may fail during a commit
   expect(b.all(totals).filter(({ key }) => key === 'a')).toMatchObject([{ value: 1 }, { value: 3 }, { value: 6 }])
 })
 
-test('each failing record is skipped once, also after a second worker has joined and after the first one has stopped', async () => {
+test('each failing record is skipped once, even after a second worker has joined and the first one has stopped', async () => {
   const b = bench()
   const first = await b.worker(adding())
   await sendToAll(b, [1, BUG, 2])

@@ -25,7 +25,7 @@ function appendTo({ broker }: Bench, topic: Topic<string, string>, partition: nu
 const valuesOf = (b: Bench) => b.all(echoes).map(({ value }) => value)
 
 test.each([undefined, 'latest', 'fail'] as const)(
-  'a stateless task takes up the new partitions of its source, with offsetReset %s',
+  'a stateless task starts to process the new partitions of its source, with offsetReset %s',
   async (offsetReset) => {
     const b = bench()
     b.broker.createTopic({ name: lines.name, partitions: 2 })
@@ -51,7 +51,7 @@ test.each([undefined, 'latest', 'fail'] as const)(
   },
 )
 
-test('new partitions are taken up at once although the first broker that is asked does not know them yet', async () => {
+test('new partitions are processed at once, although the first broker that is asked does not know them yet', async () => {
   const b = bench()
   b.broker.createTopic({ name: lines.name, partitions: 2 })
   const transport = memoryTransport(b.broker)
@@ -70,7 +70,7 @@ test('new partitions are taken up at once although the first broker that is aske
   expect(oldAnswers).toBe(1)
 })
 
-test('two stateless workers share the new partitions', async () => {
+test('two stateless workers share the new partitions of a source', async () => {
   const b = bench()
   b.broker.createTopic({ name: lines.name, partitions: 2 })
   const workers = [await b.worker(echoing()), await b.worker(echoing())]
@@ -83,7 +83,7 @@ test('two stateless workers share the new partitions', async () => {
   expect(workers.map((each) => each.status().tasks.length)).toEqual([2, 2])
 })
 
-test('records go to the new partitions of an output', async () => {
+test('records are sent to the new partitions of an output', async () => {
   const b = bench()
   b.broker.createTopic({ name: lines.name, partitions: 2 })
   b.broker.createTopic({ name: echoes.name, partitions: 1 })
@@ -97,7 +97,7 @@ test('records go to the new partitions of an output', async () => {
   expect(new Set(b.all(echoes).map(({ partition }) => partition)).size).toBe(8)
 })
 
-test('state does not follow the keys of a source that has grown, so the worker is not ready and explains what to do', async () => {
+test('if the source of a stage with state has gained partitions, the worker is not ready and explains what to do', async () => {
   const b = bench()
   const identity = newIdentity()
   const backend = memoryBackend()
@@ -158,7 +158,7 @@ test('sources that share tasks wait until all of them have grown', async () => {
   expect(worker.status().ready).toBe(true)
 })
 
-test('a worker whose source is deleted is not ready, and names the topic in its log and metrics', async () => {
+test('a worker whose source was deleted is not ready, and names the topic in its log and metrics', async () => {
   const b = bench()
   b.broker.createTopic({ name: lines.name, partitions: 2 })
   const errors: unknown[] = []

@@ -41,7 +41,7 @@ function wordRunner(at: ReturnType<typeof bench>, tested = wordCount()): Runner 
   return workerRunner(createWorker({ topology: tested }, deps))
 }
 
-test('a host reports whether it is alive and ready, what it runs and its progress', async () => {
+test('a host reports whether it is alive and ready, which topologies it runs, and their progress', async () => {
   const at = bench()
   const { get } = await hosted(() => wordRunner(at))
   await until(async () => (await get('/readyz')).status === 200, 'ready')
@@ -63,7 +63,7 @@ test('a host reports whether it is alive and ready, what it runs and its progres
 })
 
 test.each<Record<string, string>>([{ host: 'rebound.example' }, { origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }])(
-  'a loopback port refuses a web page that sends %j',
+  'a host on a loopback port refuses a web page that sends %j',
   async (headers) => {
     const at = bench()
     const { host } = await hosted(() => wordRunner(at))
@@ -74,7 +74,7 @@ test.each<Record<string, string>>([{ host: 'rebound.example' }, { origin: 'https
   },
 )
 
-test('a host accepts its own name, and also an unknown name if its port is not on a loopback address', async () => {
+test('a host accepts requests for its own name, and also for unknown names unless its address is a loopback address', async () => {
   const deps = { backend: memoryBackend(), runtime: systemRuntime(), runners: () => [wordRunner(bench())] }
   const named = await startHost({ healthPort: 0, healthHost: '127.0.0.1', address: 'http://worker-1.internal:9400' }, deps)
   const open = await startHost({ healthPort: 0, healthHost: '0.0.0.0' }, deps)
@@ -110,11 +110,11 @@ test('the health port closes connections without traffic', async () => {
   socket.on('error', () => {})
   onTestFinished(() => void socket.destroy())
   await until(() => socket.closed, 'closed')
-  // The server closes the connection without an answer, because the request never became complete.
+  // The server closes the connection without an answer, because the request was never complete.
   expect([socket.bytesWritten > 0, received]).toEqual([true, ''])
 })
 
-test('a host is not ready while a runner starts, and gives the reason of that runner', async () => {
+test('a host is not ready while a runner starts, and passes on the reason of that runner', async () => {
   const at = bench()
   at.registry.unreachable = true
   const backend = memoryBackend()
@@ -162,7 +162,7 @@ test('if a runner cannot be created, the host closes its port and reports the re
   await expect(fetch(`${address}/readyz`)).rejects.toThrow()
 })
 
-test('a port in use is reported with a remedy', async () => {
+test('the error about a port in use says what to do', async () => {
   const at = bench()
   const { host } = await hosted(() => wordRunner(at))
   const deps = { backend: memoryBackend(), runtime: systemRuntime(), runners: () => [] }

@@ -4,7 +4,7 @@ import { periodicJob } from '../../../../pipelines/engine/worker/periodic-job.ts
 import { manualRuntime } from '../../../../runtime/manual.ts'
 
 const EVERY_MS = 60_000
-/** Far longer than a stop waits for a run. */
+/** A duration that is much longer than the time for which a stop waits for a run. */
 const LONG_MS = 30_000
 
 test('a job runs once per interval, even after a run has failed', async () => {
@@ -25,7 +25,7 @@ test('a job runs once per interval, even after a run has failed', async () => {
   await job.done
 })
 
-test('a stop waits for a run that ends soon, and closes the job only then', async () => {
+test('a stop waits for a run that ends soon, and closes the job only after the run', async () => {
   const runtime = manualRuntime()
   const ending = Promise.withResolvers<void>()
   const events: string[] = []
@@ -42,7 +42,7 @@ test('a stop waits for a run that ends soon, and closes the job only then', asyn
   expect(events).toEqual(['run ends', 'closed'])
 })
 
-test('a stop waits only a limited time for a run that does not end', async () => {
+test('a stop waits only for a limited time for a run that does not end', async () => {
   const runtime = manualRuntime()
   const events: string[] = []
   const run = () => {

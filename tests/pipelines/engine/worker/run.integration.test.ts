@@ -72,18 +72,18 @@ test('SIGTERM stops a worker with `stopOnSignals`', async () => {
   expect(process.listenerCount('SIGINT')).toBe(process.listenerCount('SIGTERM'))
 })
 
-test('the start fails with a hint if no broker can be reached', async () => {
+test('if no broker can be reached, the start fails and the error gives a hint', async () => {
   const address = await nowhere()
   expect(await failureOf(counting(), options({ brokers: address }))).toMatch(
     new RegExp(`none of the brokers ${address} can be reached: .*; is Kafka running, and are the addresses right\\?`),
   )
 })
 
-test('the start fails with an example if a broker address is invalid', async () => {
+test('if a broker address is invalid, the start fails and the error gives an example', async () => {
   expect(await failureOf(counting(), options({ brokers: 'localhost' }))).toBe('brokers.0: a broker is host:port, e.g. 127.0.0.1:9092')
 })
 
-test('the start fails with the URL if the schema registry does not answer', async () => {
+test('if the schema registry does not answer, the start fails and the error contains the URL', async () => {
   const url = `http://${await nowhere()}`
   const registry = registryClient({ url, deadlineMs: SHORT_DEADLINE_MS })
   expect(await failureOf(counting(), options({ registry }))).toMatch(`no usable answer from the schema registry at ${url}`)

@@ -26,7 +26,7 @@ beforeAll(async () => {
 const until = (condition: () => boolean | Promise<boolean>, what: string) =>
   waitUntil(condition, { what, timeoutMs: DEADLINE_MS, intervalMs: LOOK_MS })
 
-test('members see that another member is learning and what it announces, and give it partitions when it requests them', async () => {
+test('members see that another member is learning and what that member announces, and they give it partitions when it requests them', async () => {
   const transport = await connected(brokers)
   const [source, changelog] = [await newTopic(transport, 3), await newTopic(transport, 2)]
   const groupId = uniqueName('group')
@@ -77,7 +77,7 @@ async function assigned(member: GroupMember, partitions: number): Promise<readon
   return last
 }
 
-test('partitions are processed until their new owner has warm copies, and while they move, every record is counted', async () => {
+test('the previous owner processes partitions until the new owner has warm copies, and every record is counted while the partitions move', async () => {
   const bench = await wordBench(brokers)
   const topology = wordCount(bench.topology, { lines: textTopic(bench.lines), wordCounts: numberTopic(bench.counts) })
 
@@ -114,7 +114,8 @@ test('partitions are processed until their new owner has warm copies, and while 
     await bench.send(authorLines(13, round))
     await bench.complete()
   }
-  // Copies that are not warm at the move would be restored from the whole changelog, and their records would stall.
+  // If the copies were not warm when the partitions move, the state would be restored from the whole changelog, and the
+  // processing of its records would stall.
   expect(ends).toEqual(['warm'])
   expect(await bench.output()).toEqual(exactCounts(bench.expected))
 })

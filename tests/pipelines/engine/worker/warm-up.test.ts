@@ -41,7 +41,7 @@ const running = (worker: Worker) => worker.status().tasks.filter(({ state }) => 
 const settled = (workers: readonly Worker[]) =>
   workers.every((worker) => worker.status().ready) && workers.reduce((sum, worker) => sum + running(worker), 0) === TASKS
 
-test('the owners keep processing until a new worker has copies, and the new worker continues without a restore', async () => {
+test('the owners continue processing until a new worker has copies, and the new worker continues without a restore', async () => {
   const at = bench()
   const first = await at.worker(wordCount(), ALWAYS)
   await countedWords(at, 20)
@@ -106,7 +106,7 @@ test('a new worker takes over when all owners are gone', async () => {
   expect(ends).toEqual(['no-owner'])
 })
 
-test('a new worker whose copies make no progress takes its partitions over after the maximum wait', async () => {
+test('a new worker whose copies make no progress takes over its partitions after the maximum wait', async () => {
   const at = bench()
   const first = await at.worker(wordCount(), ALWAYS)
   await countedWords(at, 5)

@@ -23,7 +23,7 @@ test('a clock that is set back does not delay commits', async () => {
   expect([...latest(wordCounts).keys()].sort()).toEqual(['after', 'before'])
 })
 
-test('a clock that is temporarily set forward does not delay commits or wall ticks, at that time or later', async () => {
+test('a clock that is temporarily set forward does not delay commits or wall ticks, neither at that time nor later', async () => {
   const { worker, send, latest } = bench()
   const times: number[] = []
   const ticking = topology(
@@ -51,7 +51,7 @@ test('a clock that is temporarily set forward does not delay commits or wall tic
   expect([...latest(wordCounts).keys()].sort()).toEqual(['ahead', 'before', 'right again'])
 })
 
-test('a clock that is set back by an hour delays no wall tick', async () => {
+test('a clock that is set back by an hour does not delay wall ticks', async () => {
   const times: number[] = []
   const ticking = topology('ticking', (t) => {
     t.source(lines).tick('tick', { everyMs: 20, clock: 'wall' }, (time) => void times.push(time))

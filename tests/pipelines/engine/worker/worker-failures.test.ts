@@ -18,7 +18,7 @@ import type { StateBackend } from '../../../../state/stores/store.ts'
 import { bench, until } from '../harness.ts'
 import { lines, numberFormat, textTopic, wordCount, wordCounts } from '../words.ts'
 
-test('a bug stops the worker, nothing of the failed transaction is committed, and the worker leaves the group', async () => {
+test('a bug stops the worker, no record of the failed transaction is committed, and the worker leaves the group', async () => {
   const { broker, worker, send, all } = bench()
   const fragile = topology('fragile', (t) => {
     t.source(lines).process('parse', { emits: [wordCounts] }, (line, ctx) => {
@@ -69,7 +69,7 @@ test('if the state cannot be written after a commit, the tasks restart and read 
   expect(words.status().state).toBe('running')
 })
 
-test('damage that is found while a task opens its stores is reported as such, and the worker leaves the group', async () => {
+test('damage that is found while a task opens its stores is reported as damage, and the worker leaves the group', async () => {
   const { broker, worker } = bench()
   const guarded = topology('guarded', (t) => {
     const [known, totals] = ['known', 'totals'].map((name) =>
@@ -101,7 +101,7 @@ test('if the state repeatedly cannot be written, the worker stops', async () => 
   clearInterval(input)
 })
 
-test('after a transient cluster failure at a commit, work is repeated from the last commit', async () => {
+test('after a transient cluster failure during a commit, the worker repeats all work since the last commit', async () => {
   const { broker, worker, send, all } = bench()
   const transport = memoryTransport(broker)
   let failures = 2
@@ -159,7 +159,7 @@ test('a worker fails when its transport was closed, instead of retrying forever'
   expect(running.status().state).not.toBe('running')
 })
 
-test('transient failures do not count as fencing, even many in a row', async () => {
+test('transient failures do not count as fencing, even if many of them occur in a row', async () => {
   const { broker, worker, send, all } = bench()
   const transport = memoryTransport(broker)
   let failures = 8
@@ -181,7 +181,7 @@ test('transient failures do not count as fencing, even many in a row', async () 
   expect(words.status()).toMatchObject({ state: 'running', restarts: 8, fences: 0 })
 })
 
-test('a worker that is stopped while it gives up partitions, and still waits for the offsets of others, stops cleanly', async () => {
+test('a worker stops cleanly while it gives up partitions and still waits for the offsets of other partitions', async () => {
   const { broker, worker, send } = bench()
   const lists = textTopic('lists', 2)
   const reading = topology('reading', (t) => {

@@ -36,7 +36,7 @@ async function overlapped({ broker, worker, send }: Bench, options: { guarantee?
       if (step === 'written') written++
     },
   })
-  // Releases the commit before the worker is stopped, because a stopping worker waits for it.
+  // Releases the commit before the worker is stopped, because a stopping worker waits for its commit.
   onTestFinished(() => gate.resolve())
   await until(() => counted.status().ready, 'the worker is ready')
   broker.commitGate = gate.promise
@@ -76,7 +76,7 @@ async function overlapped({ broker, worker, send }: Bench, options: { guarantee?
 }
 
 test.each([undefined, 'at-least-once'] as const)(
-  'with %s, records that are processed during a commit belong to the next one',
+  'with %s, records that are processed during a commit belong to the next commit',
   async (guarantee) => {
     const tools = bench()
     const { process, release, written } = await overlapped(tools, { guarantee })
@@ -105,7 +105,7 @@ test('a commit writes only the state that belongs to it', async () => {
   expect([stored('a'), stored('b')]).toEqual(['1', undefined])
 })
 
-test('a commit that fails also discards what was processed in the meantime, and all of it is processed again', async () => {
+test('a commit that fails also discards the work done in the meantime, and all of this work is done again', async () => {
   const tools = bench()
   const { process, fail, counted } = await overlapped(tools)
   await process('a')
@@ -115,7 +115,7 @@ test('a commit that fails also discards what was processed in the meantime, and 
   expect(counted.status().restarts).toBe(1)
 })
 
-test('a worker that stops finishes the commit in flight, and then commits the rest', async () => {
+test('a worker that stops finishes the commit in flight, and then commits the remaining work', async () => {
   const tools = bench()
   const { process, release, counted, stored } = await overlapped(tools)
   await process('b')

@@ -21,7 +21,7 @@ test('sources with different partition counts on the broker prevent the start', 
   await expect(worker(joined)).rejects.toThrow('left has 2 partitions and right has 5')
 })
 
-test('all partitions of a topic are used if it has more than declared', async () => {
+test('if a topic has more partitions than declared, the worker uses all of them', async () => {
   const { broker, worker, latest } = bench()
   broker.createTopic({ name: 'lines', partitions: 5 })
   const words = await worker(wordCount())
@@ -34,7 +34,7 @@ test('all partitions of a topic are used if it has more than declared', async ()
 test.each([
   ['earliest', ['old', 'new']],
   ['latest', ['new']],
-] as const)('without a committed offset a source begins at %s', async (offsetReset, expected) => {
+] as const)('without a committed offset, a source begins at %s', async (offsetReset, expected) => {
   const { worker, send, all } = bench()
   const copying = topology('copying', (t) => {
     t.source(textTopic('in', 1), { offsetReset }).process('copy', { emits: [echoes] }, (text, ctx) => ctx.emit(echoes, ctx.key, text))
@@ -79,7 +79,7 @@ function recreate({ broker }: ReturnType<typeof bench>, topic: Topic<string, str
   broker.createTopic({ name: topic.name, partitions: topic.partitions })
 }
 
-test('a source that was created again while the worker was away is read from its beginning, not from the offset in the state', async () => {
+test('a source that was created again while the worker was stopped is read from its beginning, and not from the offset in the state', async () => {
   const texts = textTopic('texts', 1)
   const copying = topology('copying', (t) => {
     t.source(texts).process('copy', { emits: [echoes] }, (text, ctx) => ctx.emit(echoes, ctx.key ?? '', text))
@@ -103,7 +103,7 @@ test('a source that was created again while the worker was away is read from its
   expect(b.all(echoes).map(({ value }) => value)).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
 })
 
-test('state of a source that was created again stops the worker, because its input position is not known', async () => {
+test('the state of a source that was created again stops the worker, because the input position of this state is unknown', async () => {
   const texts = textTopic('texts', 1)
   const counting = topology('counting', (t) => {
     const totals = keyedStore('totals', { key: utf8, value: numberFormat })
@@ -134,7 +134,7 @@ test('state without a known input position stops the worker, because input could
   await expect(second.done).rejects.toThrow(/changelog records, but the input position .*delete its changelog topics/)
 })
 
-test('if only the offsets of a repartition topic have expired, the state of its readers stops the worker', async () => {
+test('if only the offsets of a repartition topic have expired, the state of the stage that reads this topic stops the worker', async () => {
   const { broker, worker, send, all } = bench()
   const between = 'words-by-word-repartition'
   const first = await worker(wordCount())
@@ -148,7 +148,7 @@ test('if only the offsets of a repartition topic have expired, the state of its 
   await expect(second.done).rejects.toThrow(/changelog records, but the input position .*delete its changelog topics/)
 })
 
-test('if an update renames a repartition topic, the state of its readers is kept, and the new topic is read from its beginning', async () => {
+test('if an update renames a repartition topic, the stage that reads it keeps its state and reads the new topic from the beginning', async () => {
   const { worker, send, all, latest } = bench()
   const backend = memoryBackend()
   const first = await worker(wordCount(), { backend })

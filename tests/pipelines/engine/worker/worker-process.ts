@@ -25,7 +25,9 @@ export interface WorkerArguments {
   readonly standby?: 0 | 1
   readonly guarantee?: 'exactly-once' | 'at-least-once'
   readonly kill?: { readonly step: CommitFaultPoint; readonly commit: number }
-  /** For each entry, the event loop is blocked for `ms` milliseconds at the first line with the word. */
+  /**
+   * For each entry, the process blocks its event loop for `ms` milliseconds at the first line that contains the word.
+   */
   readonly blocks?: readonly { readonly word: string; readonly ms: number }[]
   readonly stallToleranceMs?: number
   readonly logLevel?: string

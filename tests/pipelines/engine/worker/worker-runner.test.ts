@@ -11,7 +11,7 @@ function lagSample(task: Partial<StreamTask>): number | undefined {
   return [...workerRunner(worker).samples()].find(({ name }) => name === 'task_lag_records')?.value
 }
 
-test('a task that restores has no lag, and a running task has the lag of all its sources', () => {
+test('a restoring task has no lag, and a running task has the lag of all its sources', () => {
   const sources = ['a', 'b'].map((topic) => ({ topic, partition: 0 }))
   expect(lagSample({ id: '0-0', sources, state: 'RESTORING', position: () => -1, highWatermark: () => 0 })).toBe(0)
   expect(lagSample({ id: '0-0', sources, state: 'RUNNING', position: () => 3, highWatermark: () => 5 })).toBe(4)

@@ -39,7 +39,7 @@ function greeting(text: string, schemaId: number, rest: Buffer = Buffer.alloc(0)
   return Buffer.concat([head, bytes, rest])
 }
 
-test('records whose schema cannot be loaded wait until the registry is back, and none is skipped', async () => {
+test('records whose schema cannot be loaded wait until the registry is available again, and none is skipped', async () => {
   const { broker, registry, worker, all } = bench()
   await worker(echo)
   const newer = await registry.register('other', JSON.stringify(schema('Greeting', [{ name: 'lang', type: 'string' }])))
@@ -57,7 +57,7 @@ test('records whose schema cannot be loaded wait until the registry is back, and
   expect(all(echoes).map(({ value }) => value)).toEqual(['first', 'second', 'third'])
 })
 
-test('records wait for a schema while a proxy responds instead of the registry; the status says why', async () => {
+test('records wait for a schema while a proxy responds instead of the registry, and the status gives the reason', async () => {
   const { broker, registry: schemas, worker, all } = bench()
   const newer = await schemas.register('other', JSON.stringify(schema('Greeting', [{ name: 'lang', type: 'string' }])))
   let isMended = false
@@ -120,7 +120,10 @@ function counting(schemaId: number, prefetches = false) {
   })
 }
 
-/** Starts a worker on state that an earlier worker has written, so that reading the state needs a further schema. */
+/**
+ * Starts a worker on state that an earlier worker has written, so that the worker needs another schema to read the
+ * state.
+ */
 async function onOlderState(
   { registry, worker, send, latest }: ReturnType<typeof bench>,
   tested = registry.register('old', '"string"').then((schemaId) => counting(schemaId)),
@@ -143,7 +146,7 @@ test('a read of state waits until the schema of the state is loaded, even withou
 })
 
 test.each([false, true])(
-  'a worker stops with a message if the registry lacks the schema of its state (with a prefetch: %s)',
+  'if the registry lacks the schema of its state, a worker stops with a message (with a prefetch: %s)',
   async (prefetches) => {
     const tools = bench()
     const second = await onOlderState(tools, Promise.resolve(counting(99, prefetches)))
@@ -174,7 +177,7 @@ test('a worker that is stopped while it starts ends without joining its group', 
   expect(joins).toBe(0)
 })
 
-test('a worker stops cleanly while it waits for the schema of its state', async () => {
+test('a worker can be stopped cleanly while it waits for the schema of its state', async () => {
   const tools = bench()
   const { registry, send } = tools
   const second = await onOlderState(tools)
@@ -192,7 +195,7 @@ test('an incompatible schema prevents the start, with the reason from the regist
   await expect(worker(echo)).rejects.toThrow(/greetings.*the field has no default and the writer does not have it/)
 })
 
-test('tasks that wait for a schema block neither the input nor the processing of others', async () => {
+test('tasks that wait for a schema block neither the input of other tasks nor their processing', async () => {
   const { broker, registry, worker, all } = bench()
   const many: Topic<string, Greeting> = { ...greetings, name: 'many-greetings', partitions: 4 }
   const out = textTopic('many-echoes', 1)

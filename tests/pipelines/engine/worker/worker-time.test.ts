@@ -23,7 +23,7 @@ test('times are published while the input is silent', async () => {
     expect(Object.fromEntries(totals)).toEqual({ 'candidate-0': 10, 'candidate-1': 10, 'candidate-2': 10 })
 })
 
-test('while two workers come and go, no result is published twice or with too few votes', async () => {
+test('while two workers start and stop, no result is published twice or with too few votes', async () => {
   const { worker, send, all } = bench()
   const candidates = 5
   const sent: { time: number; count: number }[] = []
@@ -46,7 +46,7 @@ test('while two workers come and go, no result is published twice or with too fe
   expect(undercounted(published(all), sent, candidates)).toEqual([])
 })
 
-test('a worker that was stopped publishes a time only with its whole backlog', async () => {
+test('a worker that was stopped publishes a time only together with its whole backlog', async () => {
   const { worker, send, all, broker } = bench()
   const backend = memoryBackend()
   const first = await worker(election(), { backend })
@@ -112,7 +112,7 @@ function eagerTransport(broker: MemoryBroker): { transport: Transport; isOpen: (
   return { transport: { ...transport, producer }, isOpen: () => open, flushes: () => flushes }
 }
 
-test('no transaction is open when time handlers start, because they may take longer than the transaction timeout', async () => {
+test('no transaction is open when time handlers start, because the handlers may take longer than the transaction timeout', async () => {
   const { worker, broker } = bench()
   const { transport, isOpen, flushes } = eagerTransport(broker)
   const openAtStart: boolean[] = []
@@ -201,8 +201,8 @@ test('while a time handler runs, other tasks process no more than fits into one 
 }, 60_000)
 
 /**
- * Creates an election whose time handler never ends by itself. Notes whether the handler runs and whether it was
- * closed.
+ * Creates an election whose time handler never ends by itself. Records whether the handler is running and whether it
+ * was closed.
  */
 function endlessElection() {
   const state = { handling: false, ended: false }

@@ -44,31 +44,35 @@ test('the test driver and the real broker give the same output for the same inpu
   expect(await bench.output()).toEqual(simulated)
 })
 
-test('with a backlog, each order gets the price at its time, although the price list arrives in one response', AT_FIRST_TRY, async () => {
-  const { flow, orders, prices, bills } = billing(undefined, uniqueName('billing'))
-  const transport = await connected(brokers)
-  await transport.ensureTopics([orders, prices, bills].map(({ name }) => ({ name, partitions: 1 })))
-  const producer = await newProducer(transport)
-  const key = Buffer.from('apple')
-  const append = (topic: string, at: number, value: Buffer) =>
-    producer.appender(topic, 0).append(at, key, 0, key.length, value, 0, value.length)
-  const start = Date.now() - 60_000
-  for (let i = 0; i < BACKLOG; i++) {
-    append(prices.name, start + 2 * i, Buffer.from(String(i)))
-    append(orders.name, start + 2 * i + 1, Buffer.from(`${i} ${LONG_NOTE}`))
-    if (i % 5 === 4) await producer.commit(new Map(), undefined)
-  }
-  const worker = createWorker(
-    { topology: flow },
-    { transport, registry: memoryRegistry(), backend: memoryBackend(), identity: newIdentity(), runtime: systemRuntime() },
-  )
-  await worker.start()
-  onTestFinished(worker.stop)
-  const reader = await topicReader(transport, bills.name, 1)
-  const numbers = async () => (await reader.all()).map(({ value }) => Number(value))
-  await waitUntil(async () => (await numbers()).length === BACKLOG, { what: 'every order has a bill', timeoutMs: DEADLINE_MS })
-  expect(await numbers()).toEqual(Array.from({ length: BACKLOG }, (_, i) => i))
-})
+test(
+  'with a backlog, each order gets the price at the time of the order, although the price list arrives in one response',
+  AT_FIRST_TRY,
+  async () => {
+    const { flow, orders, prices, bills } = billing(undefined, uniqueName('billing'))
+    const transport = await connected(brokers)
+    await transport.ensureTopics([orders, prices, bills].map(({ name }) => ({ name, partitions: 1 })))
+    const producer = await newProducer(transport)
+    const key = Buffer.from('apple')
+    const append = (topic: string, at: number, value: Buffer) =>
+      producer.appender(topic, 0).append(at, key, 0, key.length, value, 0, value.length)
+    const start = Date.now() - 60_000
+    for (let i = 0; i < BACKLOG; i++) {
+      append(prices.name, start + 2 * i, Buffer.from(String(i)))
+      append(orders.name, start + 2 * i + 1, Buffer.from(`${i} ${LONG_NOTE}`))
+      if (i % 5 === 4) await producer.commit(new Map(), undefined)
+    }
+    const worker = createWorker(
+      { topology: flow },
+      { transport, registry: memoryRegistry(), backend: memoryBackend(), identity: newIdentity(), runtime: systemRuntime() },
+    )
+    await worker.start()
+    onTestFinished(worker.stop)
+    const reader = await topicReader(transport, bills.name, 1)
+    const numbers = async () => (await reader.all()).map(({ value }) => Number(value))
+    await waitUntil(async () => (await numbers()).length === BACKLOG, { what: 'every order has a bill', timeoutMs: DEADLINE_MS })
+    expect(await numbers()).toEqual(Array.from({ length: BACKLOG }, (_, i) => i))
+  },
+)
 
 test('workers that join, leave and are killed during processing neither lose nor duplicate records', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
@@ -93,7 +97,7 @@ test('workers that join, leave and are killed during processing neither lose nor
   expect(await bench.output()).toEqual(exactCounts(bench.expected))
 })
 
-test('a worker that was suspended until it was fenced commits nothing of its old work', AT_FIRST_TRY, async () => {
+test('a worker that was suspended until it was fenced commits no work from before the suspension', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   const folder = (name: string) => join(bench.folder.path, name)
   const zombie = bench.spawn({ folder: folder('zombie') })
@@ -115,31 +119,35 @@ test('a worker that was suspended until it was fenced commits nothing of its old
   expect(await bench.output()).toEqual(exactCounts(bench.expected))
 })
 
-test('the next owner aborts the open transaction of a dead worker, so that nobody waits for its timeout', AT_FIRST_TRY, async () => {
-  const bench = await wordBench(brokers)
-  const dead = bench.spawn({ folder: join(bench.folder.path, 'dead'), kill: { step: 'produced', commit: 2 } })
-  const heirLog: string[] = []
-  await dead.ready
-  const heir = createWorker(
-    { topology: wordCount(bench.topology, { lines: textTopic(bench.lines), wordCounts: numberTopic(bench.counts) }) },
-    {
-      transport: bench.transport,
-      registry: memoryRegistry(),
-      backend: memoryBackend(),
-      identity: memberIdentity(join(bench.folder.path, 'heir'), bench.topology),
-      runtime: systemRuntime({ ...silentLog, warn: (_fields, event) => heirLog.push(event) }),
-    },
-  )
-  onTestFinished(() => heir.stop())
-  await heir.start()
-  for (let round = 0; dead.child.signalCode === null; round++) {
-    await bench.send(authorLines(50, round))
-    await Promise.race([dead.exited, delay(SEND_EVERY_MS)])
-  }
-  await bench.complete()
-  expect(await bench.output()).toEqual(exactCounts(bench.expected))
-  expect(heirLog).toContain('transactions_of_the_dead_ended')
-})
+test(
+  'the next owner aborts the open transaction of a dead worker, so that no reader waits for the timeout of the transaction',
+  AT_FIRST_TRY,
+  async () => {
+    const bench = await wordBench(brokers)
+    const dead = bench.spawn({ folder: join(bench.folder.path, 'dead'), kill: { step: 'produced', commit: 2 } })
+    const heirLog: string[] = []
+    await dead.ready
+    const heir = createWorker(
+      { topology: wordCount(bench.topology, { lines: textTopic(bench.lines), wordCounts: numberTopic(bench.counts) }) },
+      {
+        transport: bench.transport,
+        registry: memoryRegistry(),
+        backend: memoryBackend(),
+        identity: memberIdentity(join(bench.folder.path, 'heir'), bench.topology),
+        runtime: systemRuntime({ ...silentLog, warn: (_fields, event) => heirLog.push(event) }),
+      },
+    )
+    onTestFinished(() => heir.stop())
+    await heir.start()
+    for (let round = 0; dead.child.signalCode === null; round++) {
+      await bench.send(authorLines(50, round))
+      await Promise.race([dead.exited, delay(SEND_EVERY_MS)])
+    }
+    await bench.complete()
+    expect(await bench.output()).toEqual(exactCounts(bench.expected))
+    expect(heirLog).toContain('transactions_of_the_dead_ended')
+  },
+)
 
 test.each(['none', 'zstd'] as const)('compression %s applies to outputs, repartition topics and changelogs', async (compression) => {
   const bench = await wordBench(brokers)
@@ -206,46 +214,50 @@ test('an undecodable record becomes a dead letter, processing continues, and npm
   )
 })
 
-test('without state, new partitions of a source are processed; with state, they make the worker not ready', AT_FIRST_TRY, async () => {
-  const bench = await wordBench(brokers)
-  const admin = new Admin({ clientId: 'test', bootstrapBrokers: [brokers] })
-  onTestFinished(() => admin.close())
-  const worker = createWorker(
-    { topology: wordCount(bench.topology, { lines: textTopic(bench.lines), wordCounts: numberTopic(bench.counts) }) },
-    {
-      transport: bench.transport,
-      registry: memoryRegistry(),
-      backend: memoryBackend(),
-      identity: memberIdentity(join(bench.folder.path, 'member'), bench.topology),
-      runtime: systemRuntime(),
-    },
-  )
-  onTestFinished(() => worker.stop())
-  await worker.start()
-  await bench.send([['ann', 'to be']])
-  await bench.complete()
-  await admin.createPartitions({ topics: [{ name: bench.lines, count: 4, assignments: null }] })
-  await waitUntil(async () => worker.status().tasks.length === 4 + 3 && worker.status().ready, {
-    what: 'the worker has a task per partition',
-    timeoutMs: DEADLINE_MS,
-    intervalMs: 100,
-  })
-  const producer = await newProducer(await connected(brokers))
-  for (const partition of [2, 3]) {
-    const value = Buffer.from('or not')
-    producer.appender(bench.lines, partition).append(Date.now(), value, 0, value.length, value, 0, value.length)
-  }
-  await producer.commit(new Map(), undefined)
-  await waitUntil(async () => JSON.stringify((await bench.output()).get('not')) === '[1,2]', {
-    what: 'the words of the new partitions are counted',
-    timeoutMs: DEADLINE_MS,
-    intervalMs: 200,
-  })
-  await admin.createPartitions({ topics: [{ name: `${bench.topology}-by-word-repartition`, count: 5, assignments: null }] })
-  await waitUntil(async () => !worker.status().ready && worker.status().withoutTask.length > 0, {
-    what: 'the worker is not ready',
-    timeoutMs: DEADLINE_MS,
-    intervalMs: 100,
-  })
-  expect(worker.status().withoutTask[0]).toMatch(/-by-word-repartition has 5 partitions, but the state \(totals\) was built with 3/)
-})
+test(
+  'a topology without state processes the new partitions of its source, but a topology with state makes the worker not ready',
+  AT_FIRST_TRY,
+  async () => {
+    const bench = await wordBench(brokers)
+    const admin = new Admin({ clientId: 'test', bootstrapBrokers: [brokers] })
+    onTestFinished(() => admin.close())
+    const worker = createWorker(
+      { topology: wordCount(bench.topology, { lines: textTopic(bench.lines), wordCounts: numberTopic(bench.counts) }) },
+      {
+        transport: bench.transport,
+        registry: memoryRegistry(),
+        backend: memoryBackend(),
+        identity: memberIdentity(join(bench.folder.path, 'member'), bench.topology),
+        runtime: systemRuntime(),
+      },
+    )
+    onTestFinished(() => worker.stop())
+    await worker.start()
+    await bench.send([['ann', 'to be']])
+    await bench.complete()
+    await admin.createPartitions({ topics: [{ name: bench.lines, count: 4, assignments: null }] })
+    await waitUntil(async () => worker.status().tasks.length === 4 + 3 && worker.status().ready, {
+      what: 'the worker has a task per partition',
+      timeoutMs: DEADLINE_MS,
+      intervalMs: 100,
+    })
+    const producer = await newProducer(await connected(brokers))
+    for (const partition of [2, 3]) {
+      const value = Buffer.from('or not')
+      producer.appender(bench.lines, partition).append(Date.now(), value, 0, value.length, value, 0, value.length)
+    }
+    await producer.commit(new Map(), undefined)
+    await waitUntil(async () => JSON.stringify((await bench.output()).get('not')) === '[1,2]', {
+      what: 'the words of the new partitions are counted',
+      timeoutMs: DEADLINE_MS,
+      intervalMs: 200,
+    })
+    await admin.createPartitions({ topics: [{ name: `${bench.topology}-by-word-repartition`, count: 5, assignments: null }] })
+    await waitUntil(async () => !worker.status().ready && worker.status().withoutTask.length > 0, {
+      what: 'the worker is not ready',
+      timeoutMs: DEADLINE_MS,
+      intervalMs: 100,
+    })
+    expect(worker.status().withoutTask[0]).toMatch(/-by-word-repartition has 5 partitions, but the state \(totals\) was built with 3/)
+  },
+)

@@ -65,7 +65,7 @@ test('two workers share the partitions, and one takes over when the other stops'
   expect(broker.groups.members('words')).toHaveLength(1)
 })
 
-test('work in revoked partitions is committed before another worker gets them', async () => {
+test('work on revoked partitions is committed before another worker gets the partitions', async () => {
   const { worker, send, all } = bench()
   const done: string[] = []
   const echoing = topology(
@@ -110,7 +110,7 @@ test('a worker whose session timed out drops its uncommitted work, rejoins and c
   expect(words.status().fences).toBeGreaterThan(0)
 })
 
-test('when two processes share an identity, the newer one continues and the older one ends with the reason, without loss or duplicates', async () => {
+test('when two processes share an identity, the newer process continues and the older process ends with the reason, without loss or duplicates', async () => {
   const { worker, send, all, broker } = bench()
   const identity = newIdentity()
   const older = await worker(wordCount(), { identity })
@@ -177,8 +177,8 @@ function takeTime(): void {
 }
 
 /**
- * Creates a topology that slowly stores a row of `rowBytes` for each line. Due to its long interval, it commits only
- * when it is idle or must.
+ * Creates a topology that slowly stores a row of `rowBytes` for each line. Because its interval is long, it commits
+ * only when it is idle or has to commit.
  */
 function rememberingSlowly(rowBytes: number): Topology {
   const value = 'x'.repeat(rowBytes)
@@ -195,7 +195,7 @@ function rememberingSlowly(rowBytes: number): Topology {
   )
 }
 
-test('a worker commits early when the changed rows are large, so that memory stays bounded', async () => {
+test('a worker commits early when the changed rows are large, so that its use of memory stays bounded', async () => {
   const { worker, broker } = bench()
   const [records, megabytes] = [2_400, 96]
   broker.createTopic({ name: lines.name, partitions: lines.partitions })
@@ -208,7 +208,7 @@ test('a worker commits early when the changed rows are large, so that memory sta
   expect(words.status().commits - 1).toBeGreaterThanOrEqual(Math.floor(megabytes / 34))
 })
 
-test('a worker commits when the changed rows fill a database batch, even before it has measured a row', async () => {
+test('a worker commits when the changed rows fill a database batch, even before it has measured the size of a row', async () => {
   const { worker, broker } = bench()
   const [records, batchBytes] = [2_000, 1_000_000]
   const backend = memoryBackend()
@@ -268,7 +268,7 @@ test('a worker prefetches few rows at a time if they are large', async () => {
   expect(read.length).toBeLessThan(40)
 })
 
-test('under the commit policy for decisions, a single record is committed immediately, and records right after a commit wait for the next one', async () => {
+test('under the commit policy for decisions, a single record is committed immediately, and records that arrive right after a commit wait for the next commit', async () => {
   const { worker, send, broker } = bench()
   broker.createTopic({ name: lines.name, partitions: lines.partitions })
   let now = 1_000_000
@@ -332,7 +332,7 @@ test('a record that a caller is waiting for is committed sooner than others', as
   expect(words.status().commits).toBe(commits + 1)
 })
 
-test('with at-least-once everything is processed without transactions', async () => {
+test('with at-least-once, records are processed without transactions', async () => {
   const { broker, worker, send, latest } = bench()
   await worker(wordCount(), { guarantee: 'at-least-once' })
   for (let i = 0; i < 20; i++) send(lines, `author-${i}`, 'a b')

@@ -44,7 +44,7 @@ const CRAWLERS = [
 ]
 const PROGRAMS = ['curl', 'Wget', 'python-requests', 'Go-http-client', 'okhttp', 'Apache-HttpClient', 'node-fetch', 'PostmanRuntime']
 
-/** Generates browsers and crawlers in the forms of the public lists, in many versions. */
+/** Generates user agents of browsers and crawlers in many versions, in the forms that occur in the public lists. */
 function generatedUserAgents() {
   const browsers: RecordedBrowser[] = []
   const crawlers: string[] = []

@@ -48,7 +48,7 @@ describe('user agents', () => {
     expect(read(userAgent)).toMatchObject({ bot: true, device: 'bot' })
   })
 
-  test('a user agent of any length and with unusual characters is accepted, and the name of the browser is short', () => {
+  test('a user agent may have any length and unusual characters, and the name of the browser is short', () => {
     expect(read(`${CHROME} ${'a'.repeat(1_000_000)}`)).toMatchObject({ browser: 'Chrome' })
     expect(read('\u0000\ud800 💥').browser).toBe('unknown')
     expect(read(`${'x'.repeat(200)}/1.0`).browser.length).toBeLessThanOrEqual(40)
@@ -119,7 +119,7 @@ describe('visitors', () => {
     expect(visitorHasher('another secret')(NOON, '::1', '')).not.toBe(hashOf(NOON, '::1', ''))
   })
 
-  test('days may come in any order, and may be more than the hasher keeps in memory', () => {
+  test('the hasher accepts days in any order, and more days than it keeps in memory', () => {
     const days = Array.from({ length: 20 }, (_, day) => hashOf(NOON + day * 24 * HOUR, '::1', ''))
     expect(new Set(days).size).toBe(20)
     expect(hashOf(NOON, '::1', '')).toBe(days[0])

@@ -83,7 +83,8 @@ test('every click is counted once in the view, the table and the roll-up, even i
       })
     }
     await producer.flush()
-    // Kills the worker as soon as the view has clicks of this round, so that it may still be processing the others.
+    // Kills the worker as soon as the view has clicks of this round, so that the worker may still be processing the
+    // other clicks.
     const before = sent - CLICKS_PER_ROUND
     await waitUntil(async () => (await counted()) > before, { what: `clicks of round ${round} in the view`, ...SOON })
     await worker.kill()

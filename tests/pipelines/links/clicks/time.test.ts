@@ -10,7 +10,7 @@ test.each([
   '2026-11-22T00:30:00+02:00',
   '2026-11-21T22:30:00',
   '2026-11-21T22:30:00.000',
-])('%s is the same time in every zone of the machine', (text) => {
+])('%s is the same time in every time zone of the machine', (text) => {
   onTestFinished(() => void vi.unstubAllEnvs())
   for (const zone of ['UTC', 'Asia/Tokyo', 'America/New_York']) {
     vi.stubEnv('TZ', zone)

@@ -115,7 +115,7 @@ test.each([{ has_ended: true }, { blocks: true, has_ended: true }, { is_blocked:
 )
 
 test.each(['blocks', 'blocked', 'ended'] as const)(
-  'what the API has noted (%s) counts before the view includes it, even while the view is rebuilt',
+  'a note of the API (%s) counts before the view includes the change, even while the view is rebuilt',
   async (cause) => {
     const { texts, hash, verdict } = view()
     hash(userKeys(0, 'ann').recent).set(severedField('bob', cause), '1')
