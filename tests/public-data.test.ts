@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '..')
-/** Matches the files of tests/chaos. They may read public data, because they can also run without it. */
+/** Matches the files of tests/chaos. They may read public data, because they also run without it. */
 const CHAOS = /^tests\/chaos\//
 const READS_DATA = /public-data\.ts'|\b(?:expectedDataFolder|dataSet)\(/
 
-test('outside of tests/chaos, only files named *.data.test.ts read public data, because they also run without it', () => {
+test('only files named *.data.test.ts read public data, apart from the files of tests/chaos, which also run without it', () => {
   const readers = globSync(['tests/**/*.test.ts', 'docs/**/*.test.ts'], { cwd: ROOT }).filter(
     (file) => !CHAOS.test(file) && file !== 'tests/public-data.test.ts' && READS_DATA.test(readFileSync(join(ROOT, file), 'utf8')),
   )

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { browserRefusal } from '../../runtime/browser-guard.ts'
 
 test.each([[{ host: '127.0.0.1:8123' }], [{ host: 'localhost' }], [{ host: 'LOCALHOST:8081' }], [{ host: '[::1]:8123' }], [{}]])(
-  'a program that sends %j is served',
+  'the server accepts a request from a program that sends %j',
   (headers) => {
     expect(browserRefusal(headers)).toBeUndefined()
   },
@@ -17,11 +17,11 @@ test.each([
   [{ host: 'rebound.example:8123' }, 'Host'],
   [{ host: 'localhost.evil.example' }, 'Host'],
   [{ host: '127.0.0.1.evil.example:8123' }, 'Host'],
-])('a page that sends %j is refused', (headers, name) => {
+])('the server refuses a page that sends %j', (headers, name) => {
   expect(browserRefusal(headers)).toContain(name)
 })
 
-test('a server may have further names, and may allow users to open its addresses directly', () => {
+test('a server may have additional names, and may allow users to open its addresses directly', () => {
   const options = { names: ['Worker-1.example'], mayBeOpened: true }
   expect(browserRefusal({ host: 'worker-1.example:9400', 'sec-fetch-site': 'none' }, options)).toBeUndefined()
   expect(browserRefusal({ host: 'worker-1.example', 'sec-fetch-site': 'none' })).toContain('Sec-Fetch-Site')

@@ -8,7 +8,7 @@ test.each(['8.8.8.8', '::ffff:8.8.8.8', '2001:4860:4860::8888'])('the address %s
 })
 
 test.each(['', 'abc', '1.2.3', '1.2.3.4.5', '999.1.1.1', ':::', '2001:4860::4860::8888', '8.8.8.8, 1.1.1.1', '8.8.8.8\n'])(
-  'the text %j is not an address and has no country',
+  'the text %j is not an address, so it has no country',
   (text) => {
     expect(countryOf(text)).toBeUndefined()
   },

@@ -18,7 +18,7 @@ test('a private file is created only once, and no draft is left behind', () => {
   expect(readdirSync(parent)).toEqual(['secret'])
 })
 
-test('an empty file is refused, because anyone could guess the secret', () => {
+test('an empty secret file is refused, because anyone could guess an empty secret', () => {
   const path = join(folder(), 'secret')
   writeFileSync(path, '')
   expect(() => createOnce(path, () => 'new')).toThrow(/secret is empty: restore it from a backup/)

@@ -8,7 +8,7 @@ test('both clocks move only when the test advances them', () => {
   expect([runtime.now(), runtime.monotonic()]).toEqual([1_250, 250])
 })
 
-test('the wall clock can be set without the monotonic one', () => {
+test('the wall clock can be set without changing the monotonic clock', () => {
   const runtime = manualRuntime({ startAt: 1_000 })
   runtime.advance(100)
   runtime.setNow(500)

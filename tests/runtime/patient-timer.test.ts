@@ -12,7 +12,7 @@ test('a timer that fires on time calls back only after the sockets have been rea
   expect(events).toEqual(['read', 'late'])
 })
 
-test('a busy process waits once more, and accepts an answer that arrives in that time', () => {
+test('a busy process extends the wait once, and accepts an answer that arrives in that time', () => {
   const { timers, look } = busyProcess()
   const events: string[] = []
   const cancel = patientTimer(timers, 15, 50, () => void events.push('late'))
@@ -47,7 +47,7 @@ test('after a stall beyond the maximum limit, the sockets are still read once', 
   expect(events).toEqual(['late'])
 })
 
-test('the limit is not extended if the maximum is the same', () => {
+test('the limit is not extended if the maximum equals the limit', () => {
   const { timers, look } = busyProcess()
   const events: string[] = []
   patientTimer(timers, 15, 15, () => void events.push('late'))

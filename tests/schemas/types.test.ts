@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { typescriptOf } from '../../schemas/avro/typescript.ts'
 import { loadSchema, schemaFolders } from '../../schemas/load.ts'
 
-/** Started directly, because npx would take longer than the formatter. */
+/** The test starts the formatter directly, because npx alone would take longer than the formatter. */
 const BIOME = join(import.meta.dirname, '../../node_modules/@biomejs/biome/bin/biome')
 
 test.each([...schemaFolders()])('schemas/%s/types.ts matches the schemas; otherwise run npm run schemas', (folder, files) => {

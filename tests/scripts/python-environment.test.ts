@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { pythonEnvironment } from '../../scripts/python-environment.ts'
 
-/** Stands for `python3 -m venv FOLDER`. It creates an environment whose Python finds its packages. */
+/** Replaces `python3 -m venv FOLDER`. It creates an environment whose Python finds its packages. */
 const PYTHON3 = `#!/bin/sh
 mkdir -p "$3/bin"
 ln -s /bin/true "$3/bin/python"
@@ -35,7 +35,7 @@ test('an environment is built once', async () => {
 
 test.each([
   ['was removed', '/nonexistent/python3'],
-  ['no longer finds the packages, because it was replaced by another version', '/bin/false'],
+  ['no longer finds the packages, because another version has replaced it', '/bin/false'],
 ])('an environment is built again if its Python %s', async (_, python) => {
   const bin = await make()
   rmSync(join(bin, 'python'))

@@ -38,14 +38,14 @@ function machine(programs: Readonly<Record<string, string>> = {}) {
 /** A fake Java that answers the request for its version. */
 const JAVA = 'echo \'openjdk version "21.0.1" 2023-10-17\' >&2'
 
-test('for an unknown command, the nearest one is suggested, and the commands are listed', () => {
+test('for an unknown command, the most similar command is suggested, and all commands are listed', () => {
   const { status, stderr } = machine().run('strat')
   expect(machine().run('constructor')).toMatchObject({ status: 2, stderr: expect.stringMatching(/^millrace: unknown command constructor/) })
   expect(status).toBe(2)
   expect(stderr).toMatch(/^millrace: unknown command strat, did you mean start\? Commands: start, status, test, .*\n$/)
 })
 
-test('if programs cannot be installed, the missing ones are named with the command that installs them', () => {
+test('if programs cannot be installed, an error names the missing programs and the command that installs them', () => {
   const { status, stderr } = machine({ java: JAVA }).run('start')
   expect(status).toBe(1)
   expect(stderr).toBe(
@@ -75,7 +75,7 @@ test('a data folder that cannot be created is reported in one line', ({ skip }) 
   expect(status).toBe(1)
 })
 
-test('commands run in a checkout that another user has installed and this user cannot write', () => {
+test('commands run in a checkout that another user has installed and that this user cannot write', () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-checkout-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   cpSync(dirname(RUN), join(folder, 'scripts'), { recursive: true })

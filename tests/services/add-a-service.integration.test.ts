@@ -11,7 +11,7 @@ import { privateKafka, privateRedis, privateRegistry, testStack, uniqueName } fr
 import { apply, copyCheckout, runIn } from './checkout.ts'
 import { type Step, stepsOf } from './page.ts'
 
-/** How long processes may take to start, and votes to arrive, on a busy machine. */
+/** How long processes may take to start, and votes may take to arrive, on a busy machine. */
 const SOON = { timeout: 60_000, interval: 100 }
 const TEST_TIMEOUT_MS = 300_000
 const PAGE = join(import.meta.dirname, '../../docs/add-a-service.md')

@@ -4,7 +4,7 @@ import { dependences, namesOf, productionFiles, servicesOf } from './independenc
 const files = productionFiles()
 const services = await Promise.all(servicesOf(files.keys()).map((service) => namesOf(service, files.keys())))
 
-test('the search finds services, and the names of their topics, views, tables and settings', () => {
+test('the search finds the services and the names of their topics, views, tables and settings', () => {
   expect(services.map(({ service }) => service)).toEqual(expect.arrayContaining(['limits', 'links', 'snippets', 'trends']))
   const own = new Map(services.map((names) => [names.service, names.own]))
   expect(own.get('trends')).toEqual(expect.arrayContaining(['tweets', 'trend-output', 'trend_volumes', 'trend_snapshots']))

@@ -15,7 +15,7 @@ export interface ServiceNames {
   readonly own: readonly string[]
 }
 
-/** The dependence on a service of a module that is outside the folders of services. */
+/** Describes how a module outside the folders of services depends on a service. */
 export interface Dependence {
   readonly file: string
   readonly service: string

@@ -21,7 +21,7 @@ function read(env: Record<string, string>, withRules = true) {
   })
 }
 
-test('given values are read, others have their defaults, and an empty variable counts as unset', () => {
+test('given values are read, other variables have their defaults, and an empty variable counts as unset', () => {
   expect(read({ MILLRACE_HOME: '/home/of' })).toEqual({ size: 4, home: '/home/of', least: 1 })
   expect(read({ LEAST: '2', MOST: '', MILLRACE_HOME: '/x' })).toEqual({ size: 3, home: '/x', least: 2 })
 })

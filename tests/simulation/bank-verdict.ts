@@ -25,7 +25,7 @@ export interface Account {
 export interface Answer {
   readonly accepted: boolean
   readonly balance: number
-  /** The time by which the command was judged, epoch ms; 0 if this was the time of the worker's clock. */
+  /** The time by which the command was judged, epoch ms; 0 if the worker's clock determined this time. */
   readonly at: number
 }
 
@@ -52,7 +52,7 @@ export interface BankLogs {
   readonly letters: number
 }
 
-/** Describes everything that the output still lacks. */
+/** Describes everything that is still missing in the output. */
 export function missing(logs: BankLogs, times: InputTimes): string[] {
   const results = new Set(logs.decisions.flat().flatMap(({ value }) => value.result?.reply_to ?? []))
   const views = new Map(logs.decisions.flat().flatMap(({ key, value }) => (value.view === null ? [] : [[key, value.view]])))
@@ -113,7 +113,7 @@ function decisionFaults(
   const faults: string[] = []
   let next = 0
   /**
-   * The times by which the next order may be judged. There are several only after broken orders: an order that is
+   * The times by which the next order may be judged. There are several times only after broken orders: an order that is
    * skipped because it fails does not affect this time, but an order that is dropped after its deadline does.
    */
   let judgedAt: readonly number[] = [0]
@@ -168,7 +168,8 @@ function decisionFaults(
     next++
   }
   takeReleases()
-  if (next !== decisions.length) faults.push(`${decisions.length - next} decisions too many, from ${JSON.stringify(decisions[next])} on`)
+  if (next !== decisions.length)
+    faults.push(`${decisions.length - next} decisions too many, the first of which is ${JSON.stringify(decisions[next])}`)
   return faults
 }
 

@@ -35,7 +35,7 @@ const SHARE_CONFLICTS = 0.15
 /** Share of commands with a short deadline. */
 const SHARE_SHORT = 0.2
 const SHORT_DEADLINE_MS = 600
-/** Time until the deadline of all other commands. It exceeds the error of every clock. */
+/** Time until the deadline of all other commands. It is longer than the error of every clock. */
 const LONG_DEADLINE_MS = 24 * 3_600_000
 const TICK_MS = 100
 const RELEASED_AT_ONCE = 10
@@ -96,7 +96,7 @@ export interface BankOptions {
 
 /**
  * Accounts that orders change. The orders are sent as commands. An order can put a hold on money of an account. When
- * the hold has expired, a tick releases the money.
+ * the hold expires, a tick releases the money.
  */
 export function bank(options: BankOptions): Subject {
   const { partitions, judgedByAppend } = options

@@ -8,7 +8,7 @@ import { counterSinks } from './stores/counter-sinks.ts'
 import type { Subject } from './subject.ts'
 
 const NAME = 'counter'
-/** Share of records that make the processor fail after it has changed its state and emitted records. */
+/** Share of records for which the processor fails after it has changed its state and emitted records. */
 const SHARE_BROKEN = 0.02
 const SHARE_NOTES = 0.15
 /** Key in the unlogged store for the count of all records of the partition. */

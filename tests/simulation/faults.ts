@@ -41,7 +41,7 @@ const SHARE_LONG = 0.2
 const BROKER_DOWN_MS = [100, 3_000] as const
 /** Share of troubled brokers whose trouble lasts longer than the default request timeout of clients. */
 const SHARE_VERY_LONG = 0.25
-/** Range of the durations of such long trouble. */
+/** Range of the durations of trouble that lasts longer than the default request timeout. */
 const VERY_LONG_MS = [32_000, 45_000] as const
 /** How long the controller waits for a broker before it elects other leaders (broker.session.timeout.ms). */
 const BROKER_SESSION_MS = [100, 3_000] as const

@@ -6,7 +6,7 @@ const PARTITION = { topic: TOPIC, partition: 0 }
 const FETCH = 1
 const RECORDS = 20
 const POLL_MS = 1_000
-/** A time for collecting records that is much longer than writing all of them takes. */
+/** Time for which records may collect. It is much longer than the time that writing all records takes. */
 const LONG_MS = 10_000
 
 /** Writes records one at a time, and returns how many fetches were needed to read them all. */

@@ -109,7 +109,7 @@ test('a reader that copies a whole log starts over when the log has lost records
   })
 })
 
-test('a reader that starts over learns of it even if the log loses records again before the reader has polled', async () => {
+test('a reader learns that it starts over, even if the log loses records again before the reader has polled', async () => {
   const world = producerWorld(2)
   await runSteps(world, async ({ producer, transport, write }) => {
     await write('a', 'b', 'c')

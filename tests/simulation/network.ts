@@ -43,11 +43,14 @@ interface Pending {
 /** All connections between processes and brokers. */
 export interface Network {
   connection(client: Actor, clientId: string, options: ConnectionOptions): Connection
-  /** Cuts connections. Both ends notice. The broker still carries out the requests that the client has already sent. */
+  /**
+   * Cuts connections. Both ends notice this. The broker still carries out the requests that the client has already
+   * sent.
+   */
   cut(wanted: (client: Actor, endpoint: Endpoint) => boolean): void
   /**
    * From now until the given time, holds back the messages that the process and the broker send to each other. Neither
-   * of them notices.
+   * of them notices this.
    */
   partition(client: Actor, endpoint: Endpoint, until: number): void
 }

@@ -64,7 +64,7 @@ export interface Plan {
 }
 
 const TROUBLE_MS = [500, 4_000] as const
-/** `TROUBLE_MS` of trends. It is longer because they publish a list only every 30 s. */
+/** The value of `TROUBLE_MS` for trends. It is longer, because trends publish a list only every 30 s. */
 const TRENDS_TROUBLE_MS = [20_000, 90_000] as const
 const COMMIT_INTERVAL_MS = [5, 120] as const
 const MOST_RECORDS = 30
@@ -115,7 +115,7 @@ const SHARE_UPGRADED = 0.4
 const SHARE_USED_UP = 0.15
 /** The first epoch of such a producer. The last epoch is 2^15 - 2. */
 const HIGH_EPOCH = 2 ** 15 - 12
-/** Mean share of the kinds of faults that occur in a run. */
+/** Mean share of the kinds of faults that occur in one run. */
 const SHARE_OF_KINDS = 0.4
 /**
  * Share of worlds with large records. The records come in bursts, so that transactions contain several MiB and the

@@ -31,7 +31,7 @@ function readLog(log: PartitionLog): ReadRecord[] {
   const { leaderEpoch, lastStable: upTo } = log
   const last = readings.get(log)
   if (last?.leaderEpoch === leaderEpoch && last.upTo === upTo) return last.records
-  // Reuses the records from an earlier read only if the leader has not changed.
+  // Reuses the records from the previous read only if the leader has not changed.
   const from = last?.leaderEpoch === leaderEpoch ? last.upTo : 0
   const records = from === 0 ? readFrom(log, 0) : [...(last?.records ?? []), ...readFrom(log, from)]
   readings.set(log, { leaderEpoch, upTo, records })

@@ -129,7 +129,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
       // The process was stopped before it had created a worker.
       if (isStopping) return
       const created = createWorker(
-        // Copies state of any size: in simulations, all state is far below the usual threshold for a warm-up.
+        // Copies state of any size, because all state in simulations is far below the usual threshold for a warm-up.
         { topology, guarantee, ...settings, warmUpMaxMs, warmUpLeastRecords: 0, stopGraceMs: 5_000 },
         { transport, registry, backend: failing(memoryBackend(disk)), identity, runtime, ...watchOf(own) },
       )
@@ -193,7 +193,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
   function exited(own: SimulatedProcess, error: unknown): void {
     if (process !== own) return
     if (error !== undefined && !isExpected(error)) failures.push(String(error))
-    scheduler.note(`${own.actor.name} exits ${error === undefined ? 'in order' : String(error)}`)
+    scheduler.note(`${own.actor.name} exits ${error === undefined ? 'gracefully' : String(error)}`)
     end(own)
   }
 

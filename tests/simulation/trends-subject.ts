@@ -89,7 +89,9 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
     return published.flatMap(({ woeid, window_end }) => {
       const before = last.get(woeid)
       last.set(woeid, window_end)
-      return before === undefined || window_end > before ? [] : [`region ${woeid} has a list of ${window_end} after one of ${before}`]
+      return before === undefined || window_end > before
+        ? []
+        : [`region ${woeid} has the list of ${window_end} after the list of ${before}`]
     })
   }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { LAST_EPOCH } from './cluster/transactions.ts'
 import { append, producerWorld, valuesIn } from './producer-world.ts'
 
-test('when its epochs are used up, a producer continues with a new producer id', async () => {
+test('when the epochs of its producer id are used up, a producer continues with a new producer id', async () => {
   const { cluster, run } = producerWorld(2)
   cluster.transactions.firstEpoch = LAST_EPOCH - 1
   const texts = ['a', 'b', 'c', 'd']

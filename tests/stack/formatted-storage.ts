@@ -25,7 +25,7 @@ const STAMP = 'formatted'
 export async function copyFormattedStorage(tools: string, dataDir: string): Promise<void> {
   const source = await formattedStorage(tools)
   // The id must not begin with a dash. In a cluster, other brokers pass the id to Kafka's tool, and the tool would
-  // parse it as an option.
+  // parse such an id as an option.
   const clusterId = randomBytes(CLUSTER_ID_BYTES).toString('base64url').replace(/^-/, 'A')
   await mkdir(dataDir, { recursive: true })
   await cp(join(source, LOGS), join(dataDir, LOGS), { recursive: true })
@@ -43,7 +43,8 @@ async function formattedStorage(tools: string): Promise<string> {
   try {
     await formatStorage({ jars, dataDir, ports: NO_PORTS, logFile: join(dataDir, 'log'), archive })
     await rename(dataDir, folder).catch((error) => {
-      // If another process has stored its formatted folder first, that folder is used. Both are equivalent.
+      // If another process has stored its formatted folder first, that folder is used instead, because both folders are
+      // equivalent.
       if (!existsSync(folder)) throw error
     })
   } finally {

@@ -19,8 +19,8 @@ const HOME = process.env.MILLRACE_HOME ?? fileURLToPath(new URL('../../.millrace
 export const TOOLS = join(HOME, 'tools')
 export const TEST_HEAP_MB = 384
 /**
- * Disables the JVM's optimising compiler. It costs a second of CPU time per start and pays off only later, but a broker
- * in a test runs only for seconds.
+ * Disables the JVM's optimising compiler. The compiler costs a second of CPU time per start and pays off only later,
+ * but a broker in a test runs only for seconds.
  */
 export const TEST_JAVA_OPTIONS = ['-XX:TieredStopAtLevel=1'] as const
 

@@ -15,13 +15,13 @@ test.each([1_000, 60_000, HOUR_MS])(
   },
 )
 
-test('a shorter time for erasures touches blobs more often', () => {
+test('if the time for erasures is shorter, blobs are touched more often', () => {
   const renewAfterMs = (env: Record<string, string>) => readPipelinesConfig(env).blobs.renewAfterMs
   expect(renewAfterMs({})).toBe(60_000)
   expect(renewAfterMs({ ERASE_WITHIN_SECONDS: '60' })).toBe(1_000)
 })
 
-test('a worker deletes erasable state whose partitions have moved away in time for the next scrub to erase it', () => {
+test('a worker deletes erasable state of partitions that have moved away early enough for the next scrub to erase it', () => {
   const config = readPipelinesConfig({})
   expect(keepStateMsOf(config, true) + erasureTimes(config.eraseWithinMs).scrubEveryMs).toBeLessThanOrEqual(config.eraseWithinMs / 2)
   expect(keepStateMsOf(config, false)).toBe(HOUR_MS)

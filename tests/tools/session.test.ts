@@ -36,7 +36,7 @@ function started(command: string) {
   return { child, ended: once(child, 'exit') }
 }
 
-test('a command ends when one of its streams fails, although another one still waits', async () => {
+test('a command ends when one of its streams fails, although another stream still waits', async () => {
   const { child, ended } = started(`async ({ stopped, pause }) => {
     async function wait() {
       while (!stopped()) await pause(1000)
@@ -48,7 +48,7 @@ test('a command ends when one of its streams fails, although another one still w
   expect(child.exitCode).toBe(1)
 })
 
-test('Ctrl-C that arrives twice, from the terminal and from the parent process, does not cut the end short', async () => {
+test('Ctrl-C that arrives twice, from the terminal and from the parent process, does not cut the shutdown short', async () => {
   const { child, ended } = started(`async ({ say, stopped, pause }) => {
     performance.now = () => 0
     say('ready')

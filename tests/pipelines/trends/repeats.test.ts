@@ -63,7 +63,7 @@ test('contributions minus repeats equal the distinct users of each region, in th
   )
 })
 
-test('a first contribution has no repeats, and a contribution in the same minute or up to 59 minutes later has one', () => {
+test('a first contribution has no repeats, and a contribution in the same minute or up to 59 minutes later has one repeat', () => {
   const user = new UserContributions()
   expect(user.admit(fingerprintOf('a'), START, PLACES[0])).toBe(NO_REPEATS)
   expect(user.admit(fingerprintOf('a'), START, PLACES[0])).toEqual([{ earlier: START, later: START, count: 1, levels: 7 }])
@@ -78,7 +78,7 @@ test('a first contribution has no repeats, and a contribution in the same minute
   ])
 })
 
-test('a user with very many places is compared only worldwide', () => {
+test('the contributions of a user with very many places are compared only worldwide', () => {
   const user = new UserContributions()
   for (let place = 0; place < 40; place++) expect(user.admit(fingerprintOf(`t${place}`), START, 1_000 + place)).toEqual([])
   expect(user.places.length).toBe(16)
@@ -87,7 +87,7 @@ test('a user with very many places is compared only worldwide', () => {
   expect(user.places).toEqual([])
 })
 
-test('repeats of cells are added up, and those that cancel out are dropped', () => {
+test('repeats of cells are added up, and repeats that cancel out are dropped', () => {
   const repeat = (earlier: number, count: number): Repeat => ({ earlier, later: 9, count, levels: 7 })
   const known = addRepeats(NO_REPEATS, [repeat(1, 1), repeat(1, 2), repeat(2, 1)])
   expect(known).toEqual([repeat(1, 3), repeat(2, 1)])

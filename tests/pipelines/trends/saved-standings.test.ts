@@ -105,7 +105,7 @@ function contribution(place: number, minute: number): string {
   return packedCells(out.buffer, 0, out.length)
 }
 
-test('a worker that starts continues with the saved standings, and visits all terms only if the previous one would have to', () => {
+test('a worker that starts continues with the saved standings, and visits all terms only if the previous worker would have to', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 20, maxLength: 120 }), (steps) => {
       const terms = new Map<string, string>()
@@ -150,7 +150,7 @@ const arrivals = fc.array(
   },
 )
 
-test('while fewer and fewer tweets arrive, each ranking equals one of a worker that visits all terms', () => {
+test('while fewer and fewer tweets arrive, each ranking equals the ranking of a worker that visits all terms', () => {
   fc.assert(
     fc.property(arrivals, (minutes) => {
       const terms = new Map<string, string>()

@@ -40,7 +40,7 @@ test('a sweep pauses between its steps, and still deletes all silent terms of a 
     most = Math.max(most, frequent.visited.length - before)
     before = frequent.visited.length
   }
-  // Each step reads one key ahead, to see where the next one begins.
+  // Each step reads one key ahead, to find out where the next step begins.
   expect(most).toBe(TERMS_PER_PAUSE + 1)
   expect(pauses).toBeGreaterThan(TERMS / TERMS_PER_PAUSE)
   expect(frequent.deleted).toEqual(frequent.keys)

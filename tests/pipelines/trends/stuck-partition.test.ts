@@ -31,7 +31,7 @@ const ROUNDS_AFTER = 3
  */
 const DIGITS = 9
 
-test('lists without a stuck partition, and the lists after it continues, equal the offline ones', () => {
+test('lists that lack a stuck partition, and lists after the partition continues, equal the lists that are computed offline', () => {
   restartIds()
   const random = seededRandom(7)
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })

@@ -34,7 +34,7 @@ test('no term with a row is missed, and few terms without a row are mistaken for
   expect(mistaken).toBeLessThan(TERMS / 100)
 })
 
-test('terms whose rows are gone are forgotten by the next scan', () => {
+test('the next scan forgets terms whose rows are gone', () => {
   const filter = termFilter()
   for (let i = 0; i < TERMS; i++) filter.add(name(i))
   filter.walkCompleted()
@@ -45,7 +45,7 @@ test('terms whose rows are gone are forgotten by the next scan', () => {
   expect(filter.mayHave(name(7))).toBe(false)
 })
 
-test('terms whose rows are not committed yet are in each new filter, because scans do not find these rows', () => {
+test('each new filter contains the terms whose rows are not committed yet, because scans do not find these rows', () => {
   const filter = termFilter()
   filter.add(name(1))
   filter.commitBegins()
@@ -67,7 +67,7 @@ test('a filter stays useful when the number of terms multiplies between two scan
   expect(mistaken).toBeLessThan(TERMS / 100)
 })
 
-test('a term keeps its counts if two scans end before the commit of its row', () => {
+test('a term keeps its counts even if two scans end before the commit of its row', () => {
   const cells = 'trends-drawn-cells-repartition'
   const driver = testDriver(trends, { startAt: START, partitions: { [cells]: 1, 'trends-listed-repartition': 1 } })
   driver.advanceWallClock(MINUTE)

@@ -81,7 +81,7 @@ test('terms are folded only in regions that share their tweets, and only while t
   expect(variantsIn()).toEqual([[], [], []])
 })
 
-test('the drawn tweets of frequent terms survive lost state', () => {
+test('the drawn tweets of frequent terms survive the loss of the state', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   for (let minute = 0; minute < 50; minute++) {
     tweet(driver, 8, 'storm', '#Storm2', 'flood')

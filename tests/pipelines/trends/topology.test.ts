@@ -75,7 +75,7 @@ test('a flood of long terms from one user, and of long spellings, produces no re
   expect(driver.metrics.counts.get('trends_terms_refused')).toBe(1_001)
 })
 
-test('terms that are more than two hours old make room for all terms of a tweet', () => {
+test('terms that are more than two hours old are dropped to make room for all terms of a tweet', () => {
   const driver = testDriver(trends, { startAt: START })
   const phrases = (from: number, count: number) => Array.from({ length: count }, (_, i) => `term ${from + i}`)
   for (const from of [0, 499, 998, 1_497]) send(driver, { user_id: 7n, phrases: phrases(from, 499) })
@@ -84,7 +84,7 @@ test('terms that are more than two hours old make room for all terms of a tweet'
   expect(driver.metrics.counts.get('trends_terms_refused')).toBeUndefined()
 })
 
-test('a tweet from a country counts there and worldwide, and one from an unknown place only worldwide', () => {
+test('a tweet from a country counts there and worldwide, and a tweet from an unknown place counts only worldwide', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['country'], woeid: UNITED_STATES })
   send(driver, { hashtags: ['nowhere'], woeid: 4711 })
@@ -96,7 +96,7 @@ test('a tweet from a country counts there and worldwide, and one from an unknown
   expect(driver.metrics.counts.get('trends_unknown_woeid')).toBe(1)
 })
 
-test('spellings of one term are one trend, which counts once per tweet and shows the most frequent spelling', () => {
+test('spellings of a term are one trend, which counts once per tweet and shows the most frequent spelling', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['#SANDY', 'sandy', '#Sandy'] })
   send(driver, { hashtags: ['#Sandy'] })
@@ -129,7 +129,7 @@ test('one user contributes at most three tweets per hour to a term, over all reg
   expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ vote: 1 })
 })
 
-test('a tweet counts at its creation time: late tweets within the window count, older ones and those too far ahead do not', () => {
+test('a tweet counts at its creation time; late tweets within the window count, but older tweets and tweets too far ahead do not', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['late'], created_at: START - 59 * MINUTE })
   send(driver, { hashtags: ['too late'], created_at: START - 60 * MINUTE })
@@ -216,7 +216,7 @@ test('without input, windows slide until they are empty', () => {
   expect(entriesOf(driver, NEW_YORK)).toEqual([])
 })
 
-test('a window ends at the whole minute, and a list at a half minute includes the running minute', () => {
+test('a window ends at the whole minute, and a list at a half minute includes the current minute', () => {
   const driver = testDriver(trends, { startAt: START })
   advanceTo(driver, START + 51 * SECOND)
   send(driver, { hashtags: ['second minute'] })
@@ -255,7 +255,7 @@ test('terms without a baseline are measured against the mean of such terms in th
 })
 
 test(
-  'after a week the usual count of this hour determines velocity and label',
+  'after a week, the usual count of the current hour determines velocity and label',
   () => {
     const driver = testDriver(trends, { startAt: START, commit: 'manual' })
     for (let i = 0; i < 4; i++) send(driver, { hashtags: ['monday'] })
@@ -278,7 +278,7 @@ test(
 )
 
 test(
-  'after a stop of four hours, baselines learn an hour from all partitions, whichever of them is read first',
+  'after a stop of four hours, baselines learn an hour from all partitions, no matter which partition is read first',
   () => {
     const driver = testDriver(trends, { startAt: START, commit: 'manual' })
     send(driver, { hashtags: ['usual'], woeid: WORLD })
@@ -356,7 +356,7 @@ test.each([
   expect(other.metrics.counts.get('trends_lists_with_uncertain_tail')).toBeUndefined()
 })
 
-test('a term that becomes frequent keeps all counts, in its lists and in the history, even with lost state', () => {
+test('a term that becomes frequent keeps all counts, in its lists and in the history, even if the state is lost', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   for (const count of [5, 20, 30]) {
     for (let i = 0; i < count; i++) send(driver, { hashtags: ['grows'], woeid: i % 2 === 0 ? NEW_YORK : 44418 })

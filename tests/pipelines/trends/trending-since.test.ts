@@ -21,7 +21,7 @@ test('a term has been trending since it was first served, and an unchanged list 
   expect(note(known, ['b', 'a'], 2)).toEqual({ since: { b: 2, a: 0 }, changed: true })
 })
 
-test('gaps of up to ten minutes do not count', () => {
+test('gaps of up to ten minutes do not interrupt a trend', () => {
   const known: TrendingSince = { terms: [], earlier: [] }
   note(known, ['a'], 0)
   expect(note(known, [], 1)).toEqual({ since: {}, changed: true })

@@ -83,7 +83,7 @@ function expectedOf({ text, hashtags, phrases, ...fields }: Tweet): unknown {
   return { ...fields, terms: [...hashtags, ...phrases] }
 }
 
-test('a tweet has the same fields as when it is decoded, and its terms in the same order', () => {
+test('a tweet has the same fields as in its decoded form, and its terms are in the same order', () => {
   fc.assert(
     fc.property(tweet, (value) => {
       const bytes = encoded(value)
@@ -124,7 +124,7 @@ function isMalformedTextAlone(bytes: Buffer, end: number): boolean {
   }
 }
 
-test('arrays in several blocks, with and without their sizes, are read', () => {
+test('arrays in several blocks are read, with and without block sizes', () => {
   const value: Tweet = { tweet_id: 1n, user_id: 2n, text: '', hashtags: [], phrases: [], lang: 'en', woeid: 1, bot_score: 0, created_at: 5 }
   const bytes = decodedBody(value)
   // Inserts, after two ids and the empty text, two blocks of one hashtag each. The first block states its size.
@@ -157,7 +157,7 @@ test('tweets with another schema are read once the schema is known', () => {
   )
 })
 
-test('terms are folded like text, and each keeps its first spelling', () => {
+test('terms are folded like text, and each term keeps its first spelling', () => {
   const folded = new FoldedTerms()
   fc.assert(
     fc.property(tweet, (value) => {

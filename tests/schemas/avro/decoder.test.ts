@@ -93,7 +93,7 @@ describe('hostile bytes', () => {
     ['nulls', { type: 'array', items: 'null' }],
     ['empty records', { type: 'array', items: { type: 'record', name: 'E', fields: [] } }],
     ['map entries', { type: 'map', values: 'null' }],
-  ])('a count of 2^50 %s is refused at once', (_, schema) => {
+  ])('a count of 2^50 %s is refused immediately', (_, schema) => {
     expect(() => decoded(schema, huge)).toThrow(CodecError)
     expect(() => decoded(schema, hugeNegative)).toThrow(CodecError)
   })

@@ -190,7 +190,7 @@ describe('enums and fixed', () => {
     expect(through(letters(['A', 'B']), letters(['B', 'C', 'A']), 'B')).toBe('B')
   })
 
-  test('an unknown symbol takes the default, or is an error when it occurs', () => {
+  test('an unknown symbol takes the default, or causes an error when it occurs', () => {
     expect(through(letters(['A', 'Z']), letters(['A', 'B'], { default: 'B' }), 'Z')).toBe('B')
     expect(through(letters(['A', 'Z']), letters(['A']), 'A')).toBe('A')
     expect(() => through(letters(['A', 'Z']), letters(['A']), 'Z')).toThrow(CodecError)
@@ -221,7 +221,7 @@ describe('unions', () => {
     expect(through('int', ['double', 'float'], 3)).toEqual({ double: 3 })
   })
 
-  test('a branch that the reader does not know is an error when it occurs', () => {
+  test('a branch that the reader does not know causes an error when it occurs', () => {
     expect(through(['int', 'string'], ['null', 'int'], 3)).toBe(3)
     expect(() => through(['int', 'string'], ['null', 'int'], 'x')).toThrow('string matches no branch of the union null, int')
     expect(() => compileDecoder(['boolean', 'string'], ['null', 'int'])).toThrow(IncompatibleSchemaError)

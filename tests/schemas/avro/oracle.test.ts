@@ -64,7 +64,7 @@ test('the decoder reads what avsc writes, even from the middle of a buffer', () 
   )
 })
 
-test('truncated input and trailing bytes are a CodecError', () => {
+test('truncated input and trailing bytes cause a CodecError', () => {
   fc.assert(
     fc.property(schemaAndValue, fc.nat(), ({ schema, value }, cut) => {
       const bytes = encoded(schema, value)
@@ -78,7 +78,7 @@ test('truncated input and trailing bytes are a CodecError', () => {
   )
 })
 
-test('random bytes either decode to the same value as in avsc or are a CodecError', () => {
+test('random bytes either decode to the same value as in avsc or cause a CodecError', () => {
   fc.assert(
     fc.property(schemas, fc.uint8Array({ maxLength: 40 }), (schema, array) => {
       const bytes = Buffer.from(array)

@@ -39,7 +39,7 @@ test('a value written with another schema id is resolved to this schema', () => 
   expect(codec.decode(bytes, 0, bytes.length)).toEqual({ x: 2, y: 7 })
 })
 
-test('an unknown schema id is an error with this id, and its values decode once the schema is loaded', () => {
+test('an unknown schema id causes an error with this id, and its values decode once the schema is loaded', () => {
   const loaded: Record<number, AvroSchema> = {}
   const codec = avroValue<Point>(schema).open(1, lookup(loaded))
   const bytes = Buffer.from([0, 0, 0, 0, 9, 4])
@@ -50,7 +50,7 @@ test('an unknown schema id is an error with this id, and its values decode once 
   expect(attempt()).toEqual({ x: 2, y: 7 })
 })
 
-test('an id whose schema cannot be resolved is a codec error with the reason', () => {
+test('an id whose schema cannot be resolved causes a codec error with the reason', () => {
   const codec = avroValue<Point>(schema).open(1, lookup({ 9: foreign }))
   const bytes = Buffer.from([0, 0, 0, 0, 9, 2, 65])
   expect(() => codec.decode(bytes, 0, bytes.length)).toThrow(CodecError)
@@ -79,7 +79,7 @@ test('encoding a value that does not match the schema leaves the writer unchange
   expect(out.length).toBe(2)
 })
 
-test("a value whose writer's schema has a long chain of records is a codec error, not a stack overflow", () => {
+test("a value whose writer's schema has a long chain of records causes a codec error and no stack overflow", () => {
   const links = Array.from({ length: 20_000 }, (_, index) => ({
     name: `link${index}`,
     type: { type: 'record', name: `L${index}`, fields: index === 0 ? [] : [{ name: 'next', type: `L${index - 1}` }] },
@@ -91,7 +91,7 @@ test("a value whose writer's schema has a long chain of records is a codec error
   expect(() => codec.decode(bytes, 0, bytes.length)).toThrow(CodecError)
 })
 
-test("a value whose writer's schema has an endless default is a codec error, not a stack overflow", () => {
+test("a value whose writer's schema has an endless default causes a codec error and no stack overflow", () => {
   const endless = { type: 'record', name: 'Point', fields: [{ name: 'x', type: 'Point', default: {} }] }
   const codec = avroValue<Point>(schema).open(1, lookup({ 9: endless as AvroSchema }))
   const bytes = Buffer.from([0, 0, 0, 0, 9, 4])

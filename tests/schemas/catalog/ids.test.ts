@@ -15,7 +15,7 @@ test('a command and an attempt determine an id of 45 bits, and different attempt
   const ids = Array.from({ length: 2_000 }, (_, i) => productIdOf(`command-${i}`, i % 3))
   expect(ids.every(isProductId)).toBe(true)
   expect(new Set(ids).size).toBe(ids.length)
-  // The ids use the highest bit, too.
+  // The ids also use the highest bit.
   expect(Math.max(...ids)).toBeGreaterThan(2 ** 44)
   expect(productIdOf('c', 0)).toBe(productIdOf('c', 0))
   expect(productIdOf('c', 0)).not.toBe(productIdOf('c', 1))

@@ -52,7 +52,7 @@ test('a long text is not an IP address, and is refused quickly', () => {
   expect((user + system) / 1_000_000).toBeLessThan(2)
 })
 
-test('long and short spellings of an IPv6 address have one canonical form, and different addresses have different ones', () => {
+test('long and short spellings of an IPv6 address have one canonical form, and different addresses have different canonical forms', () => {
   fc.assert(
     fc.property(groups, groups, fc.integer({ min: 0, max: GROUPS - 1 }), (one, other, at) => {
       const long = one.map((group) => group.toString(16).padStart(4, '0').toUpperCase()).join(':')

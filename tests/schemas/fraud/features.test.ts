@@ -15,7 +15,7 @@ const minutesAgo = (minutes: number) => NOON - minutes * MINUTE
 
 test.each<Row>([
   ['a new user has no transactions', [], {}, { user_velocity_1h: 0, user_velocity_24h: 0, user_velocity_7d: 0, user_sum_1h: 0 }],
-  ['the start of a window is outside of it', [{ at: NOON - HOUR }], {}, { user_velocity_1h: 0, user_velocity_24h: 1 }],
+  ['the start of a window is not part of the window', [{ at: NOON - HOUR }], {}, { user_velocity_1h: 0, user_velocity_24h: 1 }],
   ['a millisecond later is inside', [{ at: NOON - HOUR + 1 }], {}, { user_velocity_1h: 1, user_velocity_24h: 1 }],
   ['a day has the same edge', [{ at: NOON - DAY }, { at: NOON - DAY + 1 }], {}, { user_velocity_24h: 1, user_velocity_7d: 2 }],
   ['a week has the same edge', [{ at: NOON - 7 * DAY }, { at: NOON - 7 * DAY + 1 }], {}, { user_velocity_7d: 1, user_txn_count: 2 }],
@@ -81,7 +81,7 @@ test('the mean and the standard deviation cover the whole history, not only the 
 test.each([
   ['without an earlier place', undefined, NOON - HOUR, SAN_FRANCISCO, [null, null, null]],
   ['at the same place', SAN_FRANCISCO, NOON - HOUR, SAN_FRANCISCO, [0, 0, false]],
-  ['near places are never suspicious, even at the same moment', SAN_FRANCISCO, NOON, OAKLAND, [13.4, 0, false]],
+  ['places that are close together are never suspicious, even at the same moment', SAN_FRANCISCO, NOON, OAKLAND, [13.4, 0, false]],
   ['a flight that is possible', SAN_FRANCISCO, NOON - HOUR, LOS_ANGELES, [559.1, 0.6212, false]],
   ['faster than 900 km/h', SAN_FRANCISCO, NOON - 30 * MINUTE, LOS_ANGELES, [559.1, 1, true]],
   ['far at the same moment', SAN_FRANCISCO, NOON, LONDON, [8_616.4, 1, true]],
@@ -262,7 +262,7 @@ test('an entity without history counts as new, and an entity whose look-up faile
   })
 })
 
-test('an entity that the request does not name counts as missing, but not as failed', () => {
+test('an entity that the request does not name counts as missing, but its look-up does not count as failed', () => {
   const now = pay()
   const { features, failed } = featuresOf(now, NO_IP_FACTS, { ...lookedUp(now, []), device: 'failed' })
   expect(failed).toEqual([])

@@ -28,6 +28,6 @@ test.each([
   expect(usdOf(units)).toBe(units / 10_000)
 })
 
-test('an unknown currency is an error', () => {
+test('an unknown currency causes an error', () => {
   expect(() => unitsOf(1, 'XXX')).toThrow(RangeError)
 })

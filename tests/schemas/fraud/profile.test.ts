@@ -20,7 +20,10 @@ const WINDOWS = [HOUR, DAY, 7 * DAY]
 const IDS = { user: 'u1', device: 'd1', ip: '192.0.2.1', card: 'c1', merchant: 'm1' } as const
 const KINDS = ['user', 'device', 'ip', 'card'] as const
 
-/** Generates transactions. `other` determines which of the common entities a transaction replaces by another one. */
+/**
+ * Generates transactions. `other` determines which of the common entities of a transaction is replaced by a different
+ * entity.
+ */
 const transactions = (most: number, spreadMs: number) =>
   fc.array(
     fc.record({
@@ -133,7 +136,7 @@ test('a folded profile gives the same sums as a list of all transactions, except
   )
 })
 
-test('sums for a late transaction cover only what was before it, and no device from before is forgotten', () => {
+test('the sums for a late transaction cover only what happened before it, and no device from before it is forgotten', () => {
   fc.assert(
     fc.property(transactions(80, 2 * DAY), fc.integer({ min: 0, max: DAY }), (made, earlier) => {
       const requests = requestsOf(made)
@@ -154,36 +157,39 @@ test.each([
   ['user', 7 * DAY],
   ['device', DAY],
   ['ip', 6 * DAY],
-] as const)('beyond 512 transactions of a %s over %i ms, the oldest are counted with sums, within the stated error', (kind, spreadMs) => {
-  const error = [MINUTE, 15 * MINUTE, 2 * HOUR]
-  const requests = Array.from({ length: 3_000 }, (_, index) => ({
-    ago: Math.floor((spreadMs * ((index * 7_919) % 3_000)) / 3_000),
-    amount: 1 + (index % 9),
-    other: 0,
-  }))
-  const all = requestsOf(requests)
-  const naive = naiveProfile(kind, IDS[kind], all)
-  const profiles = [
-    inBatches(kind, all, []),
-    inBatches(
-      kind,
-      all,
-      Array.from({ length: 60 }, () => 50),
-    ),
-  ]
-  expect(withoutRounding(profiles[1])).toEqual(withoutRounding(profiles[0]))
-  expect(eventCount(profiles[0].events)).toBeLessThanOrEqual(512)
-  for (const t of [NOON, NOON + MINUTE, NOON + 50 * MINUTE]) {
-    for (const [index, sum] of sumsOf(profiles[0], { t, id: NOBODY }, WINDOWS).entries()) {
-      const [least, most] = [naive.within(t, WINDOWS[index]), naive.within(t, WINDOWS[index] + error[index])]
-      expect(sum.count).toBeGreaterThanOrEqual(least.count)
-      expect(sum.count).toBeLessThanOrEqual(most.count)
-      expect(sum.units).toBeGreaterThanOrEqual(least.units)
-      expect(sum.units).toBeLessThanOrEqual(most.units)
+] as const)(
+  'of more than 512 transactions of a %s over %i ms, the oldest are counted in sums, within the stated error',
+  (kind, spreadMs) => {
+    const error = [MINUTE, 15 * MINUTE, 2 * HOUR]
+    const requests = Array.from({ length: 3_000 }, (_, index) => ({
+      ago: Math.floor((spreadMs * ((index * 7_919) % 3_000)) / 3_000),
+      amount: 1 + (index % 9),
+      other: 0,
+    }))
+    const all = requestsOf(requests)
+    const naive = naiveProfile(kind, IDS[kind], all)
+    const profiles = [
+      inBatches(kind, all, []),
+      inBatches(
+        kind,
+        all,
+        Array.from({ length: 60 }, () => 50),
+      ),
+    ]
+    expect(withoutRounding(profiles[1])).toEqual(withoutRounding(profiles[0]))
+    expect(eventCount(profiles[0].events)).toBeLessThanOrEqual(512)
+    for (const t of [NOON, NOON + MINUTE, NOON + 50 * MINUTE]) {
+      for (const [index, sum] of sumsOf(profiles[0], { t, id: NOBODY }, WINDOWS).entries()) {
+        const [least, most] = [naive.within(t, WINDOWS[index]), naive.within(t, WINDOWS[index] + error[index])]
+        expect(sum.count).toBeGreaterThanOrEqual(least.count)
+        expect(sum.count).toBeLessThanOrEqual(most.count)
+        expect(sum.units).toBeGreaterThanOrEqual(least.units)
+        expect(sum.units).toBeLessThanOrEqual(most.units)
+      }
     }
-  }
-  expect(profiles[0].txn_count).toBe(3_000)
-})
+    expect(profiles[0].txn_count).toBe(3_000)
+  },
+)
 
 test('a profile lists 512 transactions individually, and the next one moves the oldest into a sum', () => {
   const requests = Array.from({ length: 513 }, (_, index) => pay({ at: NOON - HOUR + index * SECOND_STEP, amount: 1 }))
@@ -197,7 +203,7 @@ test('a profile lists 512 transactions individually, and the next one moves the 
 
 const SECOND_STEP = 7_000
 
-test('a transaction older than everything in the profile counts only in the lifetime', () => {
+test('a transaction that is older than all transactions in the profile counts only in the lifetime', () => {
   const profile = profileOf('user', 'u1', [pay({ at: NOON, amount: 5 }), pay({ at: NOON - 8 * DAY, amount: 7, device: 'd1' })])
   expect(profile).toMatchObject({ txn_count: 2, first_seen: NOON - 8 * DAY, mean_usd: 6 })
   expect(eventCount(profile.events)).toBe(1)

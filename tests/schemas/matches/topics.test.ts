@@ -20,7 +20,7 @@ import { matchSwipesTable } from '../../../state/tables/matches/swipes.ts'
 
 const DAY_MS = 24 * 3_600_000
 
-test('in production, the topics have the specified names and partition counts', () => {
+test('in production, the topics have the intended names and partition counts', () => {
   expect([swipeEvents, locationUpdates].map(({ name, productionPartitions }) => [name, productionPartitions])).toEqual([
     ['swipe-events', 200],
     ['location-updates', 50],
@@ -28,7 +28,7 @@ test('in production, the topics have the specified names and partition counts', 
   expect([matchEvents.name, stackRefillRequests.name]).toEqual(['match-events', 'stack-refill-requests'])
 })
 
-test('all topics by user that one task or one view reads together have as many partitions as the topic of swipes', () => {
+test('all topics keyed by user that one task or one view reads together have as many partitions as the topic of swipes', () => {
   const byUser = [matchProfileCommands, matchProfiles, matchSeen, matchRelations, matchSwipes, matchNotifications, stackRefillRequests]
   expect(new Set(byUser.map(({ productionPartitions }) => productionPartitions))).toEqual(new Set([200]))
   expect(new Set(byUser.map(({ partitions }) => partitions))).toEqual(new Set([swipeEvents.partitions]))

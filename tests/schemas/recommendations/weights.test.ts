@@ -15,6 +15,6 @@ test.each<[number, Partial<Interaction> & Pick<Interaction, 'event_type'>]>([
   [-1.5, { event_type: 'RATE', rating: 1 }],
   [4, { event_type: 'PURCHASE' }],
   [-1, { event_type: 'SKIP' }],
-])('the weight %d of an event is that of the contract: %j', (weight, event) => {
+])('the weight %d of an event is the weight in the contract: %j', (weight, event) => {
   expect(weightOf({ ...NOTHING, ...event })).toBe(weight)
 })

@@ -41,7 +41,7 @@ test('an original far longer than its term is refused, because it would be store
   expect(foldTerm(`#${vietnamese.normalize('NFD')}`)).toBe(vietnamese)
 })
 
-test('neither case (except that of ı) nor normalization form creates two terms', () => {
+test('neither case (except for ı) nor normalization form leads to two terms', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 20 }), (text) => {
       const term = foldTerm(text)

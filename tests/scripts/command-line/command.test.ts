@@ -85,7 +85,7 @@ test('a value follows a space or an equals sign, and the last value counts if a 
   })
 })
 
-test('--help takes precedence over a wrong option', () => {
+test('--help takes precedence over an invalid option', () => {
   expect(play.parse(['--nonsense', '--help'])).toBe('help')
   expect(play.parse(['-h'])).toBe('help')
 })
@@ -124,7 +124,7 @@ test.each([
   expect((caught as Error).message).not.toContain('\n')
 })
 
-test('a command without positional arguments refuses them', () => {
+test('a command that declares no positional arguments refuses them', () => {
   const bare = command({ call: 'npm run bare --', description: 'Does one thing.' })
   expect(bare.parse([])).toEqual({})
   expect(() => bare.parse(['x'])).toThrow('unexpected argument "x"; see npm run bare -- --help')

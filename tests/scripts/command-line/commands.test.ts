@@ -26,7 +26,7 @@ interface Ended {
   readonly stderr: string
 }
 
-/** Simulates a machine without any programs, on which every attempt to install or start a program would fail. */
+/** Simulates a machine without any programs. Every attempt to install or start a program on this machine would fail. */
 function run(...args: string[]): Promise<Ended> {
   const env = { PATH: empty, MILLRACE_HOME: home, MILLRACE_DATA: join(empty, 'data'), NODE_COMPILE_CACHE }
   return new Promise((ended) => {
@@ -54,7 +54,7 @@ test('every npm script runs a command with exec, so that signals to npm reach th
 })
 
 describe.each(NAMES)('%s', (name) => {
-  test('answers --help and a wrong option without doing anything else', async () => {
+  test('answers --help and a wrong option without any other action', async () => {
     const [help, wrong] = await Promise.all([run(RUN, name, '--help'), run(RUN, name, WRONG_OPTION)])
     expect(help).toMatchObject({ code: 0, stderr: '' })
     expect(help.stdout).toMatch(/^(npm|node) .*\[options\]\n\n[A-Z][\s\S]*\.\n\n[\s\S]*--help +Prints this text\.\n/)
@@ -73,7 +73,7 @@ describe.each(FILES)('%s', (file) => {
     expect(source).not.toMatch(/parseArgs\(/)
   })
 
-  test('has a declaration that needs no package, so that help works before any is installed', () => {
+  test('has a declaration that needs no package, so that help works before any package is installed', () => {
     const loaded = new Set<string>()
     expect(packagesOf(join(ROOT, declarationOf(file)), loaded)).toEqual([])
     expect([...loaded]).toContain(join(ROOT, 'scripts/command-line/command.ts'))

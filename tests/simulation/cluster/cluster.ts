@@ -43,8 +43,8 @@ export interface Cluster {
   group(id: string): Group
   coordinator(kind: CoordinatorKind, key: string): SimulatedBroker | undefined
   /**
-   * Throws unless the broker is the coordinator, can reach other brokers, and has finished reading the coordinator's
-   * log.
+   * Throws unless the broker is the coordinator, can reach other brokers, and has finished reading the log of the
+   * coordinator.
    */
   checkCoordinator(kind: CoordinatorKind, key: string, broker: SimulatedBroker): void
   /** Makes the replicas copy all batches that the leader currently has. */
@@ -55,15 +55,15 @@ export interface Cluster {
    */
   knowledgeOf(broker: SimulatedBroker): Knowledge
   /**
-   * Returns the log that a broker shows to readers. A former leader that does not know about an election shows its old
-   * log.
+   * Returns the log that a broker shows to readers. A former leader that does not know about an election still shows
+   * its old log.
    */
   logAt(broker: SimulatedBroker, topic: string, partition: number): ReadableLog | undefined
   /**
    * Returns true if a broker cannot reach any other broker. In that case, it cannot change the state of a coordinator.
    */
   isCutOff(broker: SimulatedBroker): boolean
-  /** Runs the action as soon as the broker knows the current leaders. This may be at once. */
+  /** Runs the action as soon as the broker knows the current leaders, or immediately if it already knows them. */
   whenInformed(broker: SimulatedBroker, action: () => void): void
 }
 

@@ -110,8 +110,8 @@ function partitionJoining(
 }
 
 /**
- * Returns the error to report to a client of this API version. Errors that such a client would not retry are replaced
- * with one that every client retries.
+ * Returns the error to report to a client of this API version. An error that such a client would not retry is replaced
+ * with an error that every client retries.
  */
 function asProduceError(error: string, apiVersion: number): string {
   if (error === 'CONCURRENT_TRANSACTIONS') return apiVersion >= ADDING_VERSION ? error : 'NOT_ENOUGH_REPLICAS'

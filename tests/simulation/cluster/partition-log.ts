@@ -63,7 +63,7 @@ export interface ReadableLog {
   read(offset: number, below: number, limit: number): { readonly records: Buffer; readonly aborted: AbortedRange[] }
 }
 
-/** The log of one partition, and its leader's knowledge about producers. */
+/** The log of one partition, and what its leader knows about producers. */
 export class PartitionLog implements ReadableLog {
   readonly topic: string
   readonly partition: number
@@ -258,7 +258,7 @@ export class PartitionLog implements ReadableLog {
   }
 
   /**
-   * Returns the log that the present leader keeps if it does not learn that another broker has become the leader.
+   * Returns the log that the current leader keeps if it does not learn that another broker has become the leader.
    * Replicas no longer copy this log, so its high watermark does not advance.
    */
   formerLog(): ReadableLog {

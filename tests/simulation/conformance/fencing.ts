@@ -35,7 +35,7 @@ export const fencing: readonly Case[] = [
     ],
   },
   {
-    name: 'a producer may raise its own epoch, and repeat that',
+    name: 'a producer may raise its own epoch, and may repeat the request',
     async run(wire) {
       const { producer } = await begin(wire)
       const id = producer.id as string
@@ -48,7 +48,7 @@ export const fencing: readonly Case[] = [
     answers: [1, 0, 1, 'PRODUCER_FENCED'],
   },
   {
-    name: 'a producer whose id another one has initialised cannot raise its epoch',
+    name: 'a producer cannot raise its epoch after another instance has initialised its transactional id',
     async run(wire) {
       const { producer } = await begin(wire)
       const id = producer.id as string
@@ -59,7 +59,7 @@ export const fencing: readonly Case[] = [
     answers: [1, 'PRODUCER_FENCED', 'PRODUCER_FENCED'],
   },
   {
-    name: 'an open transaction is aborted for an old epoch of its producer id, too',
+    name: 'InitProducerId with an old epoch also aborts an open transaction of the producer id',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const id = producer.id as string
@@ -75,7 +75,7 @@ export const fencing: readonly Case[] = [
     answers: ['CONCURRENT_TRANSACTIONS', 'PRODUCER_FENCED', 'INVALID_TXN_STATE'],
   },
   {
-    name: 'after an end of version 2 the former epoch can be raised only to the current one',
+    name: 'after the end of a transaction of version 2, the former epoch can be raised only to the current one',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const id = producer.id as string
@@ -87,7 +87,7 @@ export const fencing: readonly Case[] = [
     answers: ['NONE', 0],
   },
   {
-    name: 'a transaction that takes too long is aborted, and its producer fenced',
+    name: 'a transaction that takes too long is aborted, and its producer is fenced',
     async run(wire) {
       const topic = await wire.topic()
       const id = wire.name('producer')

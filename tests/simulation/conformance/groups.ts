@@ -7,7 +7,7 @@ const NONE = -1
 export const groups: readonly Case[] = [
   ...([1, 2] as const).map(transactionalOffsets),
   {
-    name: 'version 1: offsets of a group that the producer has not added are refused',
+    name: 'version 1: offsets are refused if the producer has not added their group',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const group = wire.name('group')
@@ -29,7 +29,7 @@ export const groups: readonly Case[] = [
     answers: ['NONE', 4, 'NONE', 2],
   },
   {
-    name: 'offsets of members need their current epoch',
+    name: 'a commit of offsets by a member needs the current epoch of the member',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const group = wire.name('group')
@@ -98,7 +98,7 @@ export const groups: readonly Case[] = [
 
 function transactionalOffsets(version: Version): Case {
   return {
-    name: `version ${version}: offsets count from the commit on, and are unknown while the transaction is open`,
+    name: `version ${version}: offsets are visible from the commit on, and unknown while the transaction is open`,
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const group = wire.name('group')

@@ -5,7 +5,7 @@ const REMEMBERED_BATCHES = 5
 /** Cases about idempotent producers without transactions. */
 export const sequences: readonly Case[] = [
   {
-    name: 'batches in sequence are appended, and a repeated one only once',
+    name: 'batches in sequence are appended, and a repeated batch is appended only once',
     async run(wire) {
       const [topic, producer] = [await wire.topic(), await wire.init(null)]
       return [
@@ -19,7 +19,7 @@ export const sequences: readonly Case[] = [
     answers: [0, 2, 0, 2, ['a', 'b', 'c']],
   },
   {
-    name: 'a batch after a gap is refused, and so is one that the broker has forgotten',
+    name: 'a batch after a gap is refused, and so is a repeated batch that the broker no longer remembers',
     async run(wire) {
       const [topic, producer] = [await wire.topic(), await wire.init(null)]
       const answers = [await wire.produce(topic, producer, 0, ['0']), await wire.produce(topic, producer, 2, ['2'])]
@@ -29,7 +29,7 @@ export const sequences: readonly Case[] = [
     answers: [0, 'OUT_OF_ORDER_SEQUENCE_NUMBER', 'OUT_OF_ORDER_SEQUENCE_NUMBER', 1],
   },
   {
-    name: 'an epoch begins at sequence 0 and ends the previous one',
+    name: 'an epoch begins at sequence 0 and ends the previous epoch',
     async run(wire) {
       const [topic, producer] = [await wire.topic(), await wire.init(null)]
       const next = { ...producer, epoch: producer.epoch + 1 }

@@ -6,7 +6,7 @@ import { begin, type Case } from './case.ts'
  */
 export const transactionsV1: readonly Case[] = [
   {
-    name: 'version 1: records are visible after the commit, and an aborted transaction never',
+    name: 'version 1: records of a transaction are visible after the commit, and records of an aborted transaction are never visible',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const answers: unknown[] = [await wire.addPartition(producer, topic), await wire.produce(topic, producer, 0, ['a'])]
@@ -51,7 +51,7 @@ export const transactionsV1: readonly Case[] = [
     answers: ['TRANSACTION_ABORTABLE', 'NONE', 'TRANSACTION_ABORTABLE', 'NONE'],
   },
   {
-    name: 'version 1: the end can be repeated, but not changed, and needs a transaction',
+    name: 'version 1: the end of a transaction can be repeated but not changed, and requires an open transaction',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const end = async (outcome: 'commit' | 'abort') => (await wire.patiently(() => wire.end(producer, outcome, 1))).error
@@ -66,7 +66,7 @@ export const transactionsV1: readonly Case[] = [
     answers: ['INVALID_TXN_STATE', 'INVALID_TXN_STATE', 'NONE', 'NONE', 'INVALID_TXN_STATE', 'NONE', 'NONE', 'INVALID_TXN_STATE'],
   },
   {
-    name: 'version 1: sequence numbers continue in the next transaction, which a late batch of the previous one spoils',
+    name: 'version 1: sequence numbers continue in the next transaction, and a late batch of the previous transaction spoils it',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const answers: unknown[] = []
@@ -84,7 +84,7 @@ export const transactionsV1: readonly Case[] = [
     answers: [0, 2, 2, 'OUT_OF_ORDER_SEQUENCE_NUMBER'],
   },
   {
-    name: 'version 1: another identity is refused',
+    name: 'version 1: requests with a different epoch, producer id or transactional id are refused',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const later = { ...producer, epoch: producer.epoch + 1 }

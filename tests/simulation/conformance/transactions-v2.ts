@@ -28,7 +28,7 @@ export const transactionsV2: readonly Case[] = [
     answers: [0, 1, 'NONE', 1, 3, 'NONE', 1, 5, 'NONE', { end: 7, stable: 7, aborted: [3] }, ['a', 'b', 'd']],
   },
   {
-    name: 'version 2: the end can be repeated with the former epoch, but not changed',
+    name: 'version 2: the end of a transaction can be repeated with the former epoch, but not changed',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       await wire.produce(topic, producer, 0, ['a'], 2)
@@ -75,7 +75,7 @@ export const transactionsV2: readonly Case[] = [
     ],
   },
   {
-    name: 'version 2: nothing can be committed without records, but it can be aborted',
+    name: 'version 2: a transaction without records cannot be committed, but can be aborted',
     async run(wire) {
       const { producer } = await begin(wire)
       const refused = await wire.end(producer, 'commit', 2)
@@ -106,7 +106,7 @@ export const transactionsV2: readonly Case[] = [
     answers: ['OUT_OF_ORDER_SEQUENCE_NUMBER', 0, 'OUT_OF_ORDER_SEQUENCE_NUMBER', 2],
   },
   {
-    name: 'version 2: another epoch or producer id is refused, and an unknown transactional id only at the end',
+    name: 'version 2: a different epoch or producer id is always refused, and an unknown transactional id only at the end',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       await wire.produce(topic, producer, 0, ['a'], 2)

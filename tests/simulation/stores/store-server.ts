@@ -8,7 +8,7 @@ const LATENCY_MS = [0.1, 3] as const
 const SHARE_LOST = 0.02
 /** Share of requests that the server carries out but does not answer. */
 const SHARE_UNANSWERED = 0.02
-/** Share of requests that the client sees fail, but that the server carries out later. */
+/** Share of requests that fail for the client, but that the server carries out later. */
 const SHARE_LATE = 0.02
 const LATE_MS = [5, 1_500] as const
 

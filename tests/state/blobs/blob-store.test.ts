@@ -182,7 +182,7 @@ describe('a store of blobs in a folder', () => {
 
   it('keeps a blob that is touched while a sweep examines it', async () => {
     const { hash } = await keep(store(), Buffer.from('touched in time'))
-    // Backdates only this blob. The other blobs in this file's tests must not become old, even on a slow machine.
+    // Backdates only this blob. The other blobs in the tests of this file must not become old, even on a slow machine.
     const old = new Date(Date.now() - 2 * UNTOUCHED_MS)
     utimesSync(pathOf(hash), old, old)
     const referenced = async () => {
@@ -241,7 +241,7 @@ describe('a store of blobs in a folder', () => {
   })
 
   it("fails with the disk's own error if the disk accepts only the first bytes of a write", async () => {
-    // Pieces of a draft have 16 KiB, so the third write reaches the limit on the size of a file.
+    // The pieces of a draft have 16 KiB, so the third write reaches the limit on the size of a file.
     const command = 'ulimit -f 33; exec "$0" "$@"'
     const child = join(import.meta.dirname, 'children/limited-writer.ts')
     const { stdout } = await promisify(execFile)('bash', ['-c', command, process.execPath, child, join(folder, 'limited')])
@@ -249,7 +249,7 @@ describe('a store of blobs in a folder', () => {
     expect(readdirSync(draftFolderOf(join(folder, 'limited')))).toEqual([])
   })
 
-  it('has every blob that a killed writer reported as kept, and no partial one', async () => {
+  it('has every blob that a killed writer reported as kept, and no partial blob', async () => {
     const place = join(folder, 'killed')
     const child = spawn(process.execPath, [join(import.meta.dirname, 'children/writer.ts'), place], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -300,7 +300,7 @@ describe('uncompressed blobs in a folder', () => {
 })
 
 describe('a store of blobs in a bucket', () => {
-  it('does not touch a blob that was stored long ago, because S3 has no touch, but can store it again', async () => {
+  it('does not touch a blob that was stored long ago, because S3 cannot touch objects, but can store the blob again', async () => {
     const { hash } = await keep(bucketStore, Buffer.from('renewed'))
     // S3 rounds the time of a blob down to whole seconds.
     bucketNow = Date.now() - 1_000

@@ -58,7 +58,7 @@ describe('kept contents', () => {
     expect(opened).toEqual([hash, hash])
   })
 
-  it('keeps the most recently read contents within the bound, even if each is tiny', async () => {
+  it('keeps the most recently read contents within the size limit, even if each of them is tiny', async () => {
     const hashes = await Promise.all(Array.from({ length: 5 }, (_, index) => keep(filled(50_000, `${index}.`))))
     for (const hash of hashes) await contentOf(hash)
     opened.length = 0

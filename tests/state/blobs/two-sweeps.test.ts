@@ -40,20 +40,20 @@ async function sharedFolder() {
   return { one, other, list }
 }
 
-test('a sweep leaves a blob alone that another sweep puts back before the first one has checked its time', async () => {
+test('a sweep leaves a blob alone if another sweep puts it back before the first sweep has checked its time', async () => {
   const { one, list } = await sharedFolder()
   before('stat', list)
   expect(await one.removeUntouched(HASH, BEFORE)).toBe(false)
   expect(await one.removeUntouched(HASH, BEFORE)).toBe(true)
 })
 
-test('a sweep does not remove a blob that another sweep has put back and that was touched since', async () => {
+test('a sweep does not remove a blob that another sweep has put back and that was touched afterwards', async () => {
   const { one, other, list } = await sharedFolder()
   before('unlink', async () => {
     await list()
     expect(await other.touch(HASH)).toBe(true)
-    // The other sweep has listed the blob before the touch. The first sweep goes on while the other one has moved it
-    // aside.
+    // The other sweep has listed the blob before the touch. The first sweep continues while the other sweep has moved
+    // the blob aside.
     const aside = Promise.withResolvers<void>()
     before('stat', async () => {
       aside.resolve()

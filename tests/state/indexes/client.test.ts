@@ -13,7 +13,7 @@ function answering(status: number, body: unknown) {
   return { calls, exchange }
 }
 
-test('the credentials of the address are sent as a header, and never in the URL', async () => {
+test('the credentials in the address are sent as a header, and never in the URL', async () => {
   const { calls, exchange } = answering(200, { ok: true })
   const client = searchClient('https://user:p%40ss@search.example:9243/path/', exchange)
   expect(await client.call({ method: 'POST', path: '/x/_search', body: { size: 1 } })).toEqual({ status: 200, body: { ok: true } })
@@ -35,7 +35,7 @@ test.each([400, 404, 409])('status %i counts as an answer', async (status) => {
   expect(await client.call({ method: 'GET', path: '/a' })).toEqual({ status, body: { error: { type: 'x' } } })
 })
 
-test('a server that cannot be reached or answers too late counts as unavailable', async () => {
+test('a server counts as unavailable if it cannot be reached or answers too late', async () => {
   const refused = searchClient('http://search', () => Promise.reject(new Error('refused')))
   await expect(refused.call({ method: 'GET', path: '/a' })).rejects.toThrow(/did not answer GET \/a: refused/)
   const slow = searchClient(
@@ -45,7 +45,7 @@ test('a server that cannot be reached or answers too late counts as unavailable'
   await expect(slow.call({ method: 'GET', path: '/a', timeoutMs: 5 })).rejects.toThrow(TargetUnavailableError)
 })
 
-test('a search sees a whole index or nothing', async () => {
+test('a search returns the results of a whole index, or none', async () => {
   const search = (status: number, body: unknown) =>
     indexReader(searchClient('http://search', answering(status, body).exchange)).search('i', {})
   const whole = { timed_out: false, _shards: { failed: 0 }, hits: {} }
@@ -58,7 +58,7 @@ test('a search sees a whole index or nothing', async () => {
   )
 })
 
-test('each of several searches in one request sees a whole index or nothing', async () => {
+test('each of several searches in one request returns the results of a whole index, or none', async () => {
   const searchAll = (...responses: readonly unknown[]) => {
     const { exchange } = answering(200, { responses })
     return indexReader(searchClient('http://search', exchange)).searchAll('i', [{ size: 1 }, { size: 2 }])

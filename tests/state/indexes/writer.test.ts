@@ -52,7 +52,7 @@ const slow: WritePace = { bulksInFlight: 1, documentsPerBulk: 250, inTurn: (send
 test.each<[string, WritePace | undefined, number]>([
   ['at full pace', undefined, 2],
   ['at a pace of one bulk', slow, 1],
-])('%s, a write sends a limited number of bulk requests at a time, and ends when none is in flight', async (_, pace, expected) => {
+])('%s, a write sends a limited number of bulk requests at a time, and ends when no request is in flight', async (_, pace, expected) => {
   let [inFlight, most, ended] = [0, 0, 0]
   const client = {
     async call(call: SearchCall) {
@@ -70,7 +70,7 @@ test.each<[string, WritePace | undefined, number]>([
   expect([most, inFlight, ended]).toEqual([expected, 0, expected])
 })
 
-test('refused documents are named in their order', async () => {
+test('refused documents are named in order', async () => {
   const mapping = { type: 'mapper_parsing_exception', reason: 'failed' }
   const { writer } = world((call) =>
     items(
@@ -104,7 +104,7 @@ test('writing to a missing index does not throw, but reports that the index is g
   expect(await writer.putPosition({ topic: 'notes', partition: 0, topicId: 't', next: 1 }, undefined)).toBe(INDEX_GONE)
 })
 
-test('a position is stored only if nobody else has stored one in the meantime', async () => {
+test('a position is stored only if no other process has stored one in the meantime', async () => {
   const { calls, writer } = world(({ method }) =>
     method === 'GET'
       ? { status: 404, body: { found: false } }

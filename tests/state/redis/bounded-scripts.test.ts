@@ -45,7 +45,7 @@ function replyError(message: string): Error {
   return Object.assign(new Error(message), { name: 'ReplyError' })
 }
 
-test('a script returns its answer, including bytes, and its source is sent to a server that does not know it', async () => {
+test("a script returns its answer, including bytes, and the script's source is sent to a server that does not know the script", async () => {
   const { state, scripts, run } = echoRedis()
   expect(await run()).toEqual(['x', 7])
   expect(await scripts.run(ECHO, ['{a}:1', '{a}:2'], [Buffer.from([0, 255])])).toEqual([Buffer.from([0, 255])])
@@ -69,7 +69,7 @@ test('a call takes no longer than its time limit, and one late answer does not o
   expect(await run()).toEqual(['x', 7])
 })
 
-test('while a server does not respond, calls fail at once, and a probe without side effects detects when it is back', async () => {
+test('while a server does not respond, calls fail at once, and a probe without side effects detects when the server responds again', async () => {
   const { state, clock, run, reason } = echoRedis()
   state.error = new Error('Connection is closed.')
   expect((await reason()).reason).toBe('unreachable')
@@ -122,7 +122,7 @@ test('each server of a cluster has its own circuit, and a script cannot use keys
   await expect(scripts.run(ECHO, [two, one], [])).rejects.toThrow('script echo: the keys a, b have different hash tags')
 })
 
-test('an error reply about a slot that is moving leaves the circuit closed, and an error reply about a moved slot opens it', async () => {
+test('an error reply about a slot that is moving leaves the circuit closed, but an error reply about a moved slot opens it', async () => {
   const { state, reason, run } = echoRedis()
   state.error = replyError('TRYAGAIN Multiple keys request during rehashing of slot')
   expect((await reason()).reason).toBe('unreachable')

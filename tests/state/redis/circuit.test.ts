@@ -42,7 +42,7 @@ test('pauses double up to 200 ms and start from the minimum after an answer', ()
   expect(one.admit()).toBe('probe')
 })
 
-test('one late answer leaves the circuit closed; it opens when no answer has been on time for 20 ms', () => {
+test('one late answer leaves the circuit closed; the circuit opens when no answer has been on time for 20 ms', () => {
   const { clock, one } = clocked()
   // A brief stall of Redis makes many batches late at the same time.
   for (let batch = 0; batch < 25; batch++) one.late()

@@ -116,12 +116,12 @@ test.each([10, 300, 2_000])(
   },
 )
 
-test("a store's own size takes precedence over the worker's", () => {
+test('the size that a store itself sets takes precedence over the size that the worker sets', () => {
   expect(keptOf(storeOf(10, { worker: 1, store: 40_000 }))).toBeGreaterThan(80)
   expect(keptOf(storeOf(10, { worker: 40_000, store: 1 }))).toBeLessThan(3)
 })
 
-test('objects that grow in memory displace others', () => {
+test('objects that grow in memory displace other objects', () => {
   const world = storeOf(10, { worker: 40_000 })
   for (const key of KEYS.slice(0, 20)) world.store.put(key, 'x'.repeat(2_000))
   world.store.flush(undefined)

@@ -10,8 +10,8 @@ import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled
 
 const STORE = 'totals'
 /**
- * There are only a few keys, so that operations collide. Some keys are prefixes of others, and two sort after all ASCII
- * keys.
+ * There are only a few keys, so that operations collide. Some keys are prefixes of others, and two keys sort after all
+ * ASCII keys.
  */
 const someKeys = ['a', 'aa', 'ab', 'b', 'ba', 'c', 'd', 'é', '\u{10ffff}']
 const keyArbitrary = fc.constantFrom(...someKeys)
@@ -207,7 +207,7 @@ test('the size of changed rows is estimated from the rows of the last flush', as
   expect(store.dirtyBytes).toBe(20_000)
 })
 
-test('consecutive scans encode each change only once, and later scans see changes made after earlier ones', async () => {
+test('consecutive scans encode each change only once, and later scans see the changes made after earlier scans', async () => {
   const backend = (await testBackends[0]()).backend
   let encoded = 0
   const key: Codec<string> = {
@@ -233,7 +233,7 @@ test('consecutive scans encode each change only once, and later scans see change
   expect(keysOf('3:')).toEqual([])
 })
 
-test('a scan that omits new keys sees the changes of all others, and encodes no changes', async () => {
+test('a scan that omits new keys sees the changes of all other keys, and encodes no changes', async () => {
   const { backend, session } = await testBackends[0]()
   let encoded = 0
   const key: Codec<string> = {
@@ -313,7 +313,7 @@ test('deleting a key that was never stored writes no tombstone', async () => {
 })
 
 test.each(['keyed', 'sparse', 'packed'] as const)(
-  'a %s store has only one entry for a key that was evicted, prefetched as the key used last, and changed by another record',
+  'a %s store has only one entry for a key that was evicted, prefetched as the last used key, and changed by another record',
   async (kind) => {
     const steps: Step[] = [
       { do: 'put', key: 'd', value: '' },

@@ -38,7 +38,7 @@ export interface Modelled<S, M> {
 
 /**
  * @param open opens a new store of the same name on the current backend
- * @param copy copies a model. Needed because steps may change the model in place
+ * @param copy copies a model, because steps may change the model in place
  */
 export function modelled<S extends EngineStore, M>(opened: TestBackend, open: () => S, empty: M, copy: (model: M) => M): Modelled<S, M> {
   let flushed: M | undefined

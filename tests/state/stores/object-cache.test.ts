@@ -4,7 +4,7 @@ import { objectCache } from '../../../state/stores/object-cache.ts'
 
 const CAPACITY = 8
 
-test('the cache contains the entries that were used last, at least half its capacity, and all pinned entries', () => {
+test('the cache contains the entries that were used last, up to at least half of its capacity, and all pinned entries', () => {
   const step = fc.record({ key: fc.integer({ min: 0, max: 40 }), pin: fc.boolean(), read: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200, size: 'max' }), (steps) => {
@@ -21,7 +21,7 @@ test('the cache contains the entries that were used last, at least half its capa
         lately = [key, ...lately.filter((other) => other !== key)].slice(0, CAPACITY / 2)
         const held = Array.from({ length: 41 }, (_, each) => each).filter((each) => cache.peek(each) !== undefined)
         expect(held).toEqual(expect.arrayContaining([...pins.keys(), ...lately]))
-        // Entries may stay for two more generations after they were pinned.
+        // Entries may stay in the cache for two more generations after they were pinned.
         expect(held.length).toBeLessThanOrEqual(CAPACITY + 2 * pins.size)
       }
     }),

@@ -22,7 +22,7 @@ function expectRows(rows: PackedRows, count: number): void {
   }
 }
 
-test('a table frees the memory of a burst after it has hardly been used for some time', () => {
+test('after a burst, a table frees memory once it has hardly been used for some time', () => {
   const rows = new PackedRows()
   fill(rows, ROWS)
   const burst = rows.capacity
@@ -49,7 +49,7 @@ test('a table that is used regularly keeps its memory, even if some uses are sma
   expect(rows.capacity).toBe(before)
 })
 
-test('values that are replaced again and again take only a bounded amount of memory', () => {
+test('values that are replaced again and again take only a limited amount of memory', () => {
   const rows = new PackedRows()
   fill(rows, 10)
   const value = Buffer.alloc(10_000, 'w')

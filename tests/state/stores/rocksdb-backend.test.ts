@@ -128,7 +128,7 @@ test('each session has a separate batch', async () => {
   await backend.close()
 })
 
-test('a batch that was taken is unaffected by later puts, writes and drops', async () => {
+test('a batch that was taken does not change with later puts, writes and drops', async () => {
   const backend = await openRocksdbBackend({ folder: newFolder() })
   const session = backend.session(TOPOLOGY)
   const column = session.column('totals', 0)

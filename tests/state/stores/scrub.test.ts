@@ -9,7 +9,7 @@ import type { StateBackend, StateColumn } from '../../../state/stores/store.ts'
 import { isOnDisk, newFolder, openStore, put, raw, TOPOLOGY } from './harness.ts'
 
 const SECRET = 'a secret that must vanish'
-/** Number of rows: so many that copying them takes several slices. */
+/** Number of rows. There are so many rows that copying them takes several slices. */
 const ROWS = 60_000
 
 const all = (column: StateColumn) => new Map([...column.scan({})].map(([key, value]) => [String(key), String(value)]))
@@ -21,7 +21,7 @@ function session(backend: StateBackend) {
   return { own, column: own.column('totals', 0) }
 }
 
-test('a rewritten database contains everything except replaced and deleted values', async () => {
+test('a rewritten database contains all values except replaced and deleted ones', async () => {
   const folder = newFolder()
   let backend = await openRocksdbBackend({ folder })
   const { own, column } = session(backend)
@@ -153,7 +153,7 @@ test('a database that is closed during a rewrite remains unchanged', async () =>
   await again.close()
 })
 
-test('an erasable store asks for a rewrite when it deletes a value, and adds a record to the changelog when asked to', async () => {
+test('an erasable store requests a rewrite when it deletes a value, and adds a record to the changelog on request', async () => {
   const folder = newFolder()
   const backend = await openRocksdbBackend({ folder })
   await backend.scrub()
@@ -188,7 +188,7 @@ test('an erasable store asks for a rewrite when it deletes a value, and adds a r
   await backend.close()
 })
 
-test('an erasable store asks for a rewrite after the commit that contains the deletion, and not after the one before it', async () => {
+test('an erasable store requests a rewrite after the commit that contains the deletion, and not after the previous commit', async () => {
   const folder = newFolder()
   const backend = await openRocksdbBackend({ folder })
   await backend.scrub()
@@ -209,7 +209,7 @@ test('an erasable store asks for a rewrite after the commit that contains the de
   await backend.close()
 })
 
-test('a scan that began before a rewrite ends as if there had been none', async () => {
+test('a scan that began before a rewrite ends as if there had been no rewrite', async () => {
   const folder = newFolder()
   const backend = await openRocksdbBackend({ folder })
   const { own, column } = session(backend)

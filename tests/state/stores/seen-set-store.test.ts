@@ -201,7 +201,7 @@ describe('a set of 50,000 items at one per cent for 30 days', () => {
     store.committed()
     for (let i = 0; i < 100; i++) {
       const rows = rowsOfOneMore(store, `more-${i}`, now)
-      // Adding an item writes one page. If the page is new, another row is written, so that the page can be found when
+      // Adding an item writes one page. If the page is new, a second row is written, so that the page can be found when
       // it expires.
       expect(rows.filter(([, value]) => value.length > 'header'.length).length).toBeLessThanOrEqual(1)
       expect(rows.reduce((sum, [key, value]) => sum + key.length + value.length, 0)).toBeLessThan(600)
@@ -240,7 +240,7 @@ describe('a set of more items than its capacity', () => {
     const remembered = items.filter((item, i) => store.add('ann', item, START + i * stepMs))
     const now = START + ADDED * stepMs
     expect(remembered.length).toBeGreaterThan(ADDED * (1 - ERROR_RATE))
-    // An item that was mistaken for an older one is forgotten together with the older one.
+    // An item that was mistaken for an older item is forgotten together with the older item.
     for (const item of remembered.slice(-live * (1 - ERROR_RATE))) if (!store.has('ann', item, now)) expect.fail(`${item} was forgotten`)
     expect(store.size('ann', now)).toBeLessThan(CAPACITY * 2)
     expect(items.slice(0, CAPACITY).filter((item) => store.has('ann', item, now)).length / CAPACITY).toBeLessThan(2 * ERROR_RATE)
@@ -298,7 +298,7 @@ describe('the only page of a set', () => {
     session.write()
   }
 
-  test('is the only page that is read once it has a mark, even if it was first written without one', () => {
+  test('is the only page that is read once it has a mark, even if it was first written without a mark', () => {
     const first = opened()
     first.store.add('ann', 'x', START)
     first.commit()

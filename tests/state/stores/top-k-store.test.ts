@@ -99,4 +99,4 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
   }
 }
 
-testAgainstModel('the K best equal those of a sorted list', STORE, stepArbitrary, runAgainstModel)
+testAgainstModel('the K best entries equal those of a sorted list', STORE, stepArbitrary, runAgainstModel)

@@ -96,7 +96,7 @@ test("a table's progress belongs to that table alone, and a recreated table has 
   expect(await caughtUp()).toBe(1)
 })
 
-test('after a topic was recreated, the table has not caught up with it yet', async () => {
+test('after a topic was recreated, the table has not yet caught up with it', async () => {
   const { client, store } = await open()
   const caughtUp = async () => (await caughtUpPartitions(client as unknown as TableReader, 'events'))[0]
   for (const partition of [0, 1]) {
@@ -114,7 +114,7 @@ test('after a topic was recreated, the table has not caught up with it yet', asy
   expect(await caughtUp()).toBe(2)
 })
 
-test('a recreated topic is caught up with even if ClickHouse deduplicates inserts, as it does for replicated tables', async () => {
+test('a table catches up with a recreated topic even if ClickHouse deduplicates inserts, as it does for replicated tables', async () => {
   const { client, store } = await open()
   const caughtUp = async () => (await caughtUpPartitions(client as unknown as TableReader, 'events'))[0]
   await client.command({ query: 'ALTER TABLE table_catch_ups MODIFY SETTING non_replicated_deduplication_window = 1000' })

@@ -57,7 +57,7 @@ it('a roll-back leads to the previous champion, even if five versions are newer'
   expect(names(promoted(withVersion(replaced, made(8)), 'v8')!)).toEqual(['v8', 'v7', 'v6', 'v5', 'v4'])
 })
 
-it('a trial ends when its version becomes the champion, or when it is withdrawn', () => {
+it('a trial ends when its version becomes the champion or is withdrawn', () => {
   const trial = withChallenger(historyOf(3, [2]), 'v3')!
   expect(trial.challenger).toBe('v3')
   expect(promoted(trial, 'v3')).toMatchObject({ champion: 'v3', challenger: undefined, earlier: ['v2', NO_VERSION] })

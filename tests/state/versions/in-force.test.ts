@@ -29,7 +29,7 @@ function inForce(local: Pick<LocalVersions, 'fetch'> = localVersions({ blobs, fo
   return { versions, told, timers }
 }
 
-it('the version in force switches once the new version is open, and back again', async () => {
+it('the version in force changes only once the wanted version is open, and can change back', async () => {
   const { versions, told } = inForce()
   const [one, two] = [await publish(1, { model: 'one' }), await publish(2, { model: 'two' })]
   expect(versions.current).toBeUndefined()
@@ -98,7 +98,7 @@ it('a version is fetched again if its files vanished before they were opened', a
   expect(versions.current?.opened).toBe('ten')
 })
 
-it('only the version that was requested last is put into force, even if an earlier one is fetched later', async () => {
+it('only the version that was requested last is put into force, even if an earlier version is fetched later', async () => {
   const here = localVersions({ blobs, folder, now: Date.now })
   const gate = Promise.withResolvers<void>()
   const [slow, fast] = [await publish(7, { model: 'seven' }), await publish(8, { model: 'eight' })]
@@ -115,7 +115,7 @@ it('only the version that was requested last is put into force, even if an earli
   expect(told).toEqual(['discarded seven', 'switched to v8'])
 })
 
-it('a version that is opened after closing is only released', async () => {
+it('a version that is opened after closing is discarded', async () => {
   const { versions, told } = inForce()
   versions.want(await publish(9, { model: 'nine' }))
   versions.close()

@@ -85,7 +85,7 @@ it('several callers may fetch the same version at once', async () => {
   expect(readFileSync(join(places[0], 'vectors')).equals(long.subarray(0, 400_000))).toBe(true)
 })
 
-it('after a fetch was killed, the incomplete version is never shown, it is fetched later, and the remains are removed', async () => {
+it('after a fetch was killed, the incomplete version is never visible, a later fetch gets the whole version, and the remains are removed', async () => {
   const version = await publish(6, { 'trees.txt': 'six', vectors: Buffer.alloc(900_000, 'six') })
   const child = spawn(process.execPath, [join(import.meta.dirname, 'children/fetcher.ts'), blobFolder, folder, JSON.stringify(version)], {
     stdio: ['ignore', 'pipe', 'inherit'],

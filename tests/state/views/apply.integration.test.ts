@@ -93,7 +93,7 @@ test('the time of a position changes only with a batch that names the time at wh
   expect(await store.position(view, 3, 'one')).toEqual({ next: 3, at: NOW + 2 })
 })
 
-test('the id of the topic is stored with the position, and stays if a batch names none', async () => {
+test('the id of the topic is stored with the position, and stays if a batch names no id', async () => {
   const { view, store, batch } = await open()
   await store.apply(batch(undefined, 1, [], { topicId: 'first' }))
   await store.apply(batch(1, 2))

@@ -12,7 +12,7 @@ import {
   type ViewValue,
 } from '../../../state/views/view.ts'
 
-/** Simulates as much of the sink and Redis as is needed to read what operations wrote. */
+/** Simulates those parts of the sink and of Redis that are needed to read what operations wrote. */
 export function fakeRedis() {
   const strings = new Map<string, string>()
   const hashes = new Map<string, Map<string, string>>()

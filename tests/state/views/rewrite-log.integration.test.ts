@@ -23,7 +23,7 @@ test('the append-only files are rewritten', async () => {
   await expect.poll(rewrites).toBeGreaterThan(before)
 })
 
-test('while another rewrite runs, the next one waits for its end, because it may already have written deleted values', async () => {
+test('while a rewrite is running, the next rewrite waits for its end, because the running rewrite may already have written values that were deleted later', async () => {
   const { admin, rewrites } = await connected()
   await admin.mset('a', '1', 'b', '2', 'c', '3')
   // The server pauses for this many microseconds after each key that it writes.

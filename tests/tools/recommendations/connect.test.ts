@@ -15,7 +15,7 @@ async function emptyServer(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-test('the training program waits as long for the first row as ClickHouse may take to sort all rows', async () => {
+test('the training program waits for the first row as long as ClickHouse may take to sort all rows', async () => {
   const waits = vi.spyOn(Socket.prototype, 'setTimeout')
   onTestFinished(() => waits.mockRestore())
   const client = connectHistory({ url: await emptyServer() })

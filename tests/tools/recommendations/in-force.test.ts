@@ -27,7 +27,7 @@ test('a bundle whose stored files are damaged is not opened, because every later
   expect(await openInForce(version, place())).toBeUndefined()
 })
 
-test('if files cannot be fetched, there is an error, because a later training may be able to fetch them', async () => {
+test('if files cannot be fetched, the opening fails with an error, because a later training may be able to fetch them', async () => {
   const away = { open: async () => undefined }
   await expect(openInForce(await publish(3), { ...place(), blobs: away })).rejects.toThrow('is not stored')
 })

@@ -43,6 +43,6 @@ test('a candidate learns from the interactions before the training of the versio
   expect(await begun(START + 300 * MINUTE)).toBe(START + 300 * MINUTE)
 })
 
-test('if all interactions are newer than the version in force, a candidate learns from the older half of them', async () => {
+test('if all interactions are newer than the version in force, a candidate learns from the older half of the interactions', async () => {
   expect(await begun(START - MINUTE)).toBe(START + (EVENTS / 2) * MINUTE)
 })

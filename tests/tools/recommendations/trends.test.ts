@@ -31,7 +31,7 @@ test('the list contains the items with the greatest decayed weights, whether the
   }
 })
 
-test('an item that is forgotten disappears from the list', () => {
+test('a forgotten item disappears from the list', () => {
   const trending = trends()
   const event = (at: number) => [{ at, weight: 1, country: null, age_bucket: null } as never]
   trending.add(1n, event(0))

@@ -18,7 +18,7 @@ import type { StateBackend } from '../../../../state/stores/store.ts'
 import { bench, until } from '../harness.ts'
 import { lines, numberFormat, textTopic, wordCount, wordCounts } from '../words.ts'
 
-test('a bug stops the worker, no record of the failed transaction is committed, and the worker leaves the group', async () => {
+test('a bug stops the worker, no part of the failed transaction is committed, and the worker leaves the group', async () => {
   const { broker, worker, send, all } = bench()
   const fragile = topology('fragile', (t) => {
     t.source(lines).process('parse', { emits: [wordCounts] }, (line, ctx) => {

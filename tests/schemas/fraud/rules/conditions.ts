@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { ArithmeticOperator, ComparisonOperator, Node } from '../../../../schemas/fraud/rules/ast.ts'
 import type { FactsByName } from '../../../../schemas/fraud/rules/facts.ts'
 
-/** Position of every node in generated trees, because they have no source text. */
+/** Position of every node in generated trees, because these trees have no source text. */
 const NOWHERE = { start: 0, end: 0 }
 
 const NUMBERS = [0, 0.5, 1, 2, 3, 1e-7, 1e21, 1e308]

@@ -93,7 +93,7 @@ test('a shadow rule is listed separately and never wins', () => {
   expect(tallies.get('shadow')).toMatchObject({ matched: 1 })
 })
 
-test('a rule that throws is counted, does not match and stops no other rule', () => {
+test('a rule that throws is counted, does not match, and does not stop other rules', () => {
   const lists = {
     has: () => true,
     get: () => {
@@ -170,7 +170,7 @@ test('a snooze suppresses one rule for one entity from its creation until its en
   expect(outcomeOf(snooze, { ...snooze, until: NOW - 1 })).toMatchObject({ snoozed: ['a'] })
 })
 
-test('a rule that does not compile is excluded with its faults, and the other rules work', () => {
+test('a rule that does not compile is excluded with its faults, and the other rules still work', () => {
   const { matched, ruleSet } = evaluate([ruleOf('old', { condition: 'txn.amonut > 1' }), ruleOf('right')])
   expect(matched).toEqual(['right'])
   expect(ruleSet.broken).toMatchObject([{ rule: { rule_id: 'old' }, faults: [{ nearest: 'txn.amount' }] }])

@@ -148,7 +148,7 @@ test('a fault contains its code, its offsets, what was expected, and the nearest
   ])
 })
 
-test('all name and type faults are reported together, in the order of the text', () => {
+test('all name faults and type faults are reported together, in the order of the text', () => {
   const faults = faultsOf("payer.contry = 'DE' OR txn.amount = 'a' OR foo(1)")
   expect(faults.map(({ column, code }) => [column, code])).toEqual([
     [1, 'unknown_field'],
@@ -175,7 +175,7 @@ test.each([
   ['NOT', (depth: number) => `${'NOT '.repeat(depth - 1)}ip.is_tor`, MAX_CONDITION_DEPTH],
   ['minus', (depth: number) => `${'-'.repeat(depth - 2)}txn.amount > 1`, MAX_CONDITION_DEPTH],
   ['a sum', (depth: number) => `txn.amount${' + 1'.repeat(depth - 2)} > 1`, MAX_CONDITION_DEPTH],
-])('%s may be nested 32 levels deep and no deeper', (_, text, depth) => {
+])('%s may be nested 32 levels deep, but no deeper', (_, text, depth) => {
   expect(faultsOf(text(depth))).toEqual([])
   expect(faultsOf(text(depth + 1))).toMatchObject([{ code: 'too_deep', line: 1 }])
 })

@@ -21,7 +21,7 @@ function planned(text: string, values: FactsByName) {
   return plan.evaluate(1)
 }
 
-test('a plan of several conditions gives the same results as each condition by itself', () => {
+test('a plan of several conditions gives the same results as the separate conditions', () => {
   const seen = new Set<unknown>()
   fc.assert(
     fc.property(fc.array(conditions, { minLength: 1, maxLength: 4 }), fc.array(facts, { minLength: 1, maxLength: 2 }), (nodes, rows) => {

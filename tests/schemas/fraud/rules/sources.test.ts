@@ -49,7 +49,7 @@ test('most fields are read from a path', () => {
   expect(paths.length).toBeGreaterThan(80)
 })
 
-test.each(paths)('$name is read from $source, and this path has type $type in scored transactions', ({ type, source }) => {
+test.each(paths)('$name is read from $source, and this path has the type $type in scored transactions', ({ type, source }) => {
   expect(kindOf(typeAt(source))).toBe(KINDS[type])
 })
 

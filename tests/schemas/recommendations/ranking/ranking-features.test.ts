@@ -32,7 +32,7 @@ const MATCH = {
   timesShown: 1,
 }
 
-test('a row has its columns in order, and writing it does not touch its neighbours', () => {
+test('a row has its columns in order, and writing a row does not change adjacent rows', () => {
   const out = new Float64Array(RANKING_WIDTH + 2).fill(99)
   writeRankingFeatures(out, 1, userColumns(USER), ITEM, MATCH)
 

@@ -16,7 +16,7 @@ const NAMED_DIFFERENTLY = ['Calocan', 'Newcastle', 'Querétaro', 'Washington']
 /** Minimum number of cities that match by name. If fewer match, the comparison of names is broken. */
 const MIN_COMPARED = 450
 
-dataTest('places', 'the positions are those that GeoNames has for cities of these names', (folder) => {
+dataTest('places', 'the positions of the cities agree with those of GeoNames for cities of the same names', (folder) => {
   const named = Map.groupBy(readCities(folder), ({ country, name }) => `${country} ${plain(name)}`)
   const misplaced: string[] = []
   let compared = 0

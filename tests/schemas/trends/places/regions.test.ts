@@ -9,7 +9,7 @@ test('the 551 regions are the world, 50 countries and 500 cities', () => {
   expect(types.Town).toHaveLength(500)
 })
 
-test('every woeid is unique and fits the 32 bits that tweets have for it', () => {
+test('every woeid is unique and fits into the 32 bits that tweets have for it', () => {
   const woeids = regions.map((region) => region.woeid)
   expect(new Set(woeids).size).toBe(woeids.length)
   expect(woeids.every((woeid) => woeid > 0 && woeid < 2 ** 31)).toBe(true)

@@ -14,6 +14,6 @@ test.each([
   ['Black+Decker', 'BLACK & DECKER drill', 'black decker drill'],
   ['ACME', 'Saw by Acme', 'saw by acme'],
   [null, 'Saw', 'saw'],
-])('the brand %s is found with the title %s, and its words are indexed once', (brand, title, words) => {
+])('a product of the brand %s with the title %s is indexed once under each of its words', (brand, title, words) => {
   expect(wordsFor(brand, title)).toBe(words)
 })

@@ -168,7 +168,7 @@ test('the documented query returns the features of the week before last with the
   ])
 })
 
-test("a user's transactions of a period, newest first, each with its first answer", async () => {
+test("a user's transactions of a period are returned newest first, each with its first answer", async () => {
   const { client, score } = await world()
   const payment = (id: string, user: string, at: number) => ({ ...scored(pay({ id, user, at })), scored_at: at + 5 })
   const own = [payment('old', 'u9', NOW - 8 * DAY), payment('first', 'u9', NOW - DAY), payment('second', 'u9', NOW - HOUR)]

@@ -21,7 +21,7 @@ test('a replay counts each request once, even if an insert was repeated, and rea
   const records = [traffic('a', 2, 3, ['/x', '/x/y', '/z']), traffic('b', 1, 4, ['/x']), traffic('b', 2, 5, ['/x'])]
   const rows = records.flatMap((record, offset) => limitTrafficTable.rowsOf(record.node, record).map((row) => ({ offset, row })))
   await store.insert({ topic: 'limit-traffic', partition: 0, rows })
-  // Another topic name gives the insert another deduplication token.
+  // A different topic name gives the insert a different deduplication token.
   await store.insert({ topic: 'limit-traffic-again', partition: 0, rows })
   async function replayed(kind: 'global' | 'prefix' | 'exact', path: string) {
     const query = { from: HOUR, to: HOUR + 3_000, pattern: { method: 'GET', kind, path }, tier: '*' }

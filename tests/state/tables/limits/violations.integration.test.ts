@@ -51,7 +51,7 @@ test('violations that several instances recorded are listed once, newest first, 
   expect(named(await readViolations(reader, ALL))).toEqual(['-1 ahead', '0 a', '0 b', '696 old'])
 })
 
-test('pages and filters list each violation once, however the violations are spread over time', async () => {
+test('pages and filters list each violation once, however the violations are distributed over time', async () => {
   const violations = Array.from({ length: 60 }, (_, index) => {
     return violation(NOW - Math.floor(1.3 ** Math.floor(index / 2)) * 600_000, `rule-${index % 3}`, `client-${index % 5}`)
   }).filter(({ at }) => at > NOW - 30 * DAY_MS)
@@ -81,7 +81,7 @@ test('a page of the newest violations is searched only in the last hour, in rows
   expect(await rowsOf(client, query)).toHaveLength(1)
 })
 
-test('a table of an earlier version gets the rows that are sorted by time', async () => {
+test('a table from an earlier version gets the rows that are sorted by time', async () => {
   const { client } = await testDatabase()
   const { parts, migrations, ...earlier } = limitViolationsTable
   const row = limitViolationsTable.rowsOf('a', violation(NOW, 'one', 'a'))[0]

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { readViolations } from '../../../../state/tables/limits/violations.ts'
 import type { TableReader } from '../../../../state/tables/reader.ts'
 
-test('a violation that arrives while a page behind the newest rows is read causes no negative offset', async () => {
+test('a violation that arrives while an older page is read does not cause a negative offset', async () => {
   const offsets: number[] = []
   const reader: TableReader = {
     async query({ query, query_params }) {

@@ -76,7 +76,7 @@ test('the roll-up counts each click once, despite repeated inserts and computati
   ]
   expect(await days(client)).toEqual(expected)
 
-  // Simulates a second sink that also believes it owns the partition: it inserts the same rows again, in different
+  // Simulates a second sink that also believes it owns the partition. It inserts the same rows again, in different
   // batches.
   await insert(client, yesterday.slice(10, 50), 10)
   await insert(client, today.slice(0, 30), 60)

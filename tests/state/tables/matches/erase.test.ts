@@ -5,7 +5,7 @@ import { ANN, BOB, CAT } from '../../../pipelines/matches/swipes.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 
-test('a deletion is new even if a later deletion was found before it', async () => {
+test('a deletion counts as new even if a later deletion was found before it', async () => {
   let deletions: [string, number][] = []
   const query = async ({ query }: { query: string }) => ({ json: async () => (query.includes('match_deletions') ? deletions : [[0]]) })
   const eraser = userEraser({ query } as unknown as ClickHouseClient, { cluster: undefined })
@@ -22,7 +22,7 @@ test('a deletion is new even if a later deletion was found before it', async () 
   expect(await findsNew([BOB, NOW - 50_000], [CAT, NOW - 60_000])).toBe(true)
 })
 
-test('rows are removed from every table, even if ClickHouse does not finish with one of them in time', async () => {
+test('rows are removed from every table, even if ClickHouse does not finish the removal from one of them in time', async () => {
   const statements: string[] = []
   const client = {
     query: async ({ query }: { query: string }) => ({

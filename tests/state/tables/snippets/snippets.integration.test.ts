@@ -77,7 +77,7 @@ test.each([
   ['several words', ['tenth', 'return', 'go']],
   ['a word that no snippet has', ['nowhere']],
   ['wildcards', ['100%_sure']],
-  ['an underscore that is no wildcard', ['a_b']],
+  ['an underscore that is not a wildcard', ['a_b']],
   ['letters outside ASCII', ['zoë']],
   ['words shorter than a trigram', ['ab', 'x']],
   ['punctuation', ['{}']],
@@ -89,7 +89,7 @@ test.each([
   expect(await search(words, 3, 3)).toEqual(second)
 })
 
-test('a search for a word that most snippets have ends at the newest 2,000', async () => {
+test('a search for a word that most snippets contain ends at the newest 2,000 snippets', async () => {
   const { total, ids } = await search(['func'])
   // Deleted snippets whose earlier rows are still in the table count towards the limit.
   expect(total).toBeGreaterThan(MOST_FOUND - 110)
@@ -97,7 +97,7 @@ test('a search for a word that most snippets have ends at the newest 2,000', asy
   expect(ids).toEqual(matching(['func']).slice(0, total))
 })
 
-test('a search for a rare word reads only the granules with snippets that have it', async () => {
+test('a search for a rare word reads only the granules with snippets that contain the word', async () => {
   const query = "EXPLAIN indexes = 1 SELECT paste_id FROM snippet_texts WHERE searched LIKE '%zygomorphic%'"
   const text = (await rowsOf<{ explain: string }>(created.client, query)).map(({ explain }) => explain).join('\n')
   const [, read, inAll] = /Name: searched_trigrams[\s\S]*?Granules: (\d+)\/(\d+)/.exec(text)!

@@ -66,7 +66,7 @@ test('the newest snapshot within the bounds is returned as it was written', asyn
   expect(await read(AT - 180, AT, 2459115)).toBeUndefined()
 })
 
-test('an empty list hides the one before it', async () => {
+test('an empty list hides the previous list', async () => {
   const { put, read } = await world()
   await put({ window_end: (AT - MINUTE_S) * SECOND_MS, entries: [entry('older')] })
   await put({})

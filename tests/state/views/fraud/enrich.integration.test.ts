@@ -95,7 +95,7 @@ test('each payment counts once for later payments, however far the sink lags beh
     { numRuns: 25 },
   )
 
-  /** Makes the sink include all payments of one user. After that, only some of the device's payments are included. */
+  /** Makes the sink include all payments of one user. Afterwards, only some of the device's payments are included. */
   async function sinkUser(user: string, scored: readonly FraudRequest[], sunk: Set<FraudRequest>): Promise<void> {
     const added = scored.filter((one) => one.payer.user_id === user && !sunk.has(one))
     for (const one of added) sunk.add(one)
@@ -182,7 +182,7 @@ test('while the view is being built, look-ups fail, but payments are still noted
   expect(await redis.strlen(keys('user:u1').flight)).toBe(FLIGHT_BYTES)
 })
 
-test('a withdrawn transaction is no longer in flight, unless another request has added it, too', async () => {
+test('a withdrawn transaction is no longer in flight, unless another request has also added it', async () => {
   const { profiles, enrich, clock, redis, keys } = await world()
   const first = pay({ id: 't1', device: 'd1', merchant: 'm1', amount: 1 })
   const other = pay({ id: 't1', device: 'd1', ip: '192.0.2.1', amount: 2 })
@@ -195,7 +195,7 @@ test('a withdrawn transaction is no longer in flight, unless another request has
   expect(await redis.exists(keys('user:u1').flight, keys('device:d1').flight)).toBe(0)
 })
 
-test('of two processes that score the same transaction, the first one wins, unless the second one blocks it', async () => {
+test('of two processes that score the same transaction, the first one wins, unless the second one decides to block the transaction', async () => {
   const { answers } = await world()
   const audited: TxnScored[] = []
   const audit = async (earlier: TxnScored) => void audited.push(earlier)

@@ -96,7 +96,7 @@ async function world(count: number, everyth = 1) {
 
 const idsOf = (stack: Stack | undefined) => stack?.candidates.map(({ userId }) => userId) ?? []
 
-test('in a densely populated area, the searches of a user who swipes all candidates eventually find everybody', async () => {
+test('in a densely populated area, the searches of a user who swipes all candidates eventually find all other users', async () => {
   const { suitable, build, swipe, redis, keys } = await world(12_000, 100)
   const shown = new Set<string>()
   for (let round = 0; round < 6; round++) {
@@ -112,7 +112,7 @@ test('in a densely populated area, the searches of a user who swipes all candida
   expect(await redis.pttl(keys.resume)).toBeLessThanOrEqual(1_800_000)
 })
 
-test('a new search starts over while most candidates of the last one are left, and otherwise continues and keeps those that are left', async () => {
+test('a new search starts over while most candidates of the last search are left, and otherwise continues and keeps the remaining candidates', async () => {
   const { build, swipe } = await world(12_000, 300)
   const first = idsOf(await build())
   expect(first.length).toBeGreaterThan(10)
@@ -169,7 +169,8 @@ test('a rewind removes the stored candidates once, however often its note is sto
   await build()
   await note('rewind', at)
   await note('earlier', at - 1)
-  // The same holds after the sink has removed the note, because the view includes the rewind.
+  // Storing the note again has no effect even after the sink has removed the note, because the view includes the
+  // rewind.
   await redis.hdel(keys.recent, `s:${target}`)
   await note('rewind', at)
   expect(idsOf(await stack())).toHaveLength(3)

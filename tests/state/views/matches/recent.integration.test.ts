@@ -226,7 +226,7 @@ async function annAndBob() {
 }
 
 test.each(['block', 'unmatch'] as const)(
-  'a %s by a user who leaves and returns is over for both, however late it is noted and in every order of topics',
+  'a %s by a user who leaves and returns no longer affects either user, however late it is noted and in every order of topics',
   async (action) => {
     for (const isDeletionFirst of [true, false])
       for (const noteAt of [0, 1, 2, 3, 4]) {
@@ -374,7 +374,7 @@ test('a block that the view includes needs no note: it hides both users until it
   expect([await reasons(), await notes()]).toEqual([['blocks', 'blocked'], []])
 })
 
-test('a match that a block has ended stays ended, although the block is lifted before the view includes either', async () => {
+test('a match that a block has ended stays ended, even if the block is lifted before the view includes it', async () => {
   const { ann, driver, apply, redis, profileOf, relations, answer, note, severed } = await annAndBob()
   await apply(profileOf(ann, null), profileOf(BOB, null))
   for (const like of [pairSwipe(ann, BOB, 'RIGHT', driver.now), pairSwipe(BOB, ann, 'RIGHT', driver.now)])

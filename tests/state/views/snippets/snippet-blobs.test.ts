@@ -24,7 +24,7 @@ test('the blobs that any partition references are found', async () => {
   expect(await referencedBlobs(redisCompleteAt(MADE_BEFORE, MADE_BEFORE + 1), query)).toEqual(new Set([HASH]))
 })
 
-test('the search fails if a partition has caught up once but lags behind now, because it may lack a reference', async () => {
+test('the search fails if a partition has caught up before but lags behind now, because it may lack a reference', async () => {
   const lagging = redisCompleteAt(MADE_BEFORE, MADE_BEFORE - 1)
   await expect(referencedBlobs(lagging, query)).rejects.toThrow('the references of partition 1 are not up to date')
 })

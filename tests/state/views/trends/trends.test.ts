@@ -134,7 +134,7 @@ test('a known list is read again only if it has changed', async () => {
   expect(await readServed(reader, 3, 1, second)).toBe(NOT_CAUGHT_UP)
 })
 
-test('the newer window wins regardless of the order of arrival, and within one window the posted list wins', async () => {
+test('the newer window wins regardless of the order of arrival, and of two lists of one window, the posted list wins', async () => {
   const versions: Partial<TrendOutput>[] = [
     { window_end: WINDOW_END - MINUTE_MS, source: 'endpoint' },
     { window_end: WINDOW_END, source: 'pipeline' },

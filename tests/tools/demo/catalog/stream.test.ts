@@ -18,7 +18,7 @@ function played(count: number, seed = 1): ShopEvent[] {
   return Array.from({ length: count }, next)
 }
 
-test('parent categories come first, and a seed determines its products, with unique skus', () => {
+test('parent categories come first, and a seed determines the products, which have unique skus', () => {
   const known = new Set<number>()
   for (const { id, body } of DEMO_CATEGORIES) {
     if (body.parent_id !== null) expect(known).toContain(body.parent_id)
@@ -41,7 +41,7 @@ test('the shop produces every kind of event in chronological order, and new pric
   expect(played(50)).toEqual(events.slice(0, 50))
 })
 
-test('a product that is out of stock is delivered and reserved again, and that reservation is then sold', async () => {
+test('a product that is out of stock is delivered and reserved again, and this reservation is then sold', async () => {
   const asked: { path: string; body: unknown; caller: DemoCaller }[] = []
   const counted: string[] = []
   let stock = 0

@@ -85,7 +85,7 @@ test('each part of the ranking raises the score, and all parts add up to 1', () 
 
 test('a score reveals the distance only as whole kilometres between cells', () => {
   const scoreFrom = (north: number) => scoreOf(viewer({ place: { lat: 37.77 + north, lon: -122.42 } }), candidate(), 'none', NOW)
-  // A step within a cell changes nothing, and a step into another cell changes the distance by whole kilometres only.
+  // A step within a cell changes nothing, and a step into another cell changes the distance only by whole kilometres.
   expect([-0.001, -0.002, -0.003].map(scoreFrom)).toEqual([-0.001, -0.002, -0.003].map(() => scoreFrom(0)))
   expect(scoreFrom(-0.1) - scoreFrom(-0.2)).toBeCloseTo((0.35 * 11) / 50, 9)
 })
