@@ -430,7 +430,7 @@ describe('monitoring', () => {
       'millrace_records_skipped_total',
       'millrace_records_dropped_total',
       'millrace_sink_deliveries_total',
-      // Records are lost while no worker runs. The next worker counts them at its start, before its metrics are read.
+      // Records are lost while no worker runs. The next worker counts them when it starts, before its metrics are read.
       'millrace_sink_lost_records_total',
     ]
     const counting = rules.filter(({ expr }) => late.some((metric) => new RegExp(`increase\\(${metric}`).test(expr)))

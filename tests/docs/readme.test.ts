@@ -8,8 +8,8 @@ import { guardedFolder } from '../stack/folder.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const COMPILER = join(ROOT, 'node_modules/typescript/bin/tsc')
 /**
- * Time limit of the test. It has to compile all files that the samples import, and on a busy machine this takes many
- * seconds.
+ * Time limit of the test. The test has to compile all files that the samples import, and on a busy machine this takes
+ * many seconds.
  */
 const COMPILE_TIMEOUT_MS = 120_000
 const BROKEN = "import { drop } from './pipelines/engine/index.ts'\n\ndrop(missing)\n"

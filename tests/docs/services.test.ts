@@ -27,7 +27,7 @@ function listedIn(list: string): string[] {
   return [...text.matchAll(/from '\.\/([\w-]+)\/service\.ts'/g)].map((match) => match[1])
 }
 
-/** The services with an API. Only these have endpoints and errors. */
+/** The services with an API. Only these services have endpoints and errors. */
 const SERVICES = apiServices.map(({ name }) => ({ page: `${name}.md`, name }))
 
 test('every service in the lists has a page, and the index lists that page', () => {

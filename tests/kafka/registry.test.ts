@@ -53,7 +53,7 @@ test('registering sends the schema and returns its id', async () => {
   expect(seen[0].init.body).toBe('{"schema":"\\"string\\""}')
 })
 
-test('an incompatible schema fails at once with the reason', async () => {
+test('registering an incompatible schema fails at once with the reason', async () => {
   const { seen, deps } = scripted(answer(409, { error_code: 409, message: "field 'b' has no default" }))
   const refused = registryClient({ url: 'http://registry' }, deps).register('orders-value', '"string"')
   await expect(refused).rejects.toThrow(SchemaRefusedError)

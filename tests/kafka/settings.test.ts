@@ -35,7 +35,7 @@ test.each([
   expect(() => readKafkaSecurity(env as Record<string, string>)).toThrow(message)
 })
 
-test('an error message about the password does not contain it', () => {
+test('an error message about the password does not contain the password', () => {
   const read = () => readKafkaSecurity({ KAFKA_SASL_PASSWORD: 'hunter2' })
   expect(read).toThrow('KAFKA_SASL_PASSWORD')
   expect(read).not.toThrow('hunter2')

@@ -66,7 +66,7 @@ export function network(scheduler: Scheduler, find: (host: string, port: number)
 
   /**
    * Returns when a message that is sent now will arrive. Messages that are sent during a network partition arrive after
-   * it, because TCP resends lost messages.
+   * the partition, because TCP resends lost messages.
    */
   function arrival(client: Actor, endpoint: Endpoint, after: number): number {
     let at = Math.max(after, scheduler.now() + latency(client, endpoint))
@@ -109,7 +109,7 @@ class SimulatedConnection {
   readonly #inFlight: Pending[] = []
   /** Requests that are not sent yet, because too many are in flight. */
   readonly #waiting: Pending[] = []
-  /** Requests that the broker has received. It handles them one at a time. */
+  /** Requests that the broker has received. The broker handles them one at a time. */
   readonly #received: Pending[] = []
   #generation = 0
   #lastToBroker = 0

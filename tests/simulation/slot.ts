@@ -68,8 +68,8 @@ export interface Slot {
 }
 
 /**
- * Returns true for the errors that may end a process: it cannot reach the brokers when it starts, was fenced too often,
- * or cannot write its state. In each case, the supervisor restarts the process.
+ * Returns true for the errors that may end a process: the process cannot reach the brokers when it starts, was fenced
+ * too often, or cannot write its state. In each case, the supervisor restarts the process.
  */
 function isExpected(error: unknown): boolean {
   return error instanceof FencedError || error instanceof StateUnavailable || (error instanceof TransportError && !error.fatal)

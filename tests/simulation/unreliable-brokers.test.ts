@@ -102,8 +102,8 @@ test('a client that knows a later leader epoch does not believe a broker that ha
     await reading.connect()
     const fetcher = reading.fetcher()
     fetcher.assign(PARTITION, end, 'earliest', leaderEpoch)
-    // If the reader believed the outdated broker, its offset would not exist. It would then begin again with the first
-    // record.
+    // If the reader believed the outdated broker, its offset would not exist. The reader would then begin again with
+    // the first record.
     expect(await firstText(fetcher)).toBe('third')
   })
 })

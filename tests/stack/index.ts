@@ -21,7 +21,7 @@ export interface TestStack {
 /** Disables retries. For tests of guarantees that must hold under any fault. */
 export const AT_FIRST_TRY = { retry: 0 } as const
 
-/** Returns the servers that the tests of the project share. Each starts when it is first requested. */
+/** Returns the servers that the tests of the project share. Each server starts when it is first requested. */
 export function testStack(): TestStack {
   const control = inject('stackControl')
   async function ask(part: StackPart): Promise<string> {

@@ -22,7 +22,7 @@ export async function suspend(pid: number): Promise<void> {
 function isSuspended(pid: number): boolean {
   return readdirSync(`/proc/${pid}/task`).every((thread) => {
     const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')
-    // The state follows the name of the thread, which is in parentheses and may itself contain them.
+    // The state follows the name of the thread, which is in parentheses and may itself contain parentheses.
     return stat.slice(stat.lastIndexOf(')')).startsWith(') T')
   })
 }

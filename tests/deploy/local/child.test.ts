@@ -22,7 +22,7 @@ function commandLineOf(pid: number): string {
   }
 }
 
-test('a process whose pid file cannot be written is killed, because nobody would find and stop it', async () => {
+test('a process whose pid file cannot be written is killed, because no other command could find and stop it', async () => {
   const { path } = guardedFolder()
   const runDir = join(path, 'run')
   mkdirSync(join(runDir, 'server.pid'), { recursive: true })

@@ -82,7 +82,7 @@ test('taking a lock removes drafts that killed starts left behind', () => {
   unlock()
 })
 
-test('a reset refuses a folder that Millrace did not create, and one that contains other files', () => {
+test('a reset refuses a folder that Millrace did not create, and a folder that contains other files', () => {
   const path = folder()
   mkdirSync(join(path, 'data'), { recursive: true })
   expect(() => resetHome(path)).toThrow(/no file millrace-home/)

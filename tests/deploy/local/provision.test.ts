@@ -110,7 +110,7 @@ test('topologies can be declared without secrets and without creating files', ()
 
 test('the topics of snippets that must erase deleted data do so within an hour', () => {
   const all = topicSpecs('local').filter(({ erases }) => erases)
-  // Checks only the topics of snippets. tests/schemas/matches/topics.test.ts checks those of the match feed.
+  // Checks only the topics of snippets. tests/schemas/matches/topics.test.ts checks the topics of the match feed.
   const erasing = all.filter(({ name }) => name.startsWith('snippet'))
   expect(all.length).toBeGreaterThan(erasing.length)
   expect(erasing.map(({ name }) => name).sort()).toEqual([

@@ -218,8 +218,8 @@ function frames(each: (message: Buffer) => void): (chunk: Buffer) => void {
   return (chunk) => {
     later.push(chunk)
     size += chunk.length
-    // Joins the parts of a message only when it is complete. Joining them at each chunk would copy a large message many
-    // times.
+    // Joins the parts of a message only when the message is complete. Joining the parts at each chunk would copy a
+    // large message many times.
     if (rest.length >= LENGTH_BYTES && size < LENGTH_BYTES + rest.readInt32BE(0)) return
     rest = Buffer.concat([rest, ...later])
     later = []

@@ -38,8 +38,8 @@ const INTERVAL_MS = 10
 const PARTITIONS = 3
 
 /**
- * Creates a member whose coordinator answers heartbeats according to a script. When the script ends, it repeats the
- * last answer.
+ * Creates a member whose coordinator answers heartbeats according to a script. After the end of the script, the
+ * coordinator repeats the last answer.
  */
 function scripted(
   script: readonly (Answer | 'lost')[],
@@ -121,7 +121,7 @@ function scripted(
   return { member, heartbeats, kept, announced, forgotten: () => forgotten, release, waits }
 }
 
-test('the join sends all fields, and later heartbeats only the member id and the epoch', async () => {
+test('the join sends all fields, and later heartbeats send only the member id and the epoch', async () => {
   const { member, heartbeats } = scripted([{ memberEpoch: 1 }, { memberEpoch: 1 }])
   await member.join()
   await member.heartbeat()
@@ -217,7 +217,7 @@ test('while a report is unanswered, the member delivers no earlier assignment, b
   await expect.poll(() => heartbeats.length).toBe(2)
   await member.heartbeat()
   // The owner was busy with the first assignment until now. The coordinator has taken partition 0 away in the meantime,
-  // and with this report it assigns the partition to another member.
+  // and when this report arrives, it assigns the partition to another member.
   member.acknowledge(owned)
   expect(member.takeEvent()).toBeUndefined()
   await expect.poll(() => heartbeats.length).toBe(4)
@@ -399,14 +399,14 @@ test('a response to a heartbeat from before the rejoin does not affect the new m
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('a heartbeat without an answer fails with a retryable error, and the next one succeeds', async () => {
+test('a heartbeat without an answer fails with a retryable error, and the next heartbeat succeeds', async () => {
   const { member } = scripted([{ assignment: [0], intervalMs: 60_000 }, 'lost', {}])
   await member.join()
   await expect(member.heartbeat()).rejects.toMatchObject({ code: 'DISCONNECTED', fatal: false })
   await member.heartbeat()
 })
 
-test('an error that no retry can resolve fails the join with its reason', async () => {
+test('an error that no retry can resolve makes the join fail, and the failure contains the reason', async () => {
   const { member } = scripted([{ errorCode: GROUP_AUTHORIZATION_FAILED, errorMessage: 'no access' }])
   await expect(member.join()).rejects.toMatchObject({
     code: 'GROUP_AUTHORIZATION_FAILED',
@@ -430,7 +430,7 @@ test('leaving sends epoch -1 and ends the heartbeats', async () => {
   await expect(member.heartbeat()).rejects.toThrow('is left')
 })
 
-test('a member that keeps its place in the group when it leaves stops without sending a request', async () => {
+test('a member that leaves but keeps its place in the group stops without sending a request', async () => {
   const { member, heartbeats } = scripted([{ memberEpoch: 1, intervalMs: 60_000 }])
   await member.join()
   await member.leave({ keepPlace: true })

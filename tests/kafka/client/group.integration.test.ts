@@ -38,7 +38,7 @@ const SESSION_TIMEOUT_MS = 6_000
  */
 const BEFORE_TIMEOUT_MS = SESSION_TIMEOUT_MS - 1_500
 
-test('the only member of a group gets all partitions, and a heartbeat changes neither them nor its epoch', async () => {
+test('the only member of a group gets all partitions, and a heartbeat changes neither the partitions nor the epoch', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 3)
   const member = newMember(transport, uniqueName('group'), [topic])
@@ -52,7 +52,7 @@ test('the only member of a group gets all partitions, and a heartbeat changes ne
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('a second member gets partitions only after the first has revoked them', async () => {
+test('a second member gets partitions only after the first member has revoked them', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 4)
   const groupId = uniqueName('group')
@@ -157,7 +157,7 @@ test('a topic that is created after the join is assigned as soon as it exists', 
   expect(owned.toSorted((a, b) => a.partition - b.partition)).toEqual([0, 1].map((partition) => ({ topic, partition })))
 })
 
-/** Starts member-process.ts and waits until it owns its partitions and has an open transaction. */
+/** Starts member-process.ts and waits until the process owns its partitions and has an open transaction. */
 async function startWorker(args: readonly string[], lines: string[] = []): Promise<ChildProcess> {
   const script = fileURLToPath(new URL('./member-process.ts', import.meta.url))
   const child = spawn(process.execPath, [script, ...args], { cwd: guardedFolder().path, stdio: ['ignore', 'pipe', 'inherit'] })

@@ -69,7 +69,7 @@ test('a member watches nobody if it is alone or its neighbour has no address', a
   expect([...alone.asked, ...beside.asked]).toEqual([])
 })
 
-test('members whose processes ended together are removed one after another, and the others stay', async () => {
+test('members whose processes ended together are removed one after another, and the other members stay', async () => {
   const { watch, ended, ids } = group('abcd', 'a')
   ended.add('http://b').add('http://c')
   expect(await watch.look()).toBe(true)

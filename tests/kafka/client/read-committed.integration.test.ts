@@ -89,7 +89,7 @@ test('until an open transaction ends, readers get neither its records nor any la
   expect(values).toEqual([0, 1, 3])
 })
 
-test('an empty response names the time at which it was requested, when the reader had caught up', async () => {
+test('an empty response contains the time of its request, because the reader had caught up at that time', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const fetcher = transport.fetcher({ maxWaitMs: 50 })

@@ -12,7 +12,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-test('ensureTopics creates missing topics with their configuration and leaves existing ones unchanged', async () => {
+test('ensureTopics creates missing topics with their configuration, and leaves existing topics unchanged', async () => {
   const transport = await connected(brokers)
   const [first, second] = [uniqueName('first'), uniqueName('second')]
   await transport.ensureTopics([{ name: first, partitions: 3, config: { 'max.message.bytes': '4194304' } }])
@@ -31,14 +31,14 @@ test('ensureTopics creates missing topics with their configuration and leaves ex
   expect((await transport.offsets([{ topic: first, partition: 2 }], 'end')).get(`${first}-2`)).toBe(0)
 })
 
-test('a different partition count is an error that names both counts', async () => {
+test('a different partition count causes an error that names both counts', async () => {
   const transport = await connected(brokers)
   const name = await newTopic(transport, 2)
   await expect(transport.ensureTopics([{ name, partitions: 3 }])).rejects.toMatchObject({ code: 'PARTITION_COUNT_MISMATCH', fatal: true })
   await expect(transport.ensureTopics([{ name, partitions: 3 }])).rejects.toThrow(`topic ${name} has 2 partitions, but 3 are declared`)
 })
 
-test("a setting unknown to the broker is an error with the broker's reason", async () => {
+test("a setting that the broker does not know causes an error with the broker's reason", async () => {
   const transport = await connected(brokers)
   await expect(transport.ensureTopics([{ name: uniqueName('bad'), partitions: 1, config: { 'no.such.setting': '1' } }])).rejects.toThrow(
     /INVALID_CONFIG.*no\.such\.setting/,
@@ -75,7 +75,7 @@ test('an unreachable address is ignored if another address works', async () => {
   expect(await transport.partitionCounts([])).toEqual(new Map())
 })
 
-test("maxBatchBytes returns the topic's own limit, or else the broker's", async () => {
+test('maxBatchBytes returns the limit of the topic, or else the limit of the broker', async () => {
   const transport = await connected(brokers)
   const [plain, large] = [await newTopic(transport), await newTopic(transport, 1, { 'max.message.bytes': '4194304' })]
   expect(await transport.maxBatchBytes([plain, large])).toEqual(

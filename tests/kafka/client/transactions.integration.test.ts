@@ -208,7 +208,7 @@ test("a record above the broker's limit fails the commit with an error that name
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['small'])
 })
 
-test("a producer that knows the topic's limit refuses a record above it, and the transaction continues", async () => {
+test('a producer that knows the limit of the topic refuses a record above the limit, and the transaction continues', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1, { 'max.message.bytes': '100000' })
   const producer = transport.producer({ transactionalId: uniqueName('producer'), maxBatchBytes: await transport.maxBatchBytes([topic]) })
@@ -292,7 +292,7 @@ async function impatientProducer() {
   return { proxy, transport, topic, producer }
 }
 
-test("a producer that misses the response with its raised epoch does not mistake that epoch for another instance's", async () => {
+test('a producer that misses the response with its raised epoch does not mistake that epoch for the epoch of another instance', async () => {
   const { proxy, transport, topic, producer } = await impatientProducer()
   // One call has time for at most two requests, so the first call fails.
   proxy.interfere({ api: 'initProducerId', action: 'lose-response', times: 3 })
@@ -562,18 +562,21 @@ const COORDINATOR_ERRORS = [
   ['UNKNOWN_SERVER_ERROR', -1],
 ] as const
 
-test.each(COORDINATOR_ERRORS)('a producer retries the steps that fail with %s of the transaction coordinator', async (_name, code) => {
-  const proxy = await throughProxy()
-  const transport = await connected(proxy.address)
-  const topic = await newTopic(transport, 1)
-  for (const api of ['initProducerId', 'endTxn'] as const)
-    proxy.interfere({ api, action: 'edit', edit: errorAt(ERROR_AFTER_THROTTLE_AT, code) })
-  const producer = await newProducer(transport)
-  append(producer, topic, 0, 'a')
-  await commit(producer)
-  for (const api of ['initProducerId', 'endTxn'] as const) expect(proxy.requests(api).length, api).toBeGreaterThan(1)
-  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a'])
-})
+test.each(COORDINATOR_ERRORS)(
+  'a producer retries the steps that fail with the error %s of the transaction coordinator',
+  async (_name, code) => {
+    const proxy = await throughProxy()
+    const transport = await connected(proxy.address)
+    const topic = await newTopic(transport, 1)
+    for (const api of ['initProducerId', 'endTxn'] as const)
+      proxy.interfere({ api, action: 'edit', edit: errorAt(ERROR_AFTER_THROTTLE_AT, code) })
+    const producer = await newProducer(transport)
+    append(producer, topic, 0, 'a')
+    await commit(producer)
+    for (const api of ['initProducerId', 'endTxn'] as const) expect(proxy.requests(api).length, api).toBeGreaterThan(1)
+    expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a'])
+  },
+)
 
 test('a commit sends records, offsets and the end of the transaction, but no requests that add partitions or offsets to it', async () => {
   const proxy = await throughProxy()

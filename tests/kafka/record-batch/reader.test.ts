@@ -64,7 +64,7 @@ test('compressed and uncompressed batches keep their order', () => {
   expect(valuesOf(read(response))).toEqual(['a', 'b', 'c', 'd'])
 })
 
-test('the reader returns no records before the requested offset, even if its batch begins earlier', () => {
+test('the reader returns no records before the requested offset, even if the batch with this offset begins earlier', () => {
   const response = batchOf([textRecord('a'), textRecord('b'), textRecord('c')], { baseOffset: 10 })
   expect(valuesOf(read(response, { from: 11 }))).toEqual(['b', 'c'])
 })

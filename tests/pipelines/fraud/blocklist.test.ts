@@ -119,7 +119,7 @@ test('an expired entry counts as missing, even before the timer has removed it',
   expect(decideBlocklist(state!, UNBLOCK, due)).toEqual({ answer: { outcome: 'not_found' } })
 })
 
-test('a new entry outlives the timer of the previous one', () => {
+test('a new entry outlives the timer of the previous entry', () => {
   const { ask, view, driver } = world()
   const { id, block } = entry('CARD_HASH', 'c1', { ttl_hours: 1 })
   ask(id, block)

@@ -113,7 +113,7 @@ test.each([false, true])(
   },
 )
 
-test('records that arrive while the index is replaced are not lost, even if no later one follows', async () => {
+test('records that arrive while the index is replaced are not lost, even if no later record follows', async () => {
   const { write, startSink, startKeeper, found, expected, requestRebuild, reports } = world()
   startKeeper()
   const sink = startSink()
@@ -151,7 +151,7 @@ test('a wiped index is filled again under a new name, and is not searched before
   await eventually(found).toEqual(expected())
 })
 
-test('an index that has lost its data is not refilled while it is searched: a new one replaces it', async () => {
+test('an index that has lost its data is not refilled while it is searched: a new index replaces it', async () => {
   const { write, startSink, startKeeper, found, expected, concreteIndexes, client } = world()
   for (let i = 0; i < 20; i++) write(`n${i}`, `note ${i}`)
   startKeeper()
@@ -261,7 +261,7 @@ const STEPS: [string, (call: SearchCall) => boolean, isApplied?: boolean][] = [
 ]
 
 test.each(STEPS.map(([what, step, isApplied = true]) => ({ what, step, isApplied })))(
-  'after a keeper dies at $what (carried out: $isApplied), another one continues its work',
+  'after a keeper dies at $what (carried out: $isApplied), another keeper continues its work',
   async ({ step, isApplied }) => {
     const { write, startKeeper, startSink, found, expected, requestRebuild, concreteIndexes, reports, client } = world()
     for (let i = 0; i < 10; i++) write(`n${i}`, `note ${i}`)

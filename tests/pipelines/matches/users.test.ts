@@ -82,7 +82,7 @@ test('an older place does not replace a newer place', () => {
   expect(index()).toMatchObject([{ place: TOWN }])
 })
 
-test('further places in the same cell are omitted for ten minutes, but count as activity', () => {
+test('another place in the same cell is ignored for ten minutes, but counts as activity', () => {
   const { profile, locate, index, user, driver } = usersDriver()
   const near = { lat: TOWN.lat - 0.001, lon: TOWN.lon }
   profile(ANN)
@@ -233,7 +233,7 @@ test('match-pairs gets likes and the passes that take back likes, but no other p
   ])
 })
 
-test("the score of the target follows the formula only when the direction changes, and the swiper's score stays", () => {
+test('the score of the target follows the formula only when the direction changes, and the score of the swiper stays unchanged', () => {
   const { profile, swiped, user } = usersDriver()
   profile(ANN)
   profile(BOB)

@@ -23,14 +23,17 @@ const START = Date.UTC(2026, 7, 1)
 const HOUR = 3_600_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 8_000, interval: 10 })
 
-/** A training run. If no result has been prepared for it, it waits until the test ends it. */
+/** A training run. If no result has been prepared for a run, the run waits until the test ends it. */
 interface Begun {
   readonly worker: string
   readonly order: TrainingOrder
   end(result: TrainingResult | Error): void
 }
 
-/** Creates an in-memory broker, and functions that start workers with the training job, ask them and read results. */
+/**
+ * Creates an in-memory broker, and functions that start workers with the training job, send them requests and read
+ * results.
+ */
 async function world({ trainEveryMs }: { trainEveryMs?: number } = {}) {
   const broker = memoryBroker()
   for (const { name, partitions, config } of modelTopics) broker.createTopic({ name, partitions, config })
@@ -197,7 +200,7 @@ test('a roll-back request that was not read before a training run ended takes pr
     ask(version, 'TRAIN')
     await eventually(() => models()?.champion).toBe(version)
   }
-  // The two requests arrive together, and the training run ends before the second one is read.
+  // The two requests arrive together, and the training run ends before the second request is read.
   ask('three', 'TRAIN')
   ask('back', 'ROLL_BACK', { version: 'v2' })
   await eventually(() => run('run-3')?.state).toBe('REFUSED')
@@ -234,7 +237,7 @@ test('a request for an unknown version, and a roll-back without an earlier versi
   expect(models()).toBeUndefined()
 })
 
-test('a worker that has lost the job publishes nothing, and the next one trains again for the same requests', async () => {
+test('a worker that has lost the job publishes nothing, and the next worker trains again for the same requests', async () => {
   const { broker, start, ask, begun, models, run } = await world()
   start('b')
   ask('one', 'TRAIN')
@@ -275,7 +278,7 @@ test('if a worker fails right after it has taken over a run, the next turn still
   expect(run('run-2')).toMatchObject({ state: 'RUNNING', request_ids: ['one'] })
 })
 
-test('the first training run begins a quarter of an hour after the first start, and the next one after the set interval', async () => {
+test('the first training run begins a quarter of an hour after the first start, and the next run begins after the set interval', async () => {
   const { start, clock, begun, run, ask, warned } = await world({ trainEveryMs: 4 * HOUR })
   const runner = start('a')
   // This request has no effect. Its warning shows that the job has checked the clock.

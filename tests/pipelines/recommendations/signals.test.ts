@@ -41,7 +41,7 @@ function randomEvents(seed: number, count: number): ModelEvent[] {
   })
 }
 
-/** Runs both topologies. Each commits after `perCommit` events. */
+/** Runs both topologies. Each topology commits after `perCommit` events. */
 function run(events: readonly ModelEvent[], perCommit: number) {
   const users = testDriver(userFeaturesTopology, { startAt: START, commit: 'manual' })
   const signals = testDriver(itemSignals, { startAt: START, commit: 'manual' })
@@ -105,7 +105,7 @@ function storedNeighbours(packed: Uint8Array): [bigint, number][] {
   return Array.from({ length: bytes.length / 20 }, (_, index) => [bytes.readBigInt64LE(index * 20), bytes.readDoubleLE(index * 20 + 8)])
 }
 
-test('published weights are at most a twentieth behind the current ones', () => {
+test('published weights are at most a twentieth behind the current weights', () => {
   const events = randomEvents(4, 400)
   const { neighbours, stats } = run(events, 5)
   const end = Math.max(...events.map(({ at }) => at))

@@ -78,7 +78,7 @@ test('no usual count until the end of the next hour is below the stated minimum'
   )
 })
 
-test('means equal those computed from every hour, including silent ones', () => {
+test('means equal the means that are computed from every hour, including silent hours', () => {
   const weeks = fc.array(
     fc.integer({ min: 0, max: 3 }).map((count) => count * 10),
     { minLength: 1, maxLength: 8 },

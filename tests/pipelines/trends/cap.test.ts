@@ -32,7 +32,7 @@ test('a late contribution is also checked against the contributions after it', (
   expect(counted([50, 51, 52, 0])).toEqual([50, 51, 52])
 })
 
-test('a contribution is accepted if and only if no period of sixty minutes would contain more than three', () => {
+test('a contribution is accepted if and only if no period of sixty minutes would contain more than three contributions', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 200 }), { maxLength: 60 }), (minutes) => {
       const user = new UserContributions()
@@ -91,7 +91,7 @@ test('a user who was in twenty places within a day is recognised in each of them
     user.forgetBefore(user.newest - REMEMBERED_MINUTES)
     expect(user.size).toBe(1)
   }
-  // Forgetting places changes the places of no remembered contribution.
+  // Forgetting places does not change the places of any remembered contribution.
   expect(JSON.parse(JSON.stringify(user))).toEqual([
     places.slice(-3).flatMap((place, i) => [0, 1].map((more) => ({ minute: (17 + i) * 60 + more, place }))),
   ])

@@ -7,7 +7,7 @@ import { tweets } from '../../../schemas/trends/topics.ts'
 import { block, entriesOf, HOUR, leap, MINUTE, NEW_YORK, SECOND, START, send } from './driving.ts'
 import { historyOf } from './volumes.ts'
 
-/** How far the producer's clock is ahead. Its tweets become dead letters. */
+/** How far the producer's clock is ahead. The tweets of this producer become dead letters. */
 const AHEAD = 10 * MINUTE
 
 /** Returns the volumes in New York that the history would show, by the minutes since the start. */

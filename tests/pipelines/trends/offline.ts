@@ -5,8 +5,8 @@ import type { TrendEntry, Tweet } from '../../../schemas/trends/types.ts'
 
 /**
  * This file computes, in the simplest way, which lists the trends service must publish for a list of tweets. Every
- * count is computed from all tweets. It shares only the identity of terms, the table of places and the hash of tweets
- * with the pipeline. The computation is valid only if no term is silent for four weeks, because the pipeline
+ * count is computed from all tweets. The file shares only the identity of terms, the table of places and the hash of
+ * tweets with the pipeline. The computation is valid only if no term is silent for four weeks, because the pipeline
  * forgets the baseline of such a term.
  */
 export interface SentTweet {
@@ -189,8 +189,8 @@ function termsOfTopic({ entry, variants }: OfflineTopic<{ readonly term: string 
 }
 
 /**
- * Folds the best 100 terms of a list into topics. A term joins the topic with the greatest overlap if this exceeds a
- * half. Each other term is a topic of its own.
+ * Folds the best 100 terms of a list into topics. A term joins the topic with the greatest overlap if this overlap
+ * exceeds one half. Every other term is a separate topic.
  * @param entries best first
  */
 export function topicsOf<E extends { readonly term: string }>(
@@ -229,7 +229,7 @@ export function topicsOf<E extends { readonly term: string }>(
  * Estimates, from the drawn tweets of two terms, which share of the more frequent term's tweets contains both terms.
  */
 function overlapOf(a: readonly Tweet[], b: readonly Tweet[]): number {
-  // Most terms have too few tweets, and millions of pairs are compared.
+  // This check saves time, because most terms have too few tweets, and millions of pairs are compared.
   if (Math.min(a.length, b.length) < LEAST_COMMON) return 0
   const last = Math.min(...[a, b].map((drawn) => (drawn.length < DRAWN_TWEETS ? Infinity : drawHash(drawn[DRAWN_TWEETS - 1].tweet_id))))
   const [ofA, ofB] = [a, b].map((drawn) => drawn.map(({ tweet_id }) => tweet_id).filter((id) => drawHash(id) <= last))

@@ -47,7 +47,9 @@ function memoryStore(rows: Map<string, SavedStandings>): KeyedStore<string, Save
 }
 
 function worker(terms: ReadonlyMap<string, string>, rows: Map<string, SavedStandings>, perRegion = PER_REGION) {
-  /** Visits to all terms that a ranking had to wait for, and all visits including those of refills. */
+  /**
+   * `awaited` counts the visits to all terms that a ranking had to wait for. `all` also includes the visits of refills.
+   */
   const visits = { all: 0, awaited: 0 }
   let isVisited = false
   const statesOf: StoredTerms['statesOf'] = (woeid, names) => names.map((name) => stateIn(new RareTerm(0, terms.get(name) ?? ''), woeid))

@@ -302,8 +302,8 @@ test('a term counts as trending since it entered the top 30, despite gaps of up 
   send(driver, { hashtags: ['first'], created_at: START - 55 * MINUTE })
   driver.advanceWallClock(MINUTE)
   const [first] = entriesOf(driver, WORLD)
-  // The first contribution leaves the window after five minutes. The second one follows within ten minutes of that, but
-  // the third one does not.
+  // The first contribution leaves the window after five minutes. The second contribution follows within ten minutes of
+  // that time, but the third contribution does not.
   driver.advanceWallClock(12 * MINUTE)
   expect(entriesOf(driver, WORLD)).toEqual([])
   send(driver, { hashtags: ['first'], created_at: driver.now - 58 * MINUTE })
@@ -334,27 +334,30 @@ test('a list has the best 500 terms in a common order, regardless of their parti
 test.each([
   { terms: 1, places: 2 },
   { terms: 7, places: 3 },
-])('with $terms partitions of terms and $places of regions, lists are the same as with four and four', ({ terms, places }) => {
-  const other = testDriver(trends, {
-    startAt: START,
-    partitions: {
-      'trends-drawn-cells-repartition': terms,
-      'trends-listed-repartition': terms,
-      'trends-reports-repartition': places,
-      [trendOutput.name]: 5,
-    },
-  })
-  const usual = testDriver(trends, { startAt: START })
-  for (const driver of [other, usual]) {
-    restartIds()
-    for (let i = 0; i < 30; i++) send(driver, { phrases: Array.from({ length: 20 + i }, (_, n) => `t${n}`) })
-    driver.advanceWallClock(MINUTE)
-  }
-  const lists = newestLists(other)
-  expect(lists.size).toBe(551)
-  expect(lists).toEqual(newestLists(usual))
-  expect(other.metrics.counts.get('trends_lists_with_uncertain_tail')).toBeUndefined()
-})
+])(
+  'with $terms partitions of terms and $places partitions of regions, lists are the same as with four partitions of each',
+  ({ terms, places }) => {
+    const other = testDriver(trends, {
+      startAt: START,
+      partitions: {
+        'trends-drawn-cells-repartition': terms,
+        'trends-listed-repartition': terms,
+        'trends-reports-repartition': places,
+        [trendOutput.name]: 5,
+      },
+    })
+    const usual = testDriver(trends, { startAt: START })
+    for (const driver of [other, usual]) {
+      restartIds()
+      for (let i = 0; i < 30; i++) send(driver, { phrases: Array.from({ length: 20 + i }, (_, n) => `t${n}`) })
+      driver.advanceWallClock(MINUTE)
+    }
+    const lists = newestLists(other)
+    expect(lists.size).toBe(551)
+    expect(lists).toEqual(newestLists(usual))
+    expect(other.metrics.counts.get('trends_lists_with_uncertain_tail')).toBeUndefined()
+  },
+)
 
 test('a term that becomes frequent keeps all counts, in its lists and in the history, even if the state is lost', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
@@ -453,7 +456,7 @@ test('contributions to a frequent term that arrive together with a time marker a
   contribute(40)
   driver.settle()
   contribute(40)
-  // Only one time marker is due in this period. With a second one, the newest list would be right in any case.
+  // Only one time marker is due in this period. With a second marker, the newest list would be right in any case.
   driver.advanceWallClock(25 * SECOND)
   driver.settle()
   expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ sandy: 80 })

@@ -77,7 +77,7 @@ describe('promotions', () => {
 })
 
 describe('records', () => {
-  test('fields are matched by name in any order, unknown ones are skipped, and missing ones take fresh defaults', () => {
+  test('fields are matched by name in any order, unknown fields are skipped, and missing fields take fresh defaults', () => {
     const everything = [
       { name: 'n', type: 'null' },
       { name: 'bool', type: 'boolean' },
@@ -204,7 +204,7 @@ describe('enums and fixed', () => {
 })
 
 describe('unions', () => {
-  test('a value can move into a union and out of one', () => {
+  test('a value can move into a union and out of a union', () => {
     expect(through('string', ['null', 'string'], 'x')).toBe('x')
     expect(through(['null', 'string'], 'string', 'x')).toBe('x')
     expect(() => through(['null', 'string'], 'string', null)).toThrow('null cannot be read as string')
@@ -241,7 +241,7 @@ describe('unions', () => {
   })
 })
 
-test('a value fails to decode if it contains an incompatible record, even one in a cycle', () => {
+test('a value fails to decode if it contains an incompatible record, even an incompatible record in a cycle', () => {
   const schema = (x: AvroSchema) => [
     {
       type: 'record',

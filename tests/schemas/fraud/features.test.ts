@@ -88,7 +88,7 @@ test.each([
   ['far after a day', SAN_FRANCISCO, NOON - DAY, LONDON, [8_616.4, 0.3989, false]],
   ['antipodes', [0, 0], NOON - 10 * HOUR, [0, 180], [20_015.1, 1, true]],
   [
-    'antipodes off the equator, where rounding exceeds the sphere',
+    'antipodes off the equator, where rounding would exceed the domain of the arcsine',
     [37.3, -12.7],
     NOON - 23 * HOUR,
     [-37.3, 167.3],
@@ -185,7 +185,7 @@ test('distinct entities are counted in the windows of their fields', () => {
 })
 
 test.each<readonly [string, readonly Payment[], Payment, string | null, number | null]>([
-  ['nothing is known of the session', [], {}, null, null],
+  ['nothing is known about the session', [], {}, null, null],
   ['a passkey on a known device', [{ device: 'd1' }], { device: 'd1', login: 'PASSKEY', sinceLogin: 600 }, null, 0],
   ['a password', [], { login: 'password' }, null, 0.2],
   ['an unknown method', [], { login: 'carrier pigeon' }, null, 0.3],

@@ -191,7 +191,7 @@ test.each([
   },
 )
 
-test('a profile lists 512 transactions individually, and the next one moves the oldest into a sum', () => {
+test('a profile lists 512 transactions individually, and the next transaction moves the oldest one into a sum', () => {
   const requests = Array.from({ length: 513 }, (_, index) => pay({ at: NOON - HOUR + index * SECOND_STEP, amount: 1 }))
   const full = profileOf('user', 'u1', requests.slice(0, 512))
   expect([eventCount(full.events), full.sums.length]).toEqual([512, 0])

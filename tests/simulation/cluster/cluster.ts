@@ -50,8 +50,8 @@ export interface Cluster {
   /** Makes the replicas copy all batches that the leader currently has. */
   replicate(log: PartitionLog): void
   /**
-   * Returns the leaders and coordinators that a broker reports to clients. If the broker is in trouble, they may be
-   * outdated.
+   * Returns the leaders and coordinators that a broker reports to clients. If the broker is in trouble, this
+   * information may be outdated.
    */
   knowledgeOf(broker: SimulatedBroker): Knowledge
   /**

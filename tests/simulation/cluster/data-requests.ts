@@ -70,7 +70,7 @@ export function produce({ apiVersion, body, reply }: ClientRequest, broker: Simu
     whenReplicated(log, cluster, (code) => {
       answer.code = code
       if (code !== 0) answer.baseOffset = -1
-      // If the broker does not know of the election, it continues to wait for its replicas.
+      // If the broker does not know about the election, it continues to wait for its replicas.
       if (code === 0) finish()
       else cluster.whenInformed(broker, finish)
     })

@@ -219,7 +219,7 @@ describe('a store of blobs in a folder', () => {
     expect(readdirSync(folderDrafts)).toEqual([])
   })
 
-  it('restores what a killed sweep had moved aside', async () => {
+  it('restores the blobs that a killed sweep had moved aside', async () => {
     const { hash } = await keep(store(), Buffer.from('moved aside'))
     renameSync(pathOf(hash), pathOf(hash, '.aside'))
     const signal = new AbortController().signal
@@ -387,7 +387,7 @@ describe('a store of blobs in a bucket', () => {
     await vi.waitFor(() => expect(Body.closed).toBe(true), { timeout: 30_000 })
   })
 
-  it('reads a blob that arrives byte by byte, and detects one that ends early', async () => {
+  it('reads a blob that arrives byte by byte, and detects a blob that ends early', async () => {
     const content = Buffer.from('slowly')
     const { hash } = await keep(bucketStore, content)
     const stored = await Array.fromAsync((await bucketStore.shelf.open(hash)) as Readable)

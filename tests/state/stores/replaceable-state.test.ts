@@ -80,7 +80,7 @@ test.each<[string, (folder: string) => void]>([
   expect(readdirSync(folder).sort()).toEqual(['generation', 'generation-2', 'identity-words.json'])
 })
 
-test('damage that is found while running ends the run, and the next run starts with an empty database', async () => {
+test('damage that is found during a run ends the run, and the next run starts with an empty database', async () => {
   const folder = await writtenFolder()
   const reasons: Error[] = []
   const failure = new Error('words/count failed at lines-0 offset 3', { cause: new StateCorrupted('reading store totals') })

@@ -340,7 +340,7 @@ async function batchesIn(folder: string): Promise<{ position: number | undefined
 }
 
 test(
-  'after kill -9 at any moment, state and position belong to the same batch, which is no older than the last one reported',
+  'after kill -9 at any moment, state and position belong to the same batch, which is no older than the last reported batch',
   async () => {
     const folder = newFolder()
     let reported = 0
@@ -361,7 +361,7 @@ test(
 )
 
 test(
-  'a write that fails on a full disk is an error, and earlier writes are kept',
+  'a write that fails on a full disk causes an error, and earlier writes are kept',
   async () => {
     const folder = newFolder()
     const { child, lines } = startWriter(folder, FILE_LIMIT_KIB)

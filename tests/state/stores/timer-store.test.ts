@@ -77,7 +77,7 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
   expect(both.store.due(Number.MAX_SAFE_INTEGER, 1000)).toEqual(dueTimers(both.committed, Number.MAX_SAFE_INTEGER, 1000))
 }
 
-testAgainstModel('timers are due as in a sorted list with transactions', STORE, stepArbitrary, runAgainstModel)
+testAgainstModel('timers become due in the same order as in a sorted list with transactions', STORE, stepArbitrary, runAgainstModel)
 
 test('a timer that is moved many times writes its rows once per commit', async () => {
   const opened = await testBackends[0]()

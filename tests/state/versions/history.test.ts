@@ -24,7 +24,7 @@ function historyOf(count: number, inForce: readonly number[]) {
   return history
 }
 
-it('the newest five versions are kept, and the champion no matter how old it is', () => {
+it('the newest five versions are kept, and so is the champion, no matter how old it is', () => {
   expect(names(historyOf(7, [7]))).toEqual(['v7', 'v6', 'v5', 'v4', 'v3'])
   expect(names(historyOf(7, [1]))).toEqual(['v7', 'v6', 'v5', 'v4', 'v3', 'v1'])
   expect(KEPT_VERSIONS).toBe(5)

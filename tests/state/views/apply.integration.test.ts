@@ -155,7 +155,7 @@ test('clearing removes all keys of one partition except its positions, and no ke
   expect(await store.apply(batch(undefined, 1))).toEqual({ applied: true })
 })
 
-test('after an interrupted clearing nothing is applied until the remaining keys are gone', AT_FIRST_TRY, async () => {
+test('after an interrupted clearing, nothing is applied until the remaining keys are gone', AT_FIRST_TRY, async () => {
   const { redis, view, tag, store, batch } = await open()
   const set = (key: string): ViewOperation[] => [{ op: 'set', key: `${tag}:${key}`, value: '' }]
   await store.apply(batch(undefined, 1, set('deleted'), { caughtUp: true }))

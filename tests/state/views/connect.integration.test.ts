@@ -23,7 +23,7 @@ async function opened() {
   return { direct, place: { url, cluster: false }, vanish }
 }
 
-test('reads and writes reach a Redis that has replaced one whose host vanished without closing its connections', async () => {
+test('reads and writes reach the Redis that replaces a Redis whose host vanished without closing its connections', async () => {
   const { place, vanish } = await opened()
   const sink = connectSinkRedis(place, silent)
   const lookup = connectLookupRedis(place, silent)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { chosenServices, demoServices } from '../../../tools/demo/services.ts'
 
-test('all services are played, or only the named ones', () => {
+test('the demo plays all services, or only the named ones', () => {
   expect(chosenServices(demoServices, undefined)).toBe(demoServices)
   expect(chosenServices(demoServices, 'matches').map(({ name }) => name)).toEqual(['matches'])
   expect(chosenServices(demoServices, 'matches, fraud,matches').map(({ name }) => name)).toEqual(['matches', 'fraud'])

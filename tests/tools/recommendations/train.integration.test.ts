@@ -97,7 +97,7 @@ describe('training with Python', () => {
     expect(scores.indexOf(Math.max(...scores))).toBe(lists()[0].labels.indexOf(1))
   })
 
-  it('attributes choices that follow from the position to the position', async () => {
+  it('attributes choices to the position if they follow from the position', async () => {
     const gainOfTop = async (judged: readonly JudgedList[]) => {
       const place = await mkdtemp(join(tmpdir(), 'millrace-ranking-'))
       try {
@@ -121,7 +121,7 @@ describe('training with Python', () => {
     expect(cosineTo(2n)).toBeGreaterThan(cosineTo(1n))
   })
 
-  it('leaves nothing that serving would open when it is aborted', async () => {
+  it('leaves nothing behind that serving would open if the training is aborted', async () => {
     const aborted = await mkdtemp(join(tmpdir(), 'millrace-training-'))
     try {
       await expect(train(aborted, AbortSignal.abort())).rejects.toThrow('aborted')

@@ -155,7 +155,7 @@ test('an insert that contains an invalid row is refused as a whole', async () =>
   expect(await rows(`SELECT count() AS n FROM ${t}`)).toEqual([{ n: '0' }])
 })
 
-test('settings apply only to their own request, even among many concurrent ones', async () => {
+test('settings apply only to their own request, even among many concurrent requests', async () => {
   const shared = client()
   const answers = await Promise.all(
     Array.from({ length: 200 }, async (_, index) => {

@@ -34,7 +34,7 @@ const READABLE: [what: string, reader: Json, writer: Json][] = [
   ['bytes read as string', 'string', 'bytes'],
   ['a type made optional', ['null', 'int'], 'int'],
   ['a union made wider', ['null', 'int', 'string'], ['int', 'null']],
-  ['a union of one read as its type', 'int', ['int']],
+  ['a union of one type that is read as this type', 'int', ['int']],
   ['promotion inside a union', ['null', 'long'], 'int'],
   ['promotion of every branch', 'double', ['int', 'float']],
   ['an added enum symbol', enumeration(['A', 'B']), enumeration(['A'])],

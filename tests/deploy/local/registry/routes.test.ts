@@ -249,7 +249,7 @@ test('a soft deletion hides versions but keeps their ids readable, and registeri
   expect(await call('GET', '/subjects/s/versions')).toEqual(ok([3]))
 })
 
-test('a permanent deletion removes the versions, and also the id unless another subject uses it', async () => {
+test('a permanent deletion removes the versions, and also the id unless another subject uses the id', async () => {
   await register('s', V1)
   await register('s', V2)
   await register('other', V2)

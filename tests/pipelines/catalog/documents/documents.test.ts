@@ -183,7 +183,7 @@ test('stock is summed over all warehouses of active variants, and a document is 
   expect(written()).toMatchObject([{ in_stock: 'in_stock' }])
 })
 
-test('stock and stars that arrive before their product are shown as soon as it arrives', () => {
+test('stock and stars that arrive before their product are shown as soon as the product arrives', () => {
   const { send, written } = documentsDriver()
   send(movement(5, { version: 4, available: 2 }))
   send(review(5, 1, 5))

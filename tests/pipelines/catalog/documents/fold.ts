@@ -13,7 +13,7 @@ export type Folded = Omit<CatalogDocument, 'seller_rating' | 'sales_log' | 'badg
 }
 
 /**
- * Computes the documents of all products that are active after all inputs. Each must have an active variant.
+ * Computes the documents of all products that are active after all inputs. Each product must have an active variant.
  * @param now the time as of which decayed sales are computed
  */
 export function foldDocuments(inputs: readonly Input[], now: number): Map<number, Folded> {

@@ -85,7 +85,7 @@ test('if a sweep removes an image while one of its smaller files is being made, 
   expect(await widths(hash)).toEqual([undefined, undefined, undefined, undefined])
 })
 
-test('damaged and missing images do not delay the others', async () => {
+test('damaged and missing images do not delay other images', async () => {
   const { keep, applying, widths, warnings } = await opened()
   const damaged = await keep(Buffer.from('not an image'))
   const good = await keep(await picture({ width: 200, height: 100 }))
@@ -139,7 +139,7 @@ test('while the disk of the image store is full, the sink retries the image inst
   expect(await widths(hash)).toEqual([150, 200, 200, 200])
 })
 
-test("reading continues at the group's committed offset, unless it is beyond the end of the topic", async () => {
+test('reading continues at the committed offset of the group, unless this offset is beyond the end of the topic', async () => {
   const { store } = await opened()
   const target = smallerImagesTarget(store, { log: {} } as unknown as Parameters<typeof smallerImagesTarget>[1])
   const committed = (offset: number) => ({ ...FACTS, committed: { offset, metadata: '' } })

@@ -112,7 +112,7 @@ function accounts(options: { readonly commands?: typeof flow.commands; readonly 
 const START = Date.UTC(2026, 0, 1)
 const opened = () => decisionDriver(accounts(), flow, { startAt: START })
 
-test('a decision reads rows in key order, including those that earlier commands have changed', () => {
+test('a decision reads rows in key order, including rows that earlier commands have changed', () => {
   const { ask, view, driver } = opened()
   ask('a', { amount: 5 }, { id: 'one', appendedAt: START + 1 })
   ask('a', { amount: 5 }, { id: 'two', appendedAt: START + 2 })

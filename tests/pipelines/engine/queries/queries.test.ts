@@ -86,8 +86,8 @@ test('uncommitted changes are never visible, and state and position belong to th
     const answer = await running.queries?.get(totals, 'ann')
     if (answer?.outcome !== 'answered') throw new Error(`it was ${answer?.outcome}`)
     const offset = answer.state.position.sources[0]?.offset ?? 0
-    // The total must equal the position in the source, because every input record increments it and the log has no
-    // control records.
+    // The total must equal the position in the source, because every input record increments the total and the log has
+    // no control records.
     expect(answer.value ?? 0).toBe(offset)
     seen = answer.value ?? 0
     return seen > 500
@@ -233,7 +233,7 @@ test('a partition whose owner has no address is not ready', async () => {
   expect((await answer()).body.error).toBe('not_ready')
 })
 
-test('queries require the token if one is set, and without a token, a worker that listens on all addresses refuses them', async () => {
+test('if a token is set, queries require it; without a token, a worker that listens on all addresses refuses queries', async () => {
   const at = bench()
   const token = 'a token of some length'
   const guarded = await hosted(at, { queryToken: token })

@@ -57,7 +57,7 @@ const partitionsOf = (sink: Sink) =>
     .map(({ topic, partition }) => `${topic}-${partition}`)
     .sort()
 
-test('sinks of one process share a member, and each copies its own topics and commits under its own name', async () => {
+test('the sinks of one process share a group member, and each sink copies its own topics and commits under its own name', async () => {
   const { broker, append } = world('a', 'b')
   const group = groupIn(broker, 'one')
   const [ofA, ofB] = [memoryTarget(), memoryTarget()]
@@ -92,7 +92,7 @@ test('two sinks of one topic both get all records, each from its own committed p
   await eventually(() => slow.values('a-0')).toEqual(['first', 'second'])
 })
 
-test('processes that run different services share a group, and each gets only the partitions that it serves', async () => {
+test('processes that run different services share a group, and each process gets only the partitions that it serves', async () => {
   const { broker } = world('a', 'b', 'c')
   const [here, there] = [groupIn(broker, 'here'), groupIn(broker, 'there')]
   const both = sinkIn(here, broker, 'sink-a', ['a'])
@@ -237,14 +237,15 @@ async function formerVersion(broker: MemoryBroker, sink: string, topic: string):
   return member
 }
 
-test('partitions that an earlier version owns stay with it, and are later taken over at the offset where it stopped', async () => {
+test('partitions that an earlier version owns stay with that version, and are later taken over at the offset where it stopped', async () => {
   const { broker, append } = world('a')
   const memory = memoryTarget()
   const former = await formerVersion(broker, 'sink-a', 'a')
   append('a', 0, 'left to the earlier version')
   const sink = sinkIn(groupIn(broker, 'one'), broker, 'sink-a', ['a'], memory)
   start(sink)
-  // Meanwhile, the sink counts as ready, because an upgrade may stop the old process only after the new one is ready.
+  // Meanwhile, the sink counts as ready, because an upgrade may stop the old process only after the new process is
+  // ready.
   await eventually(() => sink.isReady).toBe(true)
   expect(memory.control.opened).toEqual([])
   await former.commit(new Map([['a-0', { topic: 'a', partition: 0, offset: 1, metadata: 'memory' }]]))

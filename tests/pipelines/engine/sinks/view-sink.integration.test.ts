@@ -147,7 +147,7 @@ test('a view of two topics has caught up only when it has caught up with both to
   await eventually(contents).toEqual(expected)
 })
 
-test('two sinks share the partitions, and when one is killed with -9 the other takes over', async () => {
+test('two sinks share the partitions, and when one sink is killed with -9, the other one takes over', async () => {
   const { broker, kafka, topic, server, view, expected, change, contents } = await world()
   const topics = [jsonTopic<string>(topic, PARTITIONS)]
   const args = [PROCESS, broker, server.address, topic, view, randomUUID()]
@@ -166,7 +166,7 @@ test('two sinks share the partitions, and when one is killed with -9 the other t
   expect(sink.lanes()).toHaveLength(2)
 })
 
-test('a view that is ahead of its log belongs to another log, and is emptied and rebuilt', async () => {
+test('a view that is ahead of its log counts as the view of another log, so it is emptied and rebuilt', async () => {
   const { kafka, topic, server, redis, view, expected, change, contents } = await world()
   await change()
   const first = runSink(kafka, server.address, view, [jsonTopic<string>(topic, PARTITIONS)])

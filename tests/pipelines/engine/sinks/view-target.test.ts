@@ -153,7 +153,7 @@ test('an interrupted clearing is completed before the view is filled', async () 
   expect(finished).toEqual(['things 3'])
 })
 
-test('a view that is ahead of its log belongs to another log, and is cleared and rebuilt', async () => {
+test('a view that is ahead of its log counts as the view of another log, so it is cleared and rebuilt', async () => {
   const { target, state, cleared } = world()
   state.stored = { next: 51, at: NOW }
   expect(await target.open(partition, facts)).toBeUndefined()

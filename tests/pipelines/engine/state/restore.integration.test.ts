@@ -36,19 +36,23 @@ async function life(bench: WordBench, folder: string, lines: readonly [author: s
   expect(await worker.exited).toBe(0)
 }
 
-test('when the group offsets are missing on the broker, those in RocksDB are used, without loss or duplicates', AT_FIRST_TRY, async () => {
-  const bench = await wordBench(brokers)
-  await life(bench, 'state', authorLines(200, 1))
-  const admin = new Admin({ clientId: 'test', bootstrapBrokers: [brokers] })
-  onTestFinished(() => admin.close())
-  const groups = [bench.topology]
-  const committed = async () => (await admin.listConsumerGroupOffsets({ groups })).flatMap(({ topics }) => topics.map(({ name }) => name))
-  expect(await committed()).toContain(bench.lines)
-  await admin.deleteGroups({ groups })
-  expect(await committed().catch(() => [])).toEqual([])
-  await life(bench, 'state', authorLines(200, 2))
-  expect(await bench.output()).toEqual(exactCounts(bench.expected))
-})
+test(
+  'when the group offsets are missing on the broker, the offsets in RocksDB are used, without loss or duplicates',
+  AT_FIRST_TRY,
+  async () => {
+    const bench = await wordBench(brokers)
+    await life(bench, 'state', authorLines(200, 1))
+    const admin = new Admin({ clientId: 'test', bootstrapBrokers: [brokers] })
+    onTestFinished(() => admin.close())
+    const groups = [bench.topology]
+    const committed = async () => (await admin.listConsumerGroupOffsets({ groups })).flatMap(({ topics }) => topics.map(({ name }) => name))
+    expect(await committed()).toContain(bench.lines)
+    await admin.deleteGroups({ groups })
+    expect(await committed().catch(() => [])).toEqual([])
+    await life(bench, 'state', authorLines(200, 2))
+    expect(await bench.output()).toEqual(exactCounts(bench.expected))
+  },
+)
 
 /**
  * Adds rows that the changelog does not contain, as if the worker had missed their tombstones. Sets the age of the

@@ -90,7 +90,7 @@ async function counting({ worker, send, latest }: Bench, backend: StateBackend, 
   return { words, count, after: (lines: number) => (sent = lines) }
 }
 
-test('a restart reads nothing that the state already contains', async () => {
+test('a restart reads no records that the state already contains', async () => {
   const at = bench()
   const { backend, rows } = counted()
   const first = await counting(at, backend)
@@ -294,7 +294,7 @@ test('state that is old but current is used, even if the group offsets have expi
   await back.count()
 })
 
-test('state beyond the end of its changelog belongs to another log, and is restored from scratch', async () => {
+test('state beyond the end of its changelog counts as the state of another log, so it is restored from scratch', async () => {
   const { backend, rows } = counted()
   const first = await counting(bench(), backend)
   for (let i = 0; i < 5; i++) await first.count()
@@ -363,7 +363,7 @@ test('a restoring worker is not ready, reports its progress, and processes other
   await until(() => asked.at(-1) === undefined, 'polls without a limit')
 })
 
-test('a restore waits while the database is overloaded, but running tasks do not', async () => {
+test('a restore waits while the database is overloaded, but running tasks do not wait', async () => {
   const at = bench()
   const first = await at.worker(wordCount())
   at.send(lines, 'ann', 'a b c d e f')

@@ -193,7 +193,7 @@ test.each(FAILURES.flatMap((failure) => (['drop', 'dead-letter'] as const).map((
   },
 )
 
-test('several failing records in one commit are all skipped, even adjacent ones and in several partitions', () => {
+test('several failing records in one commit are all skipped, even adjacent records and records in several partitions', () => {
   const driver = testDriver(adding({ process: 'dead-letter', produce: 'dead-letter' }), { commit: 'manual' })
   for (const partition of [0, 1])
     for (const value of [BUG, BUG, 1, TOO_LARGE, UNREADABLE_KEY, 2, NOT_ENCODABLE, 3, BUG])

@@ -71,7 +71,7 @@ test.each([
 ])('the size of a chunk is right even if its $what records have neither key nor value, like time markers', ({ empty, bytes }) => {
   const queue = emptyQueue()
   const whole = chunk(0, 100)
-  // The chunk does not begin at the start of its buffer, because the chunks of a fetch share it.
+  // The chunk does not begin at the start of its buffer, because the chunks of a fetch share the buffer.
   const place = (positions: Int32Array) => positions.map((at, row) => (empty.includes(row) ? -1 : at + 1_000_000))
   const marked = { ...whole, valueStart: place(whole.valueStart), valueEnd: place(whole.valueEnd) }
   const end = { nextOffset: RECORDS, highWatermark: RECORDS, lastStableOffset: RECORDS, fetchedAt: 0 }

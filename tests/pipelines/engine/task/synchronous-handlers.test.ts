@@ -8,7 +8,7 @@ const input = textTopic('input', 1)
 const output = numberTopic('output', 1)
 const SECOND_MS = 1_000
 
-/** Emits a record, but not before the handler has returned. */
+/** Emits a record, but only after the handler has returned. */
 async function emitLate(ctx: Context): Promise<void> {
   await undefined
   ctx.emit(output, 'k', 1)

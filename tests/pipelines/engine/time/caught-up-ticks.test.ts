@@ -31,7 +31,7 @@ test('a caught-up tick fires while the input is silent', () => {
   expect(told(driver)).toEqual(['00:01 1', '00:02 1'])
 })
 
-test('a caught-up tick waits for the records in the source, and of several missed ticks only the last one fires', () => {
+test('a caught-up tick waits for the records in the source, and if several ticks were missed, only the last one fires', () => {
   const driver = driverOf('record')
   driver.pipe(lines, 'ann', 'to be')
   driver.advanceWallClock(EVERY_MS)
@@ -46,7 +46,7 @@ test('a caught-up tick waits for the records in the source, and of several misse
 })
 
 test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const)(
-  'after a crash at %s every time is still emitted',
+  'after a crash at %s, every time is still emitted',
   (step) => {
     const driver = driverOf('record')
     driver.pipe(lines, 'ann', 'to be')
@@ -61,7 +61,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
   },
 )
 
-test('on a worker a caught-up tick fires while the input is silent', async () => {
+test('on a worker, a caught-up tick fires while the input is silent', async () => {
   const beat = topology('beat', (t) => {
     t.source(lines).tick('tell', { everyMs: 50, clock: 'caught-up', emits: [wordCounts] }, (now, ctx) =>
       ctx.emit(wordCounts, `partition ${ctx.partition}`, now),

@@ -252,7 +252,7 @@ test('a missing partition holds time back', () => {
 })
 
 test.each([{ forwarding: [] }, { forwarding: ['votes'] }])(
-  'with closeWithout, a time is closed without a quarter of the partitions when the others are a minute further ($forwarding)',
+  'with closeWithout, a time is closed without a quarter of the partitions when the other partitions are a minute further ($forwarding)',
   ({ forwarding }) => {
     const { accept, due, missing, close } = gate(['votes'], forwarding, { share: 0.25, afterMs: MINUTE_MS })
     for (const partition of [0, 1, 2, 3]) accept('votes', partition, 4, minute(1))
@@ -380,7 +380,7 @@ test('a first stage marks a time when it has processed everything that a fetch a
   expect(mark.ready([{ position: 70 }])).toBe(200)
 })
 
-test('while a backlog is processed, the position at which a time is marked does not move, so that it is reached', () => {
+test('while a backlog is processed, the position at which a time is marked does not move, so that the stage can reach it', () => {
   const mark = timeMark(100, 0, 1)
   mark.observe(0, 100, 1_000, 100)
   for (let time = 200; time < 1_000; time += 100) mark.observe(0, time, time * 100, time)
@@ -390,7 +390,7 @@ test('while a backlog is processed, the position at which a time is marked does 
   expect(mark.ready([{ position: 5_000 }])).toBe(1_000)
 })
 
-test('with several sources, each source needs a separate fetch after the time', () => {
+test('with several sources, a time is marked only after each source has been fetched after that time', () => {
   const mark = timeMark(100, 10, 2)
   mark.observe(0, 110, 5, 110)
   mark.observe(1, 105, 7, 111)

@@ -22,7 +22,7 @@ test('streams that share no state are separate sub-topologies', () => {
   ])
 })
 
-test('streams that share a store are one sub-topology, even through a third stream', () => {
+test('streams that share a store, directly or through a third stream, are one sub-topology', () => {
   const joined = topology('joined', (t) => {
     const [left, right] = [store('left'), store('right')]
     t.source(a).process('one', { stores: [left] }, nothing)

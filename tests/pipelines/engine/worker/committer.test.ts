@@ -156,7 +156,7 @@ test('a commit waits while a write would block the event loop, but not so long t
   expect(other.commitsUnderWay()).toBe(1)
 })
 
-test('batches that are sent before the commit are sent for the member, which can confirm that it still owns its partitions', async () => {
+test('batches that are sent before the commit are sent on behalf of the member, which can confirm that it still owns its partitions', async () => {
   const { group, producer, flushedFor, begin } = clockedCommitter()
   producer.pendingBytes = 2_000_000
   await begin()
@@ -167,7 +167,7 @@ test.each([
   { what: 'confirms', isLost: false, writtenAt: START + 90_000_000 },
   { what: 'has removed', isLost: true, writtenAt: undefined },
 ])(
-  'the write time of idle state is refreshed only by a worker that is still a member: the group $what it',
+  'the write time of idle state is refreshed only by a worker that is still a member: the group $what the worker',
   async ({ isLost, writtenAt }) => {
     const { membership, task, pass, begin, positions } = clockedCommitter()
     task.hasWork = false

@@ -21,8 +21,8 @@ const ROW_TOO_LARGE = 97
 const SKIPPING: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 
 /**
- * Creates a topology that adds up numbers per key in two stages. On some numbers, it fails after it has changed state
- * and emitted records.
+ * Creates a topology that adds up numbers per key in two stages. On some numbers, a stage fails after it has changed
+ * state and emitted records.
  */
 function adding(onError: OnError = SKIPPING, bug = BUG) {
   return topology('adding', (t) => {

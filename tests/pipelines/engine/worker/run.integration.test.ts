@@ -107,7 +107,7 @@ test('a failed start releases the folder and the port', async () => {
   await worker.stop()
 })
 
-test('a tick that throws ends the worker, with or without a port', async () => {
+test('a tick that throws ends the worker, whether or not the worker has a port', async () => {
   for (const healthPort of [undefined, 0]) {
     const input = textTopic(uniqueName('input'))
     const failing = topology(uniqueName('failing'), (t) => {

@@ -66,7 +66,8 @@ test('the owners continue processing until a new worker has copies, and the new 
 
 test('other workers also have copies before partitions move between them', async () => {
   const at = bench()
-  // The third worker gets the last partition from the second worker, and the second gets one from the first.
+  // The third worker gets the last partition from the second worker, and the second worker gets one from the first
+  // worker.
   const identities = [newIdentity(), newIdentity(), newIdentity()].sort((a, b) => (a.memberId < b.memberId ? -1 : 1))
   const workers: Worker[] = []
   const logs = identities.map(() => startLog())

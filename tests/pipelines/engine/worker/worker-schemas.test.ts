@@ -189,7 +189,7 @@ test('a worker can be stopped cleanly while it waits for the schema of its state
   expect(second.status().state).toBe('stopped')
 })
 
-test('an incompatible schema prevents the start, with the reason from the registry', async () => {
+test('an incompatible schema prevents the start, and the error contains the reason from the registry', async () => {
   const { registry, worker } = bench()
   await registry.register('greetings-value', JSON.stringify({ type: 'record', name: 'Greeting', fields: [{ name: 'id', type: 'long' }] }))
   await expect(worker(echo)).rejects.toThrow(/greetings.*the field has no default and the writer does not have it/)

@@ -230,7 +230,7 @@ test('closing a task ends its running time handler and runs its `finally` blocks
   expect(endless.state.ended).toBe(true)
 })
 
-/** A clock that runs so fast that the wait of a rebalance, 30 s, ends after 0.3 s. */
+/** A clock that runs so fast that a rebalance wait of 30 s ends after 0.3 s. */
 const hasty = { ...systemRuntime(), monotonic: () => performance.now() * 100 }
 
 test('a time handler that never ends does not keep partitions from a new worker, and no partial result is committed', async () => {

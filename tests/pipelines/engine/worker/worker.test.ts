@@ -220,7 +220,7 @@ test('a worker commits when the changed rows fill a database batch, even before 
   expect(words.status().commits).toBeGreaterThanOrEqual(4)
 })
 
-test('a worker prefetches few rows at a time if they are large', async () => {
+test('a worker prefetches few rows at a time if the rows are large', async () => {
   const { worker, broker } = bench()
   const keys = Array.from({ length: 2_000 }, (_, i) => `key-${i}`)
   const value = 'x'.repeat(20_000)
@@ -296,7 +296,7 @@ test('under the commit policy for decisions, a single record is committed immedi
   expect(decider.status().tasks.reduce((sum, task) => sum + task.dirtyKeys, 0)).toBe(0)
 })
 
-test('a record that a caller is waiting for is committed sooner than others', async () => {
+test('a record that a caller is waiting for is committed sooner than other records', async () => {
   const { worker, send, broker } = bench()
   broker.createTopic({ name: lines.name, partitions: lines.partitions })
   let now = 1_000_000

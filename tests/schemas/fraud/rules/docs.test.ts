@@ -24,6 +24,6 @@ test('the page lists all functions', () => {
   expect(rowsOf('Functions').map((row) => /\w+/.exec(row)?.[0])).toEqual([...FUNCTIONS.keys()])
 })
 
-test('the page lists the seeded rules in their order', () => {
+test('the page lists the seeded rules in order', () => {
   expect(rowsOf('Seeded rules')).toEqual(SEEDED_RULES.map(({ rule_id, action, name }) => `| \`${rule_id}\` | ${action} | ${name} |`))
 })

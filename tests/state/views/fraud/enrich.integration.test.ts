@@ -159,7 +159,7 @@ test('counts per second are joined into minutes before there are too many, and c
   expect(await redis.exists(flight, counted)).toBe(0)
 })
 
-test('a payment is in flight for at most a day, and then makes room for others', async () => {
+test('a payment is in flight for at most a day, and then makes room for other payments', async () => {
   const { profiles, enrich, redis, clock, keys } = await world()
   const { flight } = keys('user:u1')
   await enrich(pay({ id: 'old' }))

@@ -14,7 +14,7 @@ const KEYS = {
   counted: '{fraud-profiles:3}:counted:ip:2001:db8::1',
 }
 
-test('a record replaces the profile and removes the transactions that it includes from those in flight', () => {
+test('a record replaces the profile, and the transactions that it includes are no longer in flight', () => {
   const request = pay({ ip: '2001:db8::1', device: 'd1' })
   const profile = profileOf('ip', '2001:db8::1', [request])
   const [{ event }] = eventsOf(request)

@@ -128,7 +128,7 @@ test.each<readonly Direction[]>([
   }
 })
 
-test('a lifted block is no longer in force, and a block renewed after that is, even if the notes arrive in reverse order', async () => {
+test('a lifted block is no longer in force, and a block that was renewed afterwards is in force, even if the notes arrive in reverse order', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const annId = '0a000000-0000-4000-8000-000000000000'

@@ -111,7 +111,7 @@ test('a stack contains the best 50 users of the smallest neighbourhood in which 
   expect(compared).toBeGreaterThan(VIEWERS_PER_PLACE / 4)
 })
 
-test('searches that stop at their limits and continue later find everybody', async () => {
+test('searches that stop at their limits and continue later find all candidates', async () => {
   const world = worldOf(placePeople(generatedProfiles(PEOPLE_PER_PLACE, 3), LARGEST_TOWNS, NOW), NOW)
   const bounds = { ...NO_BOUNDS, examinedPerStep: 40, examinedInAll: 100 }
   for (const viewer of world.viewers.slice(0, VIEWERS_THAT_GO_ON)) {

@@ -377,7 +377,7 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])('faults and crashes lose no record (seed %i)
   }
   const letters = () => new Set(texts(LETTERS).map((text) => JSON.parse(text) as string))
   await until(() => values.every((value) => delivered.has(value) || letters().has(value)), 30 * MINUTE_MS)
-  // A crash repeats at most the records in flight, one per slot, and those whose commit was still outstanding.
+  // A crash repeats at most the records in flight, one per slot, and the records whose commit was still outstanding.
   const repeats = [...delivered.values()].reduce((sum, count) => sum + count - 1, 0)
   expect(repeats).toBeLessThanOrEqual(crashes * 2 * 6)
   expect(calls.length).toBeGreaterThanOrEqual(values.length)

@@ -8,7 +8,7 @@ import {
 
 const DAY_MS = 24 * 3_600_000
 
-/** Returns the times of all attempts to deliver a record that always fails. The first is at 0. */
+/** Returns the times of all attempts to deliver a record that always fails. The first attempt is at 0. */
 function attempts(random: () => number): number[] {
   const times = [0]
   for (let now = 0; ; ) {
