@@ -40,7 +40,7 @@ function declarationOf(file: string): string {
   return file.replace(/\.ts$/, '.command.ts')
 }
 
-test('without a command, and with --help, all commands are listed with their descriptions', async () => {
+test('without a command or with --help, all commands are listed with their descriptions', async () => {
   const [none, help] = await Promise.all([run(RUN), run(RUN, '--help')])
   expect(help).toMatchObject({ code: 0, stderr: '' })
   expect(none).toEqual({ code: 2, stdout: '', stderr: help.stdout })

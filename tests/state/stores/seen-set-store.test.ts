@@ -390,7 +390,7 @@ describe('changes', () => {
     expect(store.takeChanges()).toEqual([{ key: 'bob', page: 0, added: [], bytes: undefined }])
   })
 
-  test('must be taken before a commit, because copies of the pages would miss them otherwise', () => {
+  test('must be taken before a commit, because copies of the pages would otherwise miss these changes', () => {
     const store = openStore(newStore({ collectChanges: true }), memoryBackend())
     store.add('ann', 'x', START)
     expect(() => store.flush(undefined)).toThrow('the commit would lose 1 changed pages')

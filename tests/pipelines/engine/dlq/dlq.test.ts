@@ -159,7 +159,7 @@ test('headers chosen by a producer neither hide a dead letter nor affect other d
   expect(await replayDeadLetters(transport, 'doubling', { code: 'too_small' })).toMatchObject({ replayed: 3, skippedCut: 0 })
 })
 
-test('a truncated dead letter is shown as such and never replayed', async () => {
+test('a truncated dead letter is shown as truncated and never replayed', async () => {
   const { driver, transport } = withDeadLetters()
   driver.broker.append('doubling-dead-letters', 0, {
     timestamp: 0,

@@ -92,7 +92,7 @@ test('the roll-up counts each click once, despite repeated inserts and computati
   expect(visitors).toBe(20)
 })
 
-test('late clicks recompute their day, and only days with new clicks are computed', async () => {
+test('late clicks make the roll-up compute their day again, and only days with new clicks are computed', async () => {
   const client = await freshTable()
   const now = Date.now()
   const day = 24 * 60 * MINUTE
