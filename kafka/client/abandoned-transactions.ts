@@ -5,7 +5,10 @@ import type { Context } from './options.ts'
 import { describeTransactionsV0, initProducerIdV4, listTransactionsV1 } from './protocol.ts'
 
 const ANY_DURATION = -1n
-/** ListTransactions can filter ids by a pattern only from version 2, so this request contains none. */
+/**
+ * Only version 2 and later of ListTransactions can filter transactional ids by a pattern, so this request contains no
+ * pattern.
+ */
 const NO_PATTERN = null
 
 /** An open transaction as its coordinator describes it. */
@@ -79,7 +82,7 @@ export async function endAbandonedTransactions(
     )
   }
 
-  // All brokers are asked at the same time, so that a broker that hangs does not delay ending transactions that other
-  // brokers coordinate.
+  // All brokers get the request at the same time. A broker that hangs therefore does not delay the end of transactions
+  // that other brokers coordinate.
   return each(cluster.brokers(), endAt)
 }

@@ -4,9 +4,9 @@ import { BatchWriter, NO_STAMP, recordBytesBound } from '../record-batch/writer.
 import { type Compression, partitionKey, type RecordAppender, type RecordHeader, TransportError } from '../transport.ts'
 
 /**
- * Maximum size of a batch with more than one record. By default, brokers accept 1 MiB (`max.message.bytes`). The margin
- * is for data that grows when it is compressed. A record above this limit gets a batch to itself, because its topic may
- * accept more.
+ * Maximum size of a batch with more than one record. By default, brokers accept 1 MiB (`max.message.bytes`). The
+ * difference is a margin for data that grows when it is compressed. A record above this limit gets a batch to itself,
+ * because its topic may accept more.
  */
 export const BATCH_LIMIT_BYTES = 900 * 1_024
 /**
@@ -207,10 +207,14 @@ export class PartitionAppender implements RecordAppender {
   #checkSize(alone: BatchWriter): void {
     const bytes = this.#codec === 'none' ? alone.bytes : alone.finish(NO_STAMP, this.#codec).length
     if (bytes <= this.#maxBatchBytes) return
-    throw new TransportError('MESSAGE_TOO_LARGE', `topic ${this.topic} accepts ${this.#maxBatchBytes} bytes, not ${bytes}`, { fatal: true })
+    throw new TransportError(
+      'MESSAGE_TOO_LARGE',
+      `topic ${this.topic} accepts batches of up to ${this.#maxBatchBytes} bytes, but this record needs ${bytes}`,
+      { fatal: true },
+    )
   }
 
-  /** Closes the current batch: it is ready to be sent, or held back until its transaction begins. */
+  /** Closes the current batch. The batch is then ready to be sent, or is held back until its transaction begins. */
   seal(): void {
     if (this.#current === undefined) return
     if (this.#phase.committing) this.#held.push(this.#current)
@@ -242,8 +246,8 @@ export class PartitionAppender implements RecordAppender {
   }
 
   /**
-   * Returns true if the broker appended a batch below the known end of the log. The log has then lost acknowledged
-   * records.
+   * Returns true if the broker appended a batch below the known end of the log. In that case, the log has lost
+   * acknowledged records.
    */
   isBelowLogEnd(baseOffset: number): boolean {
     return baseOffset >= 0 && baseOffset < this.#logEnd
@@ -268,8 +272,8 @@ export class PartitionAppender implements RecordAppender {
   }
 
   /**
-   * True when a batch was sent but not acknowledged. It is unknown whether the broker has appended it and used up its
-   * sequence numbers.
+   * True when a batch was sent but not acknowledged. It is then unknown whether the broker has appended the batch and
+   * so used up its sequence numbers.
    */
   get hasUnacknowledged(): boolean {
     return this.#sent !== undefined
@@ -297,8 +301,8 @@ export class PartitionAppender implements RecordAppender {
   }
 
   /**
-   * Must be called when everything is acknowledged and the transaction has ended. The held-back records begin the next
-   * transaction.
+   * Must be called when all records are acknowledged and the transaction has ended. The held-back records begin the
+   * next transaction.
    */
   endTransaction(): void {
     this.#full = this.#held

@@ -36,7 +36,7 @@ const NEEDED: readonly NeededRequest[] = [
   { name: 'ListTransactions', key: 66, version: 1 },
   { name: 'ConsumerGroupDescribe', key: 69, version: 0 },
 ]
-/** Later versions that the transport uses if the leaders add their partitions to a transaction. */
+/** Later request versions that the transport uses if the leaders themselves add their partitions to a transaction. */
 const NEEDED_IF_LEADERS_ADD: readonly NeededRequest[] = [
   { name: 'Produce', key: 0, version: 12 },
   { name: 'EndTxn', key: 26, version: 5 },
@@ -60,7 +60,8 @@ interface Versions {
 /**
  * Checks that the broker supports all requests of the transport.
  * @returns the transaction version that is enabled in the cluster (the level of its feature `transaction.version`)
- * @throws TransportError with code UNSUPPORTED_BROKER, fatal, if it does not, for example before Kafka 4.0
+ * @throws a fatal TransportError with code UNSUPPORTED_BROKER if the broker does not support a request. Brokers before
+ * Kafka 4.0 are an example
  */
 export async function checkBrokerVersion(connection: Connection): Promise<number> {
   const versions = await ask(connection, apiVersionsV3.api, 'millrace', '1')
@@ -81,7 +82,7 @@ export function refuseOldBroker(versions: Versions, address: string): void {
     throw new TransportError('UNSUPPORTED_BROKER', `${address} is not a broker that this transport supports: ${reason}`, { fatal: true })
   }
   if (versions.errorCode !== 0) {
-    refuse(`it does not answer ApiVersions v3 (${errorName(versions.errorCode)}); Kafka 4.0 or newer is needed`)
+    refuse(`it answers ApiVersions v3 with ${errorName(versions.errorCode)}; Kafka 4.0 or newer is needed`)
   }
   const needed = transactionVersionOf(versions) >= LEADERS_ADD ? [...NEEDED, ...NEEDED_IF_LEADERS_ADD] : NEEDED
   for (const { name, key, version } of needed) {

@@ -27,7 +27,7 @@ interface SeenEpochs {
   id: string | undefined
   readonly latest: number[]
   /**
-   * Monotonic time (ms) of the first of the successive metadata responses that named an earlier epoch, indexed by
+   * Monotonic time (ms) since which every metadata response has named an earlier epoch for the partition, indexed by
    * partition number.
    */
   readonly earlierSince: number[]

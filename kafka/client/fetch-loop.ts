@@ -22,7 +22,7 @@ const TOGETHER_MS = 20
 interface UnderWay {
   readonly states: readonly FetchPosition[]
   /**
-   * True when the last answers for all partitions of the request were empty. The broker may then wait long before it
+   * True when the previous answer for every partition of the request was empty. The broker may then wait long before it
    * answers.
    */
   readonly idle: boolean
@@ -126,8 +126,8 @@ export function openFetchLoop(
       if (free >= 0) send(leader, free, requests, states)
       else cutWait(leader, requests)
     }
-    // A partition without a known leader needs new metadata. If no such partition has been tried before, the metadata
-    // is requested at once.
+    // A partition without a known leader needs new metadata. If this is the first attempt for all such partitions, the
+    // loop requests the metadata at once.
     if (leaderless) retry.refreshSoon(firstTry ? 0 : undefined)
   }
 

@@ -101,7 +101,8 @@ export class FetchPosition implements TopicPartition {
 
   /** Drops the fetched data that `poll` has not returned yet. */
   dropQueue(): void {
-    // `poll` has not reported a reset whose first segment is still complete.
+    // If `poll` has returned nothing of the first segment after a reset, it has not reported the reset yet. It must
+    // then report the reset with the next data.
     const unread = this.reading === undefined ? this.queue : this.queue.slice(1)
     this.wasReset ||= unread.some(({ wasReset }) => wasReset)
     this.queue = []

@@ -30,7 +30,7 @@ export function openFetchResponses(
   const { log } = context.runtime
   let arrived = false
 
-  /** Returns true if a partition that is not paused has got an answer, even an empty one, since the last call. */
+  /** Returns true if a partition that is not paused has received an answer, even an empty one, since the last call. */
   function takeArrived(): boolean {
     const before = arrived
     arrived = false
@@ -38,8 +38,8 @@ export function openFetchResponses(
   }
 
   /**
-   * Checks that the topic was not deleted and created again. If the topic was recreated, offsets refer to other
-   * records, so the position is marked as failed and the result is false.
+   * Returns false if the topic was deleted and created again since its id was first looked up. Its offsets then refer
+   * to other records, so this function also marks the position as failed.
    */
   function isSameTopic(state: FetchPosition): boolean {
     const id = cluster.topicId(state.topic)

@@ -26,7 +26,7 @@ export function openFetchRetry(context: Context, cluster: Cluster, positions: Re
     state.retryAt = runtime.monotonic() + wait * (0.9 + 0.2 * runtime.random())
   }
 
-  /** Schedules a metadata refresh. The waiting positions are fetched after it. */
+  /** Schedules a metadata refresh, after which the waiting positions are fetched. */
   function refreshSoon(afterMs = FIRST_RETRY_MS): void {
     if (cancelRetry !== undefined || closed) return
     cancelRetry = runtime.setTimer(afterMs, async () => {

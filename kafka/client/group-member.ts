@@ -21,8 +21,8 @@ const LEAVE_EPOCH = -1
 const FIRST_INTERVAL_MS = 1_000
 /**
  * A member that owns every partition of its topics sends a heartbeat only once in this many intervals. No other member
- * can give it partitions, so it does not have to learn of changes early. The shortest session that Kafka recommends
- * lasts three intervals, so the member stays in the group.
+ * can give it partitions, so it need not learn of changes quickly. The shortest session that Kafka recommends lasts
+ * three intervals, so the member stays in the group.
  */
 const OWNER_OF_ALL_INTERVALS = 2
 /**
@@ -73,7 +73,7 @@ export function openGroupMember(
    * heartbeat intervals.
    */
   let wasFenced = false
-  /** Monotonic time (ms) at which the last heartbeat that got an answer was sent. */
+  /** Monotonic time (ms) at which the member sent the last heartbeat that was answered. */
   let confirmedAt = Number.NEGATIVE_INFINITY
   let notice: string | undefined
   /** The last notice that the coordinator has confirmed. */
@@ -212,7 +212,7 @@ export function openGroupMember(
       const refusedId = memberId
       memberId = successorId(memberId, runtime.id())
       log.warn({ groupId, refusedId, memberId, reason: name }, 'kafka_member_id_replaced')
-      throw new Disconnected(`the group coordinator answered ${name} at the join`)
+      throw new Disconnected(`the group coordinator answered ${name} to the join request`)
     }
     if (kind === 'member-lost' || kind === 'member-epoch-old') {
       wasFenced = true

@@ -25,8 +25,8 @@ function addressIn(clientId: string): string | undefined {
 }
 
 /**
- * Returns the members of a group as its coordinator describes them, sorted by member id; none if there is no such
- * group.
+ * Returns the members of a group as its coordinator describes them, sorted by member id. The result is empty if the
+ * group does not exist.
  * @throws Disconnected when no answer comes in time; TransportError when the request is refused or `signal` fires
  */
 export async function describeMembers(

@@ -2,9 +2,7 @@ import type { Runtime } from '../../runtime/runtime.ts'
 import { Disconnected } from './errors.ts'
 import { type Backoff, backoff } from './retry.ts'
 
-/**
- * Share of the interval. A timer that fires early by at most this share does not cause two heartbeats in succession.
- */
+/** Share of the heartbeat interval by which a timer may fire early without causing two heartbeats in succession. */
 const EARLY_BEAT = 0.1
 const RETRY_MS = 50
 const LONGEST_RETRY_MS = 1_000

@@ -55,8 +55,8 @@ export const kafkaOptions = z
     connectTimeoutMs: z.number().int().positive().default(CONNECT_TIMEOUT_MS),
     requestTimeoutMs: z.number().int().positive().default(REQUEST_TIMEOUT_MS),
     /**
-     * How long requests are repeated before they fail: the requests of an at-least-once producer, of each step of a
-     * transaction before EndTxn, and about topics and offsets.
+     * How long requests are repeated before they fail. This limit applies to the requests of an at-least-once producer,
+     * to the requests of each transaction step before EndTxn, and to requests about topics and offsets.
      */
     deliveryTimeoutMs: z.number().int().positive().default(DELIVERY_TIMEOUT_MS),
     /**

@@ -202,8 +202,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
       (withOffsets ? transactions.addOffsets(id, offsets, member) : Promise.resolve()).then(() => options.onCommitStep?.('offsets-added'))
     if (transactions.isVersion2) {
       // Brokers themselves report partitions and groups to the transaction coordinator. If a report is still queued
-      // when the broker makes another one for the same transaction, the new report replaces it, and the request behind
-      // the old one fails. The two steps therefore do not run in parallel.
+      // when the broker makes another one for the same transaction, the new report replaces the queued one, and the
+      // request that caused the queued report fails. The two steps therefore do not run in parallel.
       await produce()
       await addOffsets()
     } else {
@@ -293,8 +293,8 @@ async function nextOffsets(
 }
 
 /**
- * Throws the most significant failure, if there is one. A fenced producer explains all other failures, so that failure
- * comes first.
+ * Throws the most significant failure, if there is one. A FencedError takes precedence, because a fence explains all
+ * other failures.
  */
 function throwWorst(steps: readonly PromiseSettledResult<void>[]): void {
   const reasons: unknown[] = steps.filter((step) => step.status === 'rejected').map((step) => step.reason)

@@ -208,7 +208,7 @@ export class PublishLane implements PublishAppender {
     this.#acknowledgedAt = this.#deps.runtime.monotonic()
   }
 
-  /** Decides what to do next once every batch of this round is answered. */
+  /** Decides what to do next once every batch of this round has an outcome. */
   #conclude(): void {
     if (this.#stamped.some((one) => one.isInFlight || one.outcome === undefined)) return
     if (this.#stamped.length === 0) {
@@ -320,7 +320,8 @@ export class PublishLane implements PublishAppender {
     const unsent = [...this.#ready, ...(this.#current === undefined ? [] : [this.#current])]
     this.#ready = []
     this.#current = undefined
-    // The log may lack the dropped batches, so later records need new numbers, and must not wait for a repetition.
+    // The log may lack the dropped batches, so later records need new sequence numbers. These records must not wait
+    // until the dropped batches are repeated.
     if (sent.length > 0) this.#renumber([])
     this.#isRepeating = false
     const uncertain = new TransportError(error.code, `${error.message}; the record may have been written`, { fatal: false, cause: error })

@@ -116,7 +116,7 @@ export function openPublishRequests(context: Context, options: PublishRequestOpt
       answers = await produce(connection, NO_TRANSACTION, replicationTimeoutMs, batches)
     } catch (error) {
       context.runtime.log.debug({ broker: flow.broker, reason: (error as Error).message }, 'kafka_publish_unanswered')
-      // A connection that has lost one answer may lose all answers.
+      // A connection that has lost one answer may lose all later answers as well, so it is closed.
       if (connections.established(flow.broker) === connection) connections.drop(flow.broker)
     }
     flow.requests--

@@ -151,7 +151,10 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     }
   }
 
-  /** Looks for the leaders of one topic. All topics share a request, but each has a result of its own. */
+  /**
+   * Looks up the leaders of one topic. Concurrent lookups of several topics share a metadata request, but each topic
+   * has a separate result.
+   */
   async function locateIn(topic: string, lost: readonly PublishLane[]): Promise<void> {
     try {
       await cluster.refresh([topic])

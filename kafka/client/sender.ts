@@ -159,7 +159,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
 
   /**
    * Opens the connection again and refreshes the leaders' epochs, since a broker that restarted may lead the same
-   * partitions in a new epoch. All this may have taken longer than a confirmation of the membership is valid, so the
+   * partitions in a new epoch. These steps may have taken longer than a confirmation of the membership is valid, so the
    * membership is then confirmed again.
    */
   async function reconnect(broker: Broker, request: readonly Entry[]): Promise<Connection> {

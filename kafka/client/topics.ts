@@ -72,8 +72,8 @@ async function tryOnce(cluster: Cluster, specs: readonly TopicSpec[], names: rea
 }
 
 /**
- * Returns whether the cluster has too few brokers only because the controller has not unfenced them yet, as after a
- * start. Without such brokers, the error is the same but its message is different.
+ * Returns whether the cluster has too few brokers only because the controller has not unfenced some of them yet, as
+ * after a start. If there are no fenced brokers, the error code is the same but the message is different.
  */
 function isFenced(reason: string, message: string | null | undefined): boolean {
   return reason === 'INVALID_REPLICATION_FACTOR' && message?.includes('fenced') === true

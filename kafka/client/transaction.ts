@@ -296,7 +296,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       return isVersion2
     },
     renew,
-    /** True once the coordinator may know of the open transaction. It must then be ended explicitly. */
+    /** True once the coordinator may know of the open transaction. The transaction must then be ended explicitly. */
     get isOpen() {
       return opened
     },

@@ -131,7 +131,12 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
   function checkSize(topic: string, { key, value, headers }: NewRecord): void {
     const limit = maxBatchBytes(topic)
     const bytes = recordBytesBound(key?.length ?? 0, value?.length ?? 0, headers)
-    if (bytes > limit) throw new TransportError('MESSAGE_TOO_LARGE', `topic ${topic} accepts ${limit} bytes, not ${bytes}`, { fatal: true })
+    if (bytes > limit)
+      throw new TransportError(
+        'MESSAGE_TOO_LARGE',
+        `topic ${topic} accepts batches of up to ${limit} bytes, but this record needs ${bytes}`,
+        { fatal: true },
+      )
   }
 
   function append(topic: string, to: PartitionLog, record: NewRecord): void {

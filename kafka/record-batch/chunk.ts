@@ -81,7 +81,7 @@ export class ChunkBuilder {
       const valueStart = cursor.at
       if (valueBytes > 0) cursor.at += valueBytes
       const headerStart = cursor.at
-      if (headerStart >= next) throw corrupt(baseOffset, `has a record ${i} that is shorter than its key and value`)
+      if (headerStart >= next) throw corrupt(baseOffset, `is damaged: record ${i} is shorter than its key and value`)
       this.#offsets[row] = offset
       this.#timestamps[row] = appendTime < 0 ? baseTimestamp + timestampDelta : appendTime
       this.#keyStart[row] = keyBytes < 0 ? -1 : keyStart
@@ -118,7 +118,7 @@ export class ChunkBuilder {
   }
 }
 
-/** Returns a chunk that represents a batch that cannot be unpacked. It has a single record without contents. */
+/** Returns the chunk that replaces a batch that cannot be unpacked. The chunk has a single record without contents. */
 export function standIn(topic: string, partition: number, header: Buffer, batch: BatchHeader, from: number, reason: string): RecordChunk {
   const isAppendTime = (batch.attributes & LOG_APPEND_TIME_BIT) !== 0
   const nothing = Int32Array.of(-1)

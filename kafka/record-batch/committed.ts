@@ -1,8 +1,8 @@
 import { type BatchHeader, isAbortMarker, isControl, isTransactional } from './batches.ts'
 
 /**
- * An entry of a fetch response. It says that the records of this producer are aborted, from `firstOffset` up to its
- * ABORT marker.
+ * An aborted transaction, as a fetch response lists it. All records of this producer from `firstOffset` up to the
+ * producer's next ABORT marker are aborted.
  */
 export interface AbortedTransaction {
   readonly producerId: number

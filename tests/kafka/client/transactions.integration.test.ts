@@ -231,7 +231,9 @@ test('the size limit of a batch applies to the compressed record', async () => {
   await producer.init()
   const compressible = 'x'.repeat(1_000_000)
   append(producer, topic, 0, compressible)
-  expect(() => append(producer, topic, 0, randomBytes(100_000).toString('hex'))).toThrow(/accepts 100000 bytes, not \d+/)
+  expect(() => append(producer, topic, 0, randomBytes(100_000).toString('hex'))).toThrow(
+    /accepts batches of up to 100000 bytes, but this record needs \d+/,
+  )
   await commit(producer)
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual([compressible])
 })

@@ -118,7 +118,7 @@ const FAILURES = [
     value: TOO_LARGE,
     stage: 'produce',
     code: 'produce_failed',
-    message: /its output to notes failed: topic notes accepts 1048588 bytes, not 11\d+$/,
+    message: /its output to notes failed: topic notes accepts batches of up to 1048588 bytes, but this record needs 11\d+$/,
   },
   {
     what: 'an output cannot be encoded',
@@ -323,7 +323,7 @@ test('a failure that no record has caused stops the worker, even if the policy f
       .beforeCommit('send', { emits: [notes] }, (ctx) => ctx.emit(notes, 'a', huge))
   })
   expect(() => testDriver(hooked).pipe(orders, 'a', 1)).toThrow(
-    /^hooked\/send failed: its output to notes failed: topic notes accepts 1048588 bytes, not 11\d+$/,
+    /^hooked\/send failed: its output to notes failed: topic notes accepts batches of up to 1048588 bytes, but this record needs 11\d+$/,
   )
 
   const ticking = topology('ticking', (t) => {

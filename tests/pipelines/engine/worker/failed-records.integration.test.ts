@@ -121,7 +121,10 @@ test(
       const number = Number(value)
       const expected = isBroken(number)
         ? ['process_failed', `cannot count ${number}`]
-        : ['produce_failed', `its output to ${names.large} failed: topic ${names.large} accepts 50000 bytes, not 60074`]
+        : [
+            'produce_failed',
+            `its output to ${names.large} failed: topic ${names.large} accepts batches of up to 50000 bytes, but this record needs 60074`,
+          ]
       expect([code, message, processor]).toEqual([...expected, 'count'])
     }
     const after = await transport.offsets([{ topic: names.large, partition: 0 }], 'end')
