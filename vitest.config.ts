@@ -15,7 +15,7 @@ const LONGEST_VALUE = 2_000
  * Tests of exact output set `AT_FIRST_TRY` and are never repeated.
  */
 const STACK_RETRIES = 1
-/** Number of test processes for two cores. More of them, beside a broker, would only slow each other down. */
+/** Number of test processes for two cores. Next to a broker, further processes would only slow each other down. */
 const STACK_WORKERS = 2
 
 const integration = 'tests/**/*.integration.test.ts'
@@ -23,7 +23,7 @@ const endToEnd = 'tests/e2e/**/*.test.ts'
 const chaos = 'tests/chaos/{kills,alias,clicks,burns,limits,matches,fraud,inventory,search,recommendations,elections}.test.ts'
 /** Short rounds of chaos tests. A round takes half a minute, and each file has its own servers. */
 const shortChaos = 'tests/chaos/*.integration.test.ts'
-/** Pages in Chromium, whose processes do most of the work. */
+/** These tests open pages in Chromium, whose processes do most of the work. */
 const browser = 'tests/browser/*.test.ts'
 const guideOnBroker = 'docs/guide/**/*.integration.test.ts'
 const readsPublicData = 'tests/**/*.data.test.ts'

@@ -127,7 +127,7 @@ function countryPopulation(code: string): number {
   return (citiesOf.get(code) ?? []).reduce((sum, city) => sum + city.population, 0)
 }
 
-/** Finds the largest city in the town's country that has the name of the town. */
+/** Finds the largest city in the town's country that has the name of the town; undefined if there is none. */
 function geoNamesCity(town: TrendLocation): City | undefined {
   const wanted = plain(otherNames[`${town.countryCode} ${town.name}`] ?? town.name)
   return bySize((citiesOf.get(town.countryCode) ?? []).filter((city) => plain(city.name) === wanted))[0]

@@ -49,7 +49,8 @@ async function main() {
 
 function print(text, exitCode) {
   const output = exitCode === 0 ? process.stdout : process.stderr
-  // The reader of a pipe may have ended.
+  // The process that reads from a pipe may have ended. Without this listener, the error would end this process with a
+  // stack trace.
   output.on('error', () => {})
   output.write(text)
   process.exitCode = exitCode
@@ -79,7 +80,7 @@ async function isAnswered(declaration, args) {
   return exitCode !== undefined
 }
 
-/** Does the same with a different Node, because this Node cannot load TypeScript. */
+/** Handles `--help` and wrong options with a different Node, because this Node cannot load TypeScript. */
 function isAnsweredBy(node, declaration, args) {
   if (!existsSync(declaration)) return false
   const answer = fileURLToPath(new URL('./command-line/answer.ts', import.meta.url))

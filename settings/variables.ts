@@ -64,7 +64,7 @@ export function addressOf(...schemes: readonly string[]) {
     })
 }
 
-/** Accepts one such URL or several, separated by commas. */
+/** Accepts one URL or several, separated by commas. Each must begin with one of these schemes and name a host. */
 export function addressesOf(...schemes: readonly string[]) {
   return z.string().superRefine((text, { addIssue }) => {
     const faults = text.split(',').map((part) => addressFault(part.trim(), schemes))

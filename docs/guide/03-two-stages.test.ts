@@ -179,7 +179,7 @@ test('topics that share state must have the same number of partitions', () => {
       t.source(stationNames).process('learn', { stores: [names] }, (name, ctx) => names.put(ctx.key, name))
       t.source(rides).process('name', { stores: [names] }, () => {})
     }),
-  ).toThrow('station-names has 5 partitions and rides has 2, but their processors share state: give both the same count, or send one')
+  ).toThrow('station-names has 5 partitions and rides has 2, but their processors share state: give both topics the same partition count')
 })
 
 /*

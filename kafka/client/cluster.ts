@@ -119,7 +119,7 @@ export function openCluster(context: Context): Cluster {
   const known = new Set<string>()
   const topics = new Map<string, KnownTopic>()
   const seen = new Map<string, SeenEpochs>()
-  /** The topics whose metadata the last answer refused. */
+  /** The errors of the topics whose metadata the last answer refused, keyed by topic. */
   const refused = new Map<string, TransportError>()
   /**
    * The brokers whose last answer was missing or outdated. Maps the address to the sequence number of that failure.

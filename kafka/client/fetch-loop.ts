@@ -15,7 +15,9 @@ import type { Context } from './options.ts'
 const SLOTS_PER_LEADER = 2
 /** A response of at least this size shows that there is more to read, so the next request follows at once. */
 const FULL_RESPONSE_BYTES = 65_536
-/** The waits of two idle requests count as ending at the same time if they end less than this apart. */
+/**
+ * Two idle requests are treated as ending at the same time if the ends of their waits are closer together than this.
+ */
 const TOGETHER_MS = 20
 
 /** A fetch request in flight. */

@@ -115,8 +115,8 @@ export function openFetchResponses(
   }
 
   /**
-   * Handles a response which says that the log differs from the data that was read. An unclean leader election can
-   * cause this.
+   * Handles a response that reports a difference between the log and the data that was read. An unclean leader election
+   * can cause such a difference.
    */
   function receiveDiverging(state: FetchPosition, end: EpochEnd): void {
     const { topic, partition, position, reset } = state

@@ -18,7 +18,7 @@ export interface NeighbourWatchOptions {
   hasEnded(address: string): Promise<boolean>
   /**
    * Removes another member from the group.
-   * @returns false if the coordinator refused, for example because it was no longer in the group
+   * @returns false if the coordinator refused, for example because that member was no longer in the group
    */
   remove(memberId: string): Promise<boolean>
   /** Fires when this member leaves. */

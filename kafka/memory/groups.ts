@@ -26,7 +26,7 @@ export interface MemoryGroups {
   /** Simulates the session timeout of a member that has stopped sending heartbeats. */
   expire(groupId: string, memberId: string): void
   /**
-   * Returns the next event of a membership.
+   * Returns the next event of a membership; undefined if there is none.
    * @param life the membership's number, from `join`; by default, the number of the latest membership with this member
    * id
    */

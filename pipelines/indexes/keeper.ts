@@ -17,10 +17,10 @@ const LOOK_EVERY_MS = 5_000
 const FORMER_KEPT_MS = 2_000
 
 /**
- * Makes sure that an index exists. Builds the index on request, and also if the index does not exist, has lost its
- * data, was filled from another log, is ahead of its topic, or was built with other settings or mappings, or for
- * another `version`, than this program uses. Searches use the old index until the new index is complete. If an earlier
- * keeper has left a build unfinished, continues that build.
+ * Makes sure that an index exists. Builds the index on request. Also builds it if it does not exist, has lost its data,
+ * was filled from another log, is ahead of its topic, or was built with a `version`, settings or mappings that differ
+ * from those of this program. Searches use the old index until the new index is complete. If an earlier keeper has left
+ * a build unfinished, continues that build.
  */
 export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unknown, unknown>): Promise<void> {
   const { index, topic, client, runtime } = deps
@@ -90,7 +90,8 @@ async function usableIndex<K, V>(
  * - `lost`: a position is missing. A complete index has a position for every partition, so it has lost its data.
  * - `ahead`: a position is behind the end of the topic, which has lost its last records. New records get the offsets of
  *   the lost ones, so the index would ignore them.
- * - `sound`: neither, or the index cannot be read at the moment, because its data may still be there.
+ * - `sound`: the index is neither lost nor ahead. An index that cannot be read at the moment also counts as sound,
+ *   because its data may still be there.
  * @param address an alias of the index
  */
 async function conditionOf<K, V>({ topic, client, transport }: KeeperDeps<K, V>, address: string): Promise<'sound' | 'lost' | 'ahead'> {
@@ -99,7 +100,7 @@ async function conditionOf<K, V>({ topic, client, transport }: KeeperDeps<K, V>,
   const writer = indexWriter(address, client)
   try {
     const positions = await Promise.all(places.map(({ partition }) => writer.position(topic.name, partition)))
-    // Both grow, so the ends must be read after the positions.
+    // Positions and ends both grow, so the ends must be read after the positions.
     const ends = await transport.offsets(places, 'end')
     const isAhead = positions.some((position, partition) => {
       const end = ends.get(partitionKey(topic.name, partition))

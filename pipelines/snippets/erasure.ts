@@ -32,8 +32,8 @@ export function snippetErasure(context: SinkContext): Runner {
         }
 
         return async function erase() {
-          // Not before the first run, because workers and APIs of an earlier version may use the table during an
-          // upgrade.
+          // The table is not dropped before the first run, because workers and APIs of an earlier version may use it
+          // during an upgrade.
           await dropEarlier()
           const { removed, hasErased } = await purger.run()
           if (removed > 0) runtime.log.info({ removed }, 'snippet_rows_purged')

@@ -60,8 +60,8 @@ export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
     for (const { hash, since } of found) {
       const isRemoved = !kept.has(hash) && (await blobs.shelf.removeUntouched(hash, before))
       swept += Number(isRemoved)
-      // A blob that has been unreferenced for twice the waiting time and still cannot be removed was already removed by
-      // an earlier run.
+      // If a blob has been unreferenced for twice the waiting time and still cannot be removed, an earlier run has
+      // already removed it.
       if (isRemoved || kept.has(hash) || since < before - times.untouchedMs) await forgetUnreferenced(reader, partition, hash)
     }
   }

@@ -225,7 +225,7 @@ export class Contenders {
     }
     const best = this.#bestOf(count)
     this.#isLow = !this.#reaches(evaluated)
-    // Terms without a bound come first, so all of them were evaluated.
+    // `#order` begins with the terms without a bound, so the loop has evaluated all of them.
     if (this.#unknown > 0) {
       this.#unknown = 0
       this.#trimIfFull()
@@ -233,7 +233,10 @@ export class Contenders {
     return best
   }
 
-  /** Takes the best terms from the beginning of `#order`. Terms of value 0 are at its end. */
+  /**
+   * Takes the best terms from the beginning of `#order`. Terms of value 0 are at its end. Returns undefined if
+   * forgotten terms might be among the best.
+   */
   #bestOf(count: number): Best | undefined {
     if (!this.#reaches(count)) return undefined
     const terms = this.#order.slice(0, count).filter((term) => values[term] > 0)

@@ -28,10 +28,7 @@ export function pendingCells() {
   let together = new Map<number, TogetherCells>()
   const packed = byteWriter()
 
-  /**
-   * Adds a contribution to a term.
-   * @param key the term in UTF-8
-   */
+  /** Adds a contribution to a term, which is given in UTF-8. */
   function add({ buffer, start, end }: Readonly<ByteSpan>, contribution: ByteContribution): void {
     const hash = keyHash(buffer, start, end)
     const row = rows.find(buffer, start, end, hash)

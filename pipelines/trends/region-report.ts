@@ -103,7 +103,7 @@ export class RegionReport implements ReportHead {
     return this.#fresh + this.#known
   }
 
-  /** End of the earliest window whose report this report, or a later report, may refer to. */
+  /** End of the earliest window to whose report this report or a later one may refer. */
   get oldest(): number {
     return this.references.reduce((oldest, { windowEnd }) => Math.min(oldest, windowEnd), this.windowEnd)
   }

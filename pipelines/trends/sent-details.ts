@@ -36,8 +36,8 @@ interface KeptReport {
 /** The reports of a partition about a region, as long as later reports may refer to their details. */
 export class SentDetails {
   /**
-   * End of the earliest window whose report the next report may refer to. The third stage forgets all reports that are
-   * older than the ones that the last report referred to.
+   * End of the earliest window to whose report the next report may refer. The third stage has already forgotten all
+   * reports that are older than those to which the last report referred.
    */
   #oldest = 0
   /** The reports that the third stage keeps, oldest first. */

@@ -22,7 +22,7 @@ export function answerTo(command: Command<unknown>, args: readonly string[]): An
   }
 }
 
-/** Does the same for the command that the given file declares. */
+/** Checks a command line for the command that the given file declares. */
 export async function answerOf(declaration: string, args: readonly string[]): Promise<Answer> {
   const { default: command } = (await import(pathToFileURL(declaration).href)) as { default: Command<unknown> }
   return answerTo(command, args)

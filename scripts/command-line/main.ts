@@ -65,7 +65,7 @@ function endWithReader(): void {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (isEnding) return
       isEnding = true
-      // Another error, such as that of a full disk, is a failure of the command.
+      // Any other error, such as a full disk, is a failure of the command.
       const isFailure = !READER_HAS_GONE.includes(error.code ?? '')
       if (isFailure) {
         process.exitCode = 1

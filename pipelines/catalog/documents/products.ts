@@ -37,8 +37,8 @@ const stockKey = compositeKey<{ readonly variant: number; readonly warehouse: st
 const reviewKey = compositeKey<{ readonly product: number; readonly user: bigint }>({ product: u64Part, user: idPart })
 
 /**
- * Minimum time between two writes of a document in which only the sales have changed. Without it, 500 sales per second
- * would cause 500 writes per second.
+ * Minimum time between two writes of a document in which only the sales have changed. Without this limit, 500 sales per
+ * second would cause 500 writes per second.
  */
 const SALES_EVERY_MS = 60_000
 const SALES_TICK_MS = 1_000
@@ -63,8 +63,8 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
   const stock = keyedStore('stock', { key: stockKey, value: avro('catalog/DocumentStock') })
   const stars = keyedStore('stars', { key: reviewKey, value: avroValue<number>('int') })
   /**
-   * Time of each review whose stars are counted, in epoch ms. Needed because a repeated request publishes its review
-   * again, with the original time, and may then be older than the user's latest review.
+   * Time of each review whose stars are counted, in epoch ms. The time is necessary because a repeated request
+   * publishes its review again, with the original time. That review may then be older than the user's latest review.
    */
   const reviewTimes = keyedStore('review-times', { key: reviewKey, value: avroValue<number>('long') })
   /** For each product, the time at which new sales must be written into its document. */

@@ -151,8 +151,9 @@ function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: 
 }
 
 /**
- * Finds the reservations from which the quantity of a line can be taken, and how many units to take from each. If they
- * do not suffice or are too many, returns a refusal and the reservations found so far.
+ * Finds the reservations from which the quantity of a line can be taken, and how many units to take from each. If the
+ * reservations do not suffice, or if the command would end too many of them, returns a refusal and the reservations
+ * found so far.
  */
 function oldestUnits(
   { quantity }: StockLine,

@@ -22,7 +22,7 @@ export interface StockChanges {
   /** The changed rows after the decision, including rows in which only `first_end` has changed. */
   readonly rows: readonly StockRow[]
   readonly reservations: readonly ReservationChange[]
-  /** In the order in which they happened. */
+  /** The movements of stock, in the order in which they happened. */
   readonly movements: readonly InventoryChange[]
 }
 

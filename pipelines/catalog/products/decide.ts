@@ -72,8 +72,9 @@ function replace(state: CatalogProductState, command: CatalogProductCommand, { n
 }
 
 /**
- * Returns the command's skus that the product neither uses already nor has a usable claim for. A claim may be too old
- * to use: a repeated claim request gets its first answer again for a day, and the claim may have ended since.
+ * Returns the skus of the command that the product does not use yet and for which it has no usable claim. A claim may
+ * be too old to use, because a repeated claim request gets its first answer again for a day, and the claim may have
+ * ended in the meantime.
  */
 function unclaimedSkus(state: CatalogProductState | undefined, command: CatalogProductCommand, now: number): string[] {
   const used = new Set(state?.product.variants.map(({ sku }) => sku))

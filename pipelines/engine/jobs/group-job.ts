@@ -20,7 +20,7 @@ export interface GroupJob<K, V> {
   readonly publishes: readonly AnyTopic[]
   /**
    * Runs the job until `turn.signal` fires. An error ends the turn, and the next turn of this process begins after a
-   * pause. To return earlier counts as an error.
+   * pause. If the function returns before the signal fires, this counts as an error.
    */
   run(turn: JobTurn<K, V>): Promise<void>
   /** Called when this process has stopped taking part in the job. */

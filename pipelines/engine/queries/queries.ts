@@ -133,7 +133,7 @@ export interface QueryDeps {
   readonly sources: ReadonlySet<string>
   readonly memberId: () => string
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
-  /** Called when a query finds damaged state, so that the worker has it restored. */
+  /** Called when a query finds damaged state, so that the worker stops and the state is restored. */
   readonly onDamage: (error: StateCorrupted) => void
 }
 

@@ -19,7 +19,10 @@ export interface Answer {
  */
 export type QueryAccess = 'open' | 'off' | { readonly token: string }
 
-/** Seconds in the Retry-After header of a 503. The usual cause is a partition that moves, for a second or two. */
+/**
+ * Seconds in the Retry-After header of a 503. The usual cause of a 503 is that the partition is being moved, which
+ * takes a second or two.
+ */
 const RETRY_AFTER_S = 1
 const PATH = '/state'
 
@@ -58,7 +61,8 @@ export async function stateAnswer(
     return problem(401, 'unauthorized', 'send Authorization: Bearer <QUERY_TOKEN>', { 'www-authenticate': 'Bearer' })
   if (topology === undefined || topology === '') return jsonAnswer(200, listing(runners))
   const runner = runners.find(({ kind, name }) => kind === 'topology' && name === decoded(topology))
-  if (runner === undefined) return problem(404, 'unknown_topology', 'the process does not run this topology; /state lists those it runs')
+  if (runner === undefined)
+    return problem(404, 'unknown_topology', 'the process does not run this topology; /state lists the topologies that it runs')
   if (runner.queries === undefined) return notReady('the topology is starting')
   try {
     return await lookUp(url, runner.name, decoded(store ?? ''), runner.queries)

@@ -84,7 +84,10 @@ function cursorOf(text: string | null): { partition: number; after: Buffer | und
   return { partition: Number(partition), after: hex === '' ? undefined : limited('cursor', Buffer.from(hex, 'hex'), MAX_CURSOR_KEY_BYTES) }
 }
 
-/** Reads bytes that are given as text (`name`) or in hexadecimal digits (`name_hex`). */
+/**
+ * Reads bytes that are given as text (`name`) or in hexadecimal digits (`name_hex`); undefined if neither parameter is
+ * given.
+ */
 function bytesOf(parameters: URLSearchParams, name: string): Buffer | undefined {
   const [text, hex] = [parameters.get(name), parameters.get(`${name}_hex`)]
   if (text !== null && hex !== null) throw new QueryError('invalid_key', `give either ${name} or ${name}_hex, not both`)

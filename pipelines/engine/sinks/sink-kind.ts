@@ -22,7 +22,10 @@ export interface SinkParts extends LaneToolsDeps {
 export interface SinkKind {
   /** The topics that the sink reads, including topics that only this sink uses, such as its retry topic. */
   readonly topics: readonly AnyTopic[]
-  /** True if the membership must be confirmed before a commit, because the target does not refuse former owners. */
+  /**
+   * True if the membership must be confirmed before a commit, because the target does not refuse writes from former
+   * owners.
+   */
   readonly confirmsOwnership: boolean
   /**
    * How long the next fetch is delayed, in ms, if the last one returned few records. Meanwhile more records collect.

@@ -29,7 +29,7 @@ interface FactsToCompare {
 const MAX_AHEAD_MS = 3_600_000
 /** Limits of a batch. The script call for a batch of this size blocks Redis' only thread for about a millisecond. */
 const LIMITS = { maxRecords: 500, maxBytes: 256 * 1024, lingerMs: 0 }
-/** Interval of probes. An emptied Redis is noticed within this time, even if the topic is idle. */
+/** Interval of probes. The sink notices an emptied Redis within this time, even if the topic is idle. */
 const PROBE_EVERY_MS = 1_000
 /** How long changes are collected when no caller waits for them, so that they share a fetch and a script call. */
 const COLLECT_MS = 20

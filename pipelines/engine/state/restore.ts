@@ -181,7 +181,10 @@ interface Examined {
   /** The first offset of the log. `to` is the offset after its last record. */
   readonly start: number
   readonly to: number
-  /** The end of the part of the log that the state may contain. */
+  /**
+   * The offset up to which the log still has the records of the state: the end of the log, or the end of the state's
+   * leader epoch if that is lower.
+   */
   readonly inLog: number
   /** The position in the state; undefined if there is none. */
   readonly stored: number | undefined

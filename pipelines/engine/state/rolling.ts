@@ -24,7 +24,10 @@ export interface Rolling {
 }
 
 export function rolling(): Rolling {
-  /** Time of the last erasure, or of the first call of `isNeeded` after a start; undefined before either. */
+  /**
+   * Time of the last erasure or, if nothing was erased since the start, of the first call of `isNeeded`; undefined
+   * before that call.
+   */
   let erasedAt: number | undefined
   return {
     erased(now) {

@@ -268,7 +268,7 @@ export function standbys(deps: StandbyDeps): Standbys {
     const copy = owners.get(key)
     const followed = copy?.logs.get(key)
     if (copy === undefined || followed === undefined) return false
-    // A log that has lost records may by now have its old end again, so the reset is checked as well.
+    // A log that has lost records may have grown to its old end again, so the reset is checked as well.
     const moved = data.wasReset === true || data.nextOffset !== followed.position
     // The process was suspended or cut off from the broker. The log may lack tombstones of rows that the copy contains.
     if (moved && data.fetchedAt - followed.fetchedAt > CHANGELOG_DELETE_RETENTION_MS)
@@ -303,8 +303,8 @@ export function standbys(deps: StandbyDeps): Standbys {
   function announceCopies(): void {
     if (!deps.warmUps || seen === undefined) return
     const { makeup } = seen
-    // Learners further back in the queue announce too, but only the notices of active workers and of the first learner
-    // are read.
+    // Every learner announces its copies, but the other workers read only the notices of active workers and of the
+    // first learner.
     const isReady = makeup.learners.length > 0 && hasCopies(makeup)
     deps.announce(isReady ? copiesNotice(makeup) : NO_COPIES)
   }

@@ -9,7 +9,7 @@ const EVERY_MS = 10_000
 /**
  * Logs the first event about a subject at once, and then at most one event every 10 s. The field `unlogged` contains
  * the number of events that were not logged in between.
- * @param subject the limit applies separately to each event and subject
+ * @param subject what the event concerns; each combination of event and subject has a separate limit
  */
 export type LimitedLog = (level: keyof Log, subject: string, fields: object, event: string) => void
 

@@ -18,8 +18,8 @@ export interface AppenderSource {
 /**
  * Maximum amount of unsent data. A worker commits at 32 MiB of unsent data, so only a single call of an author's code
  * can reach this limit: an endless loop, or a handler that should yield from time to time but does not. The resulting
- * error names the processor, which an out-of-memory crash would not do. It stops the worker, unless the source's policy
- * for `produce` skips the record.
+ * error names the processor, which an out-of-memory crash would not do. The error stops the worker, unless the source's
+ * policy for `produce` skips the record.
  */
 const MAX_UNSENT_BYTES = 256 * 1_048_576
 /** Number of bytes that are emitted between two checks of the unsent bytes. */
@@ -90,7 +90,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
     if (bytesSinceLook < BYTES_PER_LOOK) return
     bytesSinceLook = 0
     if (producer.pendingBytes > MAX_UNSENT_BYTES)
-      throw new OutputError(`it has emitted more than ${MAX_UNSENT_BYTES / 1_048_576} MiB that cannot be sent before it returns`)
+      throw new OutputError(`it has emitted more than ${MAX_UNSENT_BYTES / 1_048_576} MiB, which cannot be sent before it returns`)
   }
 
   function appendersOf(topic: string): readonly RecordAppender[] {

@@ -284,8 +284,8 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   }
 
   /**
-   * Returns the source with the oldest next record. For equal timestamps, it returns the source that was declared
-   * first.
+   * Returns the source with the oldest next record; undefined if there is none. For equal timestamps, it returns the
+   * source that was declared first.
    */
   function earliest(): RecordQueue | undefined {
     let best: RecordQueue | undefined
@@ -346,7 +346,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     }
   }
 
-  /** Handles records that no processor receives. */
+  /** Handles faulty records, time markers and records without a value, which no processor receives. */
   function processSpecial(queue: RecordQueue, kind: symbol): void {
     enterRecord(queue, queue.chunk as RecordChunk)
     context.node = undefined

@@ -68,7 +68,10 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
     return forwarding.every((stage) => store.get(sentKey(stage, time)) === store.get(partitionsKey(stage)))
   }
 
-  /** Returns the latest time that all partitions of the stage have reached. */
+  /**
+   * Returns the latest time that all partitions of the stage have reached; undefined while a partition has sent no
+   * marker.
+   */
   function reached(stage: string): number | undefined {
     const partitions = store.get(partitionsKey(stage))
     if (partitions === undefined) return undefined
@@ -97,8 +100,8 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
   }
 
   /**
-   * Returns the newest time for which enough partitions have sent a marker, provided that enough partitions are now at
-   * least `afterMs` past it.
+   * Returns the latest time for which enough partitions have sent a marker, provided that enough partitions are now at
+   * least `afterMs` past that time.
    */
   function dueWithout({ share, afterMs }: CloseWithout): number | undefined {
     const newest = Math.min(...stages.map((stage) => reachedByMost(stage, share))) - afterMs

@@ -76,7 +76,7 @@ export interface TimeMarkNode {
 export interface TimeHandlerNode extends NamedNode {
   readonly kind: 'on-time'
   readonly forwardTo: AnyTopic | undefined
-  /** Infinity closes every time. */
+  /** With Infinity, every time is closed, however late. */
   readonly thinBehindMs: number
   readonly closeWithout: CloseWithout | undefined
   readonly handler: TimeHandler

@@ -18,7 +18,7 @@ export interface SubTopology {
  */
 export function subTopologies(declaration: Declaration): SubTopology[] {
   const { topology, streams } = declaration
-  if (streams.length === 0) throw new TopologyError(`topology ${topology}: it reads nothing: declare a source`)
+  if (streams.length === 0) throw new TopologyError(`topology ${topology} reads nothing: declare a source`)
   checkRepartitions(declaration)
   checkTimeMarkers(declaration)
   return connected(streams).map((group, index) => ({
@@ -44,7 +44,7 @@ export function commonPartitions(topology: string, sources: readonly { name: str
   if (odd === undefined) return first.partitions
   throw new TopologyError(
     `topology ${topology}: ${first.name} has ${first.partitions} partitions and ${odd.name} has ${odd.partitions}, but their processors share state: ` +
-      'give both the same count, or send one through a repartition topic',
+      'give both topics the same partition count, or send the records of one of them through a repartition topic',
   )
 }
 

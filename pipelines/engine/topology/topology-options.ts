@@ -4,7 +4,8 @@ import { TopologyError } from './errors.ts'
  * What a topology requires of its worker.
  * - `commitIntervalMs`: time between the starts of two commits; overrides the worker's value. It becomes longer while
  *   brokers take long to commit. With 0, the worker commits as often as the brokers permit.
- * - `commitSoonMs`: the same, when a processor has called `commitSoon`. Default: the same as `commitIntervalMs`.
+ * - `commitSoonMs`: replaces `commitIntervalMs` when a processor has called `commitSoon`. Default: the same as
+ *   `commitIntervalMs`.
  * - `commitWhenIdle`: true (default) commits at once when the input pauses. With false, short pauses do not cause a
  *   commit, so that aggregation before each commit remains effective.
  * - `collectMs`: how long records collect before the next fetch if the last fetch returned few records; see
@@ -32,14 +33,17 @@ export interface TopologyOptions {
 
 type Check = readonly [isValid: (value: unknown) => boolean, expected: string]
 
-const MS: Check = [(value) => isFiniteFrom(0, value), 'a number of ms from 0']
+const MS: Check = [(value) => isFiniteFrom(0, value), 'a number of milliseconds that is not negative']
 const FLAG: Check = [(value) => typeof value === 'boolean', 'true or false']
 const CHECKS: Readonly<Record<keyof TopologyOptions, Check>> = {
   commitIntervalMs: MS,
   commitSoonMs: MS,
   commitWhenIdle: FLAG,
-  collectMs: [(value) => value === 'until-commit' || isFiniteFrom(0, value), "a number of ms from 0, or 'until-commit'"],
-  maxIdleMs: [(value) => value === -1 || isFiniteFrom(0, value), 'a number of ms from 0, or -1'],
+  collectMs: [
+    (value) => value === 'until-commit' || isFiniteFrom(0, value),
+    "a number of milliseconds that is not negative, or 'until-commit'",
+  ],
+  maxIdleMs: [(value) => value === -1 || isFiniteFrom(0, value), 'a number of milliseconds that is not negative, or -1'],
   standby: [(value) => value === 0 || value === 1 || value === 2, '0, 1 or 2'],
   erasesIds: FLAG,
 }

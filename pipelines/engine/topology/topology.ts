@@ -35,7 +35,7 @@ export function topology(name: string, build: (builder: TopologyBuilder) => void
     for (const store of again.stores.values())
       if (store === declaration.stores.get(store.name))
         throw new TopologyError(
-          `topology ${name}: the store ${store.name} is created outside of the build function: create it inside, so that each task has its own`,
+          `topology ${name}: the store ${store.name} is created outside of the build function: create it inside, so that each task has a separate store`,
         )
     return again
   }

@@ -195,7 +195,8 @@ export function committer(deps: CommitterDeps): Committer {
     // A tick of the caught-up clock runs in step 1 and often changes nothing, so there may be nothing to send. Without
     // an answer from the brokers, it is unknown whether this worker still owns the partitions, so the write time stays.
     if (!moved && !sentEarly && producer.pendingBytes === 0) return write(prepared, NOTHING_SENT, undefined)
-    // A busy worker may never find the time to ask the group. The brokers accept this commit only from a member.
+    // This commit also refreshes the write time of idle tasks, because a busy worker may never find the time to ask the
+    // group. The brokers accept the commit only from a member, so no request to the group is necessary.
     const refreshes = elapsed(lastAgeRefresh, preparedAt) >= AGE_REFRESH_MS
     if (refreshes) lastAgeRefresh = preparedAt
     const idle = refreshes ? running.filter((task) => !involved.includes(task)) : []

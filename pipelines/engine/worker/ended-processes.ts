@@ -26,7 +26,7 @@ interface KnownAddress {
   /** When the last connection attempt began, monotonic ms. */
   askedAt: number
   answer: Promise<Answer>
-  /** False if the address never accepted a connection, or has refused connections for too long since. */
+  /** False if the address has never accepted a connection, or has been refusing connections for too long. */
   hasAccepted: boolean
   /** When the address began to refuse connections, monotonic ms; undefined while it accepts them. */
   refusedSince: number | undefined

@@ -149,7 +149,7 @@ export function membership(deps: MembershipDeps): Membership {
     }
   }
 
-  /** Returns true if partitions are assigned that are beyond the known counts. */
+  /** Returns true if an assigned partition is beyond the known partition count of its topic. */
   function lacksCounts(): boolean {
     return assignment.some(({ topic, partition }) => partition >= (counts.topics.get(topic) ?? Infinity))
   }
@@ -163,7 +163,7 @@ export function membership(deps: MembershipDeps): Membership {
       .then((found) => {
         const deleted = counts.noteMissing(found)
         if (deleted.length > 0) log.error({ topology: topology.name, topics: deleted }, 'topics_deleted')
-        // A broker that has not learned of the new partitions yet may have answered.
+        // The answer may come from a broker that has not learned of the new partitions yet.
         nextLook = runtime.monotonic() + (lacksCounts() ? RETRY_MS : COUNTS_LOOK_MS)
         if (counts.grownIn(found).length === 0) return
         inbox.push({ generation: of, news: { counts: found } })

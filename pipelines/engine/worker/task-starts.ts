@@ -43,7 +43,7 @@ export interface TaskOffsets extends StartOffsets {
   readonly sourceStarts: ReadonlyMap<string, number>
   /** The next offset to be written to each source without a committed offset. */
   readonly sourceEnds: ReadonlyMap<string, number>
-  /** The partitions of repartition topics of which no process has read a record. */
+  /** The partitions of repartition topics from which no process has read a record. */
   readonly unread: ReadonlySet<string>
 }
 
@@ -139,7 +139,8 @@ export async function fetchStartOffsets(
   const topicIds = await transport.topicIds([...new Set([...changelogs, ...sources].map(({ topic }) => topic))])
   const [changelogStarts, changelogEnds, changelogEpochEnds, sourceStarts, sourceEnds] = await Promise.all([
     transport.offsets(changelogs, 'earliest'),
-    // A leader from an epoch before that of the commit might return an end that is before the records of the commit.
+    // This request names the leader epochs of the commit, because a leader of an earlier epoch might return an end that
+    // is before the records of the commit.
     transport.offsets(changelogsAtCommit(tasks, committed, topicIds), 'end'),
     transport.epochEnds(epochQueries(session, tasks, topicIds)),
     transport.offsets(unknown, 'earliest'),
@@ -151,8 +152,9 @@ export async function fetchStartOffsets(
   const uncommitted = exactlyOnce ? tasks.filter((task) => !isCommitted(task, committed) && task.changelogs.some(isWritten)) : []
   if (uncommitted.length > 0) await group.heartbeat()
   // A repartition topic gets another name when an update changes its records. The state of its readers then has no
-  // committed offset, although the offsets of the group have not expired. All records of the new topic are unread. The
-  // offset of a partition without new records may expire on its own, but by then its first records have been deleted.
+  // committed offset, although the offsets of the group have not expired, and all records of the new topic are unread.
+  // The offset of a single partition without new records may also expire, but by then the first records of that
+  // partition have been deleted.
   const isWhole = ({ topic, partition }: TopicPartition) => sourceStarts.get(partitionKey(topic, partition)) === 0
   const replaced = uncommitted.flatMap(({ sources }) => sources).filter((source) => repartitions.has(source.topic) && isWhole(source))
   const isKept = replaced.length > 0 && (await group.committed(inputs())).size > 0

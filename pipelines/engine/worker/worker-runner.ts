@@ -18,9 +18,9 @@ export function workerRunner(worker: Worker): Runner {
       if (deletedTopics.length > 0) return `these topics were deleted: ${deletedTopics.join(', ')}`
       if (withoutTask.length > 0) return withoutTask.join('; ')
       if (warmUp !== undefined)
-        return `it copies the state of ${warmUp.tasks} tasks before it takes them over, ${warmUp.remaining} records remain`
+        return `it copies the state of ${warmUp.tasks} tasks before it takes them over; ${warmUp.remaining} records remain`
       const remaining = restoring.reduce((sum, progress) => sum + progress.remaining, 0)
-      if (restoring.length > 0) return `${restoring.length} tasks restore their state, ${remaining} records remain`
+      if (restoring.length > 0) return `${restoring.length} tasks restore their state; ${remaining} records remain`
       return tasks.length === 0 ? 'no partitions are assigned yet' : 'tasks are starting'
     },
     describe: () => topology.describe(),

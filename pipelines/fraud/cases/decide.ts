@@ -78,14 +78,16 @@ export function decideCase(known: FraudCase | undefined, command: FraudCaseComma
   return after === before ? { answer } : { answer, state: after }
 }
 
-/** Returns the verdict that the requested status means; undefined for a status that does not close the case. */
+/**
+ * Returns the verdict that corresponds to the requested status; undefined for a status that does not close the case.
+ */
 function verdictOf({ status }: FraudCaseCommand): FraudVerdict | undefined {
   return status !== null && isFinal(status) ? status : undefined
 }
 
 /**
- * Returns the archived case that a request contains. Closed cases are removed from the state after a while, so a later
- * request about such a case contains the case itself.
+ * Returns the archived case that a request contains; undefined if it contains none. Closed cases are removed from the
+ * state after a while, so a later request about such a case contains the case itself.
  */
 function restoredCase({ archived }: FraudCaseCommand): FraudCase | undefined {
   return archived === null ? undefined : { ...(JSON.parse(archived) as FraudCase), is_archived: false }

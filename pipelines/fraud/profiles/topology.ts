@@ -40,8 +40,8 @@ const COUNTED_PER_TICK = 1_000
 const WALK_EVERY_MS = 6 * 3_600_000
 
 /**
- * How long an idle profile of each of these kinds is kept. A profile is forgotten after this time if it contains no
- * known fraud. Profiles of other kinds are kept forever.
+ * An idle profile of one of these kinds is forgotten after this time, unless it contains a known fraud. Profiles of all
+ * other kinds are kept forever.
  */
 const IDLE_MS: Readonly<Partial<Record<EntityKind, number>>> = { device: 90 * DAY_MS, ip: 90 * DAY_MS, card: 90 * DAY_MS }
 const PROFILES_PER_TICK = 200

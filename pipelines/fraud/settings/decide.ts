@@ -84,7 +84,8 @@ export function decideSetting(
       if (rule === undefined) return { answer: { outcome: 'rule_not_found' } }
       if (hours > MAX_SNOOZE_HOURS) return limited(`A snooze may last at most ${MAX_SNOOZE_HOURS} hours.`)
       if (stored === undefined && counts.snoozes >= MAX_SNOOZES) return limited(`There may be at most ${MAX_SNOOZES} snoozes.`)
-      // A snooze that is older than its rule has no effect, so its time does not follow a clock that was set back.
+      // A snooze has no effect if it is older than its rule, so the snooze begins no earlier than the rule even if the
+      // clock was set back.
       const created_at = Math.max(now, rule.created_at)
       const snooze = { ...asked, until: created_at + hoursMs(hours), created_by: command.actor, created_at }
       return { answer: { outcome: 'snooze', snooze, revision }, state: { ...NO_SETTING, snooze } }

@@ -72,7 +72,10 @@ export function decideRules(
   }
 }
 
-/** Returns the time of a change. It serves as the rule's version, so it is later than that of the previous change. */
+/**
+ * Returns the time of a change. This time serves as the version of the rule, so it is always later than the time of the
+ * previous change.
+ */
 function changedAt(now: number, { updated_at }: FraudRule): number {
   return Math.max(now, updated_at + 1)
 }

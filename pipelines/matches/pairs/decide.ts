@@ -24,9 +24,9 @@ export function decidePair(known: PairRow | undefined, command: PairCommand, { n
 const NOT_FOUND: PairDecision = { answer: { outcome: 'not_found' } }
 
 /**
- * Returns the time of a block or of its end. It is always later than `counts_from`, even within the same millisecond,
- * and later than the deletion of a former profile of the actor, even if the clock is behind that of the worker that
- * decided the deletion.
+ * Returns the time of a block or of its end. This time is always later than `counts_from`, even within the same
+ * millisecond. It is also later than the deletion of a former profile of the actor, even if this clock is behind the
+ * clock of the worker that decided the deletion.
  */
 function after({ counts_from }: PairRow, { not_before }: PairCommand, now: number): number {
   return Math.max(now, counts_from + 1, not_before)

@@ -91,7 +91,10 @@ const WAIT_FOR_PROFILE_MS = 600_000
 const LEAVING_PER_TICK = 500
 const LEAVE_EVERY_MS = 10_000
 
-/** It is long enough for several swipes at one target, and several changes of a user's pages, to share a commit. */
+/**
+ * Commit interval. It is long enough for several swipes at one target, and several changes of a user's pages, to share
+ * a commit.
+ */
 const COMMIT_INTERVAL_MS = 200
 
 /**

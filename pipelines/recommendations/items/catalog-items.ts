@@ -75,7 +75,7 @@ export function declareCatalogItems(
     const before = known.get(productId)
     if (before !== undefined && isSame(before, item)) return false
     // Readers ignore an item whose time is older than that of the item they have. After a takeover, the clock of the
-    // new worker may be behind the old one's, so the time must never decrease.
+    // new worker may be behind the clock of the old worker, so the time must never decrease.
     const newer = { ...item, updated_at: Math.max(item.updated_at, before?.updated_at ?? 0) }
     known.put(productId, newer)
     ctx.emit(items, BigInt(productId), newer)

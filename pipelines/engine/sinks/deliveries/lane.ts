@@ -252,8 +252,8 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     let due = hasNews ? now + deps.commitEveryMs : NEVER
     const hasWork = state === 'opening' || job.mustRepeat || (!buffer.isEmpty && room() > 0)
     if (hasWork && !job.isBusy) due = Math.min(due, Math.max(now, job.retryAt))
-    // A record that is already due waits for a slot. A slot that becomes free wakes the loop, so that wait needs no
-    // timer.
+    // A record that is already due waits for a slot. This wait needs no timer, because a slot that becomes free wakes
+    // the loop.
     return firstDueAt > now ? Math.min(due, firstDueAt) : due
   }
 

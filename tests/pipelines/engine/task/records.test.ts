@@ -240,7 +240,7 @@ test('a processor that emits endlessly stops the worker before its memory is exh
     })
   })
   expect(() => testDriver(endless).pipe(numbers, 'a', 1)).toThrow(
-    'endless/flood failed at numbers-0 offset 0: it has emitted more than 256 MiB that cannot be sent before it returns',
+    'endless/flood failed at numbers-0 offset 0: it has emitted more than 256 MiB, which cannot be sent before it returns',
   )
 })
 

@@ -155,7 +155,7 @@ test('a store that is created outside of the build function is refused, because 
   const tested = topology('sharing', (t) => void t.source(a).process('one', { stores: [shared] }, nothing))
   expect(() => testDriver(tested)).toThrow(
     new TopologyError(
-      'topology sharing: the store shared is created outside of the build function: create it inside, so that each task has its own',
+      'topology sharing: the store shared is created outside of the build function: create it inside, so that each task has a separate store',
     ),
   )
 })
@@ -173,10 +173,10 @@ test('each declaration runs the build function again, and gets separate stores',
 })
 
 test.each([
-  [{ commitIntervalMs: Number.NaN }, 'the option commitIntervalMs is NaN, but must be a number of ms from 0'],
-  [{ commitSoonMs: -1 }, 'the option commitSoonMs is -1, but must be a number of ms from 0'],
-  [{ collectMs: 'later' }, "the option collectMs is later, but must be a number of ms from 0, or 'until-commit'"],
-  [{ maxIdleMs: -2 }, 'the option maxIdleMs is -2, but must be a number of ms from 0, or -1'],
+  [{ commitIntervalMs: Number.NaN }, 'the option commitIntervalMs is NaN, but must be a number of milliseconds that is not negative'],
+  [{ commitSoonMs: -1 }, 'the option commitSoonMs is -1, but must be a number of milliseconds that is not negative'],
+  [{ collectMs: 'later' }, "the option collectMs is later, but must be a number of milliseconds that is not negative, or 'until-commit'"],
+  [{ maxIdleMs: -2 }, 'the option maxIdleMs is -2, but must be a number of milliseconds that is not negative, or -1'],
   [{ standby: 3 }, 'the option standby is 3, but must be 0, 1 or 2'],
   [{ erasesIds: 'yes' }, 'the option erasesIds is yes, but must be true or false'],
   [{ standbys: 1 }, 'there is no option standbys'],
