@@ -60,8 +60,8 @@ interface Versions {
 /**
  * Checks that the broker supports all requests of the transport.
  * @returns the transaction version that is enabled in the cluster (the level of its feature `transaction.version`)
- * @throws a fatal TransportError with code UNSUPPORTED_BROKER if the broker does not support a request. Brokers before
- * Kafka 4.0 are an example
+ * @throws a fatal TransportError with code UNSUPPORTED_BROKER if the broker does not support a request, for example
+ * because it is older than Kafka 4.0
  */
 export async function checkBrokerVersion(connection: Connection): Promise<number> {
   const versions = await ask(connection, apiVersionsV3.api, 'millrace', '1')

@@ -52,7 +52,7 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
 
   function groupMember(options: Parameters<Transport['groupMember']>[0]): GroupMember {
     const member = openGroupMember(context, cluster, options)
-    // The member may already have left before the transport is closed. `leave` then does nothing.
+    // If the member has left before the transport is closed, `leave` does nothing.
     open.add(() => member.leave())
     return member
   }

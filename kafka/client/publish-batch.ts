@@ -4,8 +4,8 @@ import { type BatchStamp, BatchWriter, NO_STAMP } from '../record-batch/writer.t
 import type { Receipt, RecordFields, TransportError } from '../transport.ts'
 
 /**
- * Consecutive records that share a receipt and a deadline. A batch keeps one entry per run, so it often needs a single
- * entry for all of its records.
+ * A run of consecutive records that share a receipt and a deadline. A batch keeps one entry per run, so it often needs
+ * only one entry for all of its records.
  */
 interface Run {
   /** The receipt of the records; undefined when the outcome has already been reported. */

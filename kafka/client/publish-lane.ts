@@ -301,8 +301,8 @@ export class PublishLane implements PublishAppender {
 
   /**
    * Drops the batches with a sequence number if the outcomes of all their records have been reported. Returns whether
-   * it did. A late request that contains a dropped batch cannot interfere with later batches, because they have a new
-   * epoch.
+   * it dropped them. A late request that contains a dropped batch cannot interfere with later batches, because they
+   * have a new epoch.
    */
   #dropAbandoned(): boolean {
     if (this.#stamped.length === 0 || !this.#stamped.every(({ batch }) => batch.isAbandoned)) return false

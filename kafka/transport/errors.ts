@@ -1,7 +1,7 @@
 /**
  * Thrown when brokers no longer accept this producer or member: another one has replaced it, its transaction or session
- * has timed out, or a broker has lost its records or its state. Its uncommitted work will never be committed, with the
- * exception that `WorkerProducer.commit` describes.
+ * has timed out, or a broker has lost the producer's records or state. Its uncommitted work will never be committed,
+ * with the exception that `WorkerProducer.commit` describes.
  */
 export class FencedError extends Error {
   override readonly name = 'FencedError'

@@ -35,7 +35,7 @@ export async function fillIndex<K, V>(
   let isLost = false
   const target = indexTarget(index, {
     async writer() {
-      // The sink asks for a writer again only after the server has refused the previous writer.
+      // If the sink asks for a writer again, the server has refused the previous writer.
       if (isLost) throw new Error(`index ${name} is filled by another process, or was deleted`)
       return writer
     },

@@ -145,9 +145,9 @@ async function buildIndex<K, V>(
 }
 
 /**
- * Returns the name of the index to fill: an unfinished index that an earlier keeper began for the same topic and
- * request, with the same definition, and that is not ahead of the topic, or else a new index. Deletes all other
- * unfinished indexes.
+ * Returns the name of the index to fill. If an earlier keeper has begun an index for the same topic and request, with
+ * the same definition, and this index is not ahead of the topic, returns its name. Otherwise, creates a new index.
+ * Deletes all other unfinished indexes.
  * @throws Error if another process has taken over the unfinished index
  */
 async function unfinishedOrNew<K, V>(

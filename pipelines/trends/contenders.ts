@@ -204,7 +204,7 @@ export class Contenders {
 
   /**
    * Returns the best `count` terms, sorted by value and then by text, without terms of value 0.
-   * @param reserve number of further terms above the floor below which the contenders are low
+   * @param reserve the contenders count as low if fewer than this many further terms are above the floor
    * @returns undefined if forgotten terms might be among the best; then call `restart` and offer every term again
    */
   best(count: number, evaluator: Evaluator, reserve = 0): Best | undefined {

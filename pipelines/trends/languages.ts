@@ -17,7 +17,7 @@ const LONGEST = 3
 const FIRST_LETTER = 0x61
 const LANGUAGE = /^[a-z]{2,3}(?![a-z])/
 const UNDETERMINED = 'und'
-/** Number of characters of a tag that determine its language: the letters, and what follows them. */
+/** Number of characters of a tag that determine its language: up to three letters, and the character after them. */
 const DECISIVE = LONGEST + 1
 /** Maximum number of cached tags. Tweets have a few dozen different tags. */
 const MAX_REMEMBERED = 1_024

@@ -15,8 +15,8 @@ export interface LearnedBaselinesOptions {
 export type LearnedBaselines = ReturnType<typeof learnedBaselines>
 
 /**
- * The baselines of a partition. A baseline learns an hour of a frequent term's state when the hour is final, or before
- * it leaves the state.
+ * The baselines of a partition. A baseline learns the count of an hour from a frequent term's state when the hour is
+ * final, or before the hour leaves the state.
  */
 export function learnedBaselines({ frequent, baselines }: LearnedBaselinesOptions) {
   /**
@@ -48,8 +48,9 @@ export function learnedBaselines({ frequent, baselines }: LearnedBaselinesOption
 
   /**
    * Returns a copy of a baseline that also contains the hours that are not final yet because a partition of the first
-   * stage is stuck. Without these hours, a term would seem to have been silent in them. Their counts lack the stuck
-   * partition, but so do the windows with which they are compared. The stored baseline does not change.
+   * stage is stuck. Without these hours, a term would seem to have been silent in them. The counts of these hours lack
+   * the contributions from the stuck partition, but so do the windows with which they are compared. The stored baseline
+   * does not change.
    */
   function withOpenHours(baseline: TermBaseline, state: TermState, upTo: number): TermBaseline {
     const { hours_of_week, means, weeks } = baseline

@@ -11,7 +11,10 @@ interface ContendersOptions {
 
 /** Number of evaluations kept per region in addition to the evaluations of the candidates. */
 const MAX_SPARE_LOOKS = 256
-/** The table of terms is replaced when it has more terms than this factor times the needed terms, plus SPARE_TERMS. */
+/**
+ * The table of terms is replaced when the number of its terms exceeds the number of needed terms multiplied by this
+ * factor, plus SPARE_TERMS.
+ */
 const MAX_TABLE_FACTOR = 2
 const SPARE_TERMS = 256
 
@@ -34,8 +37,8 @@ export class RegionContenders {
   }
 
   /**
-   * Offers a term whose contributions have changed as a contender, also for a refill. Forgets the term's last look. May
-   * replace the table and thus change the numbers of all terms.
+   * Offers a term as a contender, also for a refill, after its contributions have changed. Forgets the last evaluation
+   * of the term. May replace the table and thus change the numbers of all terms.
    */
   offer(kind: Kind, term: TermBytes, bound: number): void {
     const number = this.table.find(term)
@@ -97,7 +100,7 @@ export class RegionContenders {
   }
 
   /**
-   * Must be called after each report. If the region has more than `MAX_SPARE_LOOKS` evaluations that are not of
+   * Must be called after each report. If the region has more than `MAX_SPARE_LOOKS` evaluations of terms that are not
    * candidates, forgets them.
    */
   ranked(candidates: readonly number[]): void {

@@ -34,13 +34,13 @@ export interface TermWindowsOptions extends AllTermStores {
 const NEW_ROW: ByteSpan = { buffer: UNTRACKED, start: 0, end: UNTRACKED.length }
 const NOWHERE: readonly TrackedRegion[] = []
 /**
- * Number of waiting cells above which they are counted before the next commit. With a few states of under a kilobyte
- * for each cell, a commit then stays below the size of a RocksDB memtable. A partition of real tweets gets a few
+ * If more cells than this are waiting, they are counted before the next commit. Each cell changes a few states of under
+ * a kilobyte, so a commit then stays below the size of a RocksDB memtable. A partition of real tweets gets a few
  * hundred of these cells per second.
  */
 const MAX_WAITING = 4_000
 /**
- * Cells are combined only if at most this share of them is left. The terms of the demo have most of their cells in
+ * Cells are combined only if this leaves at most this share of them. The terms of the demo have most of their cells in
  * different places, and decoding and encoding these cells would make their rows hardly smaller.
  */
 const COMBINED_SHARE = 3 / 4
@@ -117,7 +117,8 @@ export function termWindows(options: TermWindowsOptions) {
 
   /**
    * Leaves out the contributions from before `oldest`. Silent terms are deleted after that time, so the earlier volumes
-   * of these minutes may be unknown. The contributions therefore only add to the history. No list includes them.
+   * of these minutes may be unknown. Contributions from before `oldest` therefore only add to the history, and no list
+   * includes them.
    * @returns the other contributions, which `changedCounts` then contains; undefined if there are none
    */
   function withoutOld(counted: CellsOfTerm, oldest: number, added: AddedVolumes): CellsOfTerm | undefined {

@@ -6,8 +6,8 @@ import type { ReservationChange, StockChanges } from './ledger.ts'
 import { openKeyOf, type StockStores } from './stores.ts'
 
 /**
- * Returns the rows that a decision changes, and the records to emit. These are the movements and, for the view, the
- * rows whose stock has changed.
+ * Returns the rows that a decision changes, and the records to emit. The records are the movements and, for the view,
+ * the rows whose stock has changed.
  */
 export function rowChanges(stores: StockStores, { rows, reservations, movements }: StockChanges, partition: number): RowChanges {
   const moved = new Set(movements.map(rowName))

@@ -8,7 +8,8 @@ export interface StockReader {
   rowsOf(variantId: number): Iterable<StockRow>
   reservation(reservationId: string): StockReservation | undefined
   /**
-   * The open reservations of a row that end at `from` or later, in order of their end. Parts of carts are not included.
+   * The open reservations of a row that end at `from` or later, in the order in which they end. Parts of carts are not
+   * included.
    */
   openFrom(key: StockKey, from: number): Iterable<OpenReservation>
 }

@@ -60,7 +60,7 @@ function replace(state: CatalogProductState, command: CatalogProductCommand, { n
   if (!mayFollow(product.status, status)) return { answer: { outcome: 'no_transition', status: product.status } }
   const unclaimed = unclaimedSkus(state, command, now)
   if (unclaimed.length > 0) return { answer: { outcome: 'unclaimed', skus: unclaimed } }
-  // The timers may not yet have begun or ended the periods that are due.
+  // Begins and ends the periods that are due, because their timers may not have run yet.
   const current = runPeriods(revised(state, now, { version: product.version + 1, status }), now)
   const applied = applyContent(current.state, command.content!, command.may_force)
   if (!isApplied(applied)) return { answer: applied }

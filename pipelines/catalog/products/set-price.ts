@@ -23,7 +23,7 @@ export function setPrice(state: CatalogProductState, command: CatalogProductComm
   const asked = command.price!
   const index = indexOf(state, asked.variant_id)
   if (index === undefined) return { answer: { outcome: 'variant_not_found' } }
-  // The timers may not yet have begun or ended the periods that are due.
+  // Begins and ends the periods that are due, because their timers may not have run yet.
   const current = runPeriods(revised(state, now, {}), now)
   const priced: Priced = { variant: current.state.product.variants[index], pricing: current.state.pricing[index] }
   const isInRange = passesGuard(priced.pricing, asked.price_cents)

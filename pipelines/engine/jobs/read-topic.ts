@@ -69,7 +69,8 @@ export async function readTopic<K, V>({
         nextOffsets[data.partition] = data.nextOffset
       }
       signal.throwIfAborted()
-      // After an unclean leader election, the log may be shorter than at the time of the call.
+      // After an unclean leader election, the log may be shorter than at the time of the call. The lower ends then
+      // apply.
       if (fetched.every(({ chunks }) => chunks.length === 0)) ends = shorter(ends, await transport.offsets(places, 'end'))
       for (const partition of behind) if (nextOffsets[partition] >= endOf(partition)) behind.delete(partition)
     }

@@ -37,7 +37,10 @@ export interface JobTurn<K, V> {
    * @throws FencedError when another turn has begun; in that case nothing is published
    */
   publish<PK, PV>(topic: Topic<PK, PV>, key: PK, value: PV): Promise<void>
-  /** Publishes several records in one transaction, so all of them or none. @throws FencedError like `publish` */
+  /**
+   * Publishes several records in one transaction, so that readers see either all of them or none. @throws FencedError
+   * like `publish`
+   */
   publishAll(records: readonly JobRecord[]): Promise<void>
   /**
    * Reads a small topic that the job publishes, and returns the newest value of each key. Deleted keys are left out.

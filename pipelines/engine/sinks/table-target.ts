@@ -68,7 +68,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     const next = stored === undefined ? confirmed : Math.max(stored, confirmed ?? 0)
     if (stored !== undefined && isOther) throw recreated(topic, partition, stored, 'the topic has another id now')
     if (next !== undefined && next > end) throw recreated(topic, partition, next, `the log ends at ${end}`)
-    // Another process may have noticed that the topic was recreated, and have deleted the mark.
+    // If the topic was recreated, another process may have noticed this first and deleted the mark. This process must
+    // then write the mark again.
     const key = notedKey(topic, partition)
     if (openedWith.get(key) !== topicId) noted.delete(key)
     openedWith.set(key, topicId)

@@ -162,7 +162,9 @@ export function originalTimestamp(ctx: Pick<RecordContext<unknown>, 'timestamp' 
   return Number.isSafeInteger(sentAt) ? sentAt : ctx.timestamp
 }
 
-/** Returns the headers for a record in a late output: its own headers, and one that names its source. */
+/**
+ * Returns the headers for a record in a late output: the record's own headers, and one that names the record's source.
+ */
 export function lateHeaders(chunk: RecordChunk, row: number): RecordHeader[] {
   const source = `${chunk.topic} ${chunk.partition} ${chunk.offsets[row]}`
   return [...headersOf(chunk, row), { key: 'late.source', value: Buffer.from(source, 'utf8') }]

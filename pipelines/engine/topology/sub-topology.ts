@@ -106,7 +106,8 @@ function checkTimeMarkers(declaration: Declaration): void {
   for (const stream of declaration.streams) {
     const marked = [...stream.timeMarks.map(({ to }) => to), ...stream.timeHandlers.flatMap(({ forwardTo }) => forwardTo ?? [])]
     const unread = marked.find((topic) => !read.has(topic.name))
-    // To other readers of the topic, a marker would be a record without a key and a value.
+    // A topology may send markers only to topics that it reads. To other readers, a marker would be a record without a
+    // key and a value.
     if (unread !== undefined)
       throw new TopologyError(
         `topology ${declaration.topology}: ${stream.topic.name} sends time markers to ${unread.name}, but the topology does not read ${unread.name}`,

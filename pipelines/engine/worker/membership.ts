@@ -303,7 +303,7 @@ export function membership(deps: MembershipDeps): Membership {
   }
 
   /**
-   * Counts that the worker was fenced, and throws if this has happened too often recently. There is no limit for other
+   * Counts a fence of the worker, and throws if there have been too many fences recently. There is no limit for other
    * failures, such as unavailable brokers, because they may last long but are temporary.
    */
   function countFence(reason: Error): void {

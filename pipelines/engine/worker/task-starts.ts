@@ -41,7 +41,7 @@ export interface RestoreProgress {
 export interface TaskOffsets extends StartOffsets {
   /** The first offset of each source without a committed offset. */
   readonly sourceStarts: ReadonlyMap<string, number>
-  /** The next offset to be written to each source without a committed offset. */
+  /** The end offset of each source without a committed offset. */
   readonly sourceEnds: ReadonlyMap<string, number>
   /** The partitions of repartition topics from which no process has read a record. */
   readonly unread: ReadonlySet<string>
@@ -50,7 +50,10 @@ export interface TaskOffsets extends StartOffsets {
 interface Restoring {
   readonly task: StreamTask
   readonly positions: Map<string, StartPosition>
-  /** The positions that the group or the state knows. All others come from reset policies. */
+  /**
+   * The start positions that the group or the state knows. The reset policies of the sources determine all other
+   * positions.
+   */
   readonly known: ReadonlyMap<string, StartPosition>
   /** True when the group has a committed offset for the input, or no record of the input has been read. */
   readonly committed: boolean

@@ -282,8 +282,8 @@ export const matchPairs = topology(
     const outdated = walk(pairs, { keysPerRun: CHECKED_PER_TICK, isWanted: (_key, row) => isOutdated(row) })
 
     /**
-     * Removes old swipes from some pairs, and deletes pairs of which only the time of an old deletion or of an old end
-     * of a block is left.
+     * Removes old swipes from some pairs, and deletes pairs that contain nothing except the time of an old deletion or
+     * the time at which a block ended long ago.
      */
     function forgetSwipes(now: number, ctx: Context): void {
       forgetBefore = now - SWIPE_KEPT_MS

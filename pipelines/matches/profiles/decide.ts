@@ -20,8 +20,9 @@ export function decideProfile(known: MatchProfile | undefined, command: MatchPro
   const alive = known?.deleted_at === null ? known : undefined
   switch (command.action) {
     case 'put':
-      // The clock may be behind that of the worker that decided a deletion. Events from before the deletion are
-      // ignored, and the API dates the events of a new profile by the time of its creation.
+      // The clock of this worker may be behind the clock of the worker that decided a deletion. Events from before the
+      // deletion are ignored, and the API dates the events of a new profile by the time of its creation. The creation
+      // must therefore not be earlier than the deletion.
       return put(alive, command, { ...facts, now: Math.max(facts.now, known?.deleted_at ?? 0) })
     case 'patch':
       return alive === undefined ? NOT_FOUND : patch(alive, command, facts)

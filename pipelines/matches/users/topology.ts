@@ -59,7 +59,10 @@ const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 const BAD_ID = deadLetter('bad_user_id', 'a user id is not a lower-case UUID, or differs from the key of its record')
 /** ClickHouse cannot store such a swipe, and the sink would try to insert the swipe's batch again and again. */
 const BAD_SWIPE = deadLetter('bad_swipe', 'the swipe id is not a lower-case UUID, or a number is negative')
-/** A time in the distant future, for example in microseconds, would make all later events of the user ineffective. */
+/**
+ * A time in the distant future, for example a time in microseconds, would make all later events of the user
+ * ineffective.
+ */
 const BAD_TIME = deadLetter('bad_time', 'the time is not between 1970 and 2106')
 
 const BY_USER = { partitions: 1, productionPartitions: 200 }
@@ -334,8 +337,8 @@ export const matchUsers = topology(
     const outdated = walk(users, { keysPerRun: SWEPT_PER_TICK, isWanted: (_id, user) => withoutOldSwipes(user, forgetBefore) !== user })
 
     /**
-     * Removes swipes that are older than `SWIPE_KEPT_MS`, and from the states of users the last swipes and rewinds of
-     * that age. Each call visits only some of the keys.
+     * Removes swipes that are older than `SWIPE_KEPT_MS`. Also removes last swipes and rewinds of that age from the
+     * states of users. Each call visits only some of the keys.
      */
     function forgetSwipes(now: number): void {
       forgetBefore = now - SWIPE_KEPT_MS

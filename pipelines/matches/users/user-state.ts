@@ -25,7 +25,7 @@ export const NEW_USER: MatchUser = {
 
 export function withProfile(user: MatchUser, profile: MatchProfile): MatchUser {
   const { deleted_at, birth_date, gender, seeking_gender, min_age_pref, max_age_pref, is_active } = profile
-  // The index entry is kept, so that it can be removed from the index.
+  // The state keeps the index entry, so that the entry can be removed from the index.
   if (deleted_at !== null) return { ...NEW_USER, deleted_at, index_key: user.index_key }
   const completeness = completenessOf(profile)
   return { ...user, has_profile: true, birth_date, gender, seeking_gender, min_age_pref, max_age_pref, is_active, completeness }
@@ -52,7 +52,7 @@ export function selfOf({ elo_score, lat, lon, location_updated_at, last_active_a
 }
 
 /**
- * Removes the last swipe and the rewinds from before a time from a user's state.
+ * Removes from a user's state the last swipe and the rewinds that are older than `before`.
  * @returns the same state if there are none
  */
 export function withoutOldSwipes(user: MatchUser, before: number): MatchUser {

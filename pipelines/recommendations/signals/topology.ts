@@ -25,8 +25,8 @@ const TRENDING_DELAY_MS = 1_000
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
 /**
- * Computes three things from the activities of items: their neighbours, their statistics and the trending items. Also
- * turns products of the catalogue into items.
+ * Computes the neighbours and the statistics of items, and the trending items, from the activities of items. Also turns
+ * products of the catalogue into items.
  */
 export const itemSignals = topology(
   'item-signals',

@@ -18,7 +18,7 @@ export interface Activities {
 type ActivityOfItem = readonly [itemId: bigint, activity: ItemActivity]
 
 /**
- * Number of entries from which a part of an item's activity is full. An entry takes 20 to 40 bytes, so a part is far
+ * A part of an item's activity is full when it has this many entries. An entry takes 20 to 40 bytes, so a part is far
  * smaller than the largest record that brokers accept. During a backlog, a commit can contain more entries about one
  * item than fit into a record.
  */

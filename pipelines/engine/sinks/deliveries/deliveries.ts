@@ -55,7 +55,8 @@ export function retryTopic(sink: string, source: AnyTopic): AnyTopic {
  */
 export function deliveries(name: string, topics: readonly AnyTopic[], target: DeliveryTarget, transport: Transport): DeliveringSink {
   const [source] = topics
-  if (topics.length !== 1) throw new Error(`sink ${name}: ${target.name} takes the records of one topic, not of ${topics.length}`)
+  if (topics.length !== 1)
+    throw new Error(`sink ${name}: ${target.name} delivers the records of exactly one topic, but the sink has ${topics.length} topics`)
   const retries = retryTopic(name, source)
   const counts = deliveryCounts()
   const slots = deliverySlots(target.concurrency)
