@@ -132,7 +132,7 @@ const FAILURES = [
     value: ROW_TOO_LARGE,
     stage: 'produce',
     code: 'produce_failed',
-    message: /a row of the store packed cannot be written: topic adding-packed-changelog accepts 4194304 bytes, not 42\d+: split the value/,
+    message: /a row of the store packed cannot be written: topic adding-packed-changelog accepts batches of up to 4194304 bytes, but this record needs 42\d+: split the value/,
   },
   {
     what: 'a row that it changes cannot be encoded',
@@ -370,7 +370,7 @@ test('a row that cannot be written stops the worker under every policy if a hook
       driver.pipe(orders, 'a', 1, { partition: 0, timestamp: driver.now + HOUR_MS })
     }
     expect(pipe, what).toThrow(
-      /^hoarding: a row of the store kept cannot be written: topic hoarding-kept-changelog accepts 4194304 bytes, not 42\d+: split the value/,
+      /^hoarding: a row of the store kept cannot be written: topic hoarding-kept-changelog accepts batches of up to 4194304 bytes, but this record needs 42\d+: split the value/,
     )
     expect(driver.metrics.skipped, what).toEqual([])
   }
