@@ -90,8 +90,8 @@ export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAc
   }
 
   /**
-   * Checks that the current node has declared the store. A store calls this method whenever another node than before
-   * uses it.
+   * Checks that the current node has declared the store. A store calls this method whenever it is used by a
+   * different node than before.
    */
   admit(store: string): void {
     if (this.node === undefined || this.node.stores.some((known) => known.name === store)) return
