@@ -39,8 +39,8 @@ export const catalogErrors = defineErrors({
   },
   version_conflict: {
     status: 409,
-    when: 'the product or stock has been changed since the given version; `version` is the current one',
-    message: 'This is not the current version. Read the current one and try again.',
+    when: 'the product or stock has been changed since the given version; `version` is the current version',
+    message: 'This is not the current version. Read the current version and try again.',
   },
   out_of_stock: {
     status: 409,
@@ -49,7 +49,7 @@ export const catalogErrors = defineErrors({
   },
   reservation_ended: {
     status: 409,
-    when: 'the cart has ended; or the named reservation is not open for this variant and warehouse; or the open reservations, without those of carts, have fewer units than the request would deduct or release',
+    when: 'the cart has ended; or the named reservation is not open for this variant and warehouse; or the open reservations, apart from those of carts, have fewer units than the request would deduct or release',
     message: 'The reservation has ended.',
   },
   reservation_in_cart: {

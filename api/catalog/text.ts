@@ -13,7 +13,7 @@ export function isLine(value: string): boolean {
 
 /** Returns whether the length of a string, in code points, is between `least` and `most`. */
 export function within(value: string, least: number, most: number): boolean {
-  // A code point has one or two UTF-16 units, so a longer string has too many code points.
+  // A code point has one or two UTF-16 units, so a string of more than `2 * most` units has too many code points.
   if (value.length > 2 * most) return false
   const count = [...value].length
   return count >= least && count <= most

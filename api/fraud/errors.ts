@@ -4,7 +4,7 @@ import { defineErrors } from '../kit/errors.ts'
 export const fraudErrors = defineErrors({
   raw_card_number: {
     status: 400,
-    when: '`payment_instrument`, or the `CARD_HASH` of a blocklist entry or snooze, contains the number of a payment card; it is neither stored nor logged',
+    when: '`payment_instrument`, or the `CARD_HASH` of a blocklist entry or snooze, contains the number of a payment card; the number is neither stored nor logged',
     message: 'The request contains a raw card number. Send a token of the card instead.',
   },
   entity_not_found: {
@@ -60,7 +60,7 @@ export const fraudErrors = defineErrors({
   },
   snooze_not_found: {
     status: 404,
-    when: 'the rule has no such snooze, or it is over',
+    when: 'the rule has no such snooze, or the snooze has ended',
     message: 'The rule has no such snooze.',
   },
   list_exists: {

@@ -31,8 +31,8 @@ export interface FraudSettingsInForce extends SettingsInForce {
 }
 
 /**
- * Data derived from the settings. If a change does not affect a part other than `models`, the part stays the same
- * object.
+ * Data derived from the settings. A part stays the same object if a change does not affect it. The only exception is
+ * `models`.
  */
 interface Derived {
   readonly revision: number

@@ -305,7 +305,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
     added: Record<string, string>,
   ): undefined {
     const isPage = auth.kind === 'optional' && auth.isPage === true
-    // With a refusal, a page of another origin may have sent the request. It must not act for the visitor.
+    // If the session has a refusal, a page of another origin may have sent the request. Such a page must not act for
+    // the visitor.
     const isBySession = session !== undefined && session.refusal === undefined && call.header('authorization') === undefined
     if (!(isPage && isBySession && error instanceof ApiError)) throw error
     if (error.definition === errors.unauthorized) added['Set-Cookie'] = session.clear

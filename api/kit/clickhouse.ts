@@ -18,7 +18,10 @@ const QUERY_TIMEOUT_MS = 6_000
 const MAX_CONNECTIONS = 20
 const UNKNOWN_TABLE = '60'
 const MEMORY_LIMIT_EXCEEDED = '241'
-/** Part of the message if the server has too little memory. Otherwise, the query exceeded its own limit. */
+/**
+ * Part of the error message if the whole server has too little memory. If it is missing, the query has exceeded its own
+ * limit.
+ */
 const OF_SERVER = '(total)'
 
 /**

@@ -30,7 +30,7 @@ export function defineErrors<const T extends Record<string, Entry>>(entries: T):
 export const errors = defineErrors({
   invalid_request: {
     status: 400,
-    when: 'a parameter, header or body field is missing, malformed or out of range; `details` names each',
+    when: 'a parameter, header or body field is missing, malformed or out of range; `details` names each of them of them',
     message: 'The request is not valid. See details.',
   },
   invalid_encoding: {
@@ -56,7 +56,7 @@ export const errors = defineErrors({
   not_found: { status: 404, when: 'nothing exists at this address', message: 'There is nothing at this address.' },
   method_not_allowed: {
     status: 405,
-    when: 'the address does not accept this method; `Allow` lists those it accepts',
+    when: 'the address does not accept this method; `Allow` lists the methods that it accepts',
     message: 'This address does not accept this method. See the Allow header.',
   },
   request_timeout: {

@@ -10,7 +10,10 @@ const OPEN_BRACKET = 0x5b
  * lists of products, which have about 60 bytes per value.
  */
 const BYTES_PER_VALUE = 48
-/** Number of values that a body may have on any route. Parsing and validating so few takes less than a millisecond. */
+/**
+ * Number of values that a body may have on any route. Parsing and validating so few values takes less than a
+ * millisecond.
+ */
 const ALWAYS_FEW = 1_000
 
 /**

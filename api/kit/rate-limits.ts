@@ -40,7 +40,7 @@ export interface RequestLimits {
 export const RATE_LIMIT_HEADERS: Readonly<Record<string, string>> = {
   'X-RateLimit-Limit': 'Requests per window of the strictest rule.',
   'X-RateLimit-Remaining': 'Requests left.',
-  'X-RateLimit-Reset': 'Epoch seconds of the end of the window, or of when the bucket is full again.',
+  'X-RateLimit-Reset': 'The time at which the window ends, or at which the bucket is full again, in epoch seconds.',
   'X-RateLimit-Policy': '`<limit>;w=<window seconds>`',
   RateLimit: 'Requests left and time until the reset, as a structured field: `"<rule>";r=<left>;t=<seconds>`.',
   'RateLimit-Policy': '`"<rule>";q=<limit>;w=<window seconds>`',

@@ -78,7 +78,8 @@ export function readiness(probes: readonly ReadinessProbe[], options: ReadinessO
 
   return {
     async report() {
-      // A check may take longer than its report is reused. Callers then wait for it instead of starting another one.
+      // A check may take longer than a report is reused. Callers then wait for the running check instead of starting
+      // another one.
       if (latest === undefined || (!isChecking && monotonic() - askedAt >= maxAgeMs)) {
         askedAt = monotonic()
         isChecking = true

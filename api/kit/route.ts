@@ -127,8 +127,8 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   readonly timeoutMs?: number
   readonly answers: Readonly<Record<number, AnswerSpec>>
   /**
-   * Whether errors are HTML pages. The handler renders its own errors. The kit renders all others, but only if a
-   * browser opens the URL as a page. Otherwise, these are JSON.
+   * Whether errors are HTML pages. The handler renders its own errors. The kit renders all other errors as pages, but
+   * only if a browser opens the URL as a page. Any other client gets these errors as JSON.
    */
   readonly htmlErrors?: boolean
   /** Errors that the handler throws. The kit adds further errors. */

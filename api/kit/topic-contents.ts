@@ -36,9 +36,9 @@ export interface TopicContentsOptions<K> extends Omit<FollowOptions, 'maxGapMs' 
 }
 
 /**
- * Follows a topic. It may have to be read again from its beginning, for example because it was deleted and created
- * again. The old values stay in use until the end of the topic is reached. Then the values that the topic does not
- * contain are removed.
+ * Follows a topic. The topic may have to be read again from its beginning, for example because it was deleted and
+ * created again. The old values stay in use until the end of the topic is reached. Then the values that the topic does
+ * not contain are removed.
  */
 export function topicContents<K>({ held, remove, onReady, ...options }: TopicContentsOptions<K>): TopicContents<K> {
   const { topic, log } = options

@@ -118,7 +118,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
         }
         failure = undefined
         const lag = behind()
-        // If `onCaughtUp` throws, the topic still counts as missing, so it is called again.
+        // If `onCaughtUp` throws, the topic still counts as missing, so `onCaughtUp` is called again.
         if (missing !== undefined && lag === undefined) options.onCaughtUp?.()
         missing = lag
       } catch (error) {

@@ -37,8 +37,8 @@ export async function checkFor(input: CheckInput, limiter: Limiter, clients: Api
 }
 
 /**
- * Returns the `reason` for a verdict. If only this instance's own counts decided, it is `limiter_unavailable`, because
- * `within_limits` would promise too much.
+ * Returns the `reason` for a verdict. If only this instance's own counts decided, the reason is `limiter_unavailable`,
+ * because `within_limits` would promise too much.
  */
 function reasonOf(verdict: Verdict) {
   const isAlone = verdict.outcome === 'allowed' && verdict.withoutStore !== undefined

@@ -109,8 +109,8 @@ export function limitsHandlers({
   }
 
   async function issueKey(from: CommandRequest, body: { client_id: string; tier: string; label: string }): Promise<Answer> {
-    // This call throws `not_ready`, if at all, before a key is created. An error after the command would lose the key,
-    // because only this answer contains it.
+    // This call comes before the command, because it may throw `not_ready`. An error after the command would lose the
+    // new key, because only this answer contains it.
     settings.allClients()
     const apiKey = KEY_PREFIX + randomBytes(KEY_BYTES).toString('base64url')
     const open = await commands.open(from, ['issueApiKey', body])
@@ -158,7 +158,7 @@ export function limitsHandlers({
     name: 'rate limits',
     isUserId: isDecimalUserId,
     description:
-      'Limits on requests. A caller is identified by its `X-Api-Key`, without a key by its token or client certificate, and otherwise by its address. The `Retry-After` of a 429 `rate_limit_exceeded` says when to try again.',
+      'Limits on requests. A caller is identified by its `X-Api-Key`; if it has no key, by its token or client certificate; otherwise, by its address. The `Retry-After` of a 429 `rate_limit_exceeded` says when to try again.',
     errors: Object.values(limitsErrors),
     probes: [],
     routes: [

@@ -21,7 +21,10 @@ const TIERS = ['free', 'pro', 'enterprise'] as const
 /** Clients remove the segments `.` and `..` from paths, so they could not address a rule with such an id. */
 const RuleId = z
   .string()
-  .regex(/^(?!\.{1,2}$)[A-Za-z0-9._:-]{1,100}$/, `must be 1 to ${MAX_RULE_ID} of A-Z a-z 0-9 . _ : -, and not . or ..`)
+  .regex(
+    /^(?!\.{1,2}$)[A-Za-z0-9._:-]{1,100}$/,
+    `must have 1 to ${MAX_RULE_ID} characters from A-Z a-z 0-9 . _ : -, and must not be . or ..`,
+  )
   .openapi({ example: 'search-free' })
 
 /**
@@ -32,7 +35,7 @@ const ClientId = z
   .string()
   .regex(
     /^(?!user:|certificate:|ip:|\.{1,2}$)[A-Za-z0-9._:@-]{1,100}$/,
-    `must be 1 to ${MAX_CLIENT_ID} of A-Z a-z 0-9 . _ : @ -, not . or .., and not begin with user:, certificate: or ip:`,
+    `must have 1 to ${MAX_CLIENT_ID} characters from A-Z a-z 0-9 . _ : @ -, must not be . or .., and must not begin with user:, certificate: or ip:`,
   )
   .openapi({ example: 'acme' })
 
@@ -149,7 +152,7 @@ export const CheckBody = z
     api_key: z.string().min(1).max(256).optional().openapi({ description: "The caller's X-Api-Key." }),
     user_id: z
       .string()
-      .regex(/^[A-Za-z0-9._-]{1,100}$/, 'must be 1 to 100 of A-Z a-z 0-9 . _ -')
+      .regex(/^[A-Za-z0-9._-]{1,100}$/, 'must have 1 to 100 characters from A-Z a-z 0-9 . _ -')
       .optional(),
     ip: z.string().max(MAX_ADDRESS).optional(),
     cost: z.int().min(1).max(MAX_COST).default(1).openapi({

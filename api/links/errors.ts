@@ -18,7 +18,7 @@ export const linksErrors = defineErrors({
   },
   url_not_found: {
     status: 404,
-    when: 'the short link does not exist or is deleted, or a redirect finds that it is on another short domain, is switched off, or has expired without an `expired_url`',
+    when: 'the short link does not exist or is deleted; a redirect also returns this error if the link is on another short domain, is switched off, or has expired without an `expired_url`',
     message: 'This short link does not exist.',
   },
   alias_taken: {

@@ -126,7 +126,7 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
 
   /**
    * Returns the country that a trusted proxy reports. If the result is empty, the pipeline looks up the country of the
-   * address.
+   * visitor's address.
    */
   function countryOf(given: string | string[] | undefined, remote: string | undefined): string {
     return typeof given === 'string' && COUNTRY.test(given) && isFrom(remote, trusted) ? given.toUpperCase() : ''

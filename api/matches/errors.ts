@@ -34,7 +34,7 @@ export const matchesErrors = defineErrors({
   },
   nothing_to_rewind: {
     status: 409,
-    when: 'there is no swipe to take back, or the last one was already taken back',
+    when: 'there is no swipe to take back, or the last swipe was already taken back',
     message: 'There is no swipe to take back.',
   },
 })

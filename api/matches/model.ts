@@ -168,7 +168,9 @@ export const LikesSchema = z
     count: z.int().openapi({ description: 'Number of users in the list.' }),
     more: z
       .boolean()
-      .openapi({ description: 'Whether further users like the caller, or may do so. The list contains at most the 1,000 newest likes.' }),
+      .openapi({
+        description: 'Whether there are, or may be, further users who like the caller. The list contains at most the 1,000 newest likes.',
+      }),
     likes: z.array(z.object({ ...person, liked_at: time, super_like: z.boolean() })),
   })
   .openapi('Likes')

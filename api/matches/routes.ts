@@ -165,7 +165,7 @@ export const likesRoute = defineRoute({
   operationId: 'listLikes',
   summary: 'List who likes you',
   description:
-    'Returns up to 1,000 users who liked you most recently, newest first. Leaves out users whom you have swiped or may not see, and users if you and they do not suit each other in age and gender.',
+    'Returns up to 1,000 users who liked you most recently, newest first. Leaves out users whom you have swiped, users whom you may not see, and users who do not suit you, or whom you do not suit, in age and gender.',
   auth: user,
   answers: { 200: { description: 'The users.', schema: LikesSchema } },
   errors: [matchesErrors.profile_not_found, errors.not_ready],

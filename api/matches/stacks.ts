@@ -80,7 +80,8 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
         const state = await people.own(userId)
         return { state, found: await build(userId, token, state, place) }
       } catch (error) {
-        // Otherwise, the next feed of the user would wait until the lock expires. If unlocking fails, it does wait.
+        // Without unlocking, the user's next feed request would wait until the lock expires. This still happens if
+        // unlocking fails.
         await unlockBuild(deps, people.keysOf(userId), token).catch(() => undefined)
         throw error
       }

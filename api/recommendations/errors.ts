@@ -19,7 +19,7 @@ export const recommendationErrors = defineErrors({
   model_not_found: {
     status: 404,
     when: 'no trained model has this version',
-    message: 'There is no such model. GET /internal/models lists those that are kept.',
+    message: 'There is no such model. GET /internal/models lists the models that are kept.',
   },
   no_earlier_model: {
     status: 409,

@@ -35,7 +35,7 @@ export async function recommendationsHandlers(kit: ServiceKit, settings: Recomme
   const unanswered = counter(
     kit.metrics.registry,
     'recommendation_searches_unanswered_total',
-    'Searches of a large index that got no answer: too late, too many waiting, or thread away',
+    'Searches of a large index that got no answer, because they took too long, too many were waiting, or the thread was not running',
     'reason',
   )
   const openIndex = indexThreads({ ...kit, timeoutMs: settings.readMs, onUnanswered: (reason) => unanswered.inc({ reason }) })

@@ -12,8 +12,8 @@ import { isSnippetId } from './ids.ts'
 
 /**
  * Maximum number of keys that Redis does not know and that this process tries for one burnt snippet. Redis remembers
- * the key of every read, so it does not know a reader's own key only if it was emptied. Without a limit, anyone who
- * knows the id of a burnt snippet could cause any number of commands.
+ * the key of every read, so a reader's own key is unknown only if Redis was emptied. Without a limit, anyone who knows
+ * the id of a burnt snippet could cause any number of commands.
  */
 export const MOST_UNKNOWN_KEYS = 200
 /** Number of burnt snippets whose unknown keys are counted. The counters take about 2 MB. */
@@ -70,11 +70,11 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   }
 
   async function readBefore(from: CommandRequest, id: string): Promise<SnippetRecord> {
-    // The view keeps this record only for a snippet whose reads are used up. Without it, no command is sent, so a key
-    // does not make requests for unknown ids costly.
+    // The view keeps this record only for a snippet whose reads are used up. If there is no record, no command is sent.
+    // Requests for unknown ids therefore stay cheap even if they have a key.
     const burnt = await readBurntSnippet(views, partitionOf(id), id)
     if (burnt === undefined || !isAlive(burnt)) throw new ApiError(snippetErrors.paste_not_found)
-    // The check comes before `takeOnce`, which binds the key: a key that is refused must not become a known one.
+    // The check comes before `takeOnce`, which binds the key: a key that is refused must not become a known key.
     if (!(await commands.isRepeated(from, readRequest(id)))) {
       const count = (unknownKeys.get(id) ?? 0) + 1
       if (count > MOST_UNKNOWN_KEYS) throw new ApiError(snippetErrors.paste_not_found)

@@ -3,7 +3,7 @@ import { defineErrors } from '../kit/errors.ts'
 export const snippetErrors = defineErrors({
   paste_not_found: {
     status: 404,
-    when: 'no snippet has this id, or it is deleted, expired, or was read as often as allowed',
+    when: 'no snippet has this id, or the snippet is deleted, has expired, or was read as often as allowed',
     message: 'This snippet does not exist.',
   },
   private_paste: {
@@ -19,7 +19,7 @@ export const snippetErrors = defineErrors({
   invalid_language: {
     status: 400,
     when: 'the language of a snippet is unknown',
-    message: 'This language is unknown. Omit it to have it detected.',
+    message: 'This language is unknown. Omit the language to have it detected.',
   },
   not_comparable: {
     status: 422,

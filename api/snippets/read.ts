@@ -159,7 +159,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
 
   /**
    * Returns whether a reader of `snippet` may learn the id of another version of it. Nobody sees expired versions.
-   * Owners see all others.
+   * Owners see all versions that have not expired.
    */
   function isShown(version: SnippetRecord, snippet: SnippetRecord, caller: Caller | undefined): boolean {
     if (!access.isAlive(version)) return false

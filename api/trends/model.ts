@@ -81,7 +81,7 @@ export const PastListSchema = z
           volume_24h: z
             .int()
             .nullable()
-            .openapi({ description: `Tweets in the 24 full hours before and in the current hour; ${LATER}` }),
+            .openapi({ description: `Number of tweets in the current hour and the 24 full hours before it; ${LATER}` }),
           velocity_vs_usual: z
             .number()
             .nullable()

@@ -10,7 +10,7 @@ const UNWEIGHTED = 0.5
 /**
  * Ranks the candidates for one user (docs/services/trends.md#personalized-lists). Skips excluded topics and sorts the
  * other candidates by score × topic weight. Ties keep their order. A candidate is also excluded if one of its variants
- * is, and if its own term has no weight, the highest weight of its variants counts.
+ * is excluded. If the candidate's own term has no weight, the highest weight of its variants counts.
  */
 export function rerank<C extends Ranked>(candidates: readonly C[], profile: InterestProfile, limit: number): C[] {
   const weights = new Map<string | undefined, number>()

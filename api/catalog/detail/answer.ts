@@ -16,7 +16,7 @@ export interface DetailParts {
   readonly available: ReadonlyMap<number, number>
   readonly details: ProductDetails
   readonly seller: SellerRecord
-  /** The best sellers of the category. */
+  /** The best-selling products of the category. */
   readonly leaders: readonly number[]
   /** Products that buyers often view together with this product, nearest first. */
   readonly related: readonly number[]

@@ -68,8 +68,8 @@ const OWN = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'private, no-cache' } 
 /** Maximum memory of all kept pages. It is enough for about 10,000 pages with descriptions of ordinary length. */
 const MOST_BYTES = 80 * 2 ** 20
 /**
- * Estimated memory of a page in addition to its texts, in bytes. Most of it holds the keys that are watched for
- * changes.
+ * Estimated memory of a page in addition to its texts, in bytes. The keys that are watched for changes take most of
+ * this memory.
  */
 const BYTES_BESIDE_TEXTS = 2_000
 /** Maximum age of a page that is shown to callers other than its seller and administrators. */
@@ -96,8 +96,8 @@ export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptP
   }
 
   /**
-   * Advances `currentAt` if no change has been reported since a recent read of the page's data, and its badges are the
-   * same.
+   * Advances `currentAt` if no change has been reported since a recent read of the page's data, and the badges are
+   * still the same.
    */
   function confirm(kept: Kept): void {
     const unchangedAt = kept.read.unchangedAt()
@@ -123,7 +123,7 @@ export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptP
       const { product, ...others } = texts
       const sources = { ...others, productMark: markOfProductText(product) }
       if (kept !== undefined && isSame(kept, sources, tree)) {
-        // The times of an earlier read are in the future if the clock was set back, and are then useless.
+        // If the clock was set back, the times of an earlier read lie in the future and are useless.
         const isAhead = kept.currentAt > now()
         if (isAhead || read.startedAt >= kept.read.startedAt) kept.read = read
         kept.currentAt = isAhead ? read.startedAt : Math.max(kept.currentAt, read.startedAt)

@@ -32,8 +32,8 @@ export function detailPart(deps: DetailDeps): CatalogPart {
 
   /** Returns the page of a product; undefined if the product does not exist. */
   async function rendered(productId: number): Promise<Rendered | undefined> {
-    // Reading the tree throws if the categories are not known yet, so it comes first. Otherwise, the reads of the
-    // product would be wasted.
+    // The tree comes first, because reading it throws if the categories are not known yet. In any other order, the
+    // reads of the product would be wasted.
     const { tree } = categories
     const startedAt = now()
     // Watching a page costs as much as reading it, so only pages that are requested repeatedly are watched.

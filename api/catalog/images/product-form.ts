@@ -21,9 +21,9 @@ export const MOST_FORM_BYTES = 64 * MIB
 const MOST_IMAGE_BYTES = 10_000_000
 const MOST_PRODUCT_BYTES = MIB
 /**
- * Maximum size of the files of all forms that wait for their check. Twenty large AVIF photos take longer to check than
- * a body may take to arrive, so the next files are received while a file is checked. The value is the size of two
- * forms.
+ * Maximum total size, over all forms, of the files that have arrived but are not checked yet. Checking twenty large
+ * AVIF photos takes longer than a body may take to arrive, so the process receives the next files of a form while it
+ * checks a file. The limit is the size of two forms.
  */
 const MOST_WAITING_BYTES = 2 * MOST_FORM_BYTES
 /**
@@ -51,7 +51,7 @@ export async function readProductForm(
 ): Promise<ProductForm> {
   const uploads: StoredImage[] = []
   let files = 0
-  /** Resolves when all files so far are stored. */
+  /** Resolves when all files that have arrived so far are stored. */
   let storing: Promise<void> = Promise.resolve()
   let fault: unknown
   let product: Buffer | undefined
@@ -108,7 +108,7 @@ export async function readProductForm(
       },
     },
   ).catch((error) => {
-    // The files that wait are not checked any more.
+    // Because of this fault, files that still wait for their check are skipped.
     fault ??= error
     throw error
   })

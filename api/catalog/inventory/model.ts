@@ -64,7 +64,7 @@ export const StockChangedSchema = z
     reservation_id: z
       .string()
       .nullable()
-      .openapi({ description: 'The reservation that the call affected; null if the call affected none or several.' }),
+      .openapi({ description: 'The reservation that the call affected; null if the call affected no reservation, or several.' }),
     expires_at: time.nullable().openapi({ description: 'The time at which the reservation in `reservation_id` expires.' }),
     reservations: z
       .array(ReservationSchema)

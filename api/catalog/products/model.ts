@@ -5,7 +5,7 @@ import { detailFields, variantFields } from '../detail/model.ts'
 import { offeredImageList } from '../images/offered.ts'
 import { isLine, text, within } from '../text.ts'
 
-/** Limits of what sellers send, with lengths in code points: docs/services/catalog.md#products */
+/** Limits for the data that sellers send, with lengths in code points: docs/services/catalog.md#products */
 const MOST_TITLE = 500
 const MOST_DESCRIPTION = 20_000
 const MOST_BRAND = 200
@@ -22,8 +22,8 @@ const MOST_IN_BULK = 100
 export const MOST_LISTED = 10_000
 
 /**
- * Names that attributes must not have: the fields of a variant in answers, because attributes share one object with
- * them, and fields with which attributes could be confused.
+ * Names that attributes must not have. Attributes share one object with the fields of a variant in answers, so the
+ * names of these fields are reserved. So are the names of fields with which attributes could be confused.
  */
 const OWN_FIELDS = [
   ...['variant_id', 'product_id', 'sku', 'price', 'price_cents', 'compare_price', 'compare_price_cents', 'currency', 'was'],

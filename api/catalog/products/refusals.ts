@@ -49,6 +49,8 @@ function refusalOf(answer: Exclude<ProductAnswer, { outcome: 'done' }>): ApiErro
     // `productWriter` has already repeated the command several times.
     case 'taken':
     case 'unclaimed':
-      return new ApiError(errors.unavailable, { message: 'The product could not be stored. Try again with the command_id.' })
+      return new ApiError(errors.unavailable, {
+        message: 'The product could not be stored. Try again with the command_id as Idempotency-Key.',
+      })
   }
 }

@@ -15,7 +15,7 @@ import { cartJson } from './model.ts'
 import { reserve } from './reserve.ts'
 import { checkOutRoute, extendRoute, readCartRoute, releaseRoute, reserveCartRoute } from './routes.ts'
 
-/** Pattern of a reservation_id. Any other text is refused without sending a command. */
+/** Pattern of a reservation_id. Any other text is refused, and no command is sent for it. */
 const CART_ID = /^c-[\w-]{1,100}$/
 
 /** Creates the routes for reservations that can include variants of several products. */

@@ -80,8 +80,8 @@ async function reserveAll(attempt: Attempt, parts: readonly WantedPart[], held_m
     parts.map(async (part, index) => {
       const answer = answers[index]
       if (answer.outcome !== 'reserved') return
-      // The part of an earlier cart ends with that cart. To release it would return sold units to the stock if the cart
-      // has just been checked out, and the stock has not been updated yet.
+      // The part of an earlier cart ends with that cart. Releasing the part would return sold units to the stock if the
+      // cart has just been checked out and the stock has not been updated yet.
       if (answer.was_open && hasCart !== false) return
       await askPart(attempt, part, 'RELEASE_PART', 0)
     }),

@@ -14,7 +14,7 @@ export const reserveCartRoute = defineRoute({
   operationId: 'reserve',
   summary: 'Reserve several variants, all or none',
   description:
-    'The reservation ends as a whole: when it is checked out, when it is released, or when it expires. By default, it expires after 15 minutes.',
+    'All items of the reservation end together: when it is checked out, when it is released, or when it expires. By default, a reservation expires after 15 minutes.',
   auth: INTERNAL,
   idempotent: true,
   body: CartBody,

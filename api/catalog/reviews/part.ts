@@ -20,8 +20,8 @@ export function reviewsPart({ views, facts, commands, now }: ReviewsDeps): Catal
       bind(postReviewRoute, async (input) => {
         const { product_id } = input.params
         const { stars } = input.body
-        // Opening a command fails if a different request has used its Idempotency-Key. A repeated request publishes the
-        // review with the time of the first request, so that it does not replace a newer review.
+        // `commands.open` throws if a different request has used the same Idempotency-Key. A repeated request publishes
+        // the review with the time of the first request, so that it does not replace a newer review.
         const open = await commands.open(input, ['reviewProduct', product_id, stars])
         const key = String(product_id)
         const product = await readProduct(views, facts.partitionOf(productDecisions, key), key)

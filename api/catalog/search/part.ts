@@ -41,8 +41,8 @@ const MOST_WAITING_RECORDS = 10_000
  */
 const SHARED_MS = 200
 /**
- * Maximum number of searches that run at once. Further searches are refused. In a million products, two cores answer
- * 100 searches a second, so this many searches take about a second.
+ * Maximum number of searches that run at once. Further searches are refused. With a million products, two cores answer
+ * 100 searches a second, so the maximum number of searches takes about a second.
  */
 const MOST_AT_ONCE = 100
 /** Maximum number of shared answers. Each answer takes about 50 KB. */

@@ -48,7 +48,7 @@ export const suggestRoute = defineRoute({
 
 const name = z
   .string()
-  .regex(/^[a-z0-9-]{1,64}$/, 'must be 1 to 64 of a-z, 0-9 and -')
+  .regex(/^[a-z0-9-]{1,64}$/, 'must have 1 to 64 characters from a-z, 0-9 and -')
   .openapi({ example: 'sofa' })
 
 export const putSynonymsRoute = defineRoute({
@@ -73,7 +73,7 @@ export const deleteSynonymsRoute = defineRoute({
   description: 'Searches stop using the group within a second. Removing a group that does not exist is not an error.',
   auth: { kind: 'scope', scope: 'admin' },
   params: z.object({ name }),
-  answers: { 204: { description: 'The group does not exist any longer.' } },
+  answers: { 204: { description: 'The group no longer exists.' } },
   errors: [errors.invalid_request, errors.unavailable],
 })
 

@@ -70,8 +70,8 @@ const ENOUGH = 10
  */
 const MANY = 20_000
 /**
- * How long a word counts as correct after it was checked. A word hardly becomes doubtful in this time: either it would
- * have to disappear from all products, or a similar word would have to occur in a hundred times as many products.
+ * How long a word counts as correct after a check. A word hardly becomes doubtful in this time: either it would have to
+ * disappear from all products, or a similar word would have to occur in a hundred times as many products.
  */
 const WORDS_KEPT_MS = 10 * 60_000
 /**
@@ -218,8 +218,8 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
   }
 
   /**
-   * Returns the number of products with the exact words of a query. Counting stops at `many` or ENOUGH, whichever is
-   * greater. If there are no words, counts all public products.
+   * Returns the number of products that contain the exact words of a query. Counting stops at `many` or ENOUGH,
+   * whichever is greater. If the query has no words, counts all public products.
    */
   async function exactCount(q: string, plan: TextPlan | undefined): Promise<number> {
     // The synonyms may change while the server counts. In that case, the number belongs to the former synonyms.
@@ -248,7 +248,7 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     if (current !== countedWith) exactCounts = noCounts()
     countedWith = current
     const exact = q === undefined ? undefined : planOf(q, current)
-    // The products are counted first. Counting is much cheaper than reading a page with facets, and a page with too few
+    // Counts the products first. Counting is much cheaper than reading a page with facets, and a page with too few
     // products would be discarded.
     const exactly = await exactCount(q ?? '', exact)
     const wider = exact === undefined || exactly >= ENOUGH ? undefined : await widened(exact, exactly)

@@ -21,7 +21,7 @@ const newSeller = z
     message: 'is missing, although there are ratings',
     path: ['rating'],
   })
-  // A rating without ratings would be stored, but never shown.
+  // Refuses a mean rating without a number of ratings, because pages would never show it.
   .refine(({ rating, rating_count }) => (rating ?? undefined) === undefined || rating_count > 0, {
     message: 'must be at least 1 if there is a rating',
     path: ['rating_count'],

@@ -139,7 +139,7 @@ interface Value {
   readonly text: string
   readonly count: number
   readonly isChosen: boolean
-  /** Address of the page that adds the value to the choice, or removes the value if it is already chosen. */
+  /** Address of the page for the choice with this value added, or with the value removed if it is already chosen. */
   readonly address: string
 }
 

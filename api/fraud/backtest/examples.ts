@@ -10,7 +10,7 @@ export const MAX_EXAMPLES = 5
 export class Cell {
   count = 0
   /**
-   * The examples: the transactions whose ids have the smallest hashes. They are thus spread over the whole period, and
+   * The transactions whose ids have the smallest hashes are the examples. They are spread over the whole period, and
    * the same input always gives the same examples.
    */
   #kept: { readonly hash: number; readonly id: string }[] = []

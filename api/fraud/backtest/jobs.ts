@@ -23,7 +23,7 @@ export type Started =
   | { readonly outcome: 'caller_busy'; readonly jobId: string }
   | { readonly outcome: 'full' }
 
-/** Runs back-tests for this process. Every API process can read their states. */
+/** Runs the back-tests of this process. Every API process can read the states of all back-tests. */
 export interface BacktestJobs {
   /**
    * Starts a job, unless its caller already has a running job or this process already runs the maximum number of jobs.
@@ -53,7 +53,10 @@ const MAX_RUNNING = 2
  * harm.
  */
 const RENEW_EVERY_MS = 2_000
-/** Maximum number of attempts to look for a job whose beginning Redis has not confirmed. Its lease lasts 15 s. */
+/**
+ * Maximum number of attempts to look for a job when Redis has not confirmed that the job has begun. With the pauses
+ * between them, the attempts take about as long as the lease of the job, 15 s.
+ */
 const ADOPT_ATTEMPTS = 7
 /** Maximum number of attempts to store a job's result in Redis. */
 const END_ATTEMPTS = 30
@@ -85,8 +88,8 @@ export function backtestJobs({ scripts, log, now }: BacktestJobsDeps): BacktestJ
   }
 
   /**
-   * Runs a job that Redis has stored although its answer was lost. Otherwise, a repeated request would find a job that
-   * no process runs. Gives up after ADOPT_ATTEMPTS.
+   * Runs a job that Redis has stored although the answer from Redis was lost. Otherwise, a repeated request would find
+   * a job that no process runs. Gives up after ADOPT_ATTEMPTS.
    */
   async function adopt(job: BacktestJob, replay: ReplayStart, startedAt: number): Promise<void> {
     for (let attempt = 1; attempt <= ADOPT_ATTEMPTS && !isClosing; attempt++) {

@@ -67,7 +67,7 @@ export function openBacktest({ scripts, views, commands, state, log, now, settin
         const { body } = input
         const { subject } = input.caller!
         const asked = ['startBacktest', body]
-        // A repeated request gets the job of the first request, even if the same request would be refused by now.
+        // A repeated request gets the job of the first request, even if this process would now refuse the same request.
         if (await commands.isRepeated(input, asked)) {
           const { id } = await commands.open(input, asked)
           if ((await jobs.read(id)) !== undefined) return startedAnswer(id)

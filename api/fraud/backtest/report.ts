@@ -53,8 +53,8 @@ export interface RuleResult {
   readonly failed: number
   readonly missing: number
   /**
-   * How often each value was absent when an evaluation had no result, by field name. `list:<name>` is a list that does
-   * not exist, and `arithmetic` is a division by zero or an overflow.
+   * How often each value was missing when an evaluation had no result, keyed by field name. `list:<name>` stands for a
+   * list that does not exist, and `arithmetic` for a division by zero or an overflow.
    */
   readonly missing_by: Readonly<Record<string, number>>
 }

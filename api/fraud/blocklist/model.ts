@@ -42,7 +42,7 @@ export const NewEntryBody = z
   .strictObject({
     entity_type: entityType.openapi({ example: 'DEVICE' }),
     entity_value: text(MAX_VALUE).openapi({
-      description: 'The value as in scoring requests. Surrounding white space, the case of e-mail addresses and the spelling of IP addresses do not matter.', // biome-ignore format: one sentence each
+      description: 'The value, as it appears in scoring requests. Surrounding white space, the case of e-mail addresses and the spelling of IP addresses do not matter.', // biome-ignore format: one sentence each
       example: 'd1',
     }),
     ...attributes,

@@ -63,7 +63,8 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
 
   async function blockAll(from: CommandRequest, items: readonly unknown[]) {
     const checked = items.map((item, index) => checkItem(item, `body.entries[${index}]`, hashes))
-    // Redis keeps a hash of these checked entries, so e-mail addresses in the entries must already be keyed hashes.
+    // Redis keeps a hash of the checked entries. Keyed hashes have already replaced the e-mail addresses in these
+    // entries, so the hash in Redis does not reveal an address.
     const open = await commands.open(from, ['blockEntities', checked])
     const actor = from.caller!.subject
     const results = await Promise.all(

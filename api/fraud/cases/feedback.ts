@@ -17,7 +17,8 @@ const LOOK_UP_MS = 2_000
 const LOOK_AGAIN_MS = 200
 /**
  * Minimum age of a transaction whose case may have moved from the topology's state to ClickHouse. A case moves 30 days
- * after it was closed, so its transaction is at least 30 days old. One day less allows for clocks that differ.
+ * after it was closed, so its transaction is at least 30 days old. The constant is one day shorter, because clocks may
+ * differ.
  */
 const ARCHIVED_AFTER_MS = 29 * DAY_MS
 

@@ -109,13 +109,13 @@ export const CaseWithHistorySchema = CaseSchema.extend({
         status: caseStatus,
         assigned_to: z.string().nullable(),
         verdict: z.enum(VERDICTS).nullable(),
-        reporter: z.string().nullable().openapi({ description: 'The analyst who gave the verdict; null if the actor did.' }),
+        reporter: z.string().nullable().openapi({ description: 'The analyst who gave the verdict; null if the actor gave it.' }),
         fraud_type: z.string().nullable(),
         notes: z.string(),
         evidence: z.array(z.string()),
       }),
     )
-    .openapi({ description: 'The newest changes, oldest first. Each has the values after the change.' }),
+    .openapi({ description: 'The newest changes, oldest first. Each entry has the values after the change.' }),
 }).openapi('FraudCaseWithHistory')
 
 export const CaseListSchema = z

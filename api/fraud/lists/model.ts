@@ -13,7 +13,7 @@ const MAX_GIVEN_VALUES = 50_000
 
 const ListName = z
   .string()
-  .regex(LIST_NAME, 'must be 1 to 50 of A-Z a-z 0-9 _ . -')
+  .regex(LIST_NAME, 'must have 1 to 50 characters from A-Z a-z 0-9 _ . -')
   .refine((name) => name !== '.' && name !== '..', 'is a reserved word')
   .openapi({ example: 'mule-accounts' })
 

@@ -6,8 +6,8 @@ import { type ModelFolders, SHIPPED_VERSIONS } from './folder.ts'
 import { KIND, type LoadAnswer, type LoadRequest, type ModelNumbers, type UnloadRequest } from './wire.ts'
 
 /**
- * Maximum time for which a challenger's model may take to score its share of the largest batch. The champion's scores
- * wait for the challenger, and all three models of a challenger together may take half of the callers' 30 ms.
+ * Maximum time that one model of a challenger may take to score its share of the largest batch. The champion's scores
+ * wait for the challenger, so all three models of a challenger together may take half of the 30 ms that callers wait.
  */
 const CHALLENGERS_MODEL_MS = 5
 

@@ -57,7 +57,7 @@ export class HotEntities {
     addRows(folded, flight)
     this.#remember(entity, folded)
     // The kept result is not used if it includes the transaction that is being scored or an expired transaction. A fold
-    // cannot remove transactions, so the others are folded again.
+    // cannot remove transactions, so all other transactions are folded again.
     if (folded.ids.has(id) || !isInFlight(folded.earliest, now)) return heldEntity(held, now)
     return { profile: folded.fold.current, inFlight: [], inFlightSeconds: heldSeconds(counted) }
   }

@@ -53,8 +53,8 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
   /** Epoch ms of the first failure since the last success; undefined after a success. */
   let failingSince: number | undefined
   /**
-   * Token of the claims until a move succeeds. If the answer to a claim or a release was lost, Redis may still hold the
-   * claim, and the next tick then recognises it as its own.
+   * Token of all claims until a move succeeds. If the answer to a claim or a release was lost, Redis may still hold the
+   * claim. The next tick then recognises the claim by its token.
    */
   let attempt = randomUUID()
   let isActing = false
@@ -77,9 +77,9 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
   }
 
   /**
-   * Counts again what could not be published, so that a slow Redis hides no blocks. If Redis had only answered too
-   * late, the counts are published twice, which hardly changes the share. After a whole window of failures, the counts
-   * are too old and are dropped.
+   * Counts again what could not be published, so that a slow Redis hides no blocks. If Redis stored the counts but
+   * answered too late, they are published twice, which hardly changes the share. After a whole window of failures, the
+   * counts are too old and are dropped.
    */
   function keep(counts: BlockCounts): void {
     failingSince ??= now()
@@ -119,7 +119,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
     const blocking = live.map(({ rule }) => rule).filter((rule) => rule.action === 'BLOCK' && recent.blocked.has(causeOf(rule)))
     if (failed !== undefined && !blocking.map(causeOf).includes(causeOf(failed))) {
       const { rule_id } = failed
-      // If the failed move has taken effect, its claim must stay as after a success.
+      // If the failed move has taken effect after all, its claim must stay, as it does after a success.
       if (shadow.some(({ rule }) => rule.rule_id === rule_id)) return succeeded()
       // Somebody else has changed the rule, so the move was refused. The same claim permits the move of another rule.
       failed = undefined

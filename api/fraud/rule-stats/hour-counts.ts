@@ -25,15 +25,16 @@ interface Known {
 }
 
 /**
- * Counts the evaluations of rules in a process since the beginning of the hour. A record contains the whole counts of
- * its rules since then, which replace the counts in earlier records, so lost or repeated records do no harm.
+ * Counts the evaluations of rules in a process since the beginning of the hour. Each record contains the complete
+ * counts of its rules for the hour so far, and replaces the counts in earlier records. Lost or repeated records
+ * therefore do no harm.
  */
 export class HourCounts {
   readonly #node: string
   #hour: number
-  /** The rule sets whose tallies were begun last. */
+  /** The rule sets that were added last. Their tallies are still read. */
   #known: Known[] = []
-  /** The tallies of all rule sets so far. */
+  /** The tallies of all rule sets that were ever added. */
   readonly #begun = new WeakSet<RuleTallies>()
   #entries = new Map<string, Entry>()
 
@@ -44,8 +45,8 @@ export class HourCounts {
 
   /**
    * Records that rules were evaluated. Every rule set has its own tallies. The first call for a rule set may follow a
-   * call for a newer rule set, because payments are recorded a while after their rules were evaluated. The tallies of
-   * several rule sets are therefore read until newer ones replace them.
+   * call for a newer rule set, because payments are recorded a while after their rules were evaluated. The tallies of a
+   * rule set are therefore read until several newer rule sets have replaced it.
    */
   evaluated(tallies: RuleTallies): void {
     if (this.#begun.has(tallies)) return

@@ -33,7 +33,7 @@ export const RESERVED_RULE_IDS: ReadonlySet<string> = new Set([
 
 const RuleId = z
   .string()
-  .regex(/^[A-Za-z0-9_.-]{1,50}$/, 'must be 1 to 50 of A-Z a-z 0-9 _ . -')
+  .regex(/^[A-Za-z0-9_.-]{1,50}$/, 'must have 1 to 50 characters from A-Z a-z 0-9 _ . -')
   .refine((id) => !RESERVED_RULE_IDS.has(id), 'is a reserved word')
   .openapi({ example: 'many-payments' })
 

@@ -83,7 +83,7 @@ export const replaceRuleRoute = defineRoute({
   operationId: 'replaceFraudRule',
   summary: 'Replace a rule',
   description:
-    'Replaces all fields of a rule. Omitted fields get their defaults, so a disabled rule becomes enabled unless the body contains `enabled: false`. With If-Match, the rule is replaced only if nobody has changed it since.',
+    'Replaces all fields of a rule. Omitted fields get their defaults, so a disabled rule becomes enabled unless the body contains `enabled: false`. With If-Match, the rule is replaced only if it still has the version that If-Match names.',
   auth: OPERATORS,
   idempotent: true,
   versioned: true,

@@ -9,8 +9,8 @@ const DIGITS = /^\d+$/
 /**
  * A UUID with at least one letter. UUIDs are ignored, because their first three groups may happen to be 16 digits with
  * a valid check digit. Without this exception, one of 8,000 random UUIDs would be refused as a card number. The search
- * for a letter ends with the UUID: a letter after a UUID of digits must not count, and a search through the whole text
- * at each of its digits could block this process for seconds.
+ * for a letter ends with the UUID, for two reasons: a letter after a UUID of digits must not count, and searching the
+ * whole text again at each digit could block this process for seconds.
  */
 const UUID = /(?<![\p{L}\p{N}])(?=[\d-]{0,35}[a-f])[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}(?![\p{L}\p{N}])/giu
 /**

@@ -71,8 +71,8 @@ export function keptAnswers({ scripts, keptMs, onFailure }: KeptAnswersDeps): Ke
   }
 
   /**
-   * Interprets a kept answer. If a different version of the software wrote it in another format, it cannot be read, so
-   * the transaction is scored again.
+   * Interprets a kept answer. If a different version of the software wrote the answer in another format, the answer
+   * cannot be read, and the transaction is scored again.
    */
   function claimed(held: Buffer, request: FraudRequest): Claimed {
     if (isClaim(held)) return { state: isClaimOf(held, request) ? 'new' : 'conflict' }
@@ -91,7 +91,8 @@ export function keptAnswers({ scripts, keptMs, onFailure }: KeptAnswersDeps): Ke
     const args = [answerBytes(scored), keptMs, replaced ?? NOTHING]
     const held = (await scripts.run(KEEP_ANSWER, [key], args, limit)) as Buffer | null
     if (held === null) return { state: 'new' }
-    // Another call may have replaced the answer since it was read, so its answer is treated like the first one.
+    // If another call has replaced the answer since it was read, `held` is the answer of that call. It is interpreted
+    // in the same way.
     const found = claimed(held, request)
     const isBlockedSince = found.state === 'answered' && isBlocklisted(scored) && !isBlocklisted(found.scored)
     if (isBlockedSince) await beforeBlock(found.scored)

@@ -20,7 +20,8 @@ export const NewSnoozeBody = z
   .strictObject({
     entity_type: entityType,
     entity_value: z.string().trim().min(1, 'must not be empty').max(MAX_VALUE).openapi({
-      description: 'The value as in scoring requests. For EMAIL, it may also be the hash of the address that a transaction shows.',
+      description:
+        'The value, as it appears in scoring requests. For EMAIL, it may also be the hash of the address that a transaction shows.',
       example: 'u1',
     }),
     hours: z.int().min(1).max(MAX_HOURS).openapi({ description: 'Length of the snooze in hours, at most 720.', example: 24 }),

@@ -19,8 +19,9 @@ export interface KeyReports {
 }
 
 /**
- * Returns the configured key set. Creates the development key if the configuration uses it. Reports a key file that
- * cannot be used now, rather than with the first token; the first token reads the file again.
+ * Returns the configured key set. Creates the development key if the configuration uses it. If the key file cannot be
+ * used, reports this at once, and not only when the first token arrives. The first token causes another attempt to read
+ * the file.
  */
 export async function keySetFor(auth: AuthSettings, now: () => number, reports?: KeyReports): Promise<KeySet> {
   const onFailure = reports && failureReporter(reports)

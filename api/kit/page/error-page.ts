@@ -4,7 +4,7 @@ import { type ApiError, errorHeaders, MAX_DETAILS } from '../errors.ts'
 import { renderedPage } from './rendered.ts'
 
 const TITLE = 'This page cannot be shown'
-/** Messages for people, who do not see the headers that the messages of these errors mention. */
+/** Messages for people. The default messages of these errors mention headers, which a page does not show. */
 const MESSAGES: Readonly<Record<string, string>> = { rate_limit_exceeded: 'There were too many requests from your address or account.' }
 
 /** Renders an error that occurs before or instead of the handler of a page. */

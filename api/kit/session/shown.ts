@@ -37,7 +37,7 @@ export function shownSession(request: SessionRequest, cookie: SessionCookie, pub
   const { clear } = cookie
   const permitted = { token, refusal: undefined, formRefusal: undefined, clear }
   if (SAFE_METHODS.has(request.method)) return isForeign ? undefined : permitted
-  if (isForeign) return { ...permitted, ...always(refused('A page of another origin must not use the session of this one.')) }
+  if (isForeign) return { ...permitted, ...always(refused('A page of another origin must not use the session of this origin.')) }
   if (isCsrfTokenOf(token, request.header(CSRF_HEADER))) return permitted
   const missing = refused(MISSING_HEADER)
   return { ...permitted, ...always(missing), ...(isOwnPage(request, publicUrl) && { formRefusal: undefined }) }

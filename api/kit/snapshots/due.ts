@@ -1,8 +1,8 @@
 import { isWithin } from '../age.ts'
 
 /**
- * Interval between snapshots of unchanged contents. Without these snapshots, the existing one would become too old to
- * continue from its offsets.
+ * Interval between snapshots of unchanged contents. Without these snapshots, the existing snapshot would become too old
+ * to continue from its offsets.
  */
 const UNCHANGED_INTERVAL_MS = 3_600_000
 

@@ -7,8 +7,8 @@ import { readCheckedFile, SnapshotError, snapshotPath, writeCheckedFile } from '
 import { isSnapshotDue } from './due.ts'
 
 /**
- * A snapshot on disk of the values that a service keeps from several topics. A process that starts with it reads only
- * the records since then.
+ * A snapshot on disk of the values that a service keeps from several topics. A process that starts with the snapshot
+ * reads only the records that are newer than the snapshot.
  */
 export interface FeedSnapshot<C> {
   /** The contents of the snapshot; undefined if there is no snapshot, or if it cannot be used. */
@@ -106,7 +106,7 @@ export function feedSnapshotOpener(options: FeedSnapshotOptions): OpenFeedSnapsh
       if (!isSnapshotDue(positions !== written, attemptedAt, now())) return
       attemptedAt = now()
       try {
-        // The processes of a host share the file. Nothing is written if another one has just replaced it.
+        // The processes of a host share the file. Nothing is written if another process has just replaced the file.
         const writtenAt = await files.writtenAt(path)
         if (writtenAt !== undefined && isWithin(writtenAt, intervalMs, now())) return
         const header: Header = { name, form, savedAt: now() - silentMs(feeds), topics }

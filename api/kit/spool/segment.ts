@@ -105,7 +105,8 @@ export class Segment {
 
   /**
    * Finds the end of the complete records, and reports each record that is not settled.
-   * @returns number of bytes after the last readable record. They are incomplete, damaged or of a different version.
+   * @returns number of bytes after the last readable record. These bytes are incomplete, damaged or of a different
+   * version.
    */
   async scan(found: (topic: string, key: Buffer) => void): Promise<number> {
     const size = await this.file.size()

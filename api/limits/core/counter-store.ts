@@ -13,7 +13,7 @@ export interface CounterStoreOptions {
    * with the next request for the same counter.
    */
   readonly own?: Pick<OwnCounts, 'learn' | 'chargesFor' | 'owe'>
-  /** Called for every failed batch, except those that only return units, with the cause. */
+  /** Called with the cause of every failed batch, except for batches that only return units. */
   onFailure?(reason: FailureReason, cause: Error | undefined): void
 }
 

@@ -4,7 +4,7 @@ import { capacityOf, elapsedUs, estimateOf, type Limit, refilled, US_PER_SECOND,
 /** Maximum share of a limit that one instance may have taken but not spent. */
 const GREATEST_SLICE = 0.01
 /**
- * Share of a limit that all instances together should at most have taken but not spent. In the worst case, every
+ * Maximum share of a limit that all instances together should have taken but not spent. In the worst case, every
  * instance has an unspent slice when the limit is reached. The limiter then refuses requests although this share of the
  * limit is unused. A deviation of up to 5 % is acceptable. The slice of each instance is proportional to its share of
  * the requests.

@@ -152,7 +152,9 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     const outcome = store.decide(open.map((index) => asks[index]))
     return outcome instanceof Promise ? outcome.then(joined) : joined(outcome)
 
-    /** Adds the readings of asks that spent units of a slice. They stay spent even if the store does not decide. */
+    /**
+     * Adds the readings of asks that spent units of a slice. These units stay spent even if the store does not decide.
+     */
     function withSpent(answered: Undecided): Undecided {
       if (open.length === asks.length) return answered
       const spent = asks.flatMap((ask, index) => (plans[index] === 'spend' ? [[ask, readings[index]] as const] : []))
@@ -182,7 +184,10 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     return reading
   }
 
-  /** Returns units to their slice. If the next window's slice has replaced it meanwhile, returns them to the store. */
+  /**
+   * Returns units to their slice. If the slice of the next window has replaced that slice in the meantime, returns the
+   * units to the store.
+   */
   function unspend(entry: LeaseEntry, { counter, units }: Ask, spent: Reading): void {
     const windowIndex = windowOf(counter, spent.nowUs)
     if (windowOf(counter, entry.reading.nowUs) === windowIndex) entry.units += units

@@ -29,7 +29,7 @@ export function limiterTelemetry({ registry, log, later }: LimiterTelemetryOptio
   })
   const undecided = new Counter({
     name: 'rate_limit_undecided_total',
-    help: "Requests that Redis did not decide, by reason; this instance's own counts decided, or nothing could",
+    help: 'Requests that Redis did not decide, by reason; this instance decided them by its own counts, or nothing could decide them',
     labelNames: ['reason'],
     registers: [registry],
   })

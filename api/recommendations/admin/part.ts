@@ -37,7 +37,7 @@ export function adminPart({ facts, now, tables }: AdminDeps): RecommendationsPar
       bind(putItemRoute, async ({ params: { item_id }, body }) => {
         const at = now()
         const storedAt = tables.items.updatedAt(tables.items.rowOf(item_id))
-        // Without a time, the body is the newest, even if the process that stored the item has a clock that is ahead.
+        // A body without a time counts as the newest, even if the clock of the process that stored the item is ahead.
         const updated_at = timeOf(body.updated_at) ?? Math.max(at, storedAt)
         // A body with an older time must not be published, because it would replace the newer item in the compacted
         // topic.

@@ -32,8 +32,8 @@ export interface Candidate {
 export interface CandidateSet {
   readonly size: number
   /**
-   * Adds the item in a row of the item table. If another channel has already named it, only determines which of the
-   * two explains it.
+   * Adds the item in a row of the item table. If another channel has already named the item, only determines which of
+   * the two channels explains it.
    * @returns the candidate of the row; undefined if the item is excluded, the row is negative or the set is full
    */
   of(row: number, channel: Channel): Candidate | undefined

@@ -59,7 +59,7 @@ export const unhideRoute = defineRoute({
   countsAs: '/api/v1/me/not-interested',
   operationId: 'unhideItem',
   summary: 'Allow an item to be recommended again',
-  description: 'Removes the item from the hidden items of the user. This is not an error if the item is not hidden.',
+  description: 'Removes the item from the hidden items of the user. If the item is not hidden, the request still succeeds.',
   auth: { kind: 'user' },
   params: z.object({ item_id: idParameter('The item that may be recommended again.') }),
   answers: { 202: { description: 'The change is stored.', schema: accepted } },

@@ -70,7 +70,7 @@ function listSection(
 <td>${explanationOf(item, item.sourceItemId === undefined ? undefined : title(item.sourceItemId), () => likedOf(item.itemId))}</td>
 <td>${item.channel}</td><td class="number">${numberText(item.score)}</td><td class="number">${moved(item, place)}</td></tr>`
   return html`<section aria-labelledby="list"><h2 id="list">The list</h2>
-<p class="soft">“Moved” compares the place of an item with its place by score alone. Arranging moves items down if their genre is full or they are similar to earlier items, and reserves some places for new items.${isCapRelaxed ? ' Fewer than 20 items were left within the limit per genre, so it was exceeded.' : ''}</p>
+<p class="soft">“Moved” compares the place of an item with its place by score alone. Arranging moves items down if their genre is full or they are similar to earlier items, and reserves some places for new items.${isCapRelaxed ? ' Fewer than 20 items were left within the limit per genre, so the limit was exceeded.' : ''}</p>
 ${
   items.length === 0
     ? html`<p class="note">There is nothing to recommend.</p>`

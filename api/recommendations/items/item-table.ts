@@ -140,7 +140,10 @@ const MOST_COUNTED = 2 ** 32 - 1
 /** Describes the blocks that `saved` returns. Increase the number when the meaning of a column changes. */
 export const ITEM_TABLE_FORM = `1 ${describeColumns(ITEM_COLUMNS)} ${describeColumns(STATS_COLUMNS)}`
 
-/** What the last block contains. Everything that earlier blocks refer to is below these numbers. */
+/**
+ * The content of the last block. It is saved last, so it covers all genres, rows of statistics and lists of traits that
+ * earlier blocks refer to.
+ */
 interface SavedEnd {
   readonly genres: readonly string[]
   readonly statsRows: number
@@ -295,7 +298,8 @@ export function itemTable(): ItemTable {
     shownAt: (row, now) => weekly('shown', row, now),
     chosenAt: (row, now) => weekly('chosen', row, now),
     *saved() {
-      // The parts of other pages that a page refers to come after it, so that they contain what it refers to.
+      // Pages that other pages refer to are saved after these other pages. They therefore contain everything that is
+      // referred to, even if the table changes while it is being saved.
       for (const page of pages) yield blockOf(BLOCK.items, bytesOfColumns(page))
       for (const page of statsPages) yield blockOf(BLOCK.stats, bytesOfColumns(page))
       for (const page of traits.pages) yield blockOf(BLOCK.traits, new Uint8Array(page.buffer))

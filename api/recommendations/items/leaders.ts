@@ -53,7 +53,7 @@ export interface LeadersOptions {
   /**
    * Pauses the pass over all items, so that the process can answer requests. A pass over a million items takes half a
    * second, and the previous lists are used until it ends. The first pass and passes over few items do not pause. If
-   * undefined, no pass does.
+   * undefined, no pass pauses.
    */
   otherWork?(): Promise<unknown>
   /** How long the lists are used before they are rebuilt, ms. */

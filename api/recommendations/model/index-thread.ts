@@ -126,7 +126,7 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
     if (wasOpen && !isClosed) restartLater(error)
   }
 
-  /** Replaces a thread that hangs. It does not wait for its end, because native code cannot be terminated. */
+  /** Replaces a thread that hangs, without waiting until it has ended, because native code cannot be terminated. */
   function replaceIfHung(): void {
     fullSince ??= sharedMs()
     if (sharedMs() - fullSince < HUNG_MS) return

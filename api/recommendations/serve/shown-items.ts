@@ -16,7 +16,7 @@ export interface ShownItemsDeps extends Pick<ServiceKit, 'sharedViews' | 'facts'
 
 /** Maximum number of cached items. An item takes about 400 bytes as text. As an object, it would take twice as much. */
 const MAX_CACHED = 50_000
-/** How long a cached item is used before it is read again. It is used for longer only while it cannot be read. */
+/** How long a cached item is used before it is read again. The item is used for longer only while it cannot be read. */
 const CACHED_MS = 10_000
 
 export function shownItems({ sharedViews, facts, monotonic, reads }: ShownItemsDeps): ShownItems {

@@ -57,8 +57,8 @@ export function usersPart({ facts, now, tables, lists }: UsersDeps): Recommendat
           return { category: normalised(category), value: normalised(value), weight }
         })
         const userId = BigInt(caller!.subject)
-        // The pipeline ignores preferences that are older than the stored ones. The process that stored those may have
-        // a clock that is ahead.
+        // The pipeline ignores preferences that are older than the stored preferences. The clock of the process that
+        // stored them may be ahead.
         const storedAt = (await lists.readFeatures(userId))?.preferencesAt ?? 0
         await facts.publish(userPreferences, userId, { preferences, updated_at: Math.max(now(), storedAt) })
         return jsonAnswer(200, { preferences }, PRIVATE)
@@ -71,7 +71,7 @@ export function usersPart({ facts, now, tables, lists }: UsersDeps): Recommendat
       bind(putUserRoute, async ({ params: { user_id }, body }) => {
         const { country = null, language = null, age_bucket = null, signup_date = null, sub_tier = null } = body
         const storedAt = (await lists.readFeatures(user_id))?.propertiesAt ?? 0
-        // Without a time, the body is the newest, even if the process that stored the properties has a clock that is
+        // A body without a time counts as the newest, even if the clock of the process that stored the properties is
         // ahead.
         const updated_at = body.updated_at === undefined ? Math.max(now(), storedAt) : Date.parse(body.updated_at)
         // The pipeline ignores older properties too, but the topic keeps only its last record about each user.

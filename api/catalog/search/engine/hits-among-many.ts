@@ -20,7 +20,7 @@ const FIRST_LIMIT = 0.5
  * certainly low enough for this query, minus this margin.
  */
 const ROOM = 0.02
-/** How much lower the limit for the next query is if too few products reached the limit of this query. */
+/** By how much the limit is lowered for the next query if too few products reached the limit of this query. */
 const STEP = 0.05
 
 interface HitsAnswer {

@@ -17,9 +17,9 @@ const MOST_STARS = 5
 const MOST_PAGE_SIZE = 100
 const DEFAULT_PAGE_SIZE = 20
 /**
- * Maximum length of a cursor. A cursor contains each misspelt word of the query with two corrections. Its words are
- * decomposed, so a Korean syllable takes up to nine bytes, and all words of a long query take up to 5,300 bytes, which
- * are 7,000 characters in Base64.
+ * Maximum length of a cursor. A cursor contains each misspelt word of the query with two corrections. The words in a
+ * cursor are decomposed, so a Korean syllable takes up to nine bytes. All words of a long query take up to 5,300 bytes,
+ * which Base64 turns into 7,000 characters.
  */
 const MOST_CURSOR_CHARACTERS = 8_000
 const CENTS = 100

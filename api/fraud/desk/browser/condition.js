@@ -60,7 +60,7 @@ export function conditionField(onFailure) {
     if (nearest) {
       const fix = make('button', 'link', `Use ${nearest}`)
       fix.type = 'button'
-      // The faulty part may be a string. It includes its quotes, but the suggestion does not.
+      // If the faulty part is a string, it includes its quotes, but the suggestion has no quotes.
       const quote = /^['"]/.exec(field.value.slice(start, end))?.[0] ?? ''
       fix.addEventListener('click', () => replace(start, end, `${quote}${nearest}${quote}`))
       entry.append(' ', fix)
@@ -108,7 +108,7 @@ export function conditionField(onFailure) {
   function onInput() {
     checks++
     drawMarks([])
-    // The places of the known faults no longer fit the text.
+    // The positions of the known faults no longer match the text.
     for (const one of part('faults').querySelectorAll('button')) one.disabled = true
     clearTimeout(timer)
     timer = setTimeout(check, PAUSE_MS)

@@ -119,7 +119,8 @@ addEventListener('hashchange', () => {
   settle()
   enter()
 })
-// A link to the open part does not change the fragment. It reads again what could not be read before.
+// A link to the open part does not change the fragment, so it causes no `hashchange`. A click on such a link reads
+// again what could not be read before.
 document.addEventListener('click', ({ target }) => {
   const link = target instanceof Element ? target.closest('a') : null
   if (link !== null && link.hash !== '' && link.hash === location.hash) enter()

@@ -5,7 +5,7 @@ import { CITIES } from './cities.js'
 
 /** @typedef {{ lat: number, lng: number, at: number, isOwn: boolean }} Visit */
 /**
- * The part of the plane that is drawn. Drawings use pixels as their unit, because browsers apply their limits on font
+ * The part of the plane that is drawn. Drawings use pixels as their unit, because a browser applies its limits on font
  * sizes to the size in the drawing's own unit.
  * @typedef {object} Frame
  * @property {number} width in pixels

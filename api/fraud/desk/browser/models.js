@@ -175,7 +175,7 @@ function plotsOf(model) {
   }
   const drift = driftOf(model.drift)
   if (drift.length > 0) {
-    const note = `Population stability index of the last day, compared with the 29 days before it. From ${DRIFT_WARNING} on, the distribution has clearly changed.`
+    const note = `Population stability index of the last day, compared with the 29 days before it. If it is at least ${DRIFT_WARNING}, the distribution has clearly changed.`
     plots.push(barPlot({ title: 'Drift', bars: drift, format: number, warnFrom: DRIFT_WARNING, note }))
   }
   return plots

@@ -48,7 +48,7 @@ export function caseQueue({ onFailure, onSuccess }) {
   let drawn = ''
   /** Counts requests, so that a late answer does not replace a newer one. */
   let asked = 0
-  /** Whether the answer to the last request is awaited. */
+  /** Whether the answer to the last request is still awaited. */
   let isWaiting = false
   let hasFailed = false
   /** @type {ReturnType<typeof setInterval> | undefined} */
@@ -64,7 +64,7 @@ export function caseQueue({ onFailure, onSuccess }) {
     try {
       const found = await ask('GET', `/api/v1/cases?${query}`)
       if (turn !== asked) return
-      // Closed cases leave the list, so the page may be beyond the last one.
+      // Closed cases leave the list, so this page may no longer exist.
       if (page > pagesOf(found.total)) {
         page = pagesOf(found.total)
         return await load()
@@ -85,8 +85,8 @@ export function caseQueue({ onFailure, onSuccess }) {
   }
 
   /**
-   * Reads the cases again, unless the last answer is still awaited. If every slow request were replaced by the next one,
-   * neither its answer nor its failure would ever be shown.
+   * Reads the cases again, unless the answer to the last request is still awaited. If a new request replaced each slow
+   * request, the page would never show an answer or a failure.
    */
   function loadAgain() {
     if (!isWaiting) void load()

@@ -144,7 +144,7 @@ export function rulesView({ onFailure, onSuccess }) {
       isShown = visible
       wanted = ruleId
       if (!visible) return editor.close()
-      // A link to the open rule reads again what could not be read before.
+      // A click on a link to the open rule reads again what could not be read before.
       if (ruleId !== undefined && editor.shows === ruleId) editor.readAgain()
       if (isNew || !isLoaded) void load()
       else if (ruleId !== undefined) openWanted()

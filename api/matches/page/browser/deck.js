@@ -164,7 +164,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
         await load(isCurrent)
       } catch (error) {
         const failure = failureOf(error)
-        // A rewind names no other user, so a missing profile is that of the user.
+        // A rewind names no other user, so the missing profile is the user's own.
         if (!isCurrent() || onClosed(failure)) return
         pauseFor(failure)
         onFailure(failure)
