@@ -56,7 +56,10 @@ const developmentKeyRule = settingsFragment({
   value: () => undefined,
 })
 
-/** The API's own variables, which do not depend on its services. Those of Kafka and the state are not included. */
+/**
+ * The API's own variables, which do not depend on its services. The variables of Kafka and of the state are not
+ * included.
+ */
 export const API_VARIABLES: readonly Variables[] = [
   choiceSettings.variables,
   apiSettings.variables,

@@ -10,7 +10,7 @@ export const catalogErrors = defineErrors({
   too_many_variants: {
     status: 400,
     when: 'a product would have more than 50 active variants, or more than 255 in its whole life',
-    message: 'A product has at most 50 active variants, and 255 in its whole life.',
+    message: 'A product can have at most 50 active variants, and at most 255 variants in its whole life.',
   },
   invalid_image: {
     status: 400,
@@ -74,7 +74,7 @@ export const catalogErrors = defineErrors({
   },
   price_out_of_range: {
     status: 422,
-    when: 'a price is below half of the lowest or above one and a half times the highest price that the variant ever had; `lowest` and `highest` are the bounds',
+    when: 'a price is below half of the lowest price that the variant ever had, or above one and a half times the highest; `lowest` and `highest` are the bounds',
     message: 'The price is too far from the earlier prices of the variant.',
   },
 })

@@ -40,7 +40,7 @@ export const fraudErrors = defineErrors({
   },
   invalid_condition: {
     status: 400,
-    when: 'the condition of a rule cannot be used; `details` has each fault with its position, what was expected, and the nearest name',
+    when: 'the condition of a rule cannot be used; `details` lists each fault with its position, what was expected, and the nearest name',
     message: 'The condition cannot be used. See details.',
   },
   rule_exists: {

@@ -189,7 +189,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return variantFor(answer, { ifNoneMatch: call.header('if-none-match'), acceptEncoding: call.header('accept-encoding') })
   }
 
-  /** Counts and logs an error. Returns the error of the catalogue with which it is answered. */
+  /** Counts and logs an error. Returns the error of the catalogue that the client receives. */
   function failure(error: unknown, requestId: string, route: string): ApiError {
     const known = error instanceof ApiError ? error : new ApiError(errors.internal_error, { cause: error })
     const { status, code } = known.definition

@@ -56,7 +56,10 @@ export interface GlobalTableOptions<K, V> {
 const KEY_BYTES = 64
 /** Poll timeout. A poll returns earlier if records arrive. */
 const POLL_MS = 15_000
-/** Default of `staleAfterMs`. If the table is not ready, other processes serve the callers. */
+/**
+ * Default of `staleAfterMs`. After this time, the table is reported as not ready, and other processes serve the
+ * callers.
+ */
 const STALE_AFTER_MS = 60_000
 /** Time limit for checking whether Kafka responds. It is shorter than the time limit of probes. */
 const KAFKA_ANSWERS_MS = 1_000

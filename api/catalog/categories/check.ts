@@ -3,7 +3,7 @@ import type { Category } from '../../../schemas/catalog/types.ts'
 import type { CategoryTree } from './tree.ts'
 
 /**
- * Maximum depth of the tree: how many categories a path from a root down to a category may have, both ends included.
+ * Maximum depth of the tree: the number of categories on a path from a root down to a category, including both of them.
  */
 export const MOST_LEVELS = 16
 
@@ -23,7 +23,7 @@ export function categoryFault(tree: CategoryTree, { category_id, parent_id, slug
 
 /**
  * Returns whether the category `id` is the category `other` or a descendant of it. Follows the stored parents, because
- * paths do not show what is above a category on a cycle.
+ * the path of a category on a cycle does not contain its ancestors.
  */
 function isSelfOrBelow(tree: CategoryTree, id: number, other: number): boolean {
   const passed = new Set<number>()

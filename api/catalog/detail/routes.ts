@@ -11,7 +11,7 @@ export const productDetailRoute = defineRoute({
   operationId: 'productDetail',
   summary: 'Get a product in full',
   description:
-    'Shows a product with its active variants, stock, images, seller, reviews and related products. Only ACTIVE products are public. DRAFT and INACTIVE products can be seen by their sellers and by administrators. The stock is at most two seconds old.',
+    'Shows a product with its active variants, stock, images, seller, reviews and related products. Only ACTIVE products are public. DRAFT and INACTIVE products are visible only to their sellers and to administrators. The stock is at most two seconds old.',
   auth: { kind: 'optional', anySubjectOf: 'admin' },
   isDirect: true,
   params: z.object({ product_id: productIdParameter }),

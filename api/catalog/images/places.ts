@@ -8,7 +8,7 @@ export interface FormPlaces {
    * @throws ApiError `unavailable`
    */
   read<T>(caller: string, work: () => Promise<T>): Promise<T>
-  /** The size of the files of all forms that have arrived and are not stored yet. */
+  /** Total size of the files, over all forms, that have arrived but are not stored yet. */
   readonly waiting: { bytes: number }
 }
 

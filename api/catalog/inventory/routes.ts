@@ -13,7 +13,7 @@ export const changeStockRoute = defineRoute({
   operationId: 'changeStock',
   summary: 'Receive, reserve, sell or release stock',
   description:
-    'RESERVE creates a reservation. DEDUCT sells all or some of its units, and RELEASE makes them available again. A reservation that is not ended in time expires. RECEIVE adds stock, and ADJUST corrects it. Stock is never below 0.',
+    'RESERVE creates a reservation. DEDUCT sells all or some of its units, and RELEASE makes them available again. A reservation expires if it is not ended in time. RECEIVE adds stock, and ADJUST corrects it. Stock is never below 0.',
   auth: INTERNAL,
   isDirect: true,
   idempotent: true,

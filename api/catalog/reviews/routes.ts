@@ -10,7 +10,8 @@ export const postReviewRoute = defineRoute({
   countsAs: '/api/v1/products/{product_id}/reviews',
   operationId: 'reviewProduct',
   summary: 'Rate a product with stars',
-  description: 'A user has one review per product, and a newer review replaces it. The average includes a review within two seconds.',
+  description:
+    'A user can have only one review per product. A new review replaces the earlier one. The average includes a review within two seconds.',
   auth: { kind: 'user' },
   params: z.object({ product_id: productIdParameter }),
   body: z.strictObject({ stars: z.int().min(1).max(5).openapi({ example: 5 }) }).openapi('NewReview'),

@@ -10,7 +10,10 @@ const searchResult = z
     price: z.object({
       amount: z.number().openapi({ description: 'Price of the cheapest variant.', example: 89.9 }),
       currency: z.string().openapi({ example: 'USD' }),
-      was: z.number().nullable().openapi({ description: "That variant's higher compare price.", example: 109 }),
+      was: z
+        .number()
+        .nullable()
+        .openapi({ description: 'The compare price of that variant; null unless it is higher than the price.', example: 109 }),
     }),
     rating: z.object({ avg: z.number().openapi({ example: 4.6 }), count: z.int().openapi({ example: 31 }) }),
     thumbnail_url: z.string().nullable(),
@@ -26,7 +29,7 @@ const searchResult = z
         factors: z.record(z.string(), z.object({ value: z.number(), weight: z.number() })),
       })
       .optional()
-      .openapi({ description: 'For administrators who ask for it.' }),
+      .openapi({ description: 'The relevance of the product and its factors. Present only if an administrator asks for explanations.' }),
   })
   .openapi('SearchResult')
 

@@ -105,7 +105,10 @@ export function backtestJobs({ scripts, log, now }: BacktestJobsDeps): BacktestJ
     places++
   }
 
-  /** Runs a job in a place that is already taken, and keeps its stored state up to date until the job has ended. */
+  /**
+   * Runs a job that already occupies one of the `places`, and keeps its stored state up to date until the job has
+   * ended.
+   */
   function follow(job: BacktestJob, { run, report }: ReplayStart, startedAt: number): void {
     let progress = 0
     const replay = run(({ transactions, expected }) => {

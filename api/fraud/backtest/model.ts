@@ -110,7 +110,7 @@ const BacktestReportSchema = z
       .int()
       .openapi({ description: 'Version of the policy that was in force when the back-test began. The back-test uses this version.' }),
     as_of: z.iso.datetime().openapi({ description: 'The back-test uses the lists, snoozes and policy that were in force at this time.' }),
-    notes: z.array(z.string()).openapi({ description: 'Reasons why the comparison is limited.' }),
+    notes: z.array(z.string()).openapi({ description: 'Limitations of the comparison.' }),
     blocklisted: z
       .int()
       .openapi({ description: 'Number of transactions that the blocklist blocked. They stay blocked, whatever the rules are.' }),

@@ -29,7 +29,7 @@ const DAY_MS = 86_400_000
 const MAX_AGE_MS = 31 * DAY_MS
 const RETRY_AFTER_SECONDS = 30
 
-/** Notes that every report contains, about the limits of the comparison. */
+/** Notes about the limitations of the comparison. Every report contains these notes. */
 const NOTES = [
   'Lists, snoozes and the policy are as of now, not as they were when the transactions were scored.',
   'Features, model scores and the effect of the blocklist are those that were logged; nothing was computed again.',

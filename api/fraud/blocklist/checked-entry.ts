@@ -11,8 +11,8 @@ export interface CheckedEntry {
 }
 
 /**
- * The result of checking an entry: why its value cannot be blocked, or `none` and the checked entry. `raw_card_number`
- * means that the value contains a card number, which must not be stored.
+ * The result of checking an entry. `fault` says why the value cannot be blocked. If it is `none`, `checked` is the
+ * checked entry. `raw_card_number` means that the value contains a card number, which must not be stored.
  */
 export type EntryFault =
   | { readonly fault: 'wrong_value' | 'raw_card_number'; readonly message: string }

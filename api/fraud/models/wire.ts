@@ -10,7 +10,7 @@ export interface LoadRequest {
   readonly number: number
   readonly manifestPath: string
   readonly sha256: string
-  /** If set, the model is refused if it always takes longer than this for the rows of a challenger. */
+  /** If set, the model is refused if scoring the rows of a challenger always takes longer than this. */
   readonly slowestMs?: number
 }
 

@@ -7,7 +7,10 @@ const HOUR_MS = 3_600_000
  * below Kafka's size limit.
  */
 const RULES_PER_RECORD = 100
-/** Maximum number of rule sets whose tallies are read: the current one, and those of payments recorded late. */
+/**
+ * Maximum number of rule sets whose tallies are read: the current rule set, and earlier rule sets whose payments are
+ * recorded late.
+ */
 const MOST_KNOWN = 3
 
 type Counts = Omit<FraudRuleTally, 'rule_id' | 'mode' | 'missing_by'>

@@ -11,7 +11,7 @@ import { HourCounts } from './hour-counts.ts'
 /** Publishes the counts of the rules in this process. */
 export interface RuleRecorder {
   scored(activity: Pick<ScoredActivity, 'tallies' | 'winner'>): void
-  /** Publishes the counts that have changed. While earlier records wait for Kafka, it does so only once an hour. */
+  /** Publishes the counts that have changed. While earlier records wait for Kafka, publishes only once an hour. */
   tick(): void
   close(timeoutMs: number): Promise<void>
 }

@@ -40,8 +40,8 @@ export interface RulesDeps extends Pick<ServiceKit, 'views' | 'tables' | 'now'> 
 }
 
 /**
- * Maximum size of a `before` or `after` in a page of up to 100 changes. It is small, because a list or rule set can
- * have up to 1 MiB, and a hundred of them would make the page too large.
+ * Maximum size of a `before` or `after` value in a page of up to 100 changes. A list or rule set can have up to 1 MiB,
+ * and a hundred such values would make the page too large.
  */
 const MAX_LISTED_TEXT_BYTES = 16_384
 const MAX_SINGLE_TEXT_BYTES = 4 * 1_024 * 1_024

@@ -31,7 +31,7 @@ const PING_EVERY_MS = 500
 const HUNG_AFTER_MS = 2_000
 const FIRST_RESTART_MS = 50
 const LONGEST_RESTART_MS = 10_000
-/** How long a child must stay ready before the delay of its next restart returns to the shortest one. */
+/** How long a child must stay ready before the delay of its next restart returns to the minimum. */
 const STABLE_MS = 10_000
 
 export function supervise({ start, prepare, ping, onStart, onEnd, timers }: SuperviseOptions): SupervisedChild {

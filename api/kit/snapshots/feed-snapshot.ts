@@ -52,7 +52,7 @@ export interface FeedSnapshotOptions {
   monotonic(): number
   /** Minimum age of the snapshot before it is replaced. */
   readonly intervalMs?: number
-  /** Interval between two looks at the age of the snapshot. */
+  /** Interval between two checks of the snapshot's age. */
   readonly lookMs?: number
 }
 
@@ -65,7 +65,10 @@ interface Header {
 
 /** The first bytes of a file. The digit is the version of the format. */
 const MAGIC = Buffer.from('MRFEEDS1')
-/** Contents of a million rows take 100 MB, so they are not written for every change. */
+/**
+ * Default of `intervalMs`. The contents of a million rows take 100 MB, so the snapshot is not replaced after every
+ * change.
+ */
 const INTERVAL_MS = 300_000
 const LOOK_MS = 5_000
 

@@ -93,7 +93,7 @@ function checkIndexFile(path: string, dimensions: number): void {
  * type of numbers, so indexes that were saved with half floats can still be opened.
  */
 const NUMBERS = ScalarKind.BF16
-/** Size of a bfloat16 and of a half float. */
+/** Size of a bfloat16 and of a half float, in bytes. */
 const BYTES_PER_NUMBER = 2
 
 function emptyIndex(dimensions: number): Index {

@@ -52,7 +52,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
       part('case').focus({ preventScroll: true })
     } catch (error) {
       if (turn !== opened) return
-      // The next call of `show` reads again.
+      // The next call of `show` must read the data again.
       shownAs = ''
       onFailure(error)
     }
@@ -85,7 +85,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
     drawFacts(dossier)
     const notes = byId('notes', HTMLTextAreaElement)
     part('case-notes').hidden = found === undefined
-    // Notes that the analyst has not saved yet stay.
+    // Keeps notes that the analyst has not saved yet.
     if (isNew || notes.value === savedNotes) notes.value = found?.notes ?? ''
     savedNotes = found?.notes ?? ''
   }

@@ -30,7 +30,7 @@ export function modelsView({ onFailure, onSuccess }) {
       onSuccess()
       drawReport(await ask('GET', '/api/v1/models/report'))
     } catch (error) {
-      // The next call of `show` reads again.
+      // The next call of `show` must read the data again.
       hasFailed = true
       onFailure(error)
     }

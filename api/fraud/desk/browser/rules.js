@@ -52,7 +52,7 @@ export function rulesView({ onFailure, onSuccess }) {
       draw()
     } catch (error) {
       if (turn !== asked) return
-      // The next call of `show` reads again.
+      // The next call of `show` must read the data again.
       isLoaded = false
       onFailure(error)
     }

@@ -16,7 +16,9 @@ import { dateTime, words } from './text.js'
  * @property {string} created_by
  */
 
-/** Maximum number of snoozes in the list, since nobody reads more at once. The API returns those that end first. */
+/**
+ * Maximum number of snoozes in the list, because nobody reads more at once. The API returns the snoozes that end first.
+ */
 const MOST_LISTED = 100
 
 /**
