@@ -49,8 +49,8 @@ export async function startApi(config: ApiConfig, log: Logger) {
   const monotonic = () => performance.now()
   const metrics = httpMetrics({ process: true })
   /**
-   * Close functions in the order in which the parts were opened. Each part depends only on earlier ones, so the
-   * functions run in reverse order.
+   * Close functions in the order in which the parts were opened. Each part depends only on parts that were opened
+   * before it, so the functions run in reverse order.
    */
   const closing: (() => unknown)[] = []
 

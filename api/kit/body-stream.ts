@@ -72,7 +72,8 @@ export async function wholeBody(request: Request, limits: BodyLimits): Promise<U
 
 /**
  * Reads the body of a request that the framework has not touched. The request has a Content-Length, and its body fits
- * into memory. A small body usually arrives together with the headers. It is then returned without a timer or a stream.
+ * into memory. A small body usually arrives together with the headers. In that case, the function returns the body
+ * without starting a timer or a stream.
  */
 export async function incomingBody(incoming: IncomingMessage, { maxBytes, timeoutMs }: BodyLimits): Promise<Uint8Array> {
   if (Number(incoming.headers['content-length']) > maxBytes) throw tooLarge(maxBytes)

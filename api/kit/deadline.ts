@@ -1,6 +1,6 @@
 /**
- * Waits for `work` until the time limit, then throws the error that `late` returns. If `work` is not a promise, no
- * timer is started. Work that is late is not cancelled, and its result or error is ignored.
+ * Waits for `work` until the time limit, then throws the error that `late` returns. If `work` is not a promise, starts
+ * no timer. Does not cancel late work, and ignores its result or error.
  */
 export async function withDeadline<T>(work: T | Promise<T>, timeoutMs: number, late: () => Error): Promise<T> {
   if (!(work instanceof Promise)) return work

@@ -7,9 +7,9 @@ import { counter, gauge } from './metrics.ts'
 import { spacedWarning } from './spaced-warning.ts'
 
 /**
- * Sends facts that no request waits for. No fact is written twice, and facts with the same key stay in order. Facts
- * that cannot be sent yet are buffered up to a limit. Facts beyond the limit, and facts that Kafka rejects permanently,
- * are dropped and counted.
+ * Sends facts that no request waits for. No fact is written twice, and facts with the same key stay in order. Buffers
+ * facts that cannot be sent yet, up to a limit. Drops and counts facts beyond the limit, and facts that Kafka rejects
+ * permanently.
  */
 export interface FactBuffer<K, V> {
   /**

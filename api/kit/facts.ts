@@ -16,10 +16,11 @@ import { type SpoolingFacts, SpoolingPublisher } from './spool/spooling-publishe
 export interface Facts {
   /**
    * Resolves when every in-sync replica has the record. Facts with the same key are written in the order of the calls.
-   * No fact is written twice, even if acknowledgements get lost. Throws ApiError: `not_ready` until the partition
-   * counts and the schemas are known, `unavailable` if too many records are waiting or no acknowledgement arrives in
-   * time (the record may still have been written), `internal_error` for a record that Kafka rejects permanently, such
-   * as a record that is too large for its topic.
+   * No fact is written twice, even if acknowledgements get lost. Throws ApiError:
+   * - `not_ready` until the partition counts and the schemas are known.
+   * - `unavailable` if too many records are waiting or no acknowledgement arrives in time. In the latter case, the
+   *   record may still have been written.
+   * - `internal_error` for a record that Kafka rejects permanently, such as a record that is too large for its topic.
    */
   publish<K, V>(topic: Topic<K, V>, key: K, value: V | null): Promise<void>
   /**
@@ -204,8 +205,8 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   }
 
   /**
-   * Adds the partition counts to those that other processes stored. A count does not change while views are served: if
-   * a topic gains partitions, its views must be rebuilt. The probe reports such a topic.
+   * Adds the partition counts to the counts that other processes have stored. A count does not change while views are
+   * served: if a topic gains partitions, its views must be rebuilt. The probe reports such a topic.
    */
   async function remember(counts: ReadonlyMap<string, number>): Promise<void> {
     await options.memory?.save(JSON.stringify({ ...(await loadCounts()), ...Object.fromEntries(counts) })).catch(() => undefined)

@@ -29,7 +29,10 @@ export function assertFewValues(bytes: Uint8Array, maxBytes: number): void {
   if (bytes.byteLength > 2 * most && mostValuesIn(bytes) > most) throw invalidRequest('body', `has more than ${most} values`)
 }
 
-/** Counts commas and opening brackets outside of strings. JSON has at most one value more than that. */
+/**
+ * Counts commas and opening brackets outside of strings. The number of values in valid JSON exceeds this count by at
+ * most one.
+ */
 function mostValuesIn(bytes: Uint8Array): number {
   let count = 0
   let isInString = false

@@ -3,8 +3,8 @@ import { parentPort, Worker } from 'node:worker_threads'
 /** Runs work in a separate thread, because the work would otherwise block all other requests of the process. */
 export interface WorkThread<Q, A> {
   /**
-   * Resolves with the answer, or with undefined if the request fails, waits or runs for too long, finds too many
-   * waiting requests, or is not answered before the thread is closed.
+   * Resolves with the answer. Resolves with undefined if the request fails, waits or runs for too long, if too many
+   * requests are already waiting, or if the thread is closed before it answers.
    */
   ask(request: Q): Promise<A | undefined>
   close(): Promise<void>
@@ -52,7 +52,7 @@ interface Thread<A> {
 }
 
 /**
- * Creates a single thread. The thread is started on first use, and again after it was stopped. The thread receives one
+ * Creates a single thread. Starts the thread on first use, and again after it was stopped. The thread receives one
  * request at a time. A slow request therefore does not use up the time limit of the requests behind it, and these
  * requests do not fail when the thread is stopped.
  * @param module the code of the thread. It must call `answerRequests`.

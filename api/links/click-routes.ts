@@ -12,7 +12,8 @@ const entries = z.array(
     value: z.string(),
     clicks: z.int(),
     over: z.int().openapi({
-      description: 'The largest number by which `clicks` can be too high. It is 0 unless the link has more than 256 different values.',
+      description:
+        'The largest number by which `clicks` can be too high. It is 0 unless the clicks of the link have more than 256 different values of this kind.',
     }),
   }),
 )

@@ -37,7 +37,7 @@ export function isReserved(code: string): boolean {
 
 /**
  * Derives a code that cannot be predicted without the secret. The same secret and parts always give the same code,
- * which is never a reserved one. Codes are uniformly distributed over base62, because bytes that would favour some
+ * which is never a reserved code. Codes are uniformly distributed over base62, because bytes that would favour some
  * characters are skipped.
  */
 export function derivedCode(secret: string, parts: readonly (string | number)[]): string {

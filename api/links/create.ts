@@ -32,8 +32,9 @@ interface Wanted {
 }
 
 /**
- * Number of codes to try that are derived from the user, the domain and the URL. If all of them are taken, for example
- * because the user has often created and deleted the same link, the further codes are derived from the command.
+ * Number of codes to try that are derived from the user, the domain and the URL. All of these codes may be taken, for
+ * example because the user has often created and deleted the same link. The further codes are then derived from the
+ * command.
  */
 const MAX_OWN_CODES = 8
 /**
@@ -72,7 +73,7 @@ export function linkCreation({ commands, domains, secret, now }: LinkCreationDep
       throw new ApiError(linksErrors.invalid_alias, {
         details: [{ path: `${path}.custom_alias`, message: linksErrors.invalid_alias.message }],
       })
-    if (isReserved(given)) throw new ApiError(linksErrors.alias_taken, { message: 'This alias is reserved. Choose another one.' })
+    if (isReserved(given)) throw new ApiError(linksErrors.alias_taken, { message: 'This alias is reserved. Choose another alias.' })
     return given
   }
 

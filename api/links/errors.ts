@@ -3,7 +3,7 @@ import { defineErrors } from '../kit/errors.ts'
 export const linksErrors = defineErrors({
   invalid_url: {
     status: 400,
-    when: 'a URL is missing, malformed or not allowed: it must use http or https, have at most 2,048 characters, a host with a dot or an address, no user name or password, and not point to one of the short domains',
+    when: 'a URL is missing, malformed or not allowed: it must use http or https, have at most 2,048 characters, name a host with a dot or an address, have no user name or password, and not point to one of the short domains',
     message: 'This URL cannot be shortened.',
   },
   invalid_alias: {
@@ -24,6 +24,6 @@ export const linksErrors = defineErrors({
   alias_taken: {
     status: 409,
     when: 'the custom alias is reserved or was used before; an alias is never used for a second link',
-    message: 'This alias is taken. Choose another one.',
+    message: 'This alias is taken. Choose another alias.',
   },
 })

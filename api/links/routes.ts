@@ -54,7 +54,7 @@ export const createRoute = defineRoute({
   operationId: 'createLink',
   summary: 'Shorten a URL',
   description:
-    'With a token, the link belongs to you. If you shorten the same URL again, with the same domain and `analytics`, you get the same link while it is active, unless one of the requests has an alias or `deduplicate: false`. Aliases are case-sensitive and never reused. When the response arrives, the link works on every API instance.',
+    'With a token, the link belongs to you. If you shorten the same URL again, with the same domain and `analytics`, you get the same link while it is active. This does not apply if one of the requests has an alias or `deduplicate: false`. Aliases are case-sensitive and never reused. When the response arrives, the link works on every API instance.',
   auth: { kind: 'optional' },
   idempotent: true,
   body: NewLinkBody,

@@ -75,7 +75,7 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
   }
 
   /**
-   * Reads only as many profiles as the answer contains. Reads further profiles in place of those that are deleted or
+   * Reads only as many profiles as the answer contains. Reads further profiles in place of profiles that are deleted or
    * switched off.
    */
   async function shown(left: readonly StackedCandidate[], place: Place, limit: number) {

@@ -178,7 +178,8 @@ export const matchesRoute = defineRoute({
   path: '/v1/matches',
   operationId: 'listMatches',
   summary: 'List your matches, newest first',
-  description: 'Returns your newest 10,000 matches, except those that have ended and those with users who have switched off their profile.',
+  description:
+    'Returns your newest 10,000 matches. Leaves out matches that have ended, and matches with users who have switched off their profile.',
   auth: user,
   query: page,
   answers: { 200: { description: 'A page of matches.', schema: MatchesSchema } },

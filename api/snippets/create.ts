@@ -57,7 +57,7 @@ export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }:
    * @param predecessor set for a new version
    */
   async function create(request: CreationRequest, predecessor?: Predecessor): Promise<ReturnType<typeof createdJson>> {
-    // Throws `not_ready` if the partition counts are not known yet. In that case no command can be sent, so nothing
+    // Throws `not_ready` if the partition counts are not known yet. Without them, no command can be sent, so nothing
     // should be stored.
     facts.partitionsOf(snippetFlow.commands)
     const taken = await answeringBlobs(() => takeBody({ ...request.arriving!, address: request.address }, { blobs, incoming }))

@@ -88,7 +88,7 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   /**
    * Searches public snippets. Without words, lists the newest ones. ClickHouse finds the snippets, and the view
    * provides their current state. Snippets that have been deleted are missing from the view and are left out. The total
-   * still counts deleted snippets on other pages, because only those on this page are known.
+   * still counts deleted snippets on other pages, because only the snippets on this page are looked up in the view.
    */
   async function search(text: string, paging: Paging): Promise<Answer> {
     const words = wordsOf(text)

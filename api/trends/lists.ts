@@ -151,7 +151,8 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
     if (entries.length === list.entries.length) return { ...list, entries }
     let whole = await currentCandidates(woeid).catch(unlessMissing)
     if (whole !== undefined && Number(whole.version) < Number(list.version)) {
-      // Both were read at the same known position of the partition, but a newer list was stored between the two reads.
+      // The list and the candidates were read at the same known position of the partition, but a newer list was stored
+      // between the two reads.
       candidateLists.delete(woeid)
       whole = await currentCandidates(woeid).catch(unlessMissing)
     }

@@ -81,7 +81,8 @@ export function shownVariant(
   const { variant_id, sku, attributes, price_cents, compare_price, weight_grams } = variant
   const units = available.get(variant_id) ?? 0
   return {
-    // Attributes share one object with the variant's own fields, so no attribute may have the name of such a field.
+    // Attributes share one object with the variant's own fields, so no attribute may have the same name as one of these
+    // fields.
     ...attributes,
     variant_id,
     sku,

@@ -42,7 +42,7 @@ const attributes = z
   .record(z.string(), text(MOST_ATTRIBUTE_VALUE, 1, 'The value.'))
   .transform((given, ctx) => {
     const named = Object.entries(given).map(([name, value]) => [normalised(name).trim(), value] as const)
-    // If two names are equal after normalisation, `Object.fromEntries` keeps only the value of the later one.
+    // If two names are equal after normalisation, `Object.fromEntries` keeps only the later value.
     if (new Set(named.map(([name]) => name.toLowerCase())).size < named.length) {
       ctx.addIssue({ code: 'custom', message: 'names must differ in more than case' })
     }

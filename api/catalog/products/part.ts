@@ -167,8 +167,8 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
       bind(replaceProductRoute, async (input) => {
         const { caller, expectedVersion } = input
         const productId = productOf(input.params.product_id)
-        // Decoding images is costly, so the owner is checked before the body is read. The body may arrive slowly, so
-        // the product is read again once the body has arrived.
+        // Decoding images is costly, so the handler checks the owner before it reads the body. The body may arrive
+        // slowly, so the handler reads the product again once the body has arrived.
         await ownProduct(caller!, productId)
         const given = await readProductBody(input.arriving!, ReplacementBody, readingFor(caller!))
         const { body, uploads } = given
@@ -177,8 +177,8 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
         const asked = { list: body.images, uploads, skus: skusOf(body) }
         const present = product ?? { ...NO_PRODUCT, product_id: productId }
         const imagesFor = () => offeredImages(asked, present)
-        // A repeated request may name images that the product no longer has. It must send the same command as the first
-        // request, so it uses the images that the first request found.
+        // A repeated request may name images that the product no longer has. The repetition must send the same command
+        // as the first request, so it uses the images that the first request found.
         const namesImages = body.images?.some(({ image_id }) => image_id !== undefined) ?? false
         const uploaded = namesImages ? null : imagesFor()
         const content = contentOf(body, uploaded, categories.tree)

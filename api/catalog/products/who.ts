@@ -40,7 +40,7 @@ function ownId(subject: string): bigint {
 }
 
 /**
- * Returns whether the request overrules the price guard. It does if `force` is set.
+ * Returns whether the request overrules the price guard, that is, whether `force` is set.
  * @throws ApiError `forbidden` if `force` is set, but the caller is not an administrator
  */
 export function mayForce({ owner }: Who, force: boolean): boolean {

@@ -38,8 +38,8 @@ export function rebuildsPart({ facts, rebuilds, now }: RebuildsDeps): CatalogPar
       bind(requestRebuildRoute, async ({ caller, address, offeredKey }) => {
         const id = commandIdOf(caller, address, offeredKey as string)
         const known = rebuilds.read(id)
-        // The request is published again, in case only its status was published and the request itself was lost. A
-        // rebuild that has started is not repeated.
+        // Publishes the request again, in case only its status was published and the request itself was lost. The
+        // worker does not repeat a rebuild that has started.
         const isUnderWay = known !== undefined && known.state !== 'requested'
         return jsonAnswer(202, shown(isUnderWay ? known : await request(id, caller?.subject ?? address)), PRIVATE)
       }),

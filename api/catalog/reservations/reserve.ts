@@ -31,17 +31,16 @@ interface Attempt {
 
 /**
  * Maximum number of attempts. If a request is repeated long after a 503, the parts that the earlier attempts reserved
- * may be too old to open the cart, so the next attempt reserves new parts. Every repetition goes through all earlier
+ * may be too old to open the cart. The next attempt then reserves new parts. Every repetition goes through all earlier
  * attempts first, and gets their remembered answers.
  */
 const MOST_ATTEMPTS = 5
 
 /**
- * Reserves all items or none. First, each product's partition reserves its part. Then the cart is opened, and from then
- * on only the cart determines what happens to the parts. If a part is refused, the other parts are released. If the
- * process dies before the cart is opened, the parts expire.
- * Throws ApiError: `invalid_request`, `idempotency_conflict`, `variant_not_found`, `out_of_stock`, `not_ready`,
- * `unavailable`.
+ * Reserves all items or none. First, each product's partition reserves its part. Then this function opens the cart, and
+ * from then on only the cart determines what happens to the parts. If a partition refuses its part, this function
+ * releases the other parts. If the process dies before it opens the cart, the parts expire. Throws ApiError:
+ * `invalid_request`, `idempotency_conflict`, `variant_not_found`, `out_of_stock`, `not_ready`, `unavailable`.
  */
 export async function reserve({ commands, offers, reservationMs }: ReserveDeps, from: CommandRequest, body: NewCart): Promise<Cart> {
   const command = await commands.open(from, ['reserve', body])

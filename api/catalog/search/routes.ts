@@ -28,7 +28,7 @@ export const suggestRoute = defineRoute({
   operationId: 'suggestProducts',
   summary: 'Get suggestions while a query is typed',
   description:
-    'Returns the titles of products that contain all words of the query. The last word may be incomplete. Also returns brands of these products in which a word begins with a word of the query, and categories whose names contain, for each word of the query, a word that begins with it.',
+    "Returns the titles of products that contain all words of the query. The last word may be incomplete. Also returns brands of these products if a word of the brand begins with a word of the query, and categories if every word of the query is the beginning of a word in the category's name.",
   auth: { kind: 'open' },
   query: z.object({
     q: z

@@ -68,15 +68,15 @@ const QualitySchema = z
     recall: z
       .number()
       .nullable()
-      .openapi({ description: 'Share of the known fraud that got one of these decisions; null if no fraud is known.' }),
+      .openapi({ description: 'Share of the known fraud that would get a decision of this kind; null if no fraud is known.' }),
     precision: z
       .number()
       .nullable()
-      .openapi({ description: 'Share of fraud among the labelled transactions that got one of these decisions.' }),
+      .openapi({ description: 'Share of fraud among the labelled transactions that would get a decision of this kind.' }),
     false_positive_rate: z
       .number()
       .nullable()
-      .openapi({ description: 'Share of the legitimate transactions that got one of these decisions.' }),
+      .openapi({ description: 'Share of the legitimate transactions that would get a decision of this kind.' }),
   })
   .openapi('FraudBacktestQuality')
 

@@ -32,7 +32,7 @@ const RETRY_AFTER_SECONDS = 30
 /** Notes about the limitations of the comparison. Every report contains these notes. */
 const NOTES = [
   'Lists, snoozes and the policy are as of now, not as they were when the transactions were scored.',
-  'Features, model scores and the effect of the blocklist are those that were logged; nothing was computed again.',
+  'The features, the model scores and the effect of the blocklist come from the log; nothing was computed again.',
 ]
 
 /** Creates the routes that test rules on logged transactions. Each test runs in a separate process. */

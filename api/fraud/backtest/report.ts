@@ -18,11 +18,11 @@ export interface CountedCell {
 
 /** How well decisions of one kind agree with the labels. A value is null if its denominator is 0. */
 export interface Quality {
-  /** Share of the fraudulent transactions that got such a decision. */
+  /** Share of the fraudulent transactions that would get a decision of this kind. */
   readonly recall: number | null
-  /** Share of fraud among the labelled transactions that got such a decision. */
+  /** Share of fraud among the labelled transactions that would get a decision of this kind. */
   readonly precision: number | null
-  /** Share of the legitimate transactions that got such a decision. */
+  /** Share of the legitimate transactions that would get a decision of this kind. */
   readonly false_positive_rate: number | null
 }
 

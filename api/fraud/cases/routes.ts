@@ -70,7 +70,7 @@ export const feedbackRoute = defineRoute({
   operationId: 'giveFeedback',
   summary: 'Give a verdict about a transaction',
   description:
-    'Closes the case of the transaction, or escalates it if the verdict is SUSPICIOUS. If the transaction has no case, one is opened first. Correcting a verdict requires notes.',
+    'Closes the case of the transaction, or escalates it if the verdict is SUSPICIOUS. If the transaction has no case, a case is opened first. Correcting a verdict requires notes.',
   auth: ANALYST,
   idempotent: true,
   params: z.object({ transaction_id: transactionId }),

@@ -10,7 +10,7 @@ import type { ActiveModels } from './loading.ts'
 import type { ModelTelemetry, Unscored } from './telemetry.ts'
 import { decodeScores, encodeScoreRequest, KIND } from './wire.ts'
 
-/** Time limit for the models' answer. While this process is busy, it is extended to at most `BUSY_MS`. */
+/** Time limit for the models' answer. While this process is busy, the limit is extended to at most `BUSY_MS`. */
 export const SCORE_LIMIT_MS = 30
 /**
  * Maximum number of waiting transactions. The models could not answer a longer backlog in time. At 2,000 transactions a

@@ -32,8 +32,8 @@ const MANIFEST = /\.json$/
 export const SHIPPED_VERSIONS = shipped.versions
 
 /**
- * Reads all manifests: first the shipped ones, then those of the operator. If two manifests have the same name and
- * version, the first one is used.
+ * Reads all manifests: first the manifests of the shipped models, then those in the operator's folder. If two manifests
+ * have the same name and version, the first one is used.
  * @param ownFolder the operator's folder; undefined if there is none
  */
 export async function readModelFolders(ownFolder: string | undefined): Promise<ModelFolders> {

@@ -70,7 +70,7 @@ const SYSTEM_TIMERS: ModelTimers = {
 /**
  * Starts the model process and keeps it running with the assigned models. New models and their policy take effect
  * together, once the models are loaded and warm. If models cannot be loaded, the earlier models stay in force. If there
- * are none, or if a new process cannot load them either, the shipped models are used.
+ * are no earlier models, or if a new process cannot load them either, the shipped models are used.
  */
 export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM_TIMERS, ...given }: ModelsDeps): OpenModels {
   const telemetry = modelTelemetry(registry, () => current() !== undefined && !late.isOpen)

@@ -16,7 +16,7 @@ import { BUSY_MS } from '../busy.ts'
 
 /**
  * Time limit of each Redis command of `claim` and `keep`. It equals the whole budget for recording and sending an
- * answer. While this process is busy, it is extended to at most `BUSY_MS`.
+ * answer. While this process is busy, the limit is extended to at most `BUSY_MS`.
  */
 export const ANSWER_MS = 10
 

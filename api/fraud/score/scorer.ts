@@ -84,7 +84,7 @@ export interface Scored {
 
 /**
  * Scores a transaction, even if other parts of the service are unavailable. Throws ApiError `idempotency_conflict` if
- * the id of the transaction belongs to a different request and the blocklist does not block the transaction, and
+ * the id of the transaction belongs to a different request, unless the blocklist blocks the transaction. Throws
  * `not_ready` before the settings and the blocklist have been read.
  */
 export type Scorer = (request: FraudRequest, requestId: string) => Promise<Scored>
@@ -287,5 +287,7 @@ function inOrder(parts: ReadonlySet<DegradedPart>): DegradedPart[] {
 }
 
 function conflict(): ApiError {
-  return new ApiError(errors.idempotency_conflict, { message: 'This transaction_id was used for a different request. Use a new one.' })
+  return new ApiError(errors.idempotency_conflict, {
+    message: 'This transaction_id was used for a different request. Use a new transaction_id.',
+  })
 }

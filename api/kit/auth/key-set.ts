@@ -39,8 +39,8 @@ export interface KeySetOptions {
   readonly maxAgeMs?: number
   /**
    * Age at which keys are no longer used, even if no newer keys can be loaded. Without this limit, a withdrawn key
-   * would stay valid while the identity provider is unreachable, and an attacker who has stolen the key might be able
-   * to keep the provider unreachable.
+   * would stay valid while the identity provider is unreachable. An attacker who has stolen the key might be able to
+   * keep the provider unreachable.
    */
   readonly expiryMs?: number
   /** Called after every failed load. `ageMs` is the age of the loaded keys; undefined if none have been loaded. */

@@ -21,7 +21,7 @@ const PAGE_POLICY = [
 export interface RenderedPage {
   readonly status: number
   readonly title: string
-  /** The URL of the page's own style sheet; undefined if the page uses only the shared one. */
+  /** The URL of the page's own style sheet; undefined if the page uses only the shared style sheet. */
   readonly styleSheet?: string
   readonly header: Html
   readonly main: Html

@@ -35,8 +35,8 @@ export interface CheckedContent {
 }
 
 /**
- * Replaces a file. The new file is complete on disk before it is renamed, so a crash leaves the old file intact. The
- * blocks are generated one by one while the file is written. Also removes abandoned drafts of the file.
+ * Replaces a file. The new file is complete on disk before it is renamed, so a crash leaves the old file intact.
+ * Generates the blocks one by one while it writes the file. Also removes abandoned drafts of the file.
  * @param magic the first bytes, which identify the format and its version
  */
 export async function writeCheckedFile(

@@ -8,7 +8,8 @@ import { Segment } from './segment.ts'
  */
 const SEGMENT_BYTES = 4 * 1_048_576
 /**
- * Number of bytes after which a write takes no further records. It limits the buffer that the records are copied into.
+ * Number of bytes after which a write takes no further records. This limits the size of the buffer into which the
+ * records are copied.
  */
 const MAX_WRITE_BYTES = 1_048_576
 

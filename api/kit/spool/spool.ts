@@ -9,8 +9,8 @@ import type { Segment } from './segment.ts'
 /** Interval at which failed sends and deletions are tried again. */
 const RETRY_MS = 1_000
 /**
- * How long outcomes are collected before they are written to the file of marks. If the process is killed during this
- * time, the records are sent again.
+ * How long the spool collects outcomes before it writes them to the file of marks. If the process is killed during this
+ * time, the next process sends the records again.
  */
 const MARK_EVERY_MS = 50
 /** Maximum number of bytes from the spool that wait in the publisher. The rest of its capacity is for new records. */
@@ -91,7 +91,7 @@ export interface SpoolState {
 }
 
 /**
- * Stores in files the records that Kafka does not accept in time and those that are always spooled, and sends them in
+ * Stores a record in a file if Kafka does not accept it in time or if it is always spooled. Sends the stored records in
  * the order in which they were spooled. When the spool opens, it adopts the folders of dead processes and sends their
  * records first.
  */
@@ -115,8 +115,8 @@ export class Spool {
   /** Why sending last stopped. The reason is kept so that it is logged only once. */
   #trouble: string | undefined
   /**
-   * Whether a record must be sent again. In that case, nothing else is sent until the outcome of all other records is
-   * known.
+   * Whether a record must be sent again. If so, the spool sends nothing else until it knows the outcome of all other
+   * records.
    */
   #isBehind = false
   /**

@@ -4,7 +4,8 @@ import type { X509Certificate } from 'node:crypto'
 const MAX_NAME_CHARACTERS = 128
 /**
  * Matches the next alternative name in Node's format, of any type. Node quotes values with special characters as JSON
- * strings. Each match begins at the end of the previous one, because the value of one name may look like another name.
+ * strings. Each match begins at the end of the previous match, because the value of one name may look like another
+ * name.
  */
 const ALTERNATIVE_NAME = /([^:,"]+):("(?:[^"\\]|\\.)*"|[^,"]*)(?:, |$)/gy
 const SHOWN_TYPES: ReadonlySet<string> = new Set(['DNS', 'URI', 'email'])

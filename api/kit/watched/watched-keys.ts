@@ -44,7 +44,7 @@ const MAX_KEYS = 250_000
 const CONFIRM_AFTER_MS = 300
 
 /**
- * Remembers which keys have changed since they were read. A key is registered before it is read, so a change that is
+ * Remembers which keys have changed since they were read. Registers a key before reading it, so that a change that is
  * reported before the value arrives is not missed.
  */
 export class WatchedKeys implements WatchedViews {

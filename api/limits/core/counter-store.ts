@@ -50,8 +50,8 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
       const charges = own?.chargesFor(asks) ?? NONE
       return charges.length === 0 ? batches.add(group, node, 'awaited', asks) : decideCharged(group, node, charges, asks)
     }
-    // A probe takes no units. No request waits for a slice, and a request that this instance's own counts allow is
-    // charged later.
+    // A probe takes no units, because no request waits for its answer. If this instance's own counts allow the request,
+    // it is charged later.
     const probe = asks.map((ask) => ({ ...ask, units: 0 }))
     void batches.add(group, node, 'probe', probe)
     return CIRCUIT_OPEN
@@ -111,7 +111,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
 const NONE: readonly Ask[] = []
 const CIRCUIT_OPEN: Undecided = { undecided: 'circuit_open' }
 
-/** Reading for a counter whose shard did not answer, used when another shard has refused the request. */
+/** Reading for a counter whose shard did not answer. It is used when another shard has refused the request. */
 const UNREAD: Reading = { taken: 0, nowUs: 0, held: 0, heldBefore: 0 }
 
 function giveBackOf(counter: Counter, { taken, nowUs }: Pick<Reading, 'taken' | 'nowUs'>): Ask {

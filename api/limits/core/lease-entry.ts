@@ -35,7 +35,7 @@ export interface LeaseEntry {
   rate: number
   /** Number of units that this instance has taken but not spent. */
   units: number
-  /** Number of unspent units when the last slice arrived. */
+  /** Number of unspent units after the last slice arrived. */
   slice: number
   /**
    * Units of slices whose answers were lost. The store may have granted them, so they count as taken until `lostUntil`.

@@ -18,7 +18,7 @@ interface PlacedRule {
   readonly method: string | undefined
 }
 
-/** The rules with one pattern, and a cache of which of them apply for each tier and method. */
+/** The rules with one pattern. For each tier and method, `winners` caches the rules that apply. */
 interface Place {
   readonly rules: PlacedRule[]
   readonly tiers: Set<string>

@@ -132,8 +132,8 @@ export async function generateCandidates(sources: CandidateSources, request: Can
   }
 
   /**
-   * Adds the first active items of the trending ones. Unknown and inactive items do not count towards `most`, because
-   * events may name any id.
+   * Adds the first active items among the trending items. Unknown and inactive items do not count towards `most`,
+   * because events may name any id.
    */
   function addTrending(most: number): void {
     let place = 0
@@ -185,7 +185,7 @@ export async function generateCandidates(sources: CandidateSources, request: Can
   if (recType !== 'trending') addNeighbours(similar)
   if (isPersonal) addEditorial()
   if (!isAbout) addTrending(recType === 'trending' ? BY_ITEMS : TRENDING)
-  // The vector channel names the most items. If not all of them fit into the set, only the least similar ones are
+  // The vector channel names the most items. If not all of them fit into the set, only the least similar items are
   // missing.
   if (isPersonal) addVector(nearest)
   // A user may state a hundred preferences. Their items must not displace candidates from the channels above.

@@ -3,9 +3,9 @@ import { type ItemTable, NEW_ITEM_INTERACTIONS } from './item-table.ts'
 import { MAX_TRAITS, NO_TRAIT, type Trait } from './traits.ts'
 
 /**
- * Lists of items that require a pass over all items. A request for a list rebuilds the lists if they are too old, by
- * default after a minute, if the number of items has grown by a tenth, or if the list of the requested trait is
- * missing.
+ * Lists of items that require a pass over all items. A request for a list rebuilds the lists in three cases: if they
+ * are too old (by default after a minute), if the number of items has grown by a tenth, or if the list of the requested
+ * trait is missing.
  */
 export interface Leaders {
   /** Rows of the most popular active items of a genre, best first. */
@@ -14,7 +14,7 @@ export interface Leaders {
   announce(traits: readonly Trait[]): void
   /**
    * Rows of the most popular active items with a trait, best first. There are too many traits to keep a list for each
-   * of them, so the list of a trait is empty until the first pass after the first request for this trait.
+   * of them. The list of a trait is therefore empty until the first pass after the first request for this trait.
    */
   ofTrait(trait: Trait): readonly number[]
   /** Rows of the most popular active items. */

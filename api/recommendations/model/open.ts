@@ -147,7 +147,8 @@ export async function openVectors(
   }
 
   async function nearest(vector: Float32Array, count: number, by: NearBy): Promise<NearItem[]> {
-    // This must happen before the wait, because a further item may get the key of an item that was found.
+    // Resolves the keys of newer items to ids before the wait, because a further item may get the key of an item that
+    // was found.
     const fresh = newer.search(vector, count, by).map(({ key, value }) => ({ itemId: addedIds[key], similarity: value }))
     const rows = await trained.search(vector, count, by)
     const found = rows.map(({ key, value }) => ({ itemId: ids[key], similarity: value }))

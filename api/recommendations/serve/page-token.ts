@@ -13,7 +13,7 @@ export interface ListedItem extends Reason {
 }
 
 /**
- * The remaining items of a list. The page token contains these items, so that later pages match the first one and no
+ * The remaining items of a list. The page token contains these items, so that later pages match the first page and no
  * server has to store the list.
  */
 export interface RestOfList {

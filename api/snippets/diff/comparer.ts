@@ -2,8 +2,8 @@ import { type WorkThread, workThread } from '../../kit/work-thread.ts'
 import type { Patch, PatchRequest } from './patch.ts'
 
 /**
- * Compares two texts. Returns null if the texts are too different to be compared in time, and undefined if the thread
- * fails or hangs, if the request waits too long for it, or if too many requests wait.
+ * Compares two texts. Returns null if the texts are too different to be compared in time. Returns undefined if the
+ * thread fails or hangs, if the request waits too long for the thread, or if too many requests wait.
  */
 export type Comparer = WorkThread<PatchRequest, Patch | null>
 

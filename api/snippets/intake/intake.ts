@@ -69,7 +69,7 @@ function inPlace(draft: BlobDraft, address: string, incoming: Streams): BlobDraf
 
   function giveWay(): void {
     isCut = true
-    // An error is ignored here. It is reported when the draft is discarded again after the end of the body.
+    // Ignores an error here, because it is reported when the draft is discarded again after the end of the body.
     draft.discard().catch(() => undefined)
   }
 

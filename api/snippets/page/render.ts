@@ -38,8 +38,8 @@ export interface RevealForm {
 }
 
 /**
- * Renders the page of a snippet with limited reads. It asks before it uses a read, because link previews also open
- * pages.
+ * Renders the page of a snippet with limited reads. The page asks the reader before it uses a read, because link
+ * previews also open pages.
  */
 export function revealPage(snippet: SnippetRecord, { key, isFile }: RevealForm): string {
   const often = snippet.readsLeft === 1 ? 'once more' : `${snippet.readsLeft} more times`

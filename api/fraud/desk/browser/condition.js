@@ -18,7 +18,7 @@ const MOST_FIELDS = 30
  */
 
 /**
- * The text field of a condition. It underlines the faulty parts.
+ * Manages the text field of a condition, and underlines the faulty parts.
  * @param {(error: unknown) => void} onFailure
  */
 export function conditionField(onFailure) {

@@ -46,7 +46,7 @@ export function caseQueue({ onFailure, onSuccess }) {
   /** @type {string | undefined} */
   let chosen
   let drawn = ''
-  /** Counts requests, so that a late answer does not replace a newer one. */
+  /** Counts requests, so that a late answer does not replace a newer answer. */
   let asked = 0
   /** Whether the answer to the last request is still awaited. */
   let isWaiting = false
@@ -130,7 +130,7 @@ export function caseQueue({ onFailure, onSuccess }) {
 
   /** @param {number} by */
   function turn(by) {
-    // A second press may come before the answer to the first one has disabled the button.
+    // A second press may come before the answer to the first press has disabled the button.
     page = Math.max(1, page + by)
     void load()
   }
@@ -166,7 +166,7 @@ export function caseQueue({ onFailure, onSuccess }) {
      */
     step(by) {
       const at = cases.findIndex(({ case_id }) => case_id === chosen)
-      // If the open case is no longer in the list, the first case of the list counts as the next one.
+      // If the open case is no longer in the list, the first case of the list counts as the next case.
       const next = cases[at === -1 ? 0 : at + by]
       if (next !== undefined) location.hash = `#case/${encodeURIComponent(next.case_id)}`
     },

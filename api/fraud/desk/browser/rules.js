@@ -33,7 +33,7 @@ export function rulesView({ onFailure, onSuccess }) {
   let version = 0
   let isShown = false
   let isLoaded = false
-  /** Counts requests for the list, so that a late answer does not replace a newer one. */
+  /** Counts requests for the list, so that a late answer does not replace a newer answer. */
   let asked = 0
   /** @type {string | undefined} */
   let wanted

@@ -2,7 +2,7 @@
 
 /**
  * Units of a drawing per degree. Browsers draw shapes with large coordinates more precisely than shapes with small
- * ones.
+ * coordinates.
  */
 const SCALE = 10_000
 const DEGREES = 360

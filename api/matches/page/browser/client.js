@@ -3,7 +3,8 @@ import { send } from '../../../kit/page/browser/requests.js'
 
 const TOKEN_KEY = 'millrace-match-token'
 /**
- * Time limit of a request. Swipes are sent one after another, so a request without an answer would delay all later ones.
+ * Time limit of a request. Swipes are sent one after another, so a request without an answer would delay all later
+ * swipes.
  */
 const TIMEOUT_MS = 20_000
 

@@ -19,7 +19,7 @@ const MOST_POLL_MS = 60_000
 const SHOWN = 100
 
 /**
- * Lists matches and announces new ones. Sends requests only while the page is visible.
+ * Lists matches and announces new matches. Sends requests only while the page is visible.
  * @param {object} wiring
  * @param {(failure: import('../../../kit/page/browser/requests.js').Failure) => void} wiring.onFailure
  */

@@ -3,7 +3,7 @@
 
 /** @type {Readonly<Record<string, string>>} */
 const BY_CODE = {
-  unauthorized: 'This token is not valid or has expired. Sign in with a new one.',
+  unauthorized: 'This token is not valid or has expired. Sign in with a new token.',
   already_matched: 'Your last swipe has led to a match, so it cannot be taken back.',
   nothing_to_rewind: 'There is no swipe to take back.',
   profile_inactive: 'Your profile is switched off, so the feed is closed. Switch it on to see people again.',
