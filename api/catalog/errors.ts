@@ -1,6 +1,5 @@
 import { defineErrors } from '../kit/errors.ts'
 
-/** Errors of the product catalogue. */
 export const catalogErrors = defineErrors({
   unknown_category: {
     status: 400,

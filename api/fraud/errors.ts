@@ -1,6 +1,5 @@
 import { defineErrors } from '../kit/errors.ts'
 
-/** Errors of fraud scoring. */
 export const fraudErrors = defineErrors({
   raw_card_number: {
     status: 400,

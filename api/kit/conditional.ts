@@ -1,9 +1,7 @@
 import type { Answer } from './answer.ts'
 
 export interface Preconditions {
-  /** The If-None-Match header. */
   readonly ifNoneMatch: string | undefined
-  /** The Accept-Encoding header. */
   readonly acceptEncoding: string | undefined
 }
 

@@ -148,7 +148,6 @@ export function invalidRequest(path: string, message: string): ApiError {
 /** Maximum number of problems in an answer. A longer list would not help the caller. */
 export const MAX_DETAILS = 20
 
-/** Default Retry-After. */
 const DEFAULT_RETRY_AFTER_SECONDS = 1
 
 export interface ErrorBody {

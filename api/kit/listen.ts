@@ -1,6 +1,5 @@
 import type { AddressInfo, Server } from 'node:net'
 
-/** Where a server listens. */
 export interface ListenPlace {
   readonly host: string
   /** 0 chooses a free port. */

@@ -1,6 +1,5 @@
 import type { ListReader, ViewReader } from '../../state/views/view.ts'
 
-/** Reads single values. */
 export type ValueReader = Pick<ViewReader, 'get'>
 
 /** Reads single values and small hashes. */

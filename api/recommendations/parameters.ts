@@ -3,7 +3,6 @@ import { z } from '@hono/zod-openapi'
 const MAX_INT64 = 2n ** 63n - 1n
 const ID_MESSAGE = 'must be a whole number from 1 to 2^63-1'
 
-/** Schema of an id as text. */
 const idText = z
   .string(ID_MESSAGE)
   .regex(/^[1-9]\d{0,18}$/, ID_MESSAGE)

@@ -22,7 +22,6 @@ export interface ReadingBody {
   readonly places: FormPlaces
 }
 
-/** Maximum size of a JSON body. */
 const MOST_JSON_BYTES = 1_048_576
 
 /**

@@ -11,7 +11,6 @@ export interface Circuit {
   close(): void
 }
 
-/** A circuit that never opens. */
 export const ALWAYS_CLOSED: Circuit = { isOpen: false, inTime: () => undefined, late: () => undefined, close: () => undefined }
 
 export interface CircuitOptions {

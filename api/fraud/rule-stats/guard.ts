@@ -25,7 +25,6 @@ export interface BlockGuardDeps {
   readonly log: Logger
   /** Epoch ms. */
   now(): number
-  /** The rules in force. */
   ruleSet(): RuleSet
   /** Puts a rule into shadow mode. If undefined, the guard only raises the alert. */
   readonly moveToShadow: ((rule: Rule) => Promise<void>) | undefined

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { type JSONWebKeySet, type JWK, SignJWT } from 'jose'
 import { createOnce } from '../../../runtime/create-once.ts'
 
-/** Algorithm that signs development tokens. */
 const ALGORITHM = 'ES256'
 
 interface DevelopmentKeyPaths {

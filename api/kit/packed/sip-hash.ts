@@ -1,7 +1,6 @@
 /** The four 32-bit words of a hash. The next call of the hash function overwrites the array. */
 export type Hash128 = Int32Array
 
-/** Length of the secret key. */
 export const SIP_KEY_BYTES = 16
 const BLOCK_BYTES = 8
 const COMPRESSION_ROUNDS = 2

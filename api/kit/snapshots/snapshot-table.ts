@@ -26,7 +26,6 @@ export interface SnapshotTableOptions<C> {
   readonly transport: Transport
   /** Creates empty contents. */
   create(): C
-  /** Number of entries. */
   sizeOf(contents: C): number
   /** Creates the function that applies a record with a key to the contents that `filling` returns. */
   applier(filling: () => C): (chunk: RecordChunk, index: number) => void | Promise<void>

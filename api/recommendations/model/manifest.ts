@@ -5,7 +5,6 @@ import { z } from 'zod'
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { fileDigest } from '../../../state/versions/file-digest.ts'
 
-/** The number of dimensions of a vector. */
 export const DIMENSIONS = 256
 /** Names of the files of a bundle, apart from its manifest. */
 export const BUNDLE_FILES = ['items.ids', 'items.f16', 'items.usearch', 'gram.f64', 'tokens.json', 'tokens.f32', 'trees.txt'] as const

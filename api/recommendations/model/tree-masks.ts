@@ -21,7 +21,6 @@ export interface Split {
 
 /** Mask of the leftmost leaf of a tree. The other leaves follow in the lower bits, from left to right. */
 export const FIRST_LEAF = 1 << 31
-/** Number of bits in a mask. */
 const MASK_BITS = 32
 const ALL_LEAVES = -1
 

@@ -23,7 +23,6 @@ export interface Synonyms {
 
 export const NO_SYNONYMS: Synonyms = { at: () => undefined }
 
-/** Maximum number of words in a term. */
 export const MOST_TERM_WORDS = 4
 
 /** Builds a look-up by term from all groups. */

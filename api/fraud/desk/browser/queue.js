@@ -138,7 +138,6 @@ export function caseQueue({ onFailure, onSuccess }) {
   button('next-page').addEventListener('click', () => turn(1))
 
   return {
-    /** Reads the cases again. */
     refresh: () => void load(),
     /** Shows the first page after the filters have changed. */
     filter() {
