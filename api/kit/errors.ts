@@ -30,7 +30,7 @@ export function defineErrors<const T extends Record<string, Entry>>(entries: T):
 export const errors = defineErrors({
   invalid_request: {
     status: 400,
-    when: 'a parameter, header or body field is missing, malformed or out of range; `details` names each of them of them',
+    when: 'a parameter, header or body field is missing, malformed or out of range; `details` names each of them',
     message: 'The request is not valid. See details.',
   },
   invalid_encoding: {

@@ -30,7 +30,7 @@ ${hints(choice, answer)}
 <aside aria-label="Filters">${filters(choice, answer, currency)}</aside>
 <section aria-label="Results">
 <div class="order"><p>${total === 1 ? '1 product' : `${total} products`}</p>${sortForm(choice)}</div>
-${results.length === 0 ? html`<p class="note">${total === 0 || (page ?? 1) === 1 ? 'Nothing was found. Try fewer words or filters.' : 'The results end before this page.'}</p>` : ''}
+${results.length === 0 ? html`<p class="note">${total === 0 || (page ?? 1) === 1 ? 'Nothing was found. Try fewer words or filters.' : 'There are no results on this page. Go back to an earlier page.'}</p>` : ''}
 <ol class="results">${results.map((result) => card(result, localImage))}</ol>
 ${pages(choice, answer)}
 </section>

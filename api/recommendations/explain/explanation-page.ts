@@ -52,7 +52,7 @@ function userSection({ user, modelVersion, degraded }: ServedList, title: TitleO
   return html`<section aria-labelledby="user"><h2 id="user">User ${user.id}</h2>
 <dl>${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
 <h3>Last items</h3>
-${user.recent.length === 0 ? html`<p class="note">No item that this user has viewed is known.</p>` : html`<ol>${user.recent.map((itemId) => html`<li>${title(itemId)} <span class="soft">${itemId}</span></li>`)}</ol>`}</section>`
+${user.recent.length === 0 ? html`<p class="note">It is not known which items this user has viewed.</p>` : html`<ol>${user.recent.map((itemId) => html`<li>${title(itemId)} <span class="soft">${itemId}</span></li>`)}</ol>`}</section>`
 }
 
 function listSection(

@@ -111,7 +111,7 @@ test.each([
 test('an empty form is not an error, and an unknown user also gets a list', async () => {
   expect((await open('explain?user_id=&item_id=')).status).toBe(200)
   const { html } = await open('explain?user_id=99')
-  expect(html).toContain('No item that this user has viewed is known.')
+  expect(html).toContain('It is not known which items this user has viewed.')
   expect(html).toContain('Trending now')
 })
 

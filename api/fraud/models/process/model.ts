@@ -46,7 +46,7 @@ const SESSION: InferenceSession.SessionOptions = {
 /** Batch sizes that the model scores before it is used, because the first runs of each size are slow. */
 const WARM_SIZES = [1, 2, 8, 32, 128, 512]
 const WARM_ROUNDS = 20
-/** Number of rows of the largest batch that a challenger scores: about 5 % of 512. */
+/** Number of rows of the largest batch that a challenger scores: 5 % of 512, rounded up to one of `WARM_SIZES`. */
 const CHALLENGERS_ROWS = 32
 
 /**

@@ -53,7 +53,7 @@ test.each([45, 12])('a page after the last one leads back to the last page of %d
   const { app, world } = await shopWorld()
   world.answer = async () => found({ results: [], total, page: 9 })
   const html = await (await app.request('/shop?q=saw&page=9')).text()
-  expect(html).toContain('The results end before this page.')
+  expect(html).toContain('There are no results on this page. Go back to an earlier page.')
   expect(html).toContain(`<a rel="prev" href="/shop?q=saw${total === 45 ? '&amp;page=3' : ''}">Previous page</a>`)
 })
 
