@@ -13,8 +13,8 @@ import { type HeldList, type HeldSetting, settingsHolding } from './held-setting
 import type { ModelAssignment, SettingsInForce } from './in-force.ts'
 
 /**
- * The settings in force, and what the routes about them show. Reading a setting throws ApiError `not_ready` until the
- * settings have been read.
+ * The settings in force, with the data that the routes about settings show. Reading a setting throws ApiError
+ * `not_ready` until the settings have been read.
  */
 export interface FraudSettingsInForce extends SettingsInForce {
   /** All rules with their history, including disabled rules. */

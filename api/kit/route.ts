@@ -175,7 +175,7 @@ export interface HandlerInput<Q, P, B> {
    */
   readonly offeredKey: string | undefined
   readonly requestId: string
-  /** Returns the ms since the request arrived. */
+  /** Returns the time since the request arrived, in ms. */
   elapsedMs(): number
   readonly log: Logger
 }

@@ -21,7 +21,7 @@ export interface HiddenMatches {
 
 /**
  * How long a check stays valid. Until then, a user who was switched on after the check stays hidden, and `total` may
- * still count a user who was switched off after it.
+ * still count a user who was switched off after the check.
  */
 const CHECKED_MS = 60_000
 /** Maximum delay until a match appears in the view. Matches that may have appeared after a check are checked again. */

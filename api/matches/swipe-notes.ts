@@ -22,8 +22,8 @@ import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
  */
 export interface SwipeNotes {
   /**
-   * Stores a note about an accepted swipe. Never throws. If Redis does not accept the note, returns false for both
-   * values, and keeps the note to store it later unless too many notes are waiting.
+   * Stores a note about an accepted swipe. Never throws. If Redis does not accept the note, both fields of the result
+   * are false, and the note is kept for a later attempt unless too many notes are waiting.
    */
   swiped(userId: string, swipe: RecentSwipe, answer: 'match' | 'queued'): Promise<TakenSwipe>
   /** Stores a note about an accepted rewind, in the same way as `swiped`. */

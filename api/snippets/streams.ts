@@ -52,7 +52,7 @@ const MAX_WAITING_PER_CALLER = 32
 const WAIT_MS = 5_000
 const RETRY_AFTER_SECONDS = 2
 /**
- * A transfer whose average rate is below this rate may lose its slot to a waiting request. Even the slowest mobile
+ * Minimum average rate of a transfer. A slower transfer may lose its slot to a waiting request. Even the slowest mobile
  * networks reach this rate.
  */
 const LEAST_BYTES_PER_SECOND = 16_384

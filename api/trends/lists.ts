@@ -234,7 +234,7 @@ function present<T>(found: T | undefined | typeof NOT_CAUGHT_UP): T {
   return list
 }
 
-/** Returns for how many more milliseconds the list may be served. Throws `trends_stale` if the list is too old. */
+/** Returns how much longer the list may be served, in ms. Throws `trends_stale` if the list is too old. */
 function freshFor(windowEnd: number, now: number): number {
   const remainingMs = windowEnd + STALE_AFTER_MS - now
   if (remainingMs < 0) throw new ApiError(trendsErrors.trends_stale, { retryAfter: RETRY_AFTER_SECONDS })

@@ -133,7 +133,7 @@ export const CaseListSchema = z
 
 export const RecordedSchema = z.object({ status: z.literal('recorded'), case_id: caseId }).openapi('RecordedFeedback')
 
-/** @param found times in epoch ms */
+/** @param found the case, with times in epoch ms */
 export function caseJson(found: AnsweredCase): z.output<typeof CaseSchema> {
   const { user_id, transaction_id, risk_score, decision, triggered_rules, risk_factors, amount, currency } = found.transaction
   return {

@@ -25,7 +25,7 @@ export interface ModelAssignments {
   assign(from: CommandRequest, models: ModelsWithPolicy): Promise<FraudModels>
   /**
    * Makes the given models the challenger, in place of the current challenger.
-   * @param asked the versions that the request names. A repeated request is recognized by these versions alone, because
+   * @param asked the versions that the request names. A repeated request is recognised by these versions alone, because
    * the other versions and the policy depend on the champion, and the champion may have changed since the first
    * request.
    */

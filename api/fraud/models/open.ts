@@ -14,7 +14,7 @@ import { type ActiveModels, CannotLoad, modelLoading } from './loading.ts'
 import { modelTelemetry, NO_TELEMETRY } from './telemetry.ts'
 import { KIND } from './wire.ts'
 
-/** The models in force, and what the routes about models show. */
+/** The models that score in this process, with the data that the routes about models show. */
 export interface OpenModels extends ModelScorer {
   /** The models that score in this process; undefined before the first models are loaded. */
   readonly active: ActiveModels | undefined

@@ -231,7 +231,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
     }
   }
 
-  /** Returns the ms since Kafka last responded. */
+  /** Returns the time since Kafka last responded, in ms. */
   function silentMs(): number {
     heardAt = follower.heardAt ?? heardAt
     return monotonic() - heardAt

@@ -158,7 +158,7 @@ async function lockUnlessGone(files: SpoolFiles, path: string) {
 
 /**
  * Copies a damaged file into the folder of damaged files. Only an operator deletes the copy.
- * @param damage is logged
+ * @param damage fields that describe the damage in the log
  */
 export async function keepDamaged({ files, folder, runtime }: AdoptOptions, segment: Segment, damage: object): Promise<void> {
   const kept = join(folder, KEPT_FOLDER)

@@ -8,7 +8,7 @@ export interface NearItem {
 export interface RecommendationModel {
   /** The time of the training and a hash of the bundle's manifest. */
   readonly version: string
-  /** The version of the model's embeddings. */
+  /** The `embedding_version` of the model, counted from 1. */
   readonly sequence: number
   /** Epoch ms. */
   readonly trainedAt: number

@@ -145,8 +145,8 @@ function cosine(one: Float32Array, other: Float32Array): number {
 }
 
 /**
- * Puts the items in their places. Explored items appear only at the places reserved for them. The limit per genre
- * counts them as well, and moves items of a full genre below the top of the list.
+ * Puts the items in their places. Explored items appear only at the places reserved for them. The limit per genre also
+ * counts explored items, and moves items of a full genre below the top of the list.
  */
 function placed(items: ItemTable, ordered: readonly Arranged[], explored: readonly Scored[]): ArrangedList {
   const counts = new Map<number, number>()

@@ -38,8 +38,8 @@ export function boundedReads({ timeoutMs, monotonic, timers = systemTimers }: Bo
       state.late()
       return undefined
     }
-    // While the circuit is open, only probes may close it. Other answers belong to reads that were sent before it
-    // opened.
+    // While the circuit is open, only probes may close it. Other answers belong to reads that were sent before the
+    // circuit opened.
     if (isProbe || !state.isOpen) state.answered()
     return outcome
   }

@@ -36,7 +36,7 @@ const DEFAULT_REC_TYPE: Readonly<Record<RecommendationContext, RecType>> = {
 }
 /**
  * Maximum number of answers whose records wait for Kafka. This many records take about 50 MB. Further records are
- * dropped and counted, because no request waits for them.
+ * dropped and counted, because no request should wait until Kafka accepts them.
  */
 const MOST_WAITING_ANSWERS = 10_000
 const LAST_ANSWERS_MS = 2_000

@@ -133,7 +133,7 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
 
 /**
  * Returns the group that is likely to exclude the most texts: the one whose shortest literal is the longest; undefined
- * without groups.
+ * if there are no groups.
  */
 function mostTelling(groups: readonly string[][]): string[] | undefined {
   const shortest = (group: readonly string[]) => Math.min(...group.map(({ length }) => length))

@@ -9,7 +9,7 @@ export const STYLES = '/trends/files'
 export interface SearchForm {
   /** The content of the search field. */
   readonly q?: string
-  /** Whether vulgar terms are left out of the lists to which the page leads. */
+  /** Whether the lists to which the form leads leave out vulgar terms. */
   readonly safe?: boolean
 }
 

@@ -2,7 +2,7 @@
 import { byId, input, isolated, make, part } from '../../../kit/page/browser/elements.js'
 import { ask } from '../../../kit/page/browser/session.js'
 
-/** The condition is checked when its author has not typed for this long. */
+/** How long the author must stop typing before the condition is checked. */
 const PAUSE_MS = 300
 const MOST_FIELDS = 30
 

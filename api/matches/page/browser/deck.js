@@ -154,7 +154,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
     if (Date.now() < pausedUntil) return
     const takenBack = lastSwipe
     inOrder(async (isCurrent) => {
-      // If this swipe has failed, the server would take back the swipe before it.
+      // If this swipe has failed, the server would take back the previous swipe instead.
       if (takenBack?.hasFailed) return
       try {
         await ask('POST', 'swipe/rewind')
