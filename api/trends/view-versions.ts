@@ -52,7 +52,7 @@ export function viewVersions(reader: ViewReader, now: () => number): ViewVersion
     )
     return begun
 
-    /** An answer that is slower than the answer of a newer read says nothing new. */
+    /** An answer that arrives after the answer to a newer read contains nothing new. */
     function keep(position: { version: ViewVersion; at: number; number: number } | undefined): void {
       if ((known.get(partition)?.number ?? 0) > number) return
       if (position === undefined) forget(partition, begun)

@@ -94,7 +94,8 @@ const RuleResultSchema = z
     failed: z.int(),
     missing: z.int(),
     missing_by: z.record(z.string(), z.int()).openapi({
-      description: 'How often each value was absent when the rule had no result, by field name, `list:<name>` or `arithmetic`.',
+      description:
+        'How often each value was missing when the rule had no result. The key is the name of a field, `list:<name>` for a list that does not exist, or `arithmetic` for a division by zero or an overflow.',
     }),
   })
   .openapi('FraudBacktestRule')

@@ -122,7 +122,7 @@ export async function generateCandidates(sources: CandidateSources, request: Can
 
   /**
    * Sets the vector similarity of candidates from other channels. The similarity is just as meaningful for these
-   * candidates as for those from the vector channel.
+   * candidates as for candidates from the vector channel.
    */
   function addProducts(): void {
     if (model === undefined || vector === undefined) return
@@ -147,7 +147,7 @@ export async function generateCandidates(sources: CandidateSources, request: Can
     }
   }
 
-  /** Adds the first items of the editors that the user may be shown. */
+  /** Adds the first of the editors' items that may be shown to the user. */
   function addEditorial(): void {
     let left = EDITORIAL
     for (const itemId of sources.editorialFor(request.context)) {

@@ -26,8 +26,8 @@ export function eventsPart({ facts, now }: EventsDeps): RecommendationsPart {
   }
 
   /**
-   * Returns the id of an event in a request with an Idempotency-Key; undefined without a key. A repeated request gets
-   * the same ids, because the id does not depend on the time of the request.
+   * Returns the id of an event in a request with an Idempotency-Key; undefined if the request has no key. A repeated
+   * request gets the same ids, because the id does not depend on the time of the request.
    */
   function idOf(key: string | undefined, index: number, { item_id, event_type }: EventBody): string | undefined {
     return key === undefined ? undefined : `key-${hashOf([key, index, String(item_id), event_type])}`

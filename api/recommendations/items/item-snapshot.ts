@@ -12,7 +12,7 @@ export interface LoadedItems {
 /** Number of contents in a block. */
 const CONTENTS_AT_ONCE = 512
 
-/** How the items, their statistics and the contents of the newest ones are saved together. */
+/** How the items, their statistics and the contents of the most recently changed items are saved together. */
 export const itemSnapshot: FeedSnapshotForm<LoadedItems> = {
   name: 'recommendation-items',
   form: ITEM_TABLE_FORM,

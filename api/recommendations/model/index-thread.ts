@@ -24,8 +24,8 @@ export interface IndexThreadsOptions extends Pick<ServiceKit, 'log'> {
 export type IndexThread = Pick<Worker, 'on' | 'postMessage' | 'terminate'>
 
 /**
- * Maximum number of searches that the thread has not answered yet. At 4 ms per search, the thread needs 256 ms for as
- * many, so further searches would be late anyway.
+ * Maximum number of searches that the thread has not answered yet. At 4 ms per search, the thread needs 256 ms for this
+ * many searches, so further searches would be late anyway.
  */
 export const MOST_UNANSWERED = 64
 /**

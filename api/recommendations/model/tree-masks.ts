@@ -10,7 +10,10 @@ export interface Trees {
   score(features: Float64Array, rows: number): Float64Array
 }
 
-/** A row goes to the left if its column is at most the threshold, and otherwise, or if it is NaN, to the right. */
+/**
+ * A row goes to the left if the value in the column is at most the threshold. If the value is greater or NaN, the row
+ * goes to the right.
+ */
 export interface Split {
   readonly tree: number
   readonly column: number

@@ -89,8 +89,8 @@ function checkIndexFile(path: string, dimensions: number): void {
 
 /**
  * Type of the numbers in the index: bfloat16, which has as many exponent bits as a 32-bit float. A search takes three
- * quarters of the time that it takes with half floats, and finds as many of the best items. A saved index names its
- * type of numbers, so indexes that were saved with half floats can still be opened.
+ * quarters of the time that it takes with half floats, and finds just as many of the best items. A saved index names
+ * its type of numbers, so indexes that were saved with half floats can still be opened.
  */
 const NUMBERS = ScalarKind.BF16
 /** Size of a bfloat16 and of a half float, in bytes. */

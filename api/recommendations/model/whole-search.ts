@@ -73,7 +73,7 @@ async function inBits(factors: Factors, lengths: Float32Array, dimensions: numbe
   const vector = new Float32Array(dimensions)
   const numbers = new Int8Array(lengths.length * dimensions)
   // The vectors are scaled to the square roots of their lengths, as in the index. With their full lengths, the short
-  // vectors would be rounded to few different numbers and lose their directions.
+  // vectors would be rounded to only a few different numbers and lose their directions.
   const dampedBy = (row: number) => (lengths[row] === 0 ? 0 : 1 / (greatest * Math.sqrt(lengths[row])))
   let most = 0
   for (const each of [

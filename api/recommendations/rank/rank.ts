@@ -18,8 +18,9 @@ export interface Scored {
   /** The ranker's score, 0 to 1. */
   readonly score: number
   /**
-   * The ranking features of all candidates that were scored together, and where those of this candidate start. Few
-   * candidates need an array of their own, and creating hundreds of such arrays would take noticeable time.
+   * The ranking features of all candidates that were scored together, and the position at which the features of this
+   * candidate start. Only few candidates need a separate array, and creating hundreds of arrays would take noticeable
+   * time.
    */
   readonly rows: Float64Array
   readonly start: number

@@ -22,7 +22,7 @@ const MAX_REPEATS = 60
 /**
  * Maximum number of adjacent blanks after other text in a line. Further blanks are removed before matching: several
  * adjacent repetitions of a pattern can match the same blanks, so the time for a match grows with the cube of the
- * number of blanks. The removal loses nothing, because this number says nothing about the language.
+ * number of blanks. The removal loses nothing, because the number of blanks says nothing about the language.
  */
 const MOST_BLANKS = 8
 const MANY_BLANKS = new RegExp(`(\\S[ \\t]{${MOST_BLANKS}})[ \\t]+`, 'g')

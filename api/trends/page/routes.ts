@@ -42,7 +42,7 @@ export const termPageRoute = defineRoute({
   description: 'The page shows a chart of how often the term was used in a location.',
   auth: { kind: 'open' },
   params: z.object({
-    term: z.string().openapi({ description: 'The term as for `GET /v1/trends/{term}/history`.', example: 'mondaymotivation' }),
+    term: z.string().openapi({ description: 'The term, as in `GET /v1/trends/{term}/history`.', example: 'mondaymotivation' }),
   }),
   query: z.object({
     woeid,
