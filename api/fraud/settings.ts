@@ -33,7 +33,7 @@ export const fraudSettings = settingsFragment({
     FRAUD_TOR_NETWORKS: documented(z.string().optional(), networks('Tor exits')),
     FRAUD_MODELS_DIR: documented(
       z.string().optional(),
-      'folder with models of your own (ONNX files and manifests), the same on all APIs; the shipped models are always there',
+      'folder with models of your own (ONNX files and manifests), the same on all APIs; the shipped models are always available',
     ),
     FRAUD_DATACENTER_NETWORKS: documented(z.string().optional(), networks('data centres')),
     FRAUD_GUARD: documented(

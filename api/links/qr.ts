@@ -39,7 +39,7 @@ function svgOf(modules: readonly (readonly boolean[])[], pixels: number): string
 function pngOf(modules: readonly (readonly boolean[])[], pixels: number): Uint8Array {
   const scale = Math.floor(pixels / modules.length)
   const offset = Math.floor((pixels - scale * modules.length) / 2)
-  /** Length of a line. Its first byte is the filter type, which is always 0 (none). */
+  /** Length of a line. The first byte of a line is the filter type, which is always 0 (none). */
   const lineBytes = Math.ceil(pixels / BITS_PER_BYTE) + 1
   const lines = Buffer.alloc(pixels * lineBytes, 0xff)
   for (let y = 0; y < pixels; y++) lines[y * lineBytes] = 0

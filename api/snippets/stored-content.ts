@@ -64,7 +64,7 @@ export async function openContent(
 }
 
 /**
- * Opens the content after it has been read to its end once, so that damaged content costs no read. Throws the same
+ * Reads the content to its end once and then opens it, so that damaged content does not use up a read. Throws the same
  * errors as `openContent`, and BlobCorruptError if the content is damaged.
  */
 export async function openChecked(contents: Contents, snippet: SnippetRecord, address: string): Promise<OpenContent> {

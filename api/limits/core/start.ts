@@ -43,8 +43,8 @@ export interface RunningLimits {
   readonly requests: RequestLimits
   readonly paths: LimitedPaths
   /**
-   * Decides whether requests to other gateways are allowed. The same limiter decides requests to this process: it fails
-   * open and reports its decisions.
+   * Decides whether requests to other gateways are allowed. The same limiter decides requests to this process. The
+   * limiter fails open and reports its decisions.
    */
   readonly limiter: Limiter
   readonly settings: LimitSettings

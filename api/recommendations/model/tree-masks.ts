@@ -46,8 +46,8 @@ export function treesOf(leaves: readonly (readonly number[])[], splits: readonly
   const firsts = new Int32Array(width)
 
   /**
-   * Applies the splits that send all rows to the right. Many features are the same for all candidates of a list, such
-   * as those of the user.
+   * Applies the splits that send all rows to the right. Many features, such as the features of the user, are the same
+   * for all candidates of a list.
    * @returns the number of separating columns
    */
   function applyCommon(features: Float64Array, rows: number): number {

@@ -74,7 +74,7 @@ const NOTHING: ReadonlySet<ModelPart> = new Set()
 
 /**
  * Creates the server of lists. A list usually takes three round trips to Redis: for features, neighbours and titles. If
- * a round trip fails, the list is computed without its data.
+ * a round trip fails, the list is computed without the data from this round trip.
  */
 export function listServer(deps: ServeDeps) {
   const { views, facts, tables, models, shown, last, reads, now, log } = deps

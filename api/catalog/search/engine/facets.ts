@@ -99,7 +99,7 @@ function each(field: string, values: readonly string[]): Query {
   return { filters: { filters: values.map((value) => ({ term: { [field]: value } })) } }
 }
 
-/** The parts of the answer to a FacetSearch that the facets are computed from. */
+/** The parts of the answer to a FacetSearch from which the facets are computed. */
 export interface FacetAnswer {
   readonly _shards: { readonly total: number }
   readonly hits: { readonly total?: { readonly value: number } }

@@ -1,6 +1,6 @@
 /**
- * A bin of a histogram of scores, with its numbers of transactions. All bins have the same width, and bins with lower
- * scores come first.
+ * A bin of a histogram of scores, with the numbers of transactions in the bin. All bins have the same width, and bins
+ * with lower scores come first.
  */
 export interface ScoreBin {
   /** Mean score. */
