@@ -166,11 +166,9 @@ export const FeedSchema = z
 export const LikesSchema = z
   .object({
     count: z.int().openapi({ description: 'Number of users in the list.' }),
-    more: z
-      .boolean()
-      .openapi({
-        description: 'Whether there are, or may be, further users who like the caller. The list contains at most the 1,000 newest likes.',
-      }),
+    more: z.boolean().openapi({
+      description: 'Whether there are, or may be, further users who like the caller. The list contains at most the 1,000 newest likes.',
+    }),
     likes: z.array(z.object({ ...person, liked_at: time, super_like: z.boolean() })),
   })
   .openapi('Likes')
