@@ -1,4 +1,5 @@
 import type { MatchRelation } from '../../../schemas/matches/types.ts'
+import { readableJson } from '../readable.ts'
 import type { Cause } from './recent.ts'
 
 /** The relation of a user to another user. Times are in epoch ms. */
@@ -37,6 +38,8 @@ export const MAX_KEPT_LIKES = 10_000
 
 const NO_LIKE: Like = { likedAt: undefined, isSuperLike: false }
 const NO_BOND: Bond = { matchedAt: undefined, hasEnded: false, blocks: false, isBlocked: false }
+/** An entry that cannot be parsed. It may have been a block, so it hides the users from each other. */
+const UNREADABLE: Bond = { ...NO_BOND, hasEnded: true }
 
 /**
  * Returns the entry of a relation in the hash `relations`; null if there is no match and no block. The entry is JSON of
@@ -89,7 +92,9 @@ export function parseRelation(text: string | null, score: number | null): Relati
 }
 
 function parseBond(text: string): Bond {
-  const { m, e, b, i } = JSON.parse(text) as StoredBond
+  const stored = readableJson<StoredBond>(text)
+  if (stored === undefined) return UNREADABLE
+  const { m, e, b, i } = stored
   return { matchedAt: m, hasEnded: e === 1, blocks: b === 1, isBlocked: i === 1 }
 }
 

@@ -2,6 +2,7 @@ import { utf8 } from '../../../schemas/keys.ts'
 import { SEEN_SHAPE } from '../../../schemas/matches/seen.ts'
 import type { MatchProfile, MatchSelf } from '../../../schemas/matches/types.ts'
 import { seenSetReader } from '../../stores/seen-set/reader.ts'
+import { readableJson } from '../readable.ts'
 import {
   type BinaryReader,
   caughtUpKey,
@@ -47,7 +48,8 @@ const seenSet = seenSetReader({ item: utf8, ...SEEN_SHAPE })
 
 /**
  * Reads the data about the user who sends a request.
- * @returns undefined if the user has no profile
+ * @returns undefined if the user has no profile. A profile that cannot be parsed counts as not caught up, because the
+ * user has one.
  */
 export async function readUser(
   reader: ViewReader & ListReader & BinaryReader,
@@ -67,9 +69,11 @@ export async function readUser(
   ])
   if (caughtUp === null) return NOT_CAUGHT_UP
   if (profile === null) return undefined
+  const readable = readableJson<MatchProfile>(profile)
+  if (readable === undefined) return NOT_CAUGHT_UP
   return {
-    profile: JSON.parse(profile) as MatchProfile,
-    self: parsedSelf(self),
+    profile: readable,
+    self: readableJson<MatchSelf>(self),
     recent: parseRecent(recent),
     seenPages,
     stack: parseStack(stack),
@@ -134,10 +138,6 @@ export async function readList(
   return caughtUp === null ? NOT_CAUGHT_UP : members
 }
 
-function parsedSelf(text: string | null): MatchSelf | undefined {
-  return text === null ? undefined : (JSON.parse(text) as MatchSelf)
-}
-
 /** The data about a user, without relations to other users. */
 export interface OwnState {
   readonly profile: MatchProfile
@@ -147,7 +147,7 @@ export interface OwnState {
 
 /**
  * Reads a user without the relations and the seen-set, because these may be large.
- * @returns undefined if the user has no profile
+ * @returns the same as `readUser` if there is no profile or it cannot be parsed
  */
 export async function readOwn(
   reader: ViewReader & ListReader,
@@ -163,8 +163,10 @@ export async function readOwn(
   ])
   if (caughtUp === null) return NOT_CAUGHT_UP
   if (profile === null) return undefined
+  const readable = readableJson<MatchProfile>(profile)
+  if (readable === undefined) return NOT_CAUGHT_UP
   const recent = { place: place === null ? undefined : parsePlace(place), last: last === null ? undefined : parseLastSwipe(last) }
-  return { profile: JSON.parse(profile) as MatchProfile, self: parsedSelf(self), recent }
+  return { profile: readable, self: readableJson<MatchSelf>(self), recent }
 }
 
 /** A user, and the partition of the view that contains the user's data. */
@@ -209,11 +211,12 @@ export async function readForSwipe(
   const [profile, self, isCaughtUp] = own
   const [targetProfile, isTargetCaughtUp] = others
   if (isCaughtUp === null || isTargetCaughtUp === null) return NOT_CAUGHT_UP
-  const both = [profile, targetProfile].map((one) => (one === null ? undefined : (JSON.parse(one) as MatchProfile)))
+  const both = [profile, targetProfile].map((one) => readableJson<MatchProfile>(one))
+  if ((profile !== null && both[0] === undefined) || (targetProfile !== null && both[1] === undefined)) return NOT_CAUGHT_UP
   return {
     profile: both[0],
     target: both[1],
-    self: parsedSelf(self),
+    self: readableJson<MatchSelf>(self),
     recent: { last: last === null ? undefined : parseLastSwipe(last) },
     // A swipe at the very time of a deletion has no effect, and the new profile may be from the same millisecond, so
     // its first millisecond is excluded.

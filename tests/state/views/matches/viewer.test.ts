@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest'
 import { severedField, swipeField } from '../../../../state/views/matches/recent.ts'
 import { MATCH_USERS_VIEW, userKeys } from '../../../../state/views/matches/users.ts'
-import { exclusionsOf, readBlocks, readForSwipe, readPair, readRelations, readUser } from '../../../../state/views/matches/viewer.ts'
+import {
+  exclusionsOf,
+  readBlocks,
+  readForSwipe,
+  readOwn,
+  readPair,
+  readRelations,
+  readUser,
+} from '../../../../state/views/matches/viewer.ts'
 import { NOT_CAUGHT_UP } from '../../../../state/views/view.ts'
 import { ANN, BOB } from '../../../pipelines/matches/swipes.ts'
 import { fakeRedis } from '../fake-redis.ts'
@@ -109,4 +117,26 @@ test('the list of blocks follows the notes that the view does not include yet, p
   // The view includes the new block, but the API has stored its note again.
   block('e', 20)
   expect(await read(0, 10)).toEqual({ total: 4, ids: ['e', 'd', 'b', 'a'], firstAt: 20 })
+})
+
+test('values that cannot be read lead to not_ready for a profile, count as missing for other data, and hide a user for a relation', async () => {
+  const [ann, bob] = [ANN, BOB].map((id) => ({ id, partition: 0 }))
+  const keys = userKeys(0, ANN)
+  const { reader, apply, caughtUp } = fakeRedis()
+  caughtUp(MATCH_USERS_VIEW, 1)
+  const set = (key: string, value: string) => apply([{ op: 'set', key, value }])
+  const damaged = '{"user_id":'
+  set(keys.profile, damaged)
+  set(userKeys(0, BOB).profile, '{"created_at":0}')
+  expect([await readUser(reader, 0, ANN), await readOwn(reader, 0, ANN)]).toEqual([NOT_CAUGHT_UP, NOT_CAUGHT_UP])
+  expect([await readForSwipe(reader, ann, bob), await readForSwipe(reader, bob, ann)]).toEqual([NOT_CAUGHT_UP, NOT_CAUGHT_UP])
+  set(keys.profile, '{"created_at":0}')
+  set(keys.self, damaged)
+  apply([{ op: 'hset', key: keys.relations, fields: { [BOB]: damaged } }])
+  expect(await readOwn(reader, 0, ANN)).toMatchObject({ profile: { created_at: 0 }, self: undefined })
+  expect(await readForSwipe(reader, ann, bob)).toMatchObject({ self: undefined, isSevered: true })
+  const state = await readUser(reader, 0, ANN)
+  const relations = await readRelations(reader, keys, [BOB])
+  if (state === undefined || state === NOT_CAUGHT_UP || relations === NOT_CAUGHT_UP) throw new Error('the profile is missing')
+  expect(exclusionsOf(state, 0)(BOB, relations.get(BOB))).toBe('ended')
 })
