@@ -93,7 +93,7 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
         candidates.push({ ...personJson(profile, now()), bio: profile.bio ?? '', distance_km, score: shownScore })
       }
     }
-    return { candidates, remaining: candidates.length + left.length - read }
+    return candidates
   }
 
   return [
@@ -103,11 +103,12 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
       const state = await people.active(userId)
       const place = await placeFor(userId, state, query)
       const { stack, left } = await stackFor(userId, state, place)
-      const { candidates, remaining } = await shown(left, place, query.limit)
+      const candidates = await shown(left, place, query.limit)
       const body = {
         candidates,
         stack_ttl_s: STACK_TTL_MS / MS_PER_SECOND,
-        next_refill_hint: new Date(nextRefillAt(stack, remaining)).toISOString(),
+        // Candidates who are left out because they are gone do not make the stack invalid, so they count here, too.
+        next_refill_hint: new Date(nextRefillAt(stack, left.length)).toISOString(),
         location_age_s: Math.max(0, Math.round((now() - place.at) / MS_PER_SECOND)),
       }
       return jsonAnswer(200, body, PRIVATE)

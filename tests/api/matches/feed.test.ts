@@ -6,6 +6,8 @@ import { ANN, BOB } from '../../pipelines/matches/swipes.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 const MINUTE_MS = 60_000
+/** Without candidates, the next search may begin after five seconds. */
+const HINT = NOW + 5_000
 const PLACE = { lat: 1, lon: 2 }
 const profile = { user_id: BOB, display_name: 'Bob', birth_date: '1990-05-01', photo_urls: [], bio: null }
 
@@ -15,7 +17,7 @@ async function feed(
   lastActiveAt: number | undefined,
   isKafkaAway = false,
   left: readonly object[] = [],
-  { created_at = 0, place = {} }: { created_at?: number; place?: object } = {},
+  { created_at = 0, place = {}, builtAt = NOW }: { created_at?: number; place?: object; builtAt?: number } = {},
 ) {
   const publish = vi.fn(async (..._record: unknown[]) => {
     if (isKafkaAway) throw new Error('no answer')
@@ -30,7 +32,7 @@ async function feed(
       checkJump: async () => undefined,
       shown: async () => new Map([[BOB, profile]]),
     },
-    stackFor: async () => ({ stack: { builtAt: NOW, candidates: [] }, left }),
+    stackFor: async () => ({ stack: { builtAt, candidates: [] }, left }),
     onPlaceDropped: () => undefined,
     now: () => NOW,
   } as unknown as Parameters<typeof feedRoutes>[0]
@@ -39,6 +41,7 @@ async function feed(
   return {
     status: answer.status,
     candidates: JSON.parse(answer.body as string).candidates,
+    hint: Date.parse(JSON.parse(answer.body as string).next_refill_hint),
     published: publish.mock.calls,
     noted: tryToNote.mock.calls,
   }
@@ -46,10 +49,10 @@ async function feed(
 
 test('a feed request counts as activity, which is reported once in ten minutes', async () => {
   const update = { user_id: ANN, lat: null, lon: null, accuracy_m: null, ts: NOW }
-  const reported = { status: 200, candidates: [], published: [[locationUpdates, ANN, update]], noted: [[ANN, activeField(NOW)]] }
+  const reported = { status: 200, candidates: [], hint: HINT, published: [[locationUpdates, ANN, update]], noted: [[ANN, activeField(NOW)]] }
   expect(await feed({}, NOW - 10 * MINUTE_MS)).toEqual(reported)
   expect(await feed(placeField(PLACE, NOW - 11 * MINUTE_MS), undefined)).toEqual(reported)
-  const silent = { status: 200, candidates: [], published: [], noted: [] }
+  const silent = { status: 200, candidates: [], hint: HINT, published: [], noted: [] }
   expect(await feed({}, NOW - 10 * MINUTE_MS + 1)).toEqual(silent)
   expect(await feed(activeField(NOW - MINUTE_MS), NOW - 24 * 60 * MINUTE_MS)).toEqual(silent)
   expect(await feed(placeField(PLACE, NOW - MINUTE_MS), undefined)).toEqual(silent)
@@ -74,4 +77,12 @@ test('a candidate shows whole kilometres and a rounded score', async () => {
   const left = [{ userId: BOB, place: { lat: 1.0301, lon: 2 }, score: 0.123456 }]
   const { candidates } = await feed({}, NOW, false, left)
   expect(candidates).toEqual([{ user_id: BOB, display_name: 'Bob', age: 35, photo_urls: [], bio: '', distance_km: 3, score: 0.12 }])
+})
+
+test('the hint is not in the past when a kept candidate is gone, because the others stay valid', async () => {
+  const left = [BOB, ...['w', 'x', 'y', 'z']].map((userId) => ({ userId, place: PLACE, score: 0.5 }))
+  const builtAt = NOW - 2 * MINUTE_MS
+  const { candidates, hint } = await feed({}, NOW, false, left, { builtAt })
+  expect(candidates).toHaveLength(1)
+  expect(hint).toBe(builtAt + 5 * MINUTE_MS)
 })
