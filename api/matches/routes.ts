@@ -152,7 +152,8 @@ export const rewindRoute = defineRoute({
   answers: {
     200: { description: 'The swipe that was taken back.', schema: RewindResultSchema },
     202: {
-      description: 'The rewind is stored safely. It will take effect later, because the event log is slow or unavailable.',
+      description:
+        'The rewind is stored safely, but the event log is slow or unavailable. It will take effect later, unless the swipe leads to a match before.',
       schema: QueuedRewindSchema,
     },
   },
