@@ -45,7 +45,7 @@ export const putProfileRoute = defineRoute({
     200: { description: 'The replaced profile.', schema: ProfileSchema },
     201: { description: 'The new profile.', schema: ProfileSchema },
   },
-  errors: [matchesErrors.under_age, errors.not_ready],
+  errors: [matchesErrors.under_age, matchesErrors.profile_not_found, errors.not_ready],
 })
 
 export const readProfileRoute = defineRoute({

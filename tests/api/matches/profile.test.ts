@@ -86,6 +86,17 @@ test('a user cannot become a minor, sees no score, and gets null for an unknown 
   expect(Object.keys(body).filter((name) => /elo|score|deleted/.test(name))).toEqual([])
 })
 
+test('a PUT that is repeated after the profile was deleted gets an error that the API documents', async () => {
+  const { app, bearer, facts } = await matchesApi()
+  let sub = randomUUID()
+  while (facts.partitionOf(matchRelations, sub) !== 0) sub = randomUUID()
+  const headers = { ...(await bearer({ sub })), 'content-type': 'application/json', 'idempotency-key': 'k1' }
+  const body = JSON.stringify({ display_name: 'X', birth_date: '1990-05-01' })
+  expect((await app.request('/v1/me', { method: 'PUT', headers, body })).status).toBe(201)
+  expect((await app.request('/v1/me', { method: 'DELETE', headers: await bearer({ sub }) })).status).toBe(204)
+  expect((await app.request('/v1/me', { method: 'PUT', headers, body })).status).toBe(404)
+})
+
 test.each([
   ['swipe', { last: { swipeId: 's', targetId: 't', direction: 'LEFT', at: NOW + 3 } }, 0, NOW + 3],
   ['location', { place: { lat: 1, lon: 2, at: NOW + 2 } }, 0, NOW + 2],
