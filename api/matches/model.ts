@@ -44,6 +44,8 @@ const age = (description: string) => z.int().min(MIN_AGE).max(MAX_AGE).openapi({
 
 const photoUrl = z
   .url({ protocol: /^https$/, hostname: z.regexes.domain, message: 'must be an https URL' })
+  // Without the slashes, a browser would resolve the address relative to the page that shows the photo.
+  .regex(/^https:\/\//i, 'must be an https URL')
   .max(MAX_PHOTO_URL)
   .openapi({ type: 'string', format: 'uri', example: 'https://example.com/me.jpg' })
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
 import { ApiError, errors } from '../../../api/kit/errors.ts'
 import { profileRoutes } from '../../../api/matches/profile.ts'
+import { ProfilePatchBody } from '../../../api/matches/model.ts'
 import { deleteProfileRoute, feedRoute, locationRoute } from '../../../api/matches/routes.ts'
 import { locationUpdates, matchRelations } from '../../../schemas/matches/topics.ts'
 import { placeField } from '../../../state/views/matches/recent.ts'
@@ -137,4 +138,11 @@ test.each([
 
 test('a feed has at most 20 candidates unless the request has another limit', () => {
   expect(feedRoute.query!.parse({})).toEqual({ limit: 20 })
+})
+
+test('a photo has an absolute https URL, so that a page never loads it from its own server', () => {
+  const isAccepted = (url: string) => ProfilePatchBody.safeParse({ photo_urls: [url] }).success
+  for (const url of ['https://example.com/a.jpg', 'HTTPS://example.com']) expect([url, isAccepted(url)]).toEqual([url, true])
+  for (const url of ['https:example.com', 'https:/example.com', 'https:\\\\example.com', 'http://example.com', '//example.com'])
+    expect([url, isAccepted(url)]).toEqual([url, false])
 })
