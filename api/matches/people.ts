@@ -5,7 +5,7 @@ import type { MatchProfile } from '../../schemas/matches/types.ts'
 import type { Place } from '../../state/views/matches/candidates/cells.ts'
 import { distanceKm } from '../../state/views/matches/candidates/distance.ts'
 import { ageAt } from '../../state/views/matches/candidates/person.ts'
-import { COUNT_JUMP, JUMP_KM, jumpArguments, jumpKeys, retryAfterSeconds, UNDO_JUMP } from '../../state/views/matches/jumps.ts'
+import { COUNT_JUMP, JUMP_KM, jumpArguments, jumpKeys, jumpRefusal, UNDO_JUMP } from '../../state/views/matches/jumps.ts'
 import { NOTE_RECENT, NOTE_SEVERED, noteArguments, severedArguments, withSwipes } from '../../state/views/matches/recent.ts'
 import { MATCH_USERS_VIEW, type UserKeys, userKeys } from '../../state/views/matches/users.ts'
 import {
@@ -177,11 +177,11 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
       const keys = jumpKeys(keysOf(userId))
       const member = randomUUID()
       const waitMs = Number(await scripts.run(COUNT_JUMP, keys, jumpArguments(now(), member, known === undefined)))
-      if (waitMs > 0)
-        throw new ApiError(errors.rate_limit_exceeded, {
-          message: 'You have moved too often. Wait as long as Retry-After says.',
-          retryAfter: retryAfterSeconds(waitMs),
-        })
+      if (waitMs > 0) {
+        const fields = jumpRefusal(waitMs)
+        const message = 'You have moved too often. Wait as long as Retry-After says.'
+        throw new ApiError(errors.rate_limit_exceeded, { message, retryAfter: fields.retry_after, fields })
+      }
       return async () => void (await scripts.run(UNDO_JUMP, keys, [member]).catch(() => undefined))
     },
   }

@@ -50,7 +50,7 @@ export function jumpArguments(now: number, member: string, isFirstPlace: boolean
   return [now, WINDOW_MS, MAX_JUMPS, member, isFirstPlace ? 1 : 0]
 }
 
-/** Returns the time to wait in whole seconds, for Retry-After. */
-export function retryAfterSeconds(waitMs: number): number {
-  return Math.ceil(waitMs / MS_PER_SECOND)
+/** Returns the fields that the body of every 429 has. `retry_after` is in whole seconds, as for Retry-After. */
+export function jumpRefusal(waitMs: number) {
+  return { limit: MAX_JUMPS, window: `${WINDOW_MS / MS_PER_SECOND}s`, retry_after: Math.ceil(waitMs / MS_PER_SECOND) }
 }

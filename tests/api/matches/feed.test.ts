@@ -49,7 +49,13 @@ async function feed(
 
 test('a feed request counts as activity, which is reported once in ten minutes', async () => {
   const update = { user_id: ANN, lat: null, lon: null, accuracy_m: null, ts: NOW }
-  const reported = { status: 200, candidates: [], hint: HINT, published: [[locationUpdates, ANN, update]], noted: [[ANN, activeField(NOW)]] }
+  const reported = {
+    status: 200,
+    candidates: [],
+    hint: HINT,
+    published: [[locationUpdates, ANN, update]],
+    noted: [[ANN, activeField(NOW)]],
+  }
   expect(await feed({}, NOW - 10 * MINUTE_MS)).toEqual(reported)
   expect(await feed(placeField(PLACE, NOW - 11 * MINUTE_MS), undefined)).toEqual(reported)
   const silent = { status: 200, candidates: [], hint: HINT, published: [], noted: [] }

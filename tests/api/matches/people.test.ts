@@ -128,3 +128,17 @@ test('a list of users leads to not_ready while a user is missing in a part of th
   create(cat)
   expect([...(await known.listed([ann, cat])).keys()]).toEqual([ann, cat])
 })
+
+test('a refused move has the fields of every 429', async () => {
+  const known = people({
+    views: {} as Parameters<typeof people>[0]['views'],
+    scripts: { run: async () => 1_001 },
+    facts: { partitionOf: () => 0 },
+    notes: { pendingOf: () => [] },
+    log: createLogger('silent'),
+    now: Date.now,
+  })
+  const refused = known.checkJump(randomUUID(), { self: undefined, recent: { place: { lat: 0, lon: 0, at: 0 } } }, { lat: 1, lon: 1 })
+  const fields = { limit: 20, window: '3600s', retry_after: 2 }
+  await expect(refused).rejects.toMatchObject({ definition: errors.rate_limit_exceeded, options: { retryAfter: 2, fields } })
+})
