@@ -1,9 +1,10 @@
 import type { Context, MiddlewareHandler } from 'hono'
-import { type GivenRule, ruleOf } from '../../../schemas/limit-rule.ts'
+import { type GivenRule, type LimitRule, ruleOf } from '../../../schemas/limit-rule.ts'
 import { addressRanges, clientAddress, LOOPBACK, limitedAddress, remoteAddress } from '../../kit/client-address.ts'
 import type { LimitedCaller } from '../../kit/limited-caller.ts'
 import { RATE_LIMIT_EXCEEDED } from '../../kit/rate-limit-exceeded.ts'
 import { type CounterStoreOptions, counterStore } from './counter-store.ts'
+import { parsePattern } from './endpoint-pattern.ts'
 import { failOpenLimiter } from './fail-open-limiter.ts'
 import { type FailedOpen, failOpenWarning, withoutStore } from './fail-open-warning.ts'
 import { limiter, type RuleStatus } from './limiter.ts'
@@ -70,13 +71,16 @@ const WARNING = 'RateLimitWarning'
  * rejects applies to a request, the response gets the rate-limit headers. If Redis does not respond within 5 ms, this
  * process falls back to its own counts. If the limiter or `callerOf` throws, the request proceeds. Preflight requests
  * of browsers are not counted.
+ * @throws Error that names a rule that is not valid. Such a rule would never apply, or fail for every request.
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
   const { keyPrefix = DEFAULT_KEY_PREFIX } = options
   if (/[{}]/.test(keyPrefix))
     throw new Error(`keyPrefix ${keyPrefix} contains braces; their contents would become the hash tag of every counter`)
   const trusted = addressRanges(options.trustedProxies ?? LOOPBACK)
-  const table = compileRules(options.rules.map(ruleOf), keyPrefix)
+  const rules = options.rules.map(ruleOf)
+  assertValid(rules)
+  const table = compileRules(rules, keyPrefix)
   const scripts = redisScripts(options.redis)
   const monotonic = () => performance.now()
   const warning = failOpenWarning((failedOpen) => safely(() => (options.warn ?? processWarning)(failedOpen)))
@@ -137,6 +141,25 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   }
 
   return Object.assign(rateLimited, { close: async () => await leases?.close() })
+}
+
+function assertValid(rules: readonly LimitRule[]): void {
+  const ids = new Set<string>()
+  for (const { rule_id, endpoint_pattern, limit_count, window_seconds, burst_allowance } of rules) {
+    const fault = (text: string) => new Error(`rate limit rule ${rule_id}: ${text}`)
+    const pattern = parsePattern(endpoint_pattern)
+    if (pattern === undefined) throw fault(`${endpoint_pattern} is not /exact/path, /a/prefix/* or *, optionally after a method: POST /a/*`)
+    if (pattern.method === 'HEAD') throw fault('a HEAD counts as a GET, so the pattern must name GET')
+    if (!isCount(limit_count, 1)) throw fault('limit_count must be a whole number of at least 1')
+    if (!isCount(window_seconds, 1)) throw fault('window_seconds must be a whole number of at least 1')
+    if (!isCount(burst_allowance, 0)) throw fault('burst_allowance must be a whole number of at least 0')
+    if (ids.has(rule_id)) throw fault('another rule has the same rule_id, so the two would share their counters')
+    ids.add(rule_id)
+  }
+}
+
+function isCount(value: number, least: number): boolean {
+  return Number.isSafeInteger(value) && value >= least
 }
 
 /** Runs a callback of the app. If the callback throws, the process emits a warning and the request is unaffected. */

@@ -70,6 +70,20 @@ test("an app's prefix is part of the keys of its counters, and must not contain 
   expect(() => limitedApp({ keyPrefix: '{shop}' })).toThrow('braces')
 })
 
+test.each([
+  [{ endpoint_pattern: 'GET/text' }, 'GET/text is not'],
+  [{ endpoint_pattern: 'HEAD /text' }, 'GET'],
+  [{ limit_count: 0 }, 'limit_count'],
+  [{ window_seconds: Number.NaN }, 'window_seconds'],
+  [{ burst_allowance: -1 }, 'burst_allowance'],
+])('a rule with %o is refused when the app starts', (fault, reason) => {
+  expect(() => limitedApp({ rules: [{ ...RULE, ...fault }] })).toThrow(new RegExp(`^rate limit rule two: .*${reason}`))
+})
+
+test('two rules with the same id are refused, because they would share their counters', () => {
+  expect(() => limitedApp({ rules: [RULE, { ...RULE, endpoint_pattern: '/text' }] })).toThrow('rule two: another rule')
+})
+
 describe('an error in the limiter never fails the request', () => {
   const broken = () => {
     throw new Error('a bug')
