@@ -131,7 +131,9 @@ function newSnippet(
 
 /** Normalises the excerpt, because the search does not match different encodings of the same character. */
 function excerptOf(head: string): string {
-  return head.slice(0, EXCERPT_CHARACTERS).toWellFormed().normalize('NFC')
+  // Some characters, such as emoji, consist of two code units.
+  const characters = [...head.slice(0, 2 * EXCERPT_CHARACTERS)].slice(0, EXCERPT_CHARACTERS)
+  return characters.join('').toWellFormed().normalize('NFC')
 }
 
 function usernameOf({ username, subject }: Caller): string {

@@ -372,6 +372,13 @@ describe('lists', () => {
     expect((await send('GET', '/api/v1/pastes?page=67&limit=30&q=word')).status).toBe(200)
   })
 
+  test('snippets are found by their first 2,048 characters, even if some of these consist of two code units', async () => {
+    const { create, driver } = await snippetsApi()
+    for (const emoji of [2_043, 2_044]) await create({ content: `${'🙂'.repeat(emoji)}needle`, visibility: 'public' })
+    const ends = driver.read(snippetTexts).map(({ value }) => value?.text.replaceAll('🙂', ''))
+    expect(ends.sort()).toEqual(['need', 'needl'])
+  })
+
   test('lists are searched for words in NFC, like titles and texts, and for at most 8 words', async () => {
     const { create, send, found, driver } = await snippetsApi()
     await create({ content: 'Zoe\u0308', visibility: 'public' })
