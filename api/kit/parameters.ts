@@ -34,13 +34,20 @@ export function integerParameter(options: IntegerOptions) {
 }
 
 /**
+ * Maximum number of decimals of a coordinate. JavaScript prints doubles with up to 22 decimals before it uses an
+ * exponent.
+ */
+const MAX_DECIMALS = 30
+const DECIMAL = new RegExp(`^-?\\d{1,3}(\\.\\d{1,${MAX_DECIMALS}})?$`)
+
+/**
  * Creates the schema of a required coordinate in the query, in decimal form.
  * @param most 90 for a latitude, 180 for a longitude
  */
 export function degreesParameter(most: number, description: string) {
   return z
     .string('must be a decimal number')
-    .regex(/^-?\d{1,3}(\.\d{1,15})?$/, 'must be a decimal number')
+    .regex(DECIMAL, 'must be a decimal number')
     .transform(Number)
     .refine((value) => Math.abs(value) <= most, `must be from -${most} to ${most}`)
     .openapi({ type: 'number', minimum: -most, maximum: most, description })

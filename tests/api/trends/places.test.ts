@@ -67,6 +67,16 @@ describe('GET /v1/trends/closest', () => {
     expect((await get(`/v1/trends/closest?lat=${lat}&long=${long}`)).body.name).toBe(name)
   })
 
+  test('accepts coordinates with all digits that programs print', async () => {
+    // The first longitude is the one that a common geocoder returns for Paris. The second one has the most decimals
+    // that JavaScript prints without an exponent.
+    for (const long of ['2.3522219000000177', String(0.0000012345678901234567)]) {
+      const { status, body } = await get(`/v1/trends/closest?lat=48.856614&long=${long}`)
+      expect([status, body.country_code], long).toEqual([200, 'FR'])
+    }
+    expect((await get(`/v1/trends/closest?lat=0&long=1.${'0'.repeat(31)}`)).status).toBe(400)
+  })
+
   test('the city nearest to the position of a city is that city itself', async () => {
     expect(positions.size).toBe(500)
     for (const [woeid, { lat, long }] of positions) {
