@@ -8,8 +8,11 @@ export const KEPT_HOURS = 48
  */
 export const MAX_AHEAD_MS = 5 * 60_000
 
-/** Matches a time in ISO 8601. The first group is its zone. */
-const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?$/
+/**
+ * Matches a time in ISO 8601. The groups are the time without its zone, and the hours and minutes of the zone. A zone
+ * may lack its minutes or its colon.
+ */
+const ISO_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:Z|([+-]\d\d)(?::?(\d\d))?)?$/
 
 /**
  * Parses the timestamp of a click. `Date.parse` also accepts other texts, such as `5`, and interprets a time without a
@@ -19,5 +22,7 @@ const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d
 export function timeOf(timestamp: string): number {
   const found = ISO_TIME.exec(timestamp)
   if (found === null) return Number.NaN
-  return Date.parse(found[1] === undefined ? `${timestamp}Z` : timestamp)
+  const [, time, hours, minutes = '00'] = found
+  // `Date.parse` reads only zones with hours and minutes.
+  return Date.parse(hours === undefined ? `${time}Z` : `${time}${hours}:${minutes}`)
 }
