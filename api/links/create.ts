@@ -1,12 +1,13 @@
 import { type LinkAnswer, type LinkFields, linkFlow } from '../../schemas/links/flow.ts'
 import type { LinkCommand } from '../../schemas/links/types.ts'
+import type { LinkRecord } from '../../state/views/links/links.ts'
 import type { CommandRequest, Commands, OpenCommand } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import { derivedCode, isCode, isReserved } from './codes.ts'
 import type { ShortDomain, ShortDomains } from './domains.ts'
 import { linksErrors } from './errors.ts'
 import { expiryOf } from './expirations.ts'
-import { linkJson, recordOf } from './link-json.ts'
+import { isExpired, linkJson, recordOf } from './link-json.ts'
 import { checkedUrl } from './long-url.ts'
 import type { NewLink } from './model.ts'
 
@@ -14,6 +15,8 @@ export interface LinkCreationDeps {
   readonly commands: Commands
   readonly domains: ShortDomains
   readonly secret: string
+  /** Reads a link; undefined if there is none, or if links cannot be read now. */
+  readonly linkOf: (code: string) => Promise<LinkRecord | undefined>
   /** Epoch ms. */
   readonly now: () => number
 }
@@ -32,11 +35,17 @@ interface Wanted {
 }
 
 /**
- * Number of codes to try that are derived from the user, the domain and the URL. All of these codes may be taken, for
- * example because the user has often created and deleted the same link. The further codes are then derived from the
- * command.
+ * Number of codes that are derived from the user, the domain and the URL. Each link that has expired, was switched off
+ * or was deleted uses up one of them. If all of them are used, the further codes are derived from the command.
  */
-const MAX_OWN_CODES = 8
+const MAX_OWN_CODES = 512
+/**
+ * Number of these codes to try with a command. Codes of links that are known to have expired or to be switched off are
+ * skipped. Deleted links cannot be read, so their codes are tried.
+ */
+const MAX_OWN_TRIES = 8
+/** Number of links that are read at once when codes are skipped. */
+const LINKS_READ = 32
 /**
  * Number of codes to try that are derived from the command. With a hundred million links, the probability that all of
  * them are taken is about 10^-36.
@@ -46,7 +55,7 @@ const MAX_OTHER_CODES = 8
 /** Values of command fields that only updates use. */
 const NOT_AN_UPDATE = { sets_expiry: false, is_active: null, sets_expired_url: false }
 
-export function linkCreation({ commands, domains, secret, now }: LinkCreationDeps): LinkCreation {
+export function linkCreation({ commands, domains, secret, linkOf, now }: LinkCreationDeps): LinkCreation {
   function wanted(body: NewLink, from: CommandRequest, path: string): Wanted {
     const domain = domainOf(body.domain, path)
     const long_url = checkedUrl(body.long_url, domains, `${path}.long_url`)
@@ -77,22 +86,50 @@ export function linkCreation({ commands, domains, secret, now }: LinkCreationDep
     return given
   }
 
-  /** Yields the codes to try, in order. Every repetition of the command tries the same codes. */
-  function* candidates({ command, domain, alias }: Wanted, commandId: string): Generator<string> {
+  /**
+   * Yields the codes to try, in order, with the numbers of their attempts. Every repetition of the command tries the
+   * same codes.
+   * @param item index in a bulk request
+   */
+  async function* candidates(open: OpenCommand, asked: Wanted, item?: number): AsyncGenerator<readonly [code: string, attempt: number]> {
+    const { command, domain, alias } = asked
     if (alias !== undefined) {
-      yield alias
+      yield [alias, 0]
       return
     }
-    const own = ['url', String(command.user_id), domain.host, command.long_url]
-    if (command.reuses) for (let attempt = 0; attempt < MAX_OWN_CODES; attempt++) yield derivedCode(secret, [...own, attempt])
-    for (let attempt = 0; attempt < MAX_OTHER_CODES; attempt++) yield derivedCode(secret, ['command', commandId, attempt])
+    let attempt = 0
+    if (command.reuses) {
+      const own = (at: number) => derivedCode(secret, ['url', String(command.user_id), domain.host, command.long_url, at])
+      for (let tries = 0; tries < MAX_OWN_TRIES && attempt < MAX_OWN_CODES; tries++) {
+        yield [own(attempt), attempt]
+        const next = await nextUsable(command, own, attempt + 1)
+        attempt = await open.once(`after-${stepName(item, attempt) ?? attempt}`, () => next)
+      }
+    }
+    const commandId = item === undefined ? open.id : `${open.id}:${item}`
+    for (let other = 0; other < MAX_OTHER_CODES; other++) yield [derivedCode(secret, ['command', commandId, other]), attempt + other]
+  }
+
+  /** Returns the first attempt, at or after `from`, whose code is free or belongs to a link that may be reused. */
+  async function nextUsable(command: LinkCommand, own: (attempt: number) => string, from: number): Promise<number> {
+    for (let first = from; first < MAX_OWN_CODES; first += LINKS_READ) {
+      const count = Math.min(LINKS_READ, MAX_OWN_CODES - first)
+      const links = await Promise.all(Array.from({ length: count }, (_, at) => linkOf(own(first + at))))
+      const usable = links.findIndex((link) => link === undefined || mayBeReused(link, command))
+      if (usable >= 0) return first + usable
+    }
+    return MAX_OWN_CODES
+  }
+
+  function mayBeReused(link: LinkRecord, { long_url, domain, analytics, user_id }: LinkCommand): boolean {
+    const isSame = link.longUrl === long_url && link.domain === domain && link.analytics === analytics
+    return isSame && link.userId === String(user_id) && link.isActive && !isExpired(link, now())
   }
 
   /** @param item index in a bulk request */
   async function make(open: OpenCommand, asked: Wanted, from: CommandRequest, item?: number) {
-    let attempt = 0
-    for (const code of candidates(asked, item === undefined ? open.id : `${open.id}:${item}`)) {
-      const answer: LinkAnswer = await open.run(linkFlow, code, asked.command, stepName(item, attempt++))
+    for await (const [code, attempt] of candidates(open, asked, item)) {
+      const answer: LinkAnswer = await open.run(linkFlow, code, asked.command, stepName(item, attempt))
       if (answer.outcome === 'created') return created(code, answer.link, from)
       if (asked.alias !== undefined) throw new ApiError(linksErrors.alias_taken)
     }

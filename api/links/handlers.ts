@@ -58,7 +58,7 @@ const NO_CHANGE: LinkCommand = {
 
 /** Creates the handlers of the link shortener: docs/services/links.md */
 export function linksHandlers({ views, tables, facts, commands, domains, secret, now }: LinksDeps): ServiceRoutes {
-  const creation = linkCreation({ commands, domains, secret, now })
+  const creation = linkCreation({ commands, domains, secret, linkOf: (code) => known(code).catch(() => undefined), now })
   const ofClicks = clickRoutes({ views, tables, facts, linkOf: known, now })
 
   /** Changes or deletes a link on behalf of its owner or an administrator. */

@@ -56,6 +56,22 @@ describe('POST /api/v1/urls', () => {
     expect(codes.size).toBe(10)
   })
 
+  test('finds the existing link with few commands, even if many links for the same URL have expired', async () => {
+    const { create, advance, published } = await linksApi()
+    const daily = (headers?: Record<string, string>) => create({ long_url: URL_1, expiration: '1h' }, { as: ALICE, headers })
+    for (let day = 0; day < 12; day++) {
+      await daily()
+      advance(HOUR_MS)
+    }
+    const before = published.length
+    const first = await daily({ 'idempotency-key': 'one' })
+    expect((await daily()).body).toEqual(first.body)
+    expect(published.length - before).toBe(4)
+    advance(HOUR_MS)
+    expect((await daily()).body.short_code).not.toBe(first.body.short_code)
+    expect((await daily({ 'idempotency-key': 'one' })).body).toEqual({ ...first.body, is_active: false })
+  })
+
   test.each([
     ['1h', HOUR_MS],
     ['1d', DAY_MS],
