@@ -54,12 +54,15 @@ export function listTitle(region: Region): string {
   return `Trends ${placeText(region)}`
 }
 
+/** The formats are created once, because creating one takes much longer than using it. */
+const TIME_FORMAT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
+const COUNT_FORMAT = new Intl.NumberFormat('en')
+
 /** Returns a readable time in UTC, such as 15 Jan 2026, 12:00 UTC. */
 export function timeText(iso: string): Html {
-  const text = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' }).format(new Date(iso))
-  return html`<time datetime="${iso}">${text} UTC</time>`
+  return html`<time datetime="${iso}">${TIME_FORMAT.format(new Date(iso))} UTC</time>`
 }
 
 export function countText(count: number): string {
-  return new Intl.NumberFormat('en').format(count)
+  return COUNT_FORMAT.format(count)
 }
