@@ -28,7 +28,13 @@ const MAX_LENGTH = 1_024
  */
 const CACHED_USER_AGENTS = 10_000
 const MAX_NAME_LENGTH = 40
-const DEVICES = new Set(['desktop', 'mobile', 'tablet', 'tv', 'bot'])
+const DEVICES = new Set(['desktop', 'mobile', 'tablet', 'tv'])
+/**
+ * bowser takes every user agent with this word for a crawler's. However, the word also occurs in the user agents of
+ * Yahoo's apps.
+ */
+const YAHOO = /yahoo/gi
+const OTHER_WORD = 'app'
 const NO_USER_AGENT: UserAgentFacts = { bot: false, browser: UNKNOWN, device: UNKNOWN }
 
 /**
@@ -54,7 +60,7 @@ export function userAgentReader(): (userAgent: string) => UserAgentFacts {
 
 function factsOf(userAgent: string): UserAgentFacts {
   const bot = isBot(userAgent)
-  const { browser, os, platform } = bowser.parse(userAgent)
+  const { browser, os, platform } = bowser.parse(bot ? userAgent : userAgent.replace(YAHOO, OTHER_WORD))
   // The cut may split a surrogate pair, and half a pair cannot be encoded.
   const name = (browser.name ?? UNKNOWN).slice(0, MAX_NAME_LENGTH).toWellFormed()
   return { bot, browser: name || UNKNOWN, device: deviceOf(bot, platform.type, os.name) }

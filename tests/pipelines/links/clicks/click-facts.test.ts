@@ -24,6 +24,14 @@ describe('user agents', () => {
       'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0',
       { bot: false, browser: 'Firefox', device: 'desktop' },
     ],
+    [
+      'Mozilla/5.0 (iPhone; CPU iPhone OS 18_7 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 jp.co.yahoo.ipn.appli/4.70.0.3',
+      { bot: false, browser: 'Safari', device: 'mobile' },
+    ],
+    [
+      'Mozilla/5.0 (Linux; Android 14; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/142.0.0.0 Mobile Safari/537.36 YahooMobileMail/7.0',
+      { bot: false, browser: 'Chrome', device: 'mobile' },
+    ],
     ['', { bot: false, browser: 'unknown', device: 'unknown' }],
   ])('%s is recognized', (userAgent, facts) => {
     expect(read(userAgent)).toEqual(facts)
@@ -35,6 +43,7 @@ describe('user agents', () => {
     'facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)',
     'Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)',
     'WhatsApp/2.23.20.0 A',
+    'Mozilla/5.0 (compatible; Yahoo! Slurp; http://help.yahoo.com/help/us/ysearch/slurp)',
     'TelegramBot (like TwitterBot)',
     'Twitterbot/1.0',
     'Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)',
