@@ -13,13 +13,13 @@ test('interests are read back exactly as they were written, with weights as 32-b
   const { get, send, bearer, published } = await trendsApi()
   const headers = await bearer({ sub: USER })
   expect((await get(PATH, headers)).body).toEqual({ user_id: USER, topic_weights: {}, exclude_topics: [], updated_at: null })
-  const body = { topic_weights: { 'Café #1': 0.1, music: 2 }, exclude_topics: ['Spoilers', '#SPOILERS', 'dogs'] }
+  const body = { topic_weights: { 'Café #1': 0.1, music: 1_000 }, exclude_topics: ['Spoilers', '#SPOILERS', 'dogs'] }
   const written = await send('PUT', PATH, body, headers)
   expect(written.status).toBe(200)
   expect(written.headers.get('cache-control')).toBe('private, no-store')
   const expected = {
     user_id: USER,
-    topic_weights: { 'Café #1': Math.fround(0.1), music: 2 },
+    topic_weights: { 'Café #1': Math.fround(0.1), music: 1_000 },
     exclude_topics: ['Spoilers', 'dogs'],
     updated_at: new Date(START).toISOString(),
   }
@@ -78,7 +78,7 @@ test('a profile that another writer stored with a later time does not count as t
 
 test.each([
   [{ topic_weights: { a: -1 } }, 'body.topic_weights.a'],
-  [{ topic_weights: { a: 1e9 } }, 'body.topic_weights.a'],
+  [{ topic_weights: { a: 1_000.1 } }, 'body.topic_weights.a'],
   [{ topic_weights: { a: '1' } }, 'body.topic_weights.a'],
   [{ topic_weights: { Cats: 1, '#cats': 2 } }, 'body.topic_weights.#cats'],
   [{ topic_weights: { '#': 1 } }, 'body.topic_weights.#'],

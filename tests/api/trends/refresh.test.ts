@@ -66,6 +66,22 @@ test("a refresh writes a record like the pipeline's, in the given order, and thi
   expect(served.body.trends.map(({ name }: { name: string }) => name)).toEqual(['#Café', 'second phrase', 'third'])
 })
 
+test.each([
+  [3, null],
+  [3.01, 'Trending'],
+  [10, 'Trending'],
+  [10.01, 'Viral'],
+])('an entry with the velocity %d has the label %s', async (velocity, label) => {
+  const { post, published } = await refreshing()
+  await post(body({ top_k: [{ term: 'a', count: 1, velocity, sample_ids: [] }] }))
+  expect(published).toMatchObject([{ value: { entries: [{ label }] } }])
+})
+
+test('a window may end 5 minutes ahead', async () => {
+  const { post } = await refreshing()
+  expect((await post(body({ window_end: at(START + 5 * MINUTE_MS) }))).status).toBe(204)
+})
+
 test('an older window is accepted and changes nothing, and an empty list is valid', async () => {
   const { post, get, putList, clock, published } = await refreshing()
   putList()

@@ -25,6 +25,18 @@ test('muted topics are skipped, and the other topics are ordered by score × wei
   )
 })
 
+test.each([
+  [0.49, ['a', 'b']],
+  [0.5, ['a', 'b']],
+  [0.51, ['b', 'a']],
+])('the weight %d is compared with exactly 0.5, the weight of other topics', (weight, order) => {
+  const candidates = ['a', 'b'].map((name) => ({ term: name, score: 10, variants: [] }))
+  const rerankedWith = (topic_weights: Record<string, number>) =>
+    rerank(candidates, { topic_weights, exclude_topics: [], updated_at: 1 }, 30).map(({ term }) => term)
+  expect(rerankedWith({ b: weight })).toEqual(order)
+  expect(rerankedWith({ a: 1 - weight })).toEqual(order)
+})
+
 test('topics are matched in the same way as terms, regardless of case, width and #', () => {
   const candidates = ['cafe', 'tea', 'water'].map((name) => ({ term: name, score: 10, variants: [] }))
   const profile = { topic_weights: { '＃ＴＥＡ': 2 }, exclude_topics: ['#Water'], updated_at: 1 }
