@@ -88,6 +88,7 @@ test('the statistics of a link contain the last 48 hours, including hours withou
     hours: [
       { start: START - 72 * HOUR, clicks: 1 },
       { start: START - 13 * HOUR, clicks: 4 },
+      { start: START - 12 * HOUR, clicks: 1 },
       { start: START, clicks: 5 },
     ],
     referrers: [entry('b.example', 6), entry('direct', 2)],
@@ -102,8 +103,8 @@ test('the statistics of a link contain the last 48 hours, including hours withou
   expect(body).toEqual({
     short_code: CODE,
     total_clicks: 10,
-    // START is noon, so thirteen hours ago was yesterday.
-    clicks_today: 5,
+    // START is noon, so thirteen hours ago was yesterday, and twelve hours ago was midnight.
+    clicks_today: 6,
     bot_clicks: 2,
     unique_clicks: 7,
     unique_is_exact: true,
@@ -120,7 +121,7 @@ test('the statistics of a link contain the last 48 hours, including hours withou
   expect(hours.length).toBe(48)
   expect(hours.at(-1)).toEqual({ hour: new Date(START).toISOString(), clicks: 5 })
   expect(hours.at(-14)).toEqual({ hour: new Date(START - 13 * HOUR).toISOString(), clicks: 4 })
-  expect(hours.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(9)
+  expect(hours.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(10)
 })
 
 test('the statistics of a link without clicks are zeros', async () => {
@@ -189,10 +190,14 @@ test('an export is refused while the table is being filled, because it would be 
   expect([response.status, ((await response.json()) as { error: string }).error]).toEqual([503, 'not_ready'])
 })
 
-test('an export covers the given range, and a wrong range is refused', async () => {
+test('an export covers the given range, by default the last 90 days, and a wrong range is refused', async () => {
   const { get, table } = await clicksApi()
   await get('clicks.csv?from=2026-01-15T00:00:00Z&to=2026-01-15T06:00:00.000Z')
   expect(table.queries.at(-1)).toMatchObject({ code: CODE, afterTime: START - 12 * HOUR, to: START - 6 * HOUR })
+  table.queries.length = 0
+  await get('clicks.csv')
+  expect(table.queries[0]).toMatchObject({ afterTime: START - 90 * 24 * HOUR })
+  expect(table.queries.at(-1)).toMatchObject({ to: START })
   const wrong = await get('clicks.csv?from=yesterday')
   expect(wrong.status).toBe(400)
 })

@@ -56,6 +56,14 @@ describe('POST /api/v1/urls', () => {
     expect(codes.size).toBe(10)
   })
 
+  test('gives links with and without counted clicks to a user who asks for both', async () => {
+    const { create } = await linksApi()
+    const codeOf = async (analytics: boolean) => (await create({ long_url: URL_1, analytics }, { as: ALICE })).body.short_code
+    const [counted, uncounted] = [await codeOf(true), await codeOf(false)]
+    expect(uncounted).not.toBe(counted)
+    expect([await codeOf(true), await codeOf(false)]).toEqual([counted, uncounted])
+  })
+
   test('finds the existing link with few commands, even if many links for the same URL have expired', async () => {
     const { create, advance, published } = await linksApi()
     const daily = (headers?: Record<string, string>) => create({ long_url: URL_1, expiration: '1h' }, { as: ALICE, headers })

@@ -65,6 +65,13 @@ test.each(['https://go.example/', 'http://127.0.0.1:8091/x', 'http://notsho.rt/'
   },
 )
 
+test('a URL may have 2,048 characters, as given and as stored', () => {
+  const longest = `https://example.com/${'a'.repeat(2_028)}`
+  expect(check(longest)).toBe(longest)
+  expect(check(`${longest}a`)).toBe('refused')
+  expect(check(longest.slice(0, -1).replace('/a', '/{'))).toBe('refused')
+})
+
 test.each([
   'javascript:alert(1)',
   'data:text/html,x',
@@ -81,6 +88,7 @@ test.each([
   'http://:secret@example.com/',
   `https://example.com/${'a'.repeat(2_030)}`,
   `https://example.com/${'é'.repeat(400)}`,
+  `https://example.com/${'./'.repeat(1_015)}`,
 ])('%j is refused', (url) => {
   expect(check(url)).toBe('refused')
 })

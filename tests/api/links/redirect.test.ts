@@ -14,12 +14,12 @@ const HOUR_MS = 3_600_000
  * Serves two handlers on one server: the API's front handler for requests with `x-listener: front`, and the listener
  * for short domains for all other requests.
  */
-async function shortApi({ countryHeader }: { countryHeader?: string } = {}) {
+async function shortApi({ countryHeader, proxies = LOOPBACK }: { countryHeader?: string; proxies?: readonly string[] } = {}) {
   const api = await linksApi()
   const clicks: Click[] = []
   const buffer = { offer: (_key: string, click: Click) => clicks.push(click) > 0 }
   const { redis, facts, domains, metrics, log, clock } = api
-  const trusted = addressRanges(LOOPBACK)
+  const trusted = addressRanges(proxies)
   const views = { ...redis.reader }
   const now = () => clock.now
   const { listener, front } = redirects({ views, facts, clicks: buffer, domains, trusted, countryHeader, metrics, log, now })
@@ -78,8 +78,9 @@ test.each([
 
 test('a click has the client address that the proxy reports, and long headers are truncated', async () => {
   const { visit, link, clicks } = await shortApi()
-  await visit(`/${await link()}`, { 'x-forwarded-for': '203.0.113.9, 198.51.100.7', 'user-agent': 'x'.repeat(5_000) })
-  expect(clicks[0]).toMatchObject({ ip: '198.51.100.7', user_agent: 'x'.repeat(512) })
+  const long = { 'user-agent': 'x'.repeat(5_000), referer: 'y'.repeat(5_000) }
+  await visit(`/${await link()}`, { 'x-forwarded-for': '203.0.113.9, 198.51.100.7', ...long })
+  expect(clicks[0]).toMatchObject({ ip: '198.51.100.7', user_agent: 'x'.repeat(512), referrer: 'y'.repeat(2_048) })
 })
 
 test('a click has the country that a trusted proxy sends in the configured header', async () => {
@@ -90,6 +91,12 @@ test('a click has the country that a trusted proxy sends in the configured heade
   const direct = await shortApi()
   await direct.visit(`/${await direct.link()}`, { 'cf-ipcountry': 'DE' })
   expect(direct.clicks[0].country).toBe('')
+})
+
+test('a click has no country from a sender that is not a trusted proxy', async () => {
+  const { visit, link, clicks } = await shortApi({ countryHeader: 'cf-ipcountry', proxies: [] })
+  await visit(`/${await link()}`, { 'cf-ipcountry': 'DE', 'x-forwarded-for': '203.0.113.9' })
+  expect(clicks[0]).toMatchObject({ country: '', ip: '127.0.0.1' })
 })
 
 test('every response has a request id and is readable by pages of any origin', async () => {

@@ -135,6 +135,38 @@ test('a click is counted even if the name of its browser is cut off in the middl
   expect(newestStats(driver).get('abc1234')).toMatchObject({ total_clicks: 2 })
 })
 
+test('a click may be dated 5 minutes ahead', () => {
+  const driver = drive()
+  send(driver, { time: START + 5 * 60_000 })
+  expect(newestStats(driver).get('abc1234')?.total_clicks).toBe(1)
+})
+
+test('a list contains the 10 most frequent values', () => {
+  const driver = drive()
+  for (let site = 1; site <= 12; site++)
+    for (let visit = 0; visit < site; visit++) send(driver, { referrer: `https://site${site}.example/` })
+  const { referrers } = newestStats(driver).get('abc1234') as LinkStats
+  const expected = Array.from({ length: 10 }, (_, index) => [`site${12 - index}.example`, 12 - index])
+  expect(referrers.map(({ value, clicks }) => [value, clicks])).toEqual(expected)
+})
+
+test('the counts of a list are exact up to 256 different values', () => {
+  const driver = drive('manual')
+  const visitFrom = (site: number) => send(driver, { referrer: `https://site${site}.example/` })
+  const overs = () => {
+    driver.settle()
+    return new Set(
+      newestStats(driver)
+        .get('abc1234')
+        ?.referrers.map(({ over }) => over),
+    )
+  }
+  for (let site = 1; site <= 256; site++) visitFrom(site)
+  expect(overs()).toEqual(new Set([0]))
+  visitFrom(257)
+  expect(overs()).toEqual(new Set([0, 1]))
+})
+
 describe('a record that is not a click becomes a dead letter', () => {
   test.each([
     ['invalid_short_code', { short_code: 'far-too-long-for-a-code' }],
@@ -146,7 +178,7 @@ describe('a record that is not a click becomes a dead letter', () => {
     ['invalid_timestamp', { timestamp: '2026-11-21 22:30:00' }],
     ['invalid_timestamp', { timestamp: '2026-11-21T25:30:00Z' }],
     ['invalid_timestamp', { timestamp: '1969-12-31T23:59:59.000Z' }],
-    ['timestamp_in_the_future', { time: START + 6 * 60_000 }],
+    ['timestamp_in_the_future', { time: START + 5 * 60_000 + 1 }],
   ])('with %s for %j', (code, fields) => {
     const driver = drive()
     send(driver, fields)
