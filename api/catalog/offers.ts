@@ -6,7 +6,7 @@ import { CATALOG_PRODUCTS_VIEW } from '../../state/views/catalog/products.ts'
 import { caughtUp } from '../kit/readiness.ts'
 import type { ServiceKit } from '../service.ts'
 
-/** Looks up whether variants exist and are for sale. The parts of the service that reserve stock use this look-up. */
+/** Looks up whether variants exist and are for sale. The parts of the service that reserve stock use this lookup. */
 export interface Offers {
   /**
    * Returns the offer of each variant, in the order of the ids. Variants of a deleted product are `UNKNOWN`.
@@ -19,7 +19,7 @@ export interface OffersDeps extends Pick<ServiceKit, 'views'> {
   readonly facts: Pick<ServiceKit['facts'], 'partitionOf'>
 }
 
-/** Creates a look-up that reads the view of products. The view may not include the most recent changes yet. */
+/** Creates a lookup that reads the view of products. The view may not include the most recent changes yet. */
 export function viewOffers({ views, facts }: OffersDeps): Offers {
   async function offerOf(variantId: number): Promise<VariantOffer> {
     const place = placeOfVariant(variantId)

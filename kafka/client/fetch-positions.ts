@@ -30,7 +30,7 @@ export class FetchPosition implements TopicPartition {
   readonly topic: string
   readonly partition: number
   readonly reset: ReaderReset
-  /** The topic's id at the first look-up. A different id later means that the topic was deleted and created again. */
+  /** The topic's id at the first lookup. A different id later means that the topic was deleted and created again. */
   topicId: string | undefined
   /** Offset at which the next data from `poll` begins. */
   position: number

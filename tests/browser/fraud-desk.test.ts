@@ -131,7 +131,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(await page.textContent('#page-number')).toBe('1 of 500')
   })
 
-  test('a case or transaction that could not be read is read again when the user repeats the click or the look-up', async () => {
+  test('a case or transaction that could not be read is read again when the user repeats the click or the lookup', async () => {
     const { page, fakes } = await opened()
     fakes.replaced.set('GET cases/90071992547409931', refusal(503, 'unavailable'))
     await page.locator('.entry').first().click()

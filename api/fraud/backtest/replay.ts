@@ -43,7 +43,7 @@ export function replay({ ruleSet, lists, snoozes, policy }: ReplayBasis, transac
     isBlocklisted,
     action: outcome?.winner?.action,
     scores: ml_scores.evaluated ? ml_scores : undefined,
-    // A missing count means that the look-up of the user's profile failed. For a user without history, the count is 0.
+    // A missing count means that the lookup of the user's profile failed. For a user without history, the count is 0.
     isDefaultProfile: features.user_txn_count === null,
     amountUsd: features.amount_usd,
   })

@@ -29,7 +29,7 @@ export const ENRICHMENT_MS = 15
 export interface EntityProfiles {
   /**
    * Looks up all entities of a transaction at once, and adds the transaction to the transactions in flight of all its
-   * entities except the merchant. An entity is `failed` if its look-up fails or is late, if its profile cannot be
+   * entities except the merchant. An entity is `failed` if its lookup fails or is late, if its profile cannot be
    * decoded, or if the view is still being built. Never throws.
    * @param at epoch ms
    */
@@ -47,7 +47,7 @@ export interface EntityProfilesDeps {
   readonly scripts: ViewScripts
   /** Returns the partition of an entity's profile. Throws before the number of partitions is known. */
   partitionOf(entity: string): number
-  /** Called with the reason whenever a look-up or a withdrawal fails. */
+  /** Called with the reason whenever a lookup or a withdrawal fails. */
   onFailure(reason: string): void
   /** How long a transaction stays in flight if its profiles never include it. Default IN_FLIGHT_MS. */
   readonly inFlightMs?: number

@@ -77,7 +77,7 @@ function uncounted(settings: SettingsInForce): ScorerDeps['settings'] {
   }
 }
 
-/** Sends the real look-ups to Redis, but then decodes a made-up history instead of the results. */
+/** Sends the real lookups to Redis, but then decodes a made-up history instead of the results. */
 function withHistory({ enrich }: EntityProfiles, now: () => number): EntityProfiles['enrich'] {
   return async (request, at) => {
     await enrich(request, at)

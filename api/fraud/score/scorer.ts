@@ -105,7 +105,7 @@ export function scorer(deps: ScorerDeps): Scorer {
     const hit = blocklist.find(request)
     observe('blocklist', monotonic() - start)
     if (hit !== undefined) return await record(blocked(request, requestId, hit), new Set())
-    // The claim and the look-ups are sent to Redis in one write. Waiting for the claim would rarely save the look-ups,
+    // The claim and the lookups are sent to Redis in one write. Waiting for the claim would rarely save the lookups,
     // because very few requests repeat an id.
     const at = now()
     const withdraw = () => profiles.withdraw(request, at)

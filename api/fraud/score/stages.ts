@@ -24,7 +24,7 @@ export function stageTimes(registry: Registry): ObserveStage {
     buckets: BUCKETS_SECONDS,
     registers: [registry],
   })
-  // The labelled histograms are looked up in advance, because a look-up costs more than an observation.
+  // The labelled histograms are looked up in advance, because a lookup costs more than an observation.
   const children = new Map(STAGES.map((stage) => [stage, histogram.labels({ stage })]))
   return (stage, ms) => children.get(stage)?.observe(ms / MS_PER_SECOND)
 }

@@ -38,7 +38,7 @@ const INSTEAD_OF_EMPTY = 1
 /**
  * A hash table for millions of small entries. Keys are hashes of 128 bits, and there is no object per entry. The table
  * uses open addressing with linear probing. Deleting an entry leaves no tombstone: entries behind it in its chain may
- * move up. The number of changes therefore affects neither look-up time nor memory.
+ * move up. The number of changes therefore affects neither lookup time nor memory.
  */
 export class PackedMap {
   readonly layout: PackedLayout
@@ -230,7 +230,7 @@ class Segment {
     this.count--
     for (let slot = this.#next(hole); this.#hashes[slot * HASH_WORDS] !== 0; slot = this.#next(slot)) {
       const home = this.#homeOf(this.#hashes[slot * HASH_WORDS])
-      // If the home slot of an entry is cyclically after the hole, a look-up of the entry does not pass the hole. Such
+      // If the home slot of an entry is cyclically after the hole, a lookup of the entry does not pass the hole. Such
       // an entry need not move.
       const staysBehind = hole < slot ? home > hole && home <= slot : home > hole || home <= slot
       if (staysBehind) continue

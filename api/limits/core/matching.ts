@@ -4,7 +4,7 @@ import { parsePattern } from './endpoint-pattern.ts'
 import { type CompiledRule, compileRule, DEFAULT_KEY_PREFIX } from './rule.ts'
 
 /**
- * Rules compiled into a look-up table. The cost of a look-up depends on the depth of the path and not on the number of
+ * Rules compiled into a lookup table. The cost of a lookup depends on the depth of the path and not on the number of
  * rules.
  */
 export interface RuleTable {

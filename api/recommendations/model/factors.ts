@@ -50,7 +50,7 @@ export async function openFactors(path: string, rows: number, dimensions: number
     closeSync(file)
     throw error
   }
-  // The cache is direct-mapped: each row has a fixed place, which it shares with other rows. A look-up therefore needs
+  // The cache is direct-mapped: each row has a fixed place, which it shares with other rows. A lookup therefore needs
   // neither objects nor a Map.
   const places = Math.max(1, Math.min(CACHED_ROWS, rows))
   const held = new Int32Array(places).fill(NOTHING)

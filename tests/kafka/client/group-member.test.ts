@@ -263,7 +263,7 @@ test('a response to a heartbeat from before the rejoin brings no assignment', as
   await expect.poll(() => lookUps).toBe(before + 1)
   isUnknown = false
   const rejoining = member.rejoin()
-  // Joining begins with a look-up of the topics.
+  // Joining begins with a lookup of the topics.
   await expect.poll(() => lookUps).toBe(before + 2)
   lookUp.resolve()
   await beating

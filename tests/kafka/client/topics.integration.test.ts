@@ -100,7 +100,7 @@ test('looking up one topic does not ask the broker about all topics that were lo
   expect(names).not.toContain(first)
 })
 
-test('look-ups that wait for another look-up to finish share one request', async () => {
+test('lookups that wait for another lookup to finish share one request', async () => {
   const direct = await connected(brokers)
   const topics = [await newTopic(direct), await newTopic(direct), await newTopic(direct, 2)]
   const proxy = await brokerProxy(brokers)

@@ -241,7 +241,7 @@ test('in-flight sums per second count in the windows and in the lifetime', () =>
   expect(features.user_avg_amount).toBeCloseTo(610 / 301, 9)
 })
 
-test('an entity without history counts as new, and an entity whose look-up failed counts as missing and is named', () => {
+test('an entity without history counts as new, and an entity whose lookup failed counts as missing and is named', () => {
   const now = pay({ device: 'd1', merchant: 'm1', ip: '192.0.2.1' })
   const { features, failed } = featuresOf(now, NO_IP_FACTS, { ...lookedUp(now, []), user: 'failed', ip: 'failed' })
   expect(failed).toEqual(['user', 'ip'])
@@ -262,7 +262,7 @@ test('an entity without history counts as new, and an entity whose look-up faile
   })
 })
 
-test('an entity that the request does not name counts as missing, but its look-up does not count as failed', () => {
+test('an entity that the request does not name counts as missing, but its lookup does not count as failed', () => {
   const now = pay()
   const { features, failed } = featuresOf(now, NO_IP_FACTS, { ...lookedUp(now, []), device: 'failed' })
   expect(failed).toEqual([])

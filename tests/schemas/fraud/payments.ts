@@ -64,7 +64,7 @@ export function profileOf(kind: EntityKind, entityId: string, requests: readonly
   )
 }
 
-/** Returns the look-ups for a transaction. The transactions in `earlier` have been scored and folded before. */
+/** Returns the lookups for a transaction. The transactions in `earlier` have been scored and folded before. */
 export function lookedUp(request: FraudRequest, earlier: readonly FraudRequest[]): Enrichments {
   const ids = entitiesOf(request)
   const found = {} as Record<EntityKind, Enrichments[EntityKind]>

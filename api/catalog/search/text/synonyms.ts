@@ -25,7 +25,7 @@ export const NO_SYNONYMS: Synonyms = { at: () => undefined }
 
 export const MOST_TERM_WORDS = 4
 
-/** Builds a look-up by term from all groups. */
+/** Builds a lookup by term from all groups. */
 export function synonymsOf(groups: Iterable<SynonymGroup>): Synonyms {
   const byTerm = new Map<string, string[][]>()
   for (const { terms, one_way } of groups) {

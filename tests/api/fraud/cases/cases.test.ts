@@ -291,7 +291,7 @@ test.each(['feedback', 'change'] as const)('a late %s brings an archived case ba
   ])
 })
 
-test('a case that leaves the state between look-up and decision is brought back, too', async () => {
+test('a case that leaves the state between lookup and decision is brought back, too', async () => {
   const { send, case_id, redis } = await archivedCase()
   // The view still shows the case for a moment after the topology has deleted it from its state.
   const place = { case_id, status: 'CONFIRMED_FRAUD', assigned_to: null }
@@ -300,7 +300,7 @@ test('a case that leaves the state between look-up and decision is brought back,
   expect(answer).toEqual({ status: 200, body: { status: 'recorded', case_id } })
 })
 
-test('a change of a case that leaves the state between look-up and decision brings the case back', async () => {
+test('a change of a case that leaves the state between lookup and decision brings the case back', async () => {
   const { send, case_id, redis, tables } = await archivedCase()
   // The view still shows the case for a moment after the topology has deleted it from its state.
   redis.apply([{ op: 'set', key: `{${caseFlow.name}:0}:case:${case_id}`, value: JSON.stringify(tables.archived[0]) }])

@@ -132,7 +132,8 @@ const FAILURES = [
     value: ROW_TOO_LARGE,
     stage: 'produce',
     code: 'produce_failed',
-    message: /a row of the store packed cannot be written: topic adding-packed-changelog accepts batches of up to 4194304 bytes, but this record needs 42\d+: split the value/,
+    message:
+      /a row of the store packed cannot be written: topic adding-packed-changelog accepts batches of up to 4194304 bytes, but this record needs 42\d+: split the value/,
   },
   {
     what: 'a row that it changes cannot be encoded',

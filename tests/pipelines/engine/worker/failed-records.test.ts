@@ -86,7 +86,9 @@ test.each(['exactly-once', 'at-least-once'] as const)(
     expect(letters.map(({ code, processor, value }) => [code, processor, String(value)])).toEqual(
       Array(5).fill(['produce_failed', 'take', String(ROW_TOO_LARGE)]),
     )
-    expect(letters[0].message).toContain('a row of the store notes cannot be written: topic adding-notes-changelog accepts batches of up to 4194304 bytes')
+    expect(letters[0].message).toContain(
+      'a row of the store notes cannot be written: topic adding-notes-changelog accepts batches of up to 4194304 bytes',
+    )
     expect(skippedOf(worker)).toEqual([{ source: 'orders', stage: 'produce', handling: 'dead-letter', count: 5 }])
     expect(worker.status().state).toBe('running')
     await worker.stop()

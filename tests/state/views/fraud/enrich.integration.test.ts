@@ -23,7 +23,7 @@ import { privateRedis } from '../../../stack/index.ts'
 const PARTITION = 0
 const TOPIC = 'fraud-profiles'
 
-/** Starts a Redis with a sink and with the look-ups of the API. The view has caught up. */
+/** Starts a Redis with a sink and with the lookups of the API. The view has caught up. */
 async function world() {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
@@ -167,12 +167,12 @@ test('a payment is in flight for at most a day, and then makes room for other pa
   clock.now += IN_FLIGHT_MS
   for (let index = 0; index <= MOST_IN_FLIGHT; index++) await enrich(pay({ id: `new${index}`, at: clock.now }))
   const held = await profiles.find('user', 'u1')
-  if (held === 'failed') throw new Error('the look-up failed')
+  if (held === 'failed') throw new Error('the lookup failed')
   expect(held.inFlight).toHaveLength(MOST_IN_FLIGHT - 1)
   expect(held.inFlightSeconds).toMatchObject([{ count: 2 }])
 })
 
-test('while the view is being built, look-ups fail, but payments are still noted as in flight', async () => {
+test('while the view is being built, lookups fail, but payments are still noted as in flight', async () => {
   const { store, enrich, failures, redis, keys } = await world()
   await redis.del(positionsKey(FRAUD_PROFILES_VIEW, PARTITION), caughtUpKey(FRAUD_PROFILES_VIEW, PARTITION))
   await store.finishClearing(FRAUD_PROFILES_VIEW, PARTITION)
