@@ -207,6 +207,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   const commits: Committer = committer({
     topology: topology.name,
     tasks,
+    failed,
     session,
     producer,
     group,

@@ -2,6 +2,7 @@ import type { GroupMember, WorkerProducer } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { putComplete, putPositions } from '../state/restore.ts'
+import type { FailedRecords } from '../task/failed-records.ts'
 import type { StreamTask } from '../task/task.ts'
 import { type CommitFault, encodeCommit, type PreparedCommit, writeCommit } from './commit.ts'
 import type { TaskSet } from './task-set.ts'
@@ -76,6 +77,11 @@ export interface Committer {
    */
   commit(): Promise<void>
   /**
+   * Commits like `commit`. If a row cannot be written, rolls back instead, so that the tasks find the record that
+   * caused this. Rejects with all other errors of `commit`.
+   */
+  commitOrRollBack(): Promise<void>
+  /**
    * Waits for a running commit. Then drops the results since the last commit and restarts the tasks, so that they
    * process the records again. Rejects with the same errors as `commit`.
    */
@@ -103,6 +109,7 @@ export interface Committer {
 export interface CommitterDeps {
   readonly topology: string
   readonly tasks: TaskSet
+  readonly failed: FailedRecords
   readonly session: StateSession
   readonly producer: WorkerProducer
   readonly group: GroupMember
@@ -274,6 +281,21 @@ export function committer(deps: CommitterDeps): Committer {
     await finish()
   }
 
+  async function commitOrRollBack(): Promise<void> {
+    try {
+      await commit()
+    } catch (error) {
+      if (!deps.failed.note(error)) throw error
+      await rollBack()
+    }
+  }
+
+  async function rollBack(): Promise<void> {
+    await finish()
+    rollBacks++
+    await restart()
+  }
+
   /**
    * Refreshes the write time of the state if the group confirms the membership. If the process was suspended for long,
    * another worker may have processed the partitions, and the broker may no longer have its tombstones. With a fresh
@@ -324,11 +346,8 @@ export function committer(deps: CommitterDeps): Committer {
       producer.flushFull(deps.group).catch(() => {}) // The commit throws the same error.
     },
     commit,
-    async rollBack() {
-      await finish()
-      rollBacks++
-      await restart()
-    },
+    commitOrRollBack,
+    rollBack,
     async settle() {
       await finish().catch((error) => runtime.log.warn({ err: error, topology: deps.topology }, 'commit_lost'))
     },

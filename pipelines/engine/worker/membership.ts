@@ -187,7 +187,7 @@ export function membership(deps: MembershipDeps): Membership {
       inbox.push({ generation, news: { counts: found } })
       return
     }
-    await deps.committer().commit()
+    await deps.committer().commitOrRollBack()
     counts.update(found)
     for (const task of tasks.all()) tasks.close(task)
     const fresh = missing()
@@ -209,7 +209,7 @@ export function membership(deps: MembershipDeps): Membership {
     const isRevoked = (task: StreamTask) => !task.sources.every(({ topic, partition }) => wanted.has(partitionKey(topic, partition)))
     if (tasks.running().some(isRevoked)) {
       await tasks.comeToRest(LONGEST_REBALANCE_WAIT_MS)
-      await deps.committer().commit()
+      await deps.committer().commitOrRollBack()
     }
     const revoked = tasks.all().filter(isRevoked)
     for (const task of revoked) tasks.close(task)

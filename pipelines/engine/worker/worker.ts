@@ -255,12 +255,12 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     }
   }
 
-  async function commitLast({ tasks, committer: commits }: Assembly): Promise<void> {
+  async function commitLast({ tasks, committer: commits, failed }: Assembly): Promise<void> {
     try {
       await tasks.comeToRest()
       await commits.commit()
     } catch (error) {
-      if (!(error instanceof FencedError) && !isPassing(error)) throw error
+      if (!(error instanceof FencedError) && !isPassing(error) && !failed.note(error)) throw error
       log.warn({ err: error, topology: topology.name }, 'last_commit_lost')
     }
   }

@@ -3,8 +3,9 @@ import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { FencedError, TransportError } from '../../../../kafka/transport.ts'
 import { readDeadLetters } from '../../../../pipelines/engine/dlq/read.ts'
 import { replayDeadLetters } from '../../../../pipelines/engine/dlq/replay.ts'
-import type { OnError } from '../../../../pipelines/engine/topology/api.ts'
+import type { OnError, TopologyBuilder } from '../../../../pipelines/engine/topology/api.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import type { TopologyOptions } from '../../../../pipelines/engine/topology/topology-options.ts'
 import type { Worker } from '../../../../pipelines/engine/worker/worker.ts'
 import { workerRunner } from '../../../../pipelines/engine/worker/worker-runner.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
@@ -24,8 +25,8 @@ const SKIPPING: OnError = { process: 'dead-letter', produce: 'dead-letter' }
  * Creates a topology that adds up numbers per key in two stages. On some numbers, a stage fails after it has changed
  * state and emitted records.
  */
-function adding(onError: OnError = SKIPPING, bug = BUG) {
-  return topology('adding', (t) => {
+function adding(onError: OnError = SKIPPING, bug = BUG, options: TopologyOptions = {}) {
+  const build = (t: TopologyBuilder) => {
     const byKey = t.repartition('by-key', { key: utf8, value: numberFormat, partitions: 2 })
     const seen = keyedStore('seen', { key: utf8, value: numberFormat })
     const notes = keyedStore('notes', { key: utf8, value: receipts.value })
@@ -42,7 +43,8 @@ function adding(onError: OnError = SKIPPING, bug = BUG) {
       sums.put(ctx.key, sum)
       ctx.emit(totals, ctx.key, sum)
     })
-  })
+  }
+  return topology('adding', build, options)
 }
 
 /** Sends the values to each of the keys `a` to `e`, and waits until every key has its last total. */
@@ -94,6 +96,35 @@ test.each(['exactly-once', 'at-least-once'] as const)(
     await worker.stop()
   },
 )
+
+/** Options of a worker whose records remain uncommitted until it gives up partitions or stops. */
+const UNCOMMITTED = { commitIntervalMs: 60_000 }
+
+/** Starts a worker that has processed a record whose row cannot be written, and has not committed it. */
+async function workerWithUnwritableRow(b: Bench): Promise<Worker> {
+  const worker = await b.worker(adding(SKIPPING, BUG, { commitWhenIdle: false }), UNCOMMITTED)
+  for (const value of [1, ROW_TOO_LARGE, 2]) for (const key of ['a', 'b', 'c', 'd', 'e']) b.send(orders, key, value)
+  await until(() => worker.status().metrics.processed === 15, 'the records are processed')
+  return worker
+}
+
+test('a worker gives up partitions although a row of the last records cannot be written', async () => {
+  const b = bench()
+  await workerWithUnwritableRow(b)
+  const second = await b.worker(adding())
+  const ready = () => second.status().ready && second.status().tasks.length > 0
+  await until(ready, 'the second worker has its partitions', 10_000)
+})
+
+test('a worker stops cleanly although a row of the last records cannot be written', async () => {
+  const b = bench()
+  const first = await workerWithUnwritableRow(b)
+  await first.stop()
+  expect(first.status().state).toBe('stopped')
+  await b.worker(adding())
+  await until(() => ['a', 'b', 'c', 'd', 'e'].every((key) => b.latest(totals).get(key) === 3), 'totals')
+  expect(await lettersOf(b)).toHaveLength(5)
+})
 
 test('the metrics count skipped records by source, stage and handling', async () => {
   const b = bench()
