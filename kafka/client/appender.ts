@@ -181,11 +181,7 @@ export class PartitionAppender implements RecordAppender {
     headers?: readonly RecordHeader[],
   ): void {
     const bytes = recordBytesBound(keyEnd - keyStart, valueEnd - valueStart, headers)
-    if (RECORDS_AT + bytes > this.#maxBatchBytes) {
-      const alone = new BatchWriter()
-      alone.append(timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
-      this.#checkSize(alone)
-    }
+    if (RECORDS_AT + bytes > this.#maxBatchBytes) this.check(timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
     let writer = this.#current
     if (writer !== undefined && writer.bytes + bytes > this.#batchLimitBytes) {
       this.seal()
@@ -198,6 +194,22 @@ export class PartitionAppender implements RecordAppender {
     writer.append(timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
     if (this.#phase.committing) this.#heldRecords++
     else this.#pendingRecords++
+  }
+
+  check(
+    timestamp: number,
+    key: Uint8Array | null,
+    keyStart: number,
+    keyEnd: number,
+    value: Uint8Array | null,
+    valueStart: number,
+    valueEnd: number,
+    headers?: readonly RecordHeader[],
+  ): void {
+    if (RECORDS_AT + recordBytesBound(keyEnd - keyStart, valueEnd - valueStart, headers) <= this.#maxBatchBytes) return
+    const alone = new BatchWriter()
+    alone.append(timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
+    this.#checkSize(alone)
   }
 
   /**

@@ -5,6 +5,7 @@ import {
   type ProducerOptions,
   partitionKey,
   type RecordAppender,
+  type RecordFields,
   type RecordHeader,
   type WorkerProducer,
 } from '../transport.ts'
@@ -37,20 +38,26 @@ export function memoryProducer(broker: MemoryBroker, options: ProducerOptions): 
 
   function createAppender(topic: string, partition: number): MemoryAppender {
     let records: NewRecord[] = []
+
+    function checked(...[timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers]: RecordFields): NewRecord {
+      const record = {
+        timestamp,
+        key: key === null ? null : Buffer.from(key.subarray(keyStart, keyEnd)),
+        value: value === null ? null : Buffer.from(value.subarray(valueStart, valueEnd)),
+        headers: headers ?? NO_HEADERS,
+      }
+      broker.checkSize(topic, record)
+      return record
+    }
+
     return {
       topic,
       partition,
-      append(timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers) {
-        const record = {
-          timestamp,
-          key: key === null ? null : Buffer.from(key.subarray(keyStart, keyEnd)),
-          value: value === null ? null : Buffer.from(value.subarray(valueStart, valueEnd)),
-          headers: headers ?? NO_HEADERS,
-        }
-        broker.checkSize(topic, record)
-        pendingBytes += RECORD_OVERHEAD_BYTES + keyEnd - keyStart + valueEnd - valueStart
-        records.push(record)
+      append(...record) {
+        const { key, value } = records[records.push(checked(...record)) - 1]
+        pendingBytes += RECORD_OVERHEAD_BYTES + (key?.length ?? 0) + (value?.length ?? 0)
       },
+      check: checked,
       get pendingRecords() {
         return records.length
       },

@@ -14,6 +14,8 @@ export interface RecordAppender extends TopicPartition {
    * appended, and the transaction can continue.
    */
   append(...record: RecordFields): void
+  /** Throws the error that `append` would throw for this record. Appends nothing. */
+  check(...record: RecordFields): void
   /** Number of records that were appended and are not committed yet. */
   readonly pendingRecords: number
 }

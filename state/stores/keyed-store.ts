@@ -208,10 +208,10 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
       mustScrub = false
     },
     trackChanges: entries.trackChanges,
-    checkChanges(changelog) {
+    checkChanges(check) {
       for (const entry of entries.takeTracked()) {
         const bytes = encode(entry)
-        changelog?.append(keyBytes.buffer, 0, keyBytes.length, bytes, 0, valueBytes.length)
+        check?.append(keyBytes.buffer, 0, keyBytes.length, bytes, 0, valueBytes.length)
       }
     },
     committed() {

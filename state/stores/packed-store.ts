@@ -328,8 +328,8 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
     trackChanges() {
       tracked = new Set()
     },
-    checkChanges(changelog) {
-      for (const row of tracked ?? []) append(changelog, row)
+    checkChanges(check) {
+      for (const row of tracked ?? []) append(check, row)
       tracked = new Set()
     },
     committed() {

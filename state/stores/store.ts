@@ -50,11 +50,11 @@ export interface EngineStore {
    */
   trackChanges?(): void
   /**
-   * Encodes the rows that have changed since `trackChanges`, and appends them to the changelog. A row that `flush`
-   * could not write thus fails right after its change, so the engine knows which record caused the failure. The state
-   * does not change, and `flush` writes the rows again.
+   * Encodes the rows that have changed since `trackChanges`, and passes them to `check`, which throws if the changelog
+   * would refuse a row. A row that `flush` could not write thus fails right after its change, so the engine knows which
+   * record caused the failure. Nothing is written, and the rows remain changed.
    */
-  checkChanges?(changelog: ChangelogWriter | undefined): void
+  checkChanges?(check: ChangelogWriter | undefined): void
   /**
    * Ends a commit, after the transaction was committed and the batch written. The flushed objects are no longer dirty.
    */

@@ -19,6 +19,13 @@ export interface FailedRecords {
   of(partition: TopicPartition): ReadonlyMap<number, Fault>
   /** Returns the offset before which the rows that a record changes must be checked; -1 if there is none. */
   checksBefore(partition: TopicPartition): number
+  /**
+   * Returns why a commit could not write a row, if the task has repeated all records since its last commit and none of
+   * them has failed; otherwise undefined.
+   * @param starts where the task began in each of its sources
+   * @param ends the next record of each source
+   */
+  unexplained(starts: readonly RecordPlace[], ends: readonly RecordPlace[]): string | undefined
   /** Must be called when all records before the offset are committed. */
   forgetBefore(partition: TopicPartition, offset: number): void
   /**
@@ -26,6 +33,15 @@ export interface FailedRecords {
    */
   skipped(place: RecordPlace, fault: Fault, handling: OnFailure): void
 }
+
+/** A row that a commit could not write. */
+interface RowCheck {
+  readonly failure: RowFailure
+  /** True when one of the repeated records has failed. */
+  explained: boolean
+}
+
+const keyOf = ({ topic, partition }: TopicPartition) => partitionKey(topic, partition)
 
 export interface FailedRecordsDeps {
   readonly topology: string
@@ -38,8 +54,8 @@ export function failedRecords({ topology, metrics, runtime }: FailedRecordsDeps)
   const log = limitedLog(runtime)
   /** Offsets of the skipped records that are counted but not yet committed, by partition. */
   const reported = new Map<string, Set<number>>()
-  /** The offset before which changed rows must be checked, by partition. */
-  const checked = new Map<string, number>()
+  /** The row failures whose records are not committed yet, by the source partitions of their tasks. */
+  const rows = new Map<string, RowCheck>()
 
   function of({ topic, partition }: TopicPartition): Map<number, Fault> {
     const key = partitionKey(topic, partition)
@@ -53,13 +69,20 @@ export function failedRecords({ topology, metrics, runtime }: FailedRecordsDeps)
 
   function noteRecord({ place, fault, cause }: RecordFailure): void {
     of(place).set(place.offset, fault)
+    const row = rows.get(keyOf(place))
+    if (row !== undefined) row.explained = true
     const { stage, processor } = fault
     log('error', `${place.topic} ${stage}`, { err: cause, topology, processor, stage, ...place }, 'record_failed')
   }
 
-  function noteRow({ ends, message }: RowFailure): void {
-    for (const { topic, partition, offset } of ends) checked.set(partitionKey(topic, partition), offset)
-    log('warn', 'row', { topology, reason: message }, 'row_failed')
+  function noteRow(failure: RowFailure): void {
+    const row = { failure, explained: false }
+    for (const end of failure.ends) rows.set(keyOf(end), row)
+    log('warn', 'row', { topology, reason: failure.message }, 'row_failed')
+  }
+
+  function checksBefore(partition: TopicPartition): number {
+    return rows.get(keyOf(partition))?.failure.ends.find((end) => keyOf(end) === keyOf(partition))?.offset ?? -1
   }
 
   return {
@@ -70,17 +93,24 @@ export function failedRecords({ topology, metrics, runtime }: FailedRecordsDeps)
       return true
     },
     of,
-    checksBefore: ({ topic, partition }) => checked.get(partitionKey(topic, partition)) ?? -1,
+    checksBefore,
+    unexplained(starts, ends) {
+      if (rows.size === 0) return undefined
+      const row = ends.map((end) => rows.get(keyOf(end))).find((each) => each !== undefined)
+      // If another worker has processed some of the records, it may have skipped the one that caused the failure.
+      if (row === undefined || row.explained || !starts.every(({ offset }, i) => offset === row.failure.starts[i].offset)) return undefined
+      return ends.every(({ offset }, i) => offset >= row.failure.ends[i].offset) ? row.failure.message : undefined
+    },
     forgetBefore(partition, offset) {
       const faults = of(partition)
       for (const failed of faults.keys()) if (failed < offset) faults.delete(failed)
-      const key = partitionKey(partition.topic, partition.partition)
-      if ((checked.get(key) ?? Infinity) <= offset) checked.delete(key)
+      const key = keyOf(partition)
+      if (rows.has(key) && checksBefore(partition) <= offset) rows.delete(key)
       const counted = reported.get(key)
       if (counted !== undefined) for (const skipped of counted) if (skipped < offset) counted.delete(skipped)
     },
     skipped(place, fault, handling) {
-      const key = partitionKey(place.topic, place.partition)
+      const key = keyOf(place)
       const counted = reported.get(key) ?? new Set<number>()
       if (counted.has(place.offset)) return
       reported.set(key, counted.add(place.offset))

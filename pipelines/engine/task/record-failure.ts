@@ -70,10 +70,12 @@ export class RecordFailure extends ProcessorError {
  * have changed the row. The tasks therefore repeat these records, and check the rows that each record changes.
  */
 export class RowFailure extends ProcessorError {
-  /** The next record of each source of the task. */
+  /** The first record of each source of the task since the last commit, and the record after the last one. */
+  readonly starts: readonly RecordPlace[]
   readonly ends: readonly RecordPlace[]
-  constructor(message: string, ends: readonly RecordPlace[], cause: unknown) {
+  constructor(message: string, starts: readonly RecordPlace[], ends: readonly RecordPlace[], cause: unknown) {
     super(message, { cause })
+    this.starts = starts
     this.ends = ends
   }
 }
@@ -99,6 +101,11 @@ function stageOf(error: unknown): 'process' | 'produce' | undefined {
   if (error instanceof RefusedOutcome || isStateFailure(error)) return undefined
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof OutputError) return 'produce'
   return 'process'
+}
+
+/** Adds to a `rowProblem` that none of the records since the last commit has caused it. */
+export function causedByNoRecord(problem: string): string {
+  return `${problem}. No record has changed the row like this: look at the topology's ticks, time handlers and beforeCommit hooks`
 }
 
 /** Describes why a row of a store cannot be written. */

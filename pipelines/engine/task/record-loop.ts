@@ -49,8 +49,8 @@ export interface RecordLoopParts {
   readonly closings: readonly (TimeClosing | undefined)[]
   readonly idling: TaskIdling
   readonly stores: readonly EngineStore[]
-  /** Returns the writer for a store's changelog; undefined for a store without one. */
-  readonly changelogOf: (store: EngineStore) => ChangelogWriter | undefined
+  /** Returns a writer that only checks whether a store's changelog accepts a row; undefined for a store without one. */
+  readonly rowCheckOf: (store: EngineStore) => ChangelogWriter | undefined
   readonly ticks: TaskTicks
   readonly context: TaskContext
   readonly outputs: Outputs
@@ -95,7 +95,7 @@ export function processorFailed(topology: string, context: TaskContext, error: u
 }
 
 export function recordLoop(parts: RecordLoopParts): RecordLoop {
-  const { topology, queues, closings, idling, stores, changelogOf, ticks, context, outputs, metrics, failed, isMissing } = parts
+  const { topology, queues, closings, idling, stores, rowCheckOf, ticks, context, outputs, metrics, failed, isMissing } = parts
   /** For each source, true if one of its processors announces its reads. */
   const announces = queues.map((queue) => queue.stream.processors.some(({ reads }) => reads !== undefined))
   const single = queues.length === 1 ? queues[0] : undefined
@@ -339,7 +339,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   function checkRows(): void {
     for (const store of stores) {
       try {
-        store.checkChanges?.(changelogOf(store))
+        store.checkChanges?.(rowCheckOf(store))
       } catch (error) {
         throw isStateFailure(error) ? error : new OutputError(rowProblem(store, error), { cause: error })
       }

@@ -1,4 +1,4 @@
-import type { OffsetToCommit, PartitionData } from '../../../kafka/transport.ts'
+import type { OffsetToCommit, PartitionData, RecordAppender } from '../../../kafka/transport.ts'
 import { partitionKey } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { isStateFailure } from '../../../state/stores/errors.ts'
@@ -14,7 +14,7 @@ import type { Topology } from '../topology/topology.ts'
 import type { FailedRecords } from './failed-records.ts'
 import type { TaskMetrics } from './metrics.ts'
 import { type AppenderSource, taskOutputs } from './outputs.ts'
-import { RowFailure, rowProblem } from './record-failure.ts'
+import { causedByNoRecord, type RecordPlace, RowFailure, rowProblem } from './record-failure.ts'
 import { processorFailed, type RunResult, recordLoop } from './record-loop.ts'
 import type { RecordQueue } from './record-queue.ts'
 import { TaskContext } from './task-context.ts'
@@ -157,11 +157,12 @@ export function streamTask(deps: TaskDeps): StreamTask {
   })
   const marks = taskMarks(streams, queues, context, outputs)
   const idling = taskIdling(queues, topology.options.maxIdleMs ?? 0)
-  const ofLoop = { queues, closings, idling, stores, changelogOf, ticks, context, outputs, metrics, failed, isMissing }
+  const ofLoop = { queues, closings, idling, stores, rowCheckOf, ticks, context, outputs, metrics, failed, isMissing }
   const loop = recordLoop({ topology: topology.name, ...ofLoop })
 
+  let startPositions: readonly number[] = []
   /** Positions of the last commit that was started. */
-  let committedPositions: number[] = []
+  let committedPositions: readonly number[] = []
   /** The stores that are open. If the state is damaged, a start can fail before it has opened all of them. */
   const openStores: EngineStore[] = []
 
@@ -186,20 +187,41 @@ export function streamTask(deps: TaskDeps): StreamTask {
         if (isStateFailure(error)) throw error
         const message = `${topology.name}: ${rowProblem(store, error)}`
         // If every record since the last commit was checked, none of them has changed the row.
-        if (loop.unchecked === 0) throw new ProcessorError(message, { cause: error })
-        const ends = queues.map(({ topic, position }) => ({ topic, partition, offset: position }))
-        throw new RowFailure(message, ends, error)
+        if (loop.unchecked === 0) throw new ProcessorError(causedByNoRecord(message), { cause: error })
+        throw new RowFailure(message, placesAt(committedPositions), placesAt(sources.positions()), error)
       }
     }
   }
 
+  function placesAt(positions: readonly number[]): RecordPlace[] {
+    return queues.map(({ topic }, i) => ({ topic, partition, offset: positions[i] }))
+  }
+
+  /**
+   * Throws if a commit could not write a row although no record is the cause. The tick that has changed the row may not
+   * run again while the records are repeated, so the next commit could succeed without the work of the tick.
+   */
+  function expectCause(): void {
+    const problem = failed.unexplained(placesAt(startPositions), placesAt(sources.positions()))
+    if (problem !== undefined) throw new ProcessorError(causedByNoRecord(problem))
+  }
+
+  function appenderOf(store: EngineStore): RecordAppender | undefined {
+    return store.logged ? deps.producer.appender(changelogTopicName(topology.name, store.name), partition) : undefined
+  }
+
   function changelogOf(store: EngineStore): ChangelogWriter | undefined {
-    if (!store.logged) return undefined
-    const appender = deps.producer.appender(changelogTopicName(topology.name, store.name), partition)
+    const appender = appenderOf(store)
+    if (appender === undefined) return undefined
     return {
       append: (key, keyStart, keyEnd, value, valueStart, valueEnd) =>
         appender.append(context.now, key, keyStart, keyEnd, value, valueStart, valueEnd),
     }
+  }
+
+  function rowCheckOf(store: EngineStore): ChangelogWriter | undefined {
+    const appender = appenderOf(store)
+    return appender && { append: (...row) => appender.check(context.now, ...row) }
   }
 
   function idlesUntil(): number {
@@ -237,7 +259,8 @@ export function streamTask(deps: TaskDeps): StreamTask {
         queue.leaderEpoch = start.leaderEpoch
         context.streamTime = Math.max(context.streamTime, start.streamTime)
       }
-      committedPositions = sources.positions()
+      startPositions = sources.positions()
+      committedPositions = startPositions
       for (const closing of closings) closing?.start()
       context.now = runtime.now()
       ticks.start(context.now, context.streamTime)
@@ -343,6 +366,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
     prepareCommit() {
       state.expect('RUNNING', 'committing')
       if (!loop.atRest) throw new Error(`task ${id} cannot commit in the middle of a time handler`)
+      expectCause()
       context.now = runtime.now()
       runHooks()
       marks.run()

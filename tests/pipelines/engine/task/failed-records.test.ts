@@ -377,6 +377,29 @@ test('a row that cannot be written stops the worker under every policy if a hook
   }
 })
 
+test('a row that cannot be written stops the worker if a tick between the records has changed it', () => {
+  const hoarding = topology('hoarding', (t) => {
+    const kept = keyedStore('kept', { key: utf8, value: notes.value })
+    t.source(orders, { onError: { process: 'drop', produce: 'drop' } })
+      .process('take', { stores: [kept] }, (_, ctx) => kept.put(ctx.key, 'taken'))
+      .tick('keep', { everyMs: 1_000, clock: 'wall', stores: [kept] }, () => kept.put('a', LARGE_TEXT))
+  })
+  const driver = testDriver(hoarding, { commit: 'manual' })
+  driver.pipe(orders, 'b', 1, { partition: 0 })
+  driver.run()
+  driver.advanceWallClock(1_000)
+  expect(() => driver.settle()).toThrow(
+    /^hoarding: a row of the store kept cannot be written: .*\. No record has changed the row like this: look at .* ticks/,
+  )
+})
+
+test('while records are checked, the changelog still gets each changed row once', () => {
+  const driver = testDriver(adding({ produce: 'drop' }), { commit: 'manual' })
+  for (const value of [ROW_NOT_ENCODABLE, 1, 2, 3]) driver.pipe(orders, 'a', value, { partition: 0 })
+  driver.settle()
+  expect(driver.read({ ...totals, name: 'adding-sums-changelog', partitions: 2 }).map(({ value }) => value)).toEqual([6])
+})
+
 test('after a row could not be written, records are processed without checks again', () => {
   const driver = testDriver(adding({ produce: 'drop' }), { commit: 'manual' })
   for (const value of [1, ROW_NOT_ENCODABLE, 2, 3]) driver.pipe(orders, 'a', value, { partition: 0 })

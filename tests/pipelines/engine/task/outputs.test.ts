@@ -24,6 +24,7 @@ function recordedOutputs() {
       append(_timestamp: number, key: Uint8Array | null, start: number, end: number) {
         emitted.push({ topic, partition, key: Buffer.from(key as Uint8Array).toString('utf8', start, end) })
       },
+      check() {},
     }),
   }
   const codecs = { topicValue: () => utf8, storeValue: () => utf8 } as never
