@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { type ByteWriter, type Codec, CodecError } from './codec.ts'
+import { notText } from './keys.ts'
 
 /**
  * A part of a composite key. Composite keys sort by their first part, then by their second part, and so on, so that
@@ -27,6 +28,7 @@ const MAX_BYTES_PER_UNIT = 3
 /** Encodes text as UTF-8 bytes, which sort in code point order. */
 export const textPart: KeyPart<string> = {
   encode(value, out) {
+    if (typeof value !== 'string') throw notText(value)
     if (!value.isWellFormed()) throw new CodecError('text has a lone surrogate, which UTF-8 cannot represent')
     // Twice the length is reserved, because every byte could be a NUL that needs escaping.
     out.reserve(value.length * MAX_BYTES_PER_UNIT * 2 + 2)

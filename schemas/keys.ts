@@ -37,9 +37,15 @@ function writeShortAscii(text: string, out: ByteWriter): boolean {
   return true
 }
 
+/** Returns the error for a value that must be text. A missing field often becomes a key that is undefined. */
+export function notText(value: unknown): CodecError {
+  return new CodecError(`text was expected, not ${String(value)}`)
+}
+
 /** Encodes text as strict UTF-8. Rejects malformed bytes and lone surrogates instead of replacing them. */
 export const utf8: Codec<string> = {
   encode(value, out) {
+    if (typeof value !== 'string') throw notText(value)
     if (writeShortAscii(value, out)) return
     if (!value.isWellFormed()) throw new CodecError('text has a lone surrogate, which UTF-8 cannot represent')
     out.reserve(value.length * MAX_BYTES_PER_UNIT)

@@ -102,7 +102,7 @@ export function joinBufferStore<K, V>(name: string, options: JoinBufferOptions<K
  */
 export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOptions<K>, fullRowBytes: number): JoinBufferStore<K, V> {
   const { spanMs } = options
-  if (!(spanMs > 0)) throw new RangeError(`store ${name}: spanMs must be positive`)
+  if (!Number.isFinite(spanMs) || spanMs <= 0) throw new RangeError(`store ${name}: spanMs must be positive and finite, not ${spanMs}`)
   const segmentMs = Math.ceil(spanMs / SEGMENTS)
   const scratch = byteWriter()
   let encodeValue: Encode<V> | undefined

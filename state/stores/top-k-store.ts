@@ -50,7 +50,7 @@ export interface TopKStore<G, T> extends EngineStore {
 
 export function topKStore<G, T>(name: string, options: TopKOptions<G, T>): TopKStore<G, T> {
   const { k, id, compare } = options
-  if (!(k > 0)) throw new RangeError(`store ${name}: k must be positive`)
+  if (!Number.isSafeInteger(k) || k <= 0) throw new RangeError(`store ${name}: k must be a positive integer, not ${k}`)
   const lists = keyedStore<G, T[]>(name, {
     key: options.group,
     value: options.list,

@@ -50,8 +50,8 @@ export interface WindowedCounterStore<K> extends EngineStore {
 
 export function windowedCounterStore<K>(name: string, options: WindowedCounterOptions<K>): WindowedCounterStore<K> {
   const { bucketMs, buckets: ring } = options
-  if (!(bucketMs > 0 && Number.isSafeInteger(ring) && ring > 0))
-    throw new RangeError(`store ${name}: bucketMs must be positive, and buckets a positive integer`)
+  if (![bucketMs, ring].every((value) => Number.isSafeInteger(value) && value > 0))
+    throw new RangeError(`store ${name}: bucketMs and buckets must be positive integers, not ${bucketMs} and ${ring}`)
   const counters = keyedStore<K, Buckets>(name, {
     key: options.key,
     value: windowedCounterValue(),

@@ -72,6 +72,11 @@ test.each([
   expect(out.length).toBe(3)
 })
 
+test('a missing part of a key is refused', () => {
+  const key = { at: 0, region: 0, id: 0n } as unknown as { term: string; at: number; region: number; id: bigint }
+  expect(() => codec.encode(key, byteWriter())).toThrow(new CodecError('text was expected, not undefined'))
+})
+
 test('malformed text is refused', () => {
   const only = compositeKey<{ term: string }>({ term: textPart })
   expect(() => only.decode(Buffer.from([0xc3, 0, 0]), 0, 3)).toThrow('not valid UTF-8')

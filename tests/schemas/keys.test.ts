@@ -60,6 +60,10 @@ test('a short text that is decoded repeatedly is never confused with another tex
   expect(utf8.decode(Buffer.from([0xc3, 0xa9]), 0, 2)).toBe('\u00e9')
 })
 
+test.each([undefined, null, 5, {}])('a key that is %s instead of text is refused', (key) => {
+  expect(() => utf8.encode(key as unknown as string, byteWriter())).toThrow(new CodecError(`text was expected, not ${key}`))
+})
+
 test('text is strict UTF-8', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {

@@ -130,7 +130,8 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
     // NaN would become 1970, and retention would soon delete the record.
     if (!(timestamp >= NO_TIMESTAMP && timestamp <= Number.MAX_SAFE_INTEGER))
       throw new Error(`the timestamp ${timestamp} is not a time in epoch ms`)
-    appender.append(timestamp, keyBytes.buffer, 0, keyBytes.length, hasValue ? valueBytes.buffer : null, 0, valueBytes.length, headers)
+    const ms = Math.trunc(timestamp)
+    appender.append(ms, keyBytes.buffer, 0, keyBytes.length, hasValue ? valueBytes.buffer : null, 0, valueBytes.length, headers)
     checkUnsent()
   }
 

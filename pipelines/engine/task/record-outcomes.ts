@@ -39,10 +39,16 @@ function described(result: unknown): string {
   return result instanceof Promise ? 'a promise, but processors are synchronous' : `a ${typeof result} that is not an outcome`
 }
 
+function refused(returned: string): RefusedOutcome {
+  return new RefusedOutcome(`it returned ${returned}: return nothing, drop(), deadLetter() or late`)
+}
+
 export function recordOutcomes({ topology, context, outputs, metrics, failed }: RecordOutcomesDeps): RecordOutcomes {
   const deadLetters = deadLetterTopicName(topology)
 
   function settle(queue: RecordQueue, outcome: Exclude<Outcome, void>): boolean {
+    // Code without types may return null.
+    if ((outcome as unknown) === null) throw refused('null')
     switch (outcome.outcome) {
       case 'drop':
         increase(metrics.dropped, outcome.reason)
@@ -55,7 +61,7 @@ export function recordOutcomes({ topology, context, outputs, metrics, failed }: 
         skip(queue, { stage: 'reject', code: outcome.code, message: outcome.message, processor: context.node?.name ?? '' })
         return false
       default:
-        throw new RefusedOutcome(`it returned ${described(outcome satisfies never)}: return nothing, drop(), deadLetter() or late`)
+        throw refused(described(outcome satisfies never))
     }
   }
 

@@ -232,7 +232,7 @@ export interface RecordContext<K> extends Context {
 
 export interface EmitOptions {
   /**
-   * Timestamp of the record, epoch ms; `emit` throws for NaN and other impossible times. The default is the timestamp
+   * Timestamp of the record, epoch ms, without its fraction; `emit` throws for NaN and other impossible times. The default is the timestamp
    * of the current record, the time of the tick or time handler, or the event time in a `beforeCommit` hook.
    */
   readonly timestamp?: number

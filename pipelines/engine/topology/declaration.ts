@@ -145,6 +145,11 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
     if (!Number.isSafeInteger(ms) || ms <= 0) refuse(`${what}: ${option} must be a positive whole number of milliseconds, not ${ms}`)
   }
 
+  function checkPartitions({ name, partitions }: AnyTopic): void {
+    if (!Number.isSafeInteger(partitions) || partitions <= 0)
+      refuse(`topic ${name}: partitions must be a positive whole number, not ${partitions}`)
+  }
+
   function checkPolicies(topic: AnyTopic, onError: OnError): void {
     for (const [stage, policy] of Object.entries(onError)) {
       if (!STAGES.has(stage)) refuse(`source ${topic.name}: onError has no stage ${stage}, only ${[...STAGES].join(', ')}`)
@@ -208,6 +213,7 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
   function source(topic: AnyTopic, options: SourceOptions<unknown, unknown> = {}): Stream<unknown, unknown> {
     if (streams.some((known) => known.topic.name === topic.name))
       refuse(`${topic.name} is read twice: attach all its processors to the stream that source() returned`)
+    checkPartitions(topic)
     checkPolicies(topic, options.onError ?? {})
     const declaration: StreamDeclaration = {
       topic,
@@ -227,6 +233,7 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
     checkName('repartition topic', name)
     if (repartitions.has(name)) refuse(`two repartition topics are called ${name}`)
     const topic: Topic<K, V> = { ...options, name: repartitionTopicName(topology, name) }
+    checkPartitions(topic)
     repartitions.set(name, topic)
     return topic
   }

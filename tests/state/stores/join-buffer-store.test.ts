@@ -208,6 +208,7 @@ test('values with real timestamps that are a month apart are found', () => {
   ])
 })
 
-test('an invalid span is refused', () => {
-  expect(() => joinBufferStore(STORE, { key: utf8, value: 'string', spanMs: 0 })).toThrow('spanMs must be positive')
+// With an infinite span, every value would expire at once.
+test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('a span of %d ms is refused', (spanMs) => {
+  expect(() => joinBufferStore(STORE, { key: utf8, value: 'string', spanMs })).toThrow('spanMs must be positive and finite')
 })

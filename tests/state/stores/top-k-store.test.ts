@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
 import { avroValue } from '../../../schemas/avro/value.ts'
 import { utf8 } from '../../../schemas/keys.ts'
 import { topKStore } from '../../../state/stores/top-k-store.ts'
@@ -100,3 +100,9 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
 }
 
 testAgainstModel('the K best entries equal those of a sorted list', STORE, stepArbitrary, runAgainstModel)
+
+test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('a list of the best %d is refused', (k) => {
+  expect(() => topKStore(STORE, { group: utf8, list, k, id: (item) => item.term, compare: byScore })).toThrow(
+    'k must be a positive integer',
+  )
+})

@@ -161,6 +161,10 @@ test.each([
   expect(store.buckets('a')).toEqual([[0, 2]])
 })
 
+test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('a bucket of %d ms is refused', (bucketMs) => {
+  expect(() => windowedCounterStore(STORE, { key: utf8, bucketMs, buckets: 3 })).toThrow('must be positive integers')
+})
+
 test.each([0, -1, 1.5, Number.NaN])('a ring of %d buckets is refused', (buckets) => {
-  expect(() => windowedCounterStore(STORE, { key: utf8, bucketMs: BUCKET_MS, buckets })).toThrow('buckets a positive integer')
+  expect(() => windowedCounterStore(STORE, { key: utf8, bucketMs: BUCKET_MS, buckets })).toThrow('must be positive integers')
 })

@@ -343,6 +343,11 @@ test('a failure that no record has caused stops the worker, even if the policy f
   })
   expect(() => testDriver(promising).pipe(orders, 'a', 1)).toThrow('it returned a promise, but processors are synchronous')
 
+  const empty = topology('empty', (t) => {
+    t.source(orders, { onError: all }).process('answer', {}, (() => null) as unknown as () => void)
+  })
+  expect(() => testDriver(empty).pipe(orders, 'a', 1)).toThrow('it returned null: return nothing, drop(), deadLetter() or late')
+
   const unreadable = topology('unreadable', (t) => {
     const sums = keyedStore('sums', { key: utf8, value: numberFormat })
     t.source(orders, { onError: all }).process('add', { stores: [sums] }, () => {

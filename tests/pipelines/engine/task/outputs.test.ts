@@ -11,6 +11,7 @@ interface Emitted {
   readonly topic: string
   readonly partition: number
   readonly key: string
+  readonly timestamp: number
 }
 
 function recordedOutputs() {
@@ -21,8 +22,8 @@ function recordedOutputs() {
       topic,
       partition,
       pendingRecords: 0,
-      append(_timestamp: number, key: Uint8Array | null, start: number, end: number) {
-        emitted.push({ topic, partition, key: Buffer.from(key as Uint8Array).toString('utf8', start, end) })
+      append(timestamp: number, key: Uint8Array | null, start: number, end: number) {
+        emitted.push({ topic, partition, timestamp, key: Buffer.from(key as Uint8Array).toString('utf8', start, end) })
       },
       check() {},
     }),
@@ -42,11 +43,18 @@ test('successive records with equal keys get the right key bytes and partition',
         if (asks) expect(outputs.partitionBy(topic, by ?? key)).toBe(partitionFor(Buffer.from(by ?? key), PARTITIONS))
         outputs.emit(topic, key, 'x', 0, { partitionBy: by })
       }
-      expect(emitted).toEqual(
+      expect(emitted).toMatchObject(
         steps.map(({ topic, key, by }) => ({ topic: topic.name, key, partition: partitionFor(Buffer.from(by ?? key), PARTITIONS) })),
       )
     }),
   )
+})
+
+test('a record gets the whole milliseconds of a timestamp, as in Kafka', () => {
+  const { emitted, outputs } = recordedOutputs()
+  outputs.emit(first, 'a', 'x', 0, { timestamp: 1_000.9 })
+  outputs.broadcast(second, 'a', 'x', -0.5, undefined)
+  expect(new Set(emitted.map(({ timestamp }) => timestamp))).toEqual(new Set([1_000, 0]))
 })
 
 test.each([Number.NaN, Number.POSITIVE_INFINITY, -2, 2 ** 53])('a record with the timestamp %d is not emitted', (timestamp) => {

@@ -77,6 +77,12 @@ test.each([
   ['a name that no topic could have', () => topology('a b', (t) => t.source(a)), 'topology name "a b" cannot be used'],
   ['a name that begins with a dash', () => topology('-a', (t) => t.source(a)), 'underscores that begins with a letter or digit'],
   ['no source', () => topology('t', nothing), 'reads nothing'],
+  ['a source without partitions', () => topology('t', (t) => t.source(textTopic('a', 0))), 'topic a: partitions must be'],
+  [
+    'a repartition topic with an impossible number of partitions',
+    () => topology('t', (t) => t.repartition('by-key', { key: utf8, value: numberFormat, partitions: Number.NaN })),
+    'topic t-by-key-repartition: partitions must be a positive whole number, not NaN',
+  ],
   [
     'two processors with the same name',
     () => topology('t', (t) => t.source(a).process('same', {}, nothing).process('same', {}, nothing)),
