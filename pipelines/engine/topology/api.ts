@@ -232,8 +232,9 @@ export interface RecordContext<K> extends Context {
 
 export interface EmitOptions {
   /**
-   * Timestamp of the record, epoch ms, without its fraction; `emit` throws for NaN and other impossible times. The default is the timestamp
-   * of the current record, the time of the tick or time handler, or the event time in a `beforeCommit` hook.
+   * Timestamp of the record, epoch ms; a fraction is cut off. `emit` throws for NaN and other impossible times. The
+   * default is the timestamp of the current record, the time of the tick or time handler, or the event time in a
+   * `beforeCommit` hook.
    */
   readonly timestamp?: number
   /** Partition of the record. By default, the murmur2 hash of the key's bytes determines it, as in the Java client. */
