@@ -88,7 +88,10 @@ export interface Committer {
   rollBack(): Promise<void>
   /** Waits for the end of a running commit, regardless of its outcome. Must be called before an abort. */
   settle(): Promise<void>
-  /** Returns the time (epoch ms) until which the loop may wait for input. */
+  /**
+   * Returns the time (epoch ms) until which the loop may wait for input; Infinity if there is nothing to commit, or if
+   * a commit is running. The end of that commit wakes the loop.
+   */
   waitUntil(now: number): number
   /**
    * Returns how long (in ms) records may collect on the brokers: until shortly before the next commit can begin. A
@@ -96,14 +99,16 @@ export interface Committer {
    */
   collectMs(now: number): number
   /**
-   * True when the open transaction has reached its limits. In that case, only time handlers that have already begun
+   * True when the open transaction has reached a limit. In that case, only time handlers that have already begun
    * should continue.
    */
   readonly isFull: boolean
   /** Restarts the commit interval, as if a commit had just begun. */
   reset(): void
+  /** Number of commits that the brokers have accepted. */
   readonly commits: number
-  readonly rollBacks: number
+  /** Number of times that `rollBack` or a failed write of the state has restarted the tasks. */
+  readonly restarts: number
 }
 
 export interface CommitterDeps {
@@ -146,10 +151,10 @@ export function committer(deps: CommitterDeps): Committer {
   let lastCommitAt = runtime.now()
   let lastAgeRefresh = runtime.now()
   let commits = 0
-  let rollBacks = 0
+  let restarts = 0
   let failedWrites = 0
   let underWay: UnderWay | undefined
-  /** How long the brokers took for the last commit (steps 2 to 4). */
+  /** How long the last commit took from the beginning of step 1 to the answer of the brokers. */
   let lastTookMs = 0
   /**
    * True after a part of the open transaction was sent. The broker aborts a transaction that stays open beyond its
@@ -269,6 +274,7 @@ export function committer(deps: CommitterDeps): Committer {
   }
 
   async function restart(): Promise<void> {
+    restarts++
     session.dropBatch()
     await producer.abort()
     sentEarly = false
@@ -292,7 +298,6 @@ export function committer(deps: CommitterDeps): Committer {
 
   async function rollBack(): Promise<void> {
     await finish()
-    rollBacks++
     await restart()
   }
 
@@ -368,8 +373,8 @@ export function committer(deps: CommitterDeps): Committer {
     get commits() {
       return commits
     },
-    get rollBacks() {
-      return rollBacks
+    get restarts() {
+      return restarts
     },
   }
 }

@@ -23,8 +23,8 @@ const LONGEST_POLL_MS = 1_000
  */
 const LONGEST_POLL_WHILE_HELD_BACK_MS = 20
 /**
- * Longest wait of a poll on workers with standby copies. It is short, because the records of the copies are handled
- * only between two polls.
+ * Longest wait of a poll on workers that keep or may soon keep copies of other workers' state. It is short, because the
+ * records of the copies are handled only between two polls.
  */
 const LONGEST_POLL_WITH_COPIES_MS = 100
 /**
@@ -61,7 +61,7 @@ export interface WorkerStatus {
   readonly tasks: readonly StreamTask[]
   readonly restoring: readonly RestoreProgress[]
   readonly standbys: readonly StandbyCopy[]
-  /** Progress of the warm-up; undefined unless the worker is copying state before it gets its first partitions. */
+  /** Progress of the warm-up; see `WarmUp.progress`. */
   readonly warmUp: WarmUpProgress | undefined
   readonly metrics: TaskMetrics
   readonly commits: number
@@ -89,7 +89,10 @@ export interface Worker {
   start(): Promise<void>
   /** Resolves when the worker has stopped cleanly; rejects when it has failed. */
   readonly done: Promise<void>
-  /** Finishes the current records, commits and leaves the group. */
+  /**
+   * Finishes the current records and commits. Then leaves the group, unless `keepPlaceOnStop` is set. Gives up when the
+   * grace period (`stopGraceMs`) has ended.
+   */
   stop(): Promise<void>
   status(): WorkerStatus
   /** Queries on the state; undefined unless the worker is running. */
@@ -322,7 +325,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
         commits: opened?.committer.commits ?? 0,
         fences: opened?.membership.fences ?? 0,
         stalls: opened?.group.stalls ?? 0,
-        restarts: (opened?.membership.restarts ?? 0) + (opened?.committer.rollBacks ?? 0),
+        restarts: (opened?.membership.restarts ?? 0) + (opened?.committer.restarts ?? 0),
         waitingForSchemas: opened?.tasks.waitingForSchemas ?? [],
         schemaFailures: opened?.schemas.failures ?? new Map(),
         schemaRetries: opened?.schemas.failedAttempts ?? 0,
