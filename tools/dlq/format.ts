@@ -5,10 +5,17 @@ import type { DeadLetterRecord } from '../../pipelines/engine/index.ts'
 export function formatSummary(name: string, letters: readonly DeadLetterRecord[]): string {
   const open = letters.filter((letter) => !letter.replayed)
   const byCode = Map.groupBy(open, (letter) => `${letter.code}${letter.processor === '' ? '' : ` from ${letter.processor}`}`)
-  const lines = [...byCode].map(([code, list]) => `  ${plain(code)}: ${list.length}, offsets ${list[0].offset} to ${list.at(-1)?.offset}`)
+  const lines = [...byCode].map(([code, list]) => `  ${plain(code)}: ${list.length}, ${offsetsText(list)}`)
   const replayed = letters.length - open.length
   const rest = replayed === 0 ? '' : `  replayed: ${replayed}\n`
-  return `${name}: ${open.length} dead letters\n${lines.map((line) => `${line}\n`).join('')}${rest}`
+  const letterCount = `${open.length} dead ${open.length === 1 ? 'letter' : 'letters'}`
+  return `${name}: ${letterCount}\n${lines.map((line) => `${line}\n`).join('')}${rest}`
+}
+
+/** Describes the offsets of dead letters that are in the order of their offsets. */
+function offsetsText(letters: readonly DeadLetterRecord[]): string {
+  const [first, last] = [letters[0].offset, letters[letters.length - 1].offset]
+  return first === last ? `offset ${first}` : `offsets ${first} to ${last}`
 }
 
 /** Formats one dead letter with all of its details. */
@@ -19,7 +26,10 @@ export function formatDeadLetter(letter: DeadLetterRecord, decode: (value: Buffe
     ['came from', `${plain(source.topic)}-${source.partition} offset ${source.offset}, ${timeText(letter.timestamp)}`],
     ['code', plain(letter.code)],
     ['message', plain(letter.message)],
-    ['processor', letter.processor === '' ? '(none: the record was rejected before a processor ran)' : plain(letter.processor)],
+    [
+      'processor',
+      letter.processor === '' ? '(none: the record was rejected before a processor ran, or by a sink)' : plain(letter.processor),
+    ],
     ...(letter.replays > 0 ? [['replays', `${letter.replays} before it failed again`] as [string, string]] : []),
     ...(letter.cut === undefined
       ? []

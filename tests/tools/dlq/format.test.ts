@@ -23,6 +23,15 @@ const letter: DeadLetterRecord = {
   cut: undefined,
 }
 
+test('a summary counts the dead letters that are not replayed, and shows the offset of one letter or the range of several', () => {
+  const [one, two, three] = [7, 8, 9].map((offset) => ({ ...letter, offset, code: offset === 7 ? 'no_key' : 'no_value', processor: '' }))
+  expect(formatSummary('matches', [one])).toBe('matches: 1 dead letter\n  no_key: 1, offset 7\n')
+  expect(formatSummary('matches', [one, two, three])).toBe(
+    'matches: 3 dead letters\n  no_key: 1, offset 7\n  no_value: 2, offsets 8 to 9\n',
+  )
+  expect(formatSummary('matches', [{ ...one, replayed: true }])).toBe('matches: 0 dead letters\n  replayed: 1\n')
+})
+
 test('data in a record affects neither the terminal nor the other lines', () => {
   const text = formatDeadLetter(letter, () => ({ name: CLEAR })) + formatSummary('matches', [letter])
   expect(text).not.toMatch(/[^\P{Cc}\n]/u)
