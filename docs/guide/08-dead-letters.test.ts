@@ -252,7 +252,7 @@ test('with the policy `fail`, a bad record stops the worker', () => {
     t.source(rides, { onError: { decode: 'fail', reject: 'fail' } }).process('price', {}, () => {})
   })
   expect(() => testDriver(strict).pipeBytes(rides, Buffer.from('bike-7'), Buffer.from('#!'))).toThrow(
-    /rides-0 offset 0: the record was rejected \(undecodable_value: .+\) and the source's policy for bad records is to fail/,
+    /rides-0 offset 0: the record was rejected \(undecodable_value: .+\), and onError.decode of its source is "fail"/,
   )
 })
 

@@ -156,7 +156,7 @@ function connectError(broker: Broker, error: unknown): Error {
   if (isAuthentication(error)) {
     return new TransportError(
       'SASL_AUTHENTICATION_FAILED',
-      `${broker.host}:${broker.port} refused the credentials; check sasl.mechanism, username and password`,
+      `${broker.host}:${broker.port} refused the credentials; check sasl.mechanism, and the username and password or the token`,
       {
         fatal: true,
         cause: error,

@@ -332,7 +332,11 @@ export function openGroupMember(
       } catch (error) {
         if (!(error instanceof Disconnected)) throw error
         if (runtime.monotonic() > deadline)
-          throw new TransportError('NETWORK_EXCEPTION', `group ${groupId} does not confirm member ${memberId}`, { fatal: false })
+          throw new TransportError(
+            'NETWORK_EXCEPTION',
+            `the coordinator of group ${groupId} did not confirm the membership of ${memberId} in time`,
+            { fatal: false, cause: error },
+          )
         await retry.wait(stopping.signal)
       }
     }

@@ -16,9 +16,9 @@ const ALL_REPLICAS = -1
  * to make the round trip cheap.
  */
 export const REQUEST_LIMIT_BYTES = 8 * 1_048_576
-/** The message for invalid timestamps. The broker's own message does not name the setting with the limit. */
+/** The message for invalid timestamps. The broker's own message does not name the settings with the limits. */
 const BAD_TIMES =
-  'the timestamp of a record is further ahead of the clock of the broker than message.timestamp.after.max.ms allows (default: one hour). Is the clock of this machine right?'
+  'the timestamp of a record is further from the clock of the broker than message.timestamp.after.max.ms (default: one hour ahead) or message.timestamp.before.max.ms allows. Is the clock of this machine right?'
 
 /**
  * The result of one request for one batch.

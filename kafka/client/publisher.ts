@@ -71,7 +71,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     admit(bytes) {
       if (isClosed) throw new TransportError('CLOSED', 'the publisher was closed', { fatal: false })
       if (bytes > REQUEST_LIMIT_BYTES) throw tooLarge(bytes)
-      if (holdings.bytes + bytes > maxPendingBytes) throw full(holdings)
+      if (holdings.bytes + bytes > maxPendingBytes) throw full(holdings, maxPendingBytes)
     },
     onWork(lane) {
       busy.add(lane)
@@ -218,6 +218,7 @@ function tooLarge(bytes: number): TransportError {
   )
 }
 
-function full({ records, bytes }: Holdings): TransportError {
-  return new TransportError('BUFFER_FULL', `${records} records (${bytes} bytes) are already waiting for Kafka`, { fatal: false })
+function full({ records, bytes }: Holdings, maxBytes: number): TransportError {
+  const message = `${records} records (${bytes} bytes) are already waiting for Kafka, and at most ${maxBytes} bytes may wait`
+  return new TransportError('BUFFER_FULL', message, { fatal: false })
 }

@@ -54,7 +54,7 @@ export interface PublishAppender extends TopicPartition {
 
 /**
  * Publishes single records and acknowledges each of them. The publisher is idempotent and keeps the order within a
- * partition, without transactions. It pipelines up to five requests per broker. Each record is written once, even when
+ * partition, without transactions. It pipelines up to five requests per broker. No record is written twice, even when
  * answers are lost, brokers restart or leaders move. If the broker refuses a record, only that record fails.
  */
 export interface Publisher {

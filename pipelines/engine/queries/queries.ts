@@ -168,7 +168,7 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     const partitions = partitionsOf(known)
     if (Number.isSafeInteger(asked) && asked >= 0 && asked < partitions) return asked
     const { store } = known
-    throw new QueryError('invalid_partition', `there is no such partition: store ${store.name} has the partitions 0 to ${partitions - 1}`)
+    throw new QueryError('invalid_partition', `store ${store.name} has no partition ${asked}, only the partitions 0 to ${partitions - 1}`)
   }
 
   function encoded<K>(codec: Codec<K>, key: () => K): Buffer {

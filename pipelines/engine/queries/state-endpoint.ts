@@ -137,10 +137,10 @@ function notHere(url: URL, asked: object, answer: Exclude<StateAnswer<unknown>, 
   // but ASCII. The location is therefore parsed as a URL first.
   const location = `${address}${url.pathname}${url.search}`
   if (address === undefined || !URL.canParse(location))
-    return notReady(`partition ${partition} belongs to worker ${memberId}, which has no address`)
+    return notReady(`partition ${partition} belongs to worker ${memberId}, which has published no usable address (HEALTH_ADDRESS)`)
   const where = {
     error: 'elsewhere',
-    message: 'another worker owns the partition',
+    message: 'another worker owns the partition or has a copy of it',
     ...asked,
     partition,
     member_id: memberId,

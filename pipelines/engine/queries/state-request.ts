@@ -35,7 +35,8 @@ export interface RangeRequest {
 
 /**
  * Parses the parameters of a request for state. A request without a key is a request for a range.
- * @throws QueryError if a parameter is unknown or invalid, or if parameters contradict each other
+ * @throws QueryError if a parameter is unknown, invalid or not allowed with a key, or if parameters contradict each
+ * other
  */
 export function stateRequest(parameters: URLSearchParams): KeyRequest | RangeRequest {
   const names = new Set(parameters.keys())
@@ -45,7 +46,9 @@ export function stateRequest(parameters: URLSearchParams): KeyRequest | RangeReq
   if (other !== undefined)
     throw new QueryError(
       'unknown_parameter',
-      `a parameter is unknown; ${isForKey ? 'with a key, ' : ''}the parameters are: ${allowed.join(', ')}`,
+      isForKey && FOR_RANGES.includes(other)
+        ? `the parameter ${other} is not allowed with a key; with a key, the parameters are: ${allowed.join(', ')}`
+        : `the parameter ${JSON.stringify(other)} is unknown; ${isForKey ? 'with a key, ' : ''}the parameters are: ${allowed.join(', ')}`,
     )
   const partition = partitionOf(parameters.get('partition'))
   const standby = isSet(parameters, 'standby')
@@ -59,7 +62,8 @@ function rangeOf(parameters: URLSearchParams, partition: number | undefined): Om
   if (cursor !== undefined && partition !== undefined && cursor.partition !== partition)
     throw new QueryError('invalid_range', `the cursor belongs to partition ${cursor.partition}, not to the requested partition`)
   const limit = parameters.get('limit')
-  if (limit !== null && !/^\d{1,6}$/.test(limit)) throw new QueryError('invalid_range', 'the limit must be a number')
+  if (limit !== null && !/^\d{1,6}$/.test(limit))
+    throw new QueryError('invalid_range', 'the limit must be a whole number with at most 6 digits')
   const range: StateRange = {
     partition: cursor?.partition ?? partition ?? 0,
     gte: bytesOf(parameters, 'from'),
@@ -104,7 +108,7 @@ function limited(name: string, key: Buffer, maxBytes = MAX_KEY_BYTES): Buffer {
 
 function partitionOf(text: string | null): number | undefined {
   if (text === null) return undefined
-  if (!/^\d{1,6}$/.test(text)) throw new QueryError('invalid_partition', 'a partition must be a number')
+  if (!/^\d{1,6}$/.test(text)) throw new QueryError('invalid_partition', 'the partition must be a whole number with at most 6 digits')
   return Number(text)
 }
 

@@ -73,7 +73,7 @@ export function sinkRunner({ name, create, close }: SinkRunnerOptions, runtime: 
     },
     notReady() {
       if (sink === undefined) return waitsFor
-      return sink.isReady ? undefined : 'it has not caught up'
+      return sink.isReady ? undefined : 'it has no assignment yet, or has not caught up'
     },
     describe: () => undefined,
     report: () => ({

@@ -76,7 +76,7 @@ export function recordOutcomes({ topology, context, outputs, metrics, failed }: 
     const { stage, code, message, processor } = fault
     const handling = queue.policies[stage]
     if (handling === 'fail')
-      throw new RefusedOutcome(`the record was rejected (${code}: ${message}) and the source's policy for bad records is to fail`)
+      throw new RefusedOutcome(`the record was rejected (${code}: ${message}), and onError.${stage} of its source is "fail"`)
     const chunk = queue.chunk as RecordChunk
     failed.skipped(placeOf(chunk, queue.row), fault, handling)
     if (handling === 'drop') return

@@ -43,7 +43,7 @@ export interface TaskOffsets extends StartOffsets {
   readonly sourceStarts: ReadonlyMap<string, number>
   /** The end offset of each source without a committed offset. */
   readonly sourceEnds: ReadonlyMap<string, number>
-  /** The partitions of repartition topics from which no process has read a record. */
+  /** The partitions of new repartition topics from which no process has read a record; see `fetchStartOffsets`. */
   readonly unread: ReadonlySet<string>
 }
 
@@ -241,7 +241,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
         `topology ${topology}: no offset of ${key} is known to the group or the state, and the offset reset is "fail": commit an offset for group ${topology}, or choose earliest or latest`,
       )
     const offset = (reset === 'latest' ? offsets.sourceEnds : offsets.sourceStarts).get(key)
-    if (offset === undefined) throw new Error(`the first offset of ${key} was not requested`)
+    if (offset === undefined) throw new Error(`the ${reset === 'latest' ? 'end' : 'first'} offset of ${key} was not requested`)
     return offset
   }
 

@@ -18,9 +18,9 @@ export function workerRunner(worker: Worker): Runner {
       if (deletedTopics.length > 0) return `these topics were deleted: ${deletedTopics.join(', ')}`
       if (withoutTask.length > 0) return withoutTask.join('; ')
       if (warmUp !== undefined)
-        return `it copies the state of ${warmUp.tasks} tasks before it takes them over; ${warmUp.remaining} records remain`
+        return `it copies the state of ${tasksText(warmUp.tasks)} before it takes over partitions; ${warmUp.remaining} offsets remain`
       const remaining = restoring.reduce((sum, progress) => sum + progress.remaining, 0)
-      if (restoring.length > 0) return `${restoring.length} tasks restore their state; ${remaining} records remain`
+      if (restoring.length > 0) return `the state of ${tasksText(restoring.length)} is being restored; ${remaining} offsets remain`
       return tasks.length === 0 ? 'no partitions are assigned yet' : 'tasks are starting'
     },
     describe: () => topology.describe(),
@@ -30,6 +30,10 @@ export function workerRunner(worker: Worker): Runner {
       return worker.queries
     },
   }
+}
+
+function tasksText(count: number): string {
+  return count === 1 ? '1 task' : `${count} tasks`
 }
 
 /** Returns the lag of a task; 0 while the task restores, because its positions are not known yet. */

@@ -54,7 +54,7 @@ export function clickCounts({ reader, totals, visitors, details, stats }: ClickC
     if (short_code !== ctx.key)
       return deadLetter('wrong_key', 'the key must be the short_code, because one partition counts all clicks of a link')
     const time = timeOf(timestamp)
-    if (Number.isNaN(time) || time < 0) return deadLetter('invalid_timestamp', 'timestamp must be ISO 8601')
+    if (Number.isNaN(time) || time < 0) return deadLetter('invalid_timestamp', 'timestamp must be a time in ISO 8601, and not before 1970')
     if (time > ctx.now + MAX_AHEAD_MS)
       return deadLetter('timestamp_in_the_future', `timestamp is ${time - ctx.now} ms ahead of the clock; correct the producer's clock`)
     const known = reader()(click, time)

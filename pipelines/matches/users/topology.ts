@@ -58,7 +58,7 @@ const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
 const BAD_ID = deadLetter('bad_user_id', 'a user id is not a lower-case UUID, or differs from the key of its record')
 /** ClickHouse cannot store such a swipe, and the sink would try to insert the swipe's batch again and again. */
-const BAD_SWIPE = deadLetter('bad_swipe', 'the swipe id is not a lower-case UUID, or a number is negative')
+const BAD_SWIPE = deadLetter('bad_swipe', 'the swipe id is not a lower-case UUID, or the duration or position is negative')
 /**
  * A time in the distant future, for example a time in microseconds, would make all later events of the user
  * ineffective.

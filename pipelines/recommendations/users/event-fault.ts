@@ -27,9 +27,9 @@ type CheckedFields = Pick<Interaction, 'timestamp' | 'rating' | 'watch_pct' | 'd
 export function eventFault({ timestamp, rating, watch_pct, dwell_time_sec }: CheckedFields, arrivedAt: number): string | undefined {
   const fault = timeFault(timestamp, arrivedAt)
   if (fault !== undefined) return fault
-  if (!isWithin(rating, MOST_STARS)) return 'The rating is not a number of stars.'
+  if (!isWithin(rating, MOST_STARS)) return `The rating is not a number from 0 to ${MOST_STARS}.`
   if (!isWithin(watch_pct, 1)) return 'The watched share is not a number from 0 to 1.'
-  return isWithin(dwell_time_sec, Number.MAX_VALUE) ? undefined : 'The dwell time is not a number of seconds.'
+  return isWithin(dwell_time_sec, Number.MAX_VALUE) ? undefined : 'The dwell time is not a number of seconds, or is negative.'
 }
 
 /** Returns why a record about a user cannot be used; undefined if it can. */
@@ -47,7 +47,9 @@ export function preferencesFault({ preferences }: UserPreferences): string | und
 
 /** Returns why the time of a record is invalid; undefined if it is valid. Both times are in epoch ms. */
 export function timeFault(time: number, arrivedAt: number): string | undefined {
-  return time < 0 || time > arrivedAt + MAX_AHEAD_MS ? 'The time is before 1970 or too far ahead of its arrival.' : undefined
+  return time < 0 || time > arrivedAt + MAX_AHEAD_MS
+    ? `The time is before 1970, or more than ${MAX_AHEAD_MS / MINUTE_MS} minutes ahead of its arrival.`
+    : undefined
 }
 
 /** Returns true if a value is null or a number from 0 to `most`. NaN fails both comparisons. */

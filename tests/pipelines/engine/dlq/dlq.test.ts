@@ -214,7 +214,7 @@ test('the command can list, show and replay dead letters', async () => {
     return runDlq(asked(...args), { transport, decoder, names: async () => ['doubling'], print: (text) => (out += text) })
   }
   await dlq('list')
-  expect(out).toBe('doubling: 3 dead letters\n  too_small from double: 2, offsets 0 to 4\n  undecodable_value: 1, offsets 2 to 2\n')
+  expect(out).toBe('doubling: 3 dead letters\n  too_small from double: 2, offsets 0 to 4\n  undecodable_value: 1, offset 2\n')
   await dlq('show', 'doubling', '--offset', '0')
   expect(out).toBe(`offset: 0
 came from: numbers-0 offset 0, 2026-01-01T00:00:00.000Z
@@ -230,7 +230,7 @@ header trace: "t1"
   await dlq('replay', 'doubling', '--code', 'too_small')
   expect(out).toBe('replayed 0\nskipped 2 that were already replayed\n')
   await dlq('list', 'doubling')
-  expect(out).toBe('doubling: 1 dead letters\n  undecodable_value: 1, offsets 2 to 2\n  replayed: 2\n')
+  expect(out).toBe('doubling: 1 dead letter\n  undecodable_value: 1, offset 2\n  replayed: 2\n')
 })
 
 test.each([

@@ -222,6 +222,16 @@ test('invalid queries are refused with the reason', async () => {
   }
 })
 
+test('a refused parameter is named, and a parameter that only ranges have is reported as not allowed with a key', async () => {
+  const at = bench()
+  const { get, ready } = await hosted(at)
+  await ready()
+  const messageOf = async (query: string) => (await get(`/state/words/totals?${query}`)).body.message
+  expect(await messageOf('keys=a')).toMatch(/^the parameter "keys" is unknown; the parameters are: key, key_hex, from, /)
+  expect(await messageOf('key=a&keys=a')).toMatch(/^the parameter "keys" is unknown; with a key, the parameters are: key, key_hex, part/)
+  expect(await messageOf('key=a&limit=3')).toMatch(/^the parameter limit is not allowed with a key; with a key, the parameters are: key/)
+})
+
 test('a partition whose owner has no address is not ready', async () => {
   const at = bench()
   const one = await hosted(at)

@@ -122,14 +122,14 @@ test('a host is not ready while a runner starts, and passes on the reason of tha
     ...wordRunner(at),
     name: 'slow',
     start: () => new Promise(() => {}),
-    notReady: () => '2 tasks restore their state; 10 records remain',
+    notReady: () => 'the state of 2 tasks is being restored; 10 offsets remain',
   }
   const host = await startHost({ healthPort: 0, healthHost: '127.0.0.1' }, { backend, runtime: systemRuntime(), runners: () => [never] })
   const response = await fetch(`http://127.0.0.1:${host.healthPort}/readyz`)
   expect(response.status).toBe(503)
   expect(await response.json()).toEqual({
     status: 'not_ready',
-    missing: [{ name: 'slow', reason: '2 tasks restore their state; 10 records remain' }],
+    missing: [{ name: 'slow', reason: 'the state of 2 tasks is being restored; 10 offsets remain' }],
   })
 })
 
