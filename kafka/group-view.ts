@@ -3,7 +3,7 @@ import type { GroupMember, GroupPeer } from './transport.ts'
 
 /** Caches the members of the group, so that many readers cause few requests to the coordinator. */
 export interface GroupView {
-  /** Returns the members, sorted by member id. The result is at most `maxAgeMs` old. */
+  /** Returns the members, sorted by member id. The result is at most `maxAgeMs` old, or that of a request in flight. */
   members(maxAgeMs: number): Promise<readonly GroupPeer[]>
 }
 

@@ -8,8 +8,8 @@ export { SchemaNotFoundError } from './registry-interface.ts'
 /**
  * Client of a schema registry with Confluent's REST API. Schemas are JSON text. The client caches them by id, because
  * the schema of an id never changes. `register` throws SchemaRefusedError when the schema is incompatible or invalid.
- * `register` and `schemaById` throw RegistryAccessError when the registry denies access, and RegistryUnreachableError
- * when it gives no usable answer.
+ * `schemaById` throws SchemaNotFoundError when the registry has no Avro schema with the id. Both throw
+ * RegistryAccessError when the registry denies access, and RegistryUnreachableError when it gives no usable answer.
  */
 export type RegistryClient = SchemaRegistry
 
@@ -38,7 +38,10 @@ export interface RegistryDeps {
 export class SchemaRefusedError extends Error {
   override readonly name = 'SchemaRefusedError'
   readonly subject: string
-  /** The registry's error code: 409 for an incompatible schema, 42201 for an invalid one. */
+  /**
+   * The registry's error code, for example 409 for an incompatible schema and 42201 for an invalid one. If the answer
+   * has no code, this is the HTTP status.
+   */
   readonly code: number
   constructor(subject: string, code: number, reason: string) {
     super(`the schema registry refuses the schema of subject "${subject}": ${reason}`)
@@ -47,7 +50,10 @@ export class SchemaRefusedError extends Error {
   }
 }
 
-/** Thrown when the registry gave no usable answer before the deadline. A later call may succeed. */
+/**
+ * Thrown when the registry gave no usable answer before the deadline, or answered a request for a schema with an
+ * unexpected error. A later call may succeed.
+ */
 export class RegistryUnreachableError extends Error {
   override readonly name = 'RegistryUnreachableError'
 }

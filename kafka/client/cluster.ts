@@ -50,7 +50,8 @@ const COORDINATOR_KEY_TYPES = { group: 0, transaction: 1 } as const
 /** First pause between two lookups of a coordinator. More frequent lookups would only add load to the brokers. */
 const COORDINATOR_PAUSE_MS = 50
 /**
- * Interval between refreshes that find leader changes even when no request has failed (Kafka's metadata.max.age.ms).
+ * Interval between refreshes that find leader changes even when no request has failed (Kafka's metadata.max.age.ms). It
+ * is also the time after which the metadata may name earlier leader epochs again.
  */
 const METADATA_MAX_AGE_MS = 300_000
 
@@ -89,7 +90,7 @@ export interface Cluster {
   latestEpoch(topic: string, partition: number): number | undefined
   topicId(topic: string): string | undefined
   topicName(id: string): string | undefined
-  /** Returns the partition count; undefined for a topic that the last refresh did not find. */
+  /** Returns the partition count; undefined for a topic that was never looked up, or not found by the last refresh. */
   partitionCount(topic: string): number | undefined
   /**
    * Makes `askAny` try the other brokers first. Call it when the leaders or coordinators named in the last answers keep

@@ -76,8 +76,8 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   }
 
   /**
-   * Repeats a request until every part of the answer is a success. A fatal error in one part, or the time `until`, ends
-   * the attempts.
+   * Repeats a request until every part of the answer is a success. A fence or a fatal error in one part, or the time
+   * `until`, ends the attempts with an error.
    */
   async function sendUntilAnswered<Answer>(
     doing: string,

@@ -152,7 +152,10 @@ export interface OffsetToCommit extends TopicPartition {
 /** The offset and metadata that the group has stored for a partition. */
 export interface CommittedOffset {
   readonly offset: number
-  /** The metadata from `OffsetToCommit`, or an empty string. The engine stores the task's event time here. */
+  /**
+   * The metadata from `OffsetToCommit`, or an empty string. Tasks store their event time and the leader epochs of their
+   * changelogs here.
+   */
   readonly metadata: string
   /** The leader epoch from `OffsetToCommit`; undefined when there is none. */
   readonly leaderEpoch?: number

@@ -20,7 +20,7 @@ export interface KeeperDeps<K, V> {
   readonly runtime: Runtime
   /** Publishes the progress of a build. */
   readonly report: (turn: JobTurn<unknown, unknown>, progress: BuildProgress) => Promise<void>
-  /** Interval at which the keeper checks whether the index exists. Default 5 s. */
+  /** Interval at which the keeper checks whether the index exists and has its data. Default 5 s. */
   readonly lookEveryMs?: number
   /**
    * Minimum time for which an index is kept after it was replaced, for searches that are still running. Default 2 s.

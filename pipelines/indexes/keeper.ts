@@ -14,6 +14,7 @@ import type { Build } from './progress.ts'
  * within this time.
  */
 const LOOK_EVERY_MS = 5_000
+/** See `KeeperDeps.formerKeptMs`. */
 const FORMER_KEPT_MS = 2_000
 
 /**

@@ -13,7 +13,7 @@ export interface TrendCandidate {
   readonly count: number
   /** Contributions in the window one hour ago. */
   readonly hour_ago: number
-  /** Contributions in the last 24 hours. */
+  /** Contributions in the 24 whole hours before the current hour, and in the current hour so far. */
   readonly day: number
   /** The usual count in this window; -1 if there is none. */
   readonly baseline: number
@@ -24,8 +24,8 @@ export interface TrendCandidate {
   /** The most common language of the newest tweets of up to 20 users; empty if there is none. */
   readonly lang: string
   /**
-   * The tweets of the window with the lowest hashes, at most 24, in the order of their hashes. Terms that cannot be
-   * among the region's best 100 may lack them.
+   * The tweets of the window with the lowest hashes, at most 24, in the order of their hashes. Terms with fewer than
+   * `LEAST_DRAWN` tweets have none, and terms that cannot be among the region's best 100 may lack them.
    */
   drawn: readonly bigint[]
 }

@@ -15,9 +15,12 @@ export interface Topic {
   readonly leader: RankedTerm
   /** The other terms, best first. */
   readonly variants: readonly RankedTerm[]
-  /** The leaders of other topics that share tweets with this one, most similar first. */
+  /** Up to `MAX_RELATED` leaders of other topics that share tweets with this one, most similar first. */
   readonly related: readonly RankedTerm[]
-  /** The drawn tweet that contains the most other terms; null if no tweet was drawn. */
+  /**
+   * The leader's drawn tweet that is in the samples of the most other terms among the best; null if the leader has no
+   * drawn tweet or is not among the best `FOLDED_TERMS`.
+   */
   readonly typicalTweet: bigint | null
 }
 

@@ -5,6 +5,7 @@ export interface SinkMetrics {
    * records.
    */
   applied: number
+  /** Number of batches with records that the target has applied; always 0 for a sink that delivers records. */
   batches: number
   badRecords: number
   /** Number of failed attempts to open a partition, load a schema or write a batch. They are repeated. */

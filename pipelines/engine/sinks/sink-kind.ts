@@ -11,7 +11,7 @@ export interface SinkParts extends LaneToolsDeps {
   readonly fetcher: Fetcher
   readonly metrics: SinkMetrics
   readonly runtime: Runtime
-  /** Stores records that cannot be decoded; undefined if such records are only counted. */
+  /** Stores records that cannot be decoded or that the target refuses; undefined if they are only counted. */
   readonly deadLetters: SinkDeadLetters | undefined
 }
 

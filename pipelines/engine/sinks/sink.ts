@@ -19,8 +19,8 @@ export interface SinkOptions {
   readonly name: string
   readonly topics: readonly AnyTopic[]
   /**
-   * Whether records that cannot be decoded are sent to `<name>-dead-letters`. Default true. With false they are only
-   * counted.
+   * Whether records that cannot be decoded, and records that the target refuses permanently, are sent to
+   * `<name>-dead-letters`. Default true. With false they are only counted.
    */
   readonly deadLetters?: boolean
   /** How long a stopping sink waits for running writes. Default 15 s. */
@@ -39,7 +39,7 @@ export interface SinkDeps {
 
 export interface LaneStatus extends TopicPartition {
   readonly state: LaneState
-  /** The first offset that the target lacks; undefined when it is unknown. */
+  /** The first offset that the target lacks; undefined when it is unknown or the target contains nothing. */
   readonly position: number | undefined
   readonly lag: number
   readonly queuedBytes: number
@@ -55,7 +55,10 @@ export interface Sink {
   readonly topics: readonly string[]
   /** Resolves after `stop`. Rejects after an error that a retry cannot fix. */
   run(): Promise<void>
-  /** Finishes running writes, commits the offsets and leaves the group. */
+  /**
+   * Finishes running writes, commits the offsets and leaves the group. Abandons what does not end within the grace
+   * period (`stopGraceMs`).
+   */
   stop(): Promise<void>
   /**
    * True when the sink has an assignment and each assigned partition is either caught up or still served by a process

@@ -2,6 +2,7 @@
  * Returns the member to which Kafka's `range` assignor assigns a partition of a topic. Members get contiguous shares in
  * the order of their ids. If the partitions do not divide evenly, the first members get one more partition each.
  * @param members ids of all members, sorted
+ * @returns undefined if there are no members
  */
 export function rangeOwner(members: readonly string[], partition: number, partitions: number): string | undefined {
   if (members.length === 0) return undefined

@@ -216,8 +216,9 @@ function isCurrent(stored: number, end: number, { exactlyOnce }: StartOffsets): 
 }
 
 /**
- * Clears state without a changelog if another process has processed the partition in the meantime, or if a source topic
- * was recreated.
+ * Clears state without a changelog if it does not belong to the committed offsets, or if a source topic was recreated.
+ * The offsets differ if another process has processed the partition in the meantime, or if this process committed
+ * offsets but could not write the state.
  */
 function dropStaleUnlogged(session: StateSession, task: TaskPlace, offsets: StartOffsets): void {
   const current = task.sources.every((source) => {
@@ -232,9 +233,9 @@ function dropStaleUnlogged(session: StateSession, task: TaskPlace, offsets: Star
 export interface StatePosition {
   /** Next offsets of the input; empty for state that was copied from its changelog and not produced by processing. */
   readonly sources: readonly (TopicPartition & { readonly offset: number })[]
-  /** Next offset of the store's changelog; undefined for stores without a changelog. */
+  /** Next offset of the store's changelog; undefined if the store has no changelog, or if no position is stored. */
   readonly changelog: number | undefined
-  /** Epoch ms. */
+  /** The time at which the state was last complete, epoch ms; 0 if it is unknown. */
   readonly writtenAt: number
 }
 
@@ -251,8 +252,8 @@ export function statePosition(session: StateSession, task: TaskPlace, store: str
 }
 
 /**
- * Adds the deletion of the stored input positions to the open batch. Must be called when a task's state begins to
- * advance only through its changelog, because the input positions then no longer match the state.
+ * Adds the deletion of the stored input positions and event time to the open batch. Must be called when a task's state
+ * begins to advance only through its changelog, because these values then no longer match the state.
  */
 export function forgetSources(session: StateSession, task: TaskPlace): void {
   for (const source of task.sources) {
@@ -262,7 +263,7 @@ export function forgetSources(session: StateSession, task: TaskPlace): void {
   session.putPosition(streamTimeName(task), null)
 }
 
-/** Returns when a task's state was last complete, in epoch ms; undefined when there is no state. */
+/** Returns when a task's state was last complete, in epoch ms; undefined when no such time is stored. */
 export function stateWrittenAt(session: StateSession, task: TaskPlace): number | undefined {
   return session.position(writtenAtName(task))
 }

@@ -23,11 +23,15 @@ import { forgetSources, planRestore, putComplete, putRestored, type StartOffsets
  */
 const LOOK_EVERY_MS = 2_000
 /**
- * Interval at which a worker without copies fetches the group's members. The worker also fetches the members when its
- * epoch has changed, so this interval matters only if that fetch came too early.
+ * Interval at which the group's members are fetched if the topology has no standby copies and no worker is joining.
+ * With warm-ups, a worker also fetches the members when its epoch has changed, so this interval matters only if that
+ * fetch came too early.
  */
 const RARE_LOOK_EVERY_MS = 30_000
-/** Interval at which a joining worker fetches the group's members while it waits for the copies to be complete. */
+/**
+ * Interval at which a joining worker fetches the group's members while it waits for the copies to be complete. It is
+ * also the minimum time between two fetches after a change of the epoch.
+ */
 const LEARNER_LOOK_EVERY_MS = 500
 /** Delay after a failure (disk full, a recreated changelog) before the copies restart from their written positions. */
 const RETRY_MS = 5_000
@@ -60,7 +64,10 @@ export interface StandbyCopy {
   readonly task: string
   /** Number of committed changelog offsets that were not copied yet at the last fetch. */
   readonly behind: number
-  /** Epoch ms at which the logs were last read to their ends; undefined if the copy was never complete. */
+  /**
+   * Epoch ms at which the logs were last read to their ends; undefined if one of them has not been read to its end
+   * since the copy began, or since the log lost records.
+   */
   readonly completeAt: number | undefined
 }
 
@@ -159,7 +166,7 @@ export function standbys(deps: StandbyDeps): Standbys {
   const owners = new Map<string, Copy>()
   let looking = false
   let lastLook = -Infinity
-  /** After a failure, the time at which the group may be fetched again. */
+  /** After a failure, the monotonic time (ms) at which the group may be fetched again. */
   let pausedUntil = -Infinity
   let seen: SeenGroup | undefined
   let catchingUp = false

@@ -59,7 +59,10 @@ export interface DeadLetterCause {
   /** True if the key must not be kept either (`Topic.erasesKeys`). */
   readonly erasesKeys?: boolean | undefined
   readonly topology: string
-  /** The processor that rejected the record or failed on it; empty when the record could not be decoded. */
+  /**
+   * The processor that rejected the record or failed on it; empty when the record could not be decoded, and in the dead
+   * letters of a sink.
+   */
   readonly processor: string
   readonly code: string
   readonly message: string

@@ -15,7 +15,6 @@ export interface SkippedCount {
  */
 export interface TaskMetrics {
   processed: number
-  emitted: number
   deadLetters: number
   /** Counts of the records that were skipped because of their source's policy. */
   readonly skipped: SkippedCount[]
@@ -27,7 +26,7 @@ export interface TaskMetrics {
 }
 
 export function taskMetrics(): TaskMetrics {
-  return { processed: 0, emitted: 0, deadLetters: 0, skipped: [], late: 0, dropped: new Map(), counts: new Map() }
+  return { processed: 0, deadLetters: 0, skipped: [], late: 0, dropped: new Map(), counts: new Map() }
 }
 
 export function countSkipped({ skipped }: TaskMetrics, { source, stage, handling }: Omit<SkippedCount, 'count'>): void {

@@ -35,7 +35,7 @@ const FIRST_PREFETCH_RECORDS = 256
 const SLICE_GROWTH = 4
 /** Number of records between two clock readings. A large record counts as several records. */
 const RECORDS_PER_CLOCK_CHECK = 64
-/** A record of up to this size counts as one record. A larger record counts as several. */
+/** A record with a value below this size counts as one record. A larger record counts as several. */
 const BYTES_PER_RECORD = 1_024
 
 export interface RecordLoopParts {
@@ -346,7 +346,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     }
   }
 
-  /** Handles faulty records, time markers and records without a value, which no processor receives. */
+  /** Handles faulty records, time markers and records without a value that the source drops. No processor gets them. */
   function processSpecial(queue: RecordQueue, kind: symbol): void {
     enterRecord(queue, queue.chunk as RecordChunk)
     context.node = undefined

@@ -19,7 +19,10 @@ const SUCCESSORS: Readonly<Record<TaskState, readonly TaskState[]>> = {
   CLOSED: [],
 }
 
-/** Thrown for a transition between states that is not allowed. Such a transition is a bug in the engine. */
+/**
+ * Thrown for a transition between states that is not allowed, and for an operation on a task that is not in the state
+ * that the operation needs. Both are bugs in the engine.
+ */
 export class IllegalTaskTransition extends Error {
   override readonly name = 'IllegalTaskTransition'
 }
@@ -27,7 +30,10 @@ export class IllegalTaskTransition extends Error {
 export interface TaskStateMachine {
   readonly current: TaskState
   to(next: TaskState): void
-  /** Throws unless the task is in this state. */
+  /**
+   * Throws IllegalTaskTransition unless the task is in this state.
+   * @param doing the operation that needs this state, for the message
+   */
   expect(state: TaskState, doing: string): void
 }
 

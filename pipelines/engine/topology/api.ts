@@ -153,7 +153,10 @@ export interface Drop {
   readonly outcome: 'drop'
   readonly reason: string
 }
-/** The record goes to the dead-letter topic with its source, this code and the original bytes. */
+/**
+ * The record is rejected. `OnError.reject` determines what happens to it; by default, it goes to the dead-letter topic
+ * with its source, this code and the original bytes.
+ */
 export interface DeadLetter {
   readonly outcome: 'dead-letter'
   readonly code: string

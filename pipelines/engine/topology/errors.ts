@@ -1,11 +1,12 @@
-/** Thrown when a topology cannot run, during its declaration or when its worker starts. */
+/** Thrown when a topology cannot run: during its declaration, or when its worker or one of its tasks starts. */
 export class TopologyError extends Error {
   override readonly name = 'TopologyError'
 }
 
 /**
- * Thrown when the author's code has thrown an error, or when a record has failed and its source has the policy `fail`.
- * The worker stops, because it may skip a record only if the policy of the source allows this.
+ * Thrown when the author's code has thrown an error or broken a rule of the engine, when a record has failed and its
+ * source has the policy `fail`, or when a value of a store cannot be read or written. The worker stops, unless the
+ * policy of a source lets it skip the record that failed (`RecordFailure`, `RowFailure`).
  */
 export class ProcessorError extends Error {
   override readonly name = 'ProcessorError'

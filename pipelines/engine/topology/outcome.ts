@@ -5,7 +5,10 @@ export function drop(reason: string): Drop {
   return { outcome: 'drop', reason }
 }
 
-/** Sends the original bytes of the record to the dead-letter topic, with a code that operators can filter by. */
+/**
+ * Rejects the record. Unless `OnError.reject` says otherwise, its original bytes go to the dead-letter topic, with a
+ * code that operators can filter by.
+ */
 export function deadLetter(code: string, message: string): DeadLetter {
   return { outcome: 'dead-letter', code, message }
 }

@@ -11,7 +11,7 @@ export interface PeriodicJob {
    */
   run(signal: AbortSignal): Promise<void>
   readonly samples?: Runner['samples']
-  /** Called when the job has stopped. */
+  /** Called when the job has stopped, or when a run has not ended within the grace period of a stop. */
   close?(): void
 }
 

@@ -44,7 +44,10 @@ export interface RunningWorker {
    * failed.
    */
   readonly done: Promise<void>
-  /** Finishes the current records, commits, leaves the group and closes all connections and files. */
+  /**
+   * Finishes the current records, commits, leaves the group (unless `keepPlaceOnStop` is set), and closes all
+   * connections and files.
+   */
   stop(): Promise<void>
   status(): WorkerStatus
   /** Queries on the committed state; undefined once the worker has stopped. */
@@ -68,8 +71,8 @@ interface Started {
  * Runs one topology in this process: connects to the brokers, opens the state folder, creates missing topics, registers
  * schemas and joins the group. With a `healthPort`, it also serves HTTP, even before it has joined.
  * @returns the worker once it has joined its group. Its tasks may still be restoring: see `status().ready`
- * @throws Error with a one-line message if the brokers or the registry do not answer, another process uses the state
- *   folder, or the topology cannot run here
+ * @throws Error with a one-line message if an option is invalid, the brokers or the registry do not answer, another
+ *   process uses the state folder, or the topology cannot run here
  * @example
  * const [brokers, registry] = ['localhost:9092', 'http://localhost:8081']
  * const worker = await run(trips, { brokers, registry, stateFolder: '/var/lib/trips' })

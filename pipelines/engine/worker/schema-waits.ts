@@ -2,7 +2,7 @@ import type { LoadedSchemas } from '../../../kafka/serdes.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { missingSchemas } from '../missing-schemas.ts'
 
-/** Loads schemas, and keeps track of tasks that wait for the schema of their next record. */
+/** Loads schemas, and keeps track of the schemas that are being loaded or that the registry does not have. */
 export interface SchemaWaits {
   /**
    * Loads a schema. Repeats the request with growing delays until the registry answers. Rejects when the worker stops.

@@ -22,7 +22,7 @@ export interface WarmUpSettings {
 
 /** The amount of state that remains to be copied during a warm-up. */
 export interface WarmUpProgress {
-  /** Number of tasks whose state the worker copies. */
+  /** Number of tasks whose state the worker copies, including its standby copies. */
   readonly tasks: number
   /** Number of changelog offsets that the copies lack. */
   readonly remaining: number
@@ -36,8 +36,8 @@ export interface WarmUpProgress {
  */
 export interface WarmUp {
   /**
-   * Joins the group: as a learner if the worker lacks at least `leastRecords` changelog records, otherwise as an active
-   * member.
+   * Joins the group: as a learner if another worker can process the partitions during a warm-up and this worker lacks
+   * at least `leastRecords` changelog records, otherwise as an active member.
    */
   join(): Promise<void>
   /**

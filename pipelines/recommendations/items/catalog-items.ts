@@ -58,6 +58,7 @@ export function declareCatalogItems(
 
   /**
    * Returns the names of a category's path, starting at the root; undefined if one of the categories is not known yet.
+   * If the path has more than `MAX_DEPTH` categories, the first ones are left out.
    */
   function pathOf(categoryId: number): string | undefined {
     const names: string[] = []

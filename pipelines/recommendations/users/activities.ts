@@ -11,7 +11,7 @@ export interface Activities {
    */
   addInteraction(event: Interaction, before: UserState, after: UserState, followsList: boolean): void
   addShown(itemId: bigint, at: number): void
-  /** Returns the activities of all items. The activity of a very hot item is divided into several parts. */
+  /** Returns the activities since the last call, by item. The activity of a very hot item is in several parts. */
   take(): readonly ActivityOfItem[]
 }
 

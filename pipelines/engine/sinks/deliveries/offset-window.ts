@@ -100,8 +100,11 @@ export function topicIdIn(metadata: string): string | undefined {
 }
 
 /**
- * Reads the metadata of a commit. Metadata in another format yields no offsets, so all records after the committed
- * offset are repeated.
+ * Returns the offsets that the metadata of a commit marks as done. If the metadata is not in the form that
+ * `OffsetWindow.metadata` writes, there are none, so all records from the committed offset on are delivered again. The
+ * id of the topic may precede the metadata (`withTopicId`).
+ * @param next the committed offset, which is `OffsetWindow.next` at the time of the commit. The metadata contains the
+ * distances of the done offsets from it
  */
 export function doneOffsets(next: number, metadata: string): Set<number> {
   const done = new Set<number>()

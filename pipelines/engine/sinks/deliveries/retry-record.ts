@@ -15,7 +15,7 @@ const RETRY_HEADERS = {
   failures: 'retry.failures',
   /** Header with the time of the first attempt, epoch ms. */
   firstAt: 'retry.first-at',
-  /** Header with the time of the next attempt, epoch ms. */
+  /** Header with the earliest time of the next attempt, epoch ms. */
   notBefore: 'retry.not-before',
   /** Header with the code of the last failure. */
   reason: 'retry.reason',
@@ -34,8 +34,11 @@ export interface RecordOrigin extends TopicPartition {
 /** A record's failed attempts. */
 export interface RetryState {
   readonly origin: RecordOrigin
+  /** Number of failed attempts. */
   readonly failures: number
+  /** Time of the first attempt, epoch ms. */
   readonly firstAt: number
+  /** Earliest time of the next attempt, epoch ms. */
   readonly notBefore: number
 }
 
