@@ -1,7 +1,7 @@
 import { type Command, commandTopic, type Decision, decisionTopic } from '../commands/topics.ts'
 import { utf8 } from '../keys.ts'
 import { avro } from '../load.ts'
-import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
+import { APPEND_TIME, commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
 import type { ServiceSchemas } from '../service.ts'
 import type { Topic } from '../topic.ts'
 import { LINKS_LIMITS } from './limits.ts'
@@ -13,7 +13,8 @@ const LINK_DELETIONS_DAYS = 7
 /**
  * One event per counted redirect; key: short_code, so that all clicks of a link are counted in one partition. Kept for
  * a day, so that a repaired pipeline can replay what it missed. Events are not kept longer, because they contain
- * visitors' addresses.
+ * visitors' addresses. Records have the broker's timestamp. If a producer set it to the time of an old click, the broker
+ * would delete the click soon after its arrival. The details of a click have the same timestamp.
  */
 export const clicks: Topic<string, Click> = {
   name: 'clicks',
@@ -21,7 +22,7 @@ export const clicks: Topic<string, Click> = {
   value: avro('links/Click'),
   partitions: 4,
   productionPartitions: 64,
-  config: keptFor(DAY_MS, HOUR_MS),
+  config: { ...keptFor(DAY_MS, HOUR_MS), ...APPEND_TIME },
 }
 
 /**

@@ -73,6 +73,13 @@ test('clicks are counted by hour, referrer, country, browser and device, and bot
   })
 })
 
+test('the retention of an old click and its details begins at its arrival, even if its producer sets the timestamp', () => {
+  const driver = drive()
+  const time = START - 100 * HOUR
+  driver.pipe(clicks, 'abc1234', click({ time }), { timestamp: time })
+  expect(driver.read(clickDetails)).toMatchObject([{ timestamp: START, value: { clicked_at: time } }])
+})
+
 test('a visitor is counted once a day', () => {
   const driver = drive()
   for (const hours of [0, 0, 1, 2, 3]) {
