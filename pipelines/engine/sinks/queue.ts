@@ -6,7 +6,7 @@ import type { BatchLimits, SinkRecord } from './target.ts'
 export interface BadRecord {
   readonly chunk: RecordChunk
   readonly row: number
-  readonly code: 'unreadable_batch' | 'undecodable_key' | 'undecodable_value' | 'unknown_schema' | 'refused_by_target'
+  readonly code: 'unreadable_batch' | 'undecodable_key' | 'undecodable_value' | 'no_key' | 'unknown_schema' | 'refused_by_target'
   readonly message: string
 }
 
@@ -108,7 +108,7 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
   /** Decodes one record. Returns undefined when its schema must be loaded first. */
   function decodeRow(chunk: RecordChunk, at: number): QueuedRecord | BadRecord | undefined {
     if (chunk.unreadable !== undefined) return { chunk, row: at, code: 'unreadable_batch', message: chunk.unreadable }
-    if (chunk.keyStart[at] < 0) return { chunk, row: at, code: 'undecodable_key', message: 'the record has no key' }
+    if (chunk.keyStart[at] < 0) return { chunk, row: at, code: 'no_key', message: 'the record has no key' }
     let key: unknown
     try {
       key = keyCodec.decode(chunk.buffer, chunk.keyStart[at], chunk.keyEnd[at])
@@ -128,7 +128,7 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
     if (!(error instanceof UnknownSchemaError)) throw error
     const { schemaId } = error
     if (isMissing(schemaId)) {
-      return { chunk, row: at, code: 'unknown_schema', message: `the schema registry has no schema with id ${schemaId}` }
+      return { chunk, row: at, code: 'unknown_schema', message: `the schema registry has no Avro schema with id ${schemaId}` }
     }
     waitsForSchema = schemaId
     return undefined

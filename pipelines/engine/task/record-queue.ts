@@ -256,7 +256,7 @@ export class RecordQueue {
   #faultOf(error: unknown, chunk: RecordChunk, row: number): Fault | undefined {
     if (error instanceof UnknownSchemaError) {
       if (this.#options.isMissing(error.schemaId))
-        return decodeFault('unknown_schema', `the schema registry has no schema with id ${error.schemaId}`)
+        return decodeFault('unknown_schema', `the schema registry has no Avro schema with id ${error.schemaId}`)
       this.waitsForSchema = error.schemaId
       return undefined
     }

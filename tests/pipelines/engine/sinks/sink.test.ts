@@ -237,7 +237,7 @@ test('records that cannot be decoded become dead letters, and the target gets al
   }))
   expect(letters).toEqual([
     { code: 'undecodable_value', source: '1', bytes: 6 },
-    { code: 'undecodable_key', source: '2', bytes: noteBytes('no key').length },
+    { code: 'no_key', source: '2', bytes: noteBytes('no key').length },
     { code: 'undecodable_key', source: '3', bytes: noteBytes('bad key').length },
     { code: 'unknown_schema', source: '4', bytes: noteBytes('unknown schema').length },
   ])

@@ -202,7 +202,7 @@ test('a record whose schema is missing in the registry becomes a dead letter', (
   const driver = testDriver(reading)
   driver.pipeBytes(strange, Buffer.from('k'), Buffer.from('1'))
   expect(driver.readDeadLetters().map((dead) => header(dead, DEAD_LETTER_HEADERS.message))).toEqual([
-    'the schema registry has no schema with id 77',
+    'the schema registry has no Avro schema with id 77',
   ])
 })
 
