@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { z } from '@hono/zod-openapi'
 import { foldTerm, MAX_TERM_CODE_POINTS } from '../../schemas/trends/term.ts'
 import { userInterests } from '../../schemas/trends/topics.ts'
-import { type InterestProfile, readInterests } from '../../state/views/trends/interests.ts'
+import { type InterestProfile, MAX_WEIGHT, readInterests } from '../../state/views/trends/interests.ts'
 import type { ViewReader } from '../../state/views/view.ts'
 import { type Answer, jsonAnswer } from '../kit/answer.ts'
 import { ApiError, type ErrorDetail, errors } from '../kit/errors.ts'
@@ -12,7 +12,6 @@ import { caughtUp } from '../kit/readiness.ts'
 
 /** Maximum number of topics in a profile. A profile describes what one person prefers, so it needs no more. */
 const MAX_TOPICS = 1_000
-const MAX_WEIGHT = 1_000
 /**
  * Maximum number of characters of a topic's name that an error quotes. Callers choose the names, so a name may be very
  * long.

@@ -9,6 +9,8 @@ import { NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag,
  * | `{interests:<p>}:profile:<user_id>` | JSON: topic_weights, exclude_topics, updated_at (epoch ms) |
  */
 export const INTERESTS_VIEW = 'interests'
+/** The greatest weight of a topic. */
+export const MAX_WEIGHT = 1_000
 
 export type InterestProfile = Omit<UserInterests, 'user_id'>
 
@@ -18,7 +20,16 @@ function operationsFor(partition: number, userId: bigint, profile: UserInterests
   const key = profileKey(partition, userId)
   if (profile === null) return [{ op: 'del', key }]
   const { topic_weights, exclude_topics, updated_at } = profile
-  return [{ op: 'set', key, value: JSON.stringify({ topic_weights, exclude_topics, updated_at }) }]
+  return [{ op: 'set', key, value: JSON.stringify({ topic_weights: validWeights(topic_weights), exclude_topics, updated_at }) }]
+}
+
+/**
+ * Returns the weights within the range that the API accepts. Other services may write other numbers: JSON has neither
+ * NaN nor Infinity, and a negative weight would reverse the order of scores.
+ */
+function validWeights(weights: UserInterests['topic_weights']): Record<string, number> {
+  const known = Object.entries(weights).filter(([, weight]) => !Number.isNaN(weight))
+  return Object.fromEntries(known.map(([topic, weight]) => [topic, Math.min(MAX_WEIGHT, Math.max(0, weight))]))
 }
 
 /** @returns undefined when the user has no profile */

@@ -18,3 +18,13 @@ test('a profile reads back as it was written, until it is deleted', async () => 
   flush()
   expect(await readInterests(reader, 1, USER)).toBe(NOT_CAUGHT_UP)
 })
+
+test('weights that another service writes are limited to the range of the API, and weights that are not numbers are left out', async () => {
+  const { reader, apply, caughtUp } = fakeRedis()
+  caughtUp(INTERESTS_VIEW, 2)
+  const topic_weights = { none: Number.NaN, most: Number.POSITIVE_INFINITY, large: 1_001, negative: -1, zero: -0, fair: 0.5 }
+  apply(interestsView.operationsFor(1, USER, { ...profile, topic_weights }))
+  expect(await readInterests(reader, 1, USER)).toMatchObject({
+    topic_weights: { most: 1_000, large: 1_000, negative: 0, zero: 0, fair: 0.5 },
+  })
+})
