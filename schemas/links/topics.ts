@@ -13,8 +13,9 @@ const LINK_DELETIONS_DAYS = 7
 /**
  * One event per counted redirect; key: short_code, so that all clicks of a link are counted in one partition. Kept for
  * a day, so that a repaired pipeline can replay what it missed. Events are not kept longer, because they contain
- * visitors' addresses. Records have the broker's timestamp. If a producer set it to the time of an old click, the broker
- * would delete the click soon after its arrival. The details of a click have the same timestamp.
+ * visitors' addresses. Records have the broker's timestamp, because the broker would delete a record soon after its
+ * arrival if the producer set the timestamp to the time of an old click. The details of a click have the same
+ * timestamp.
  */
 export const clicks: Topic<string, Click> = {
   name: 'clicks',

@@ -14,6 +14,8 @@ const MAX_PROPERTY_CHARACTERS = 100
  * fit into a record. The API accepts 100 preferences, which take at most 540,000 bytes after normalisation.
  */
 const MAX_PREFERENCES_BYTES = 600_000
+/** Greatest weight of a preference. The API accepts weights from -1 to 1. */
+const MAX_WEIGHT = 1
 /** Size of a preference's weight and of the lengths of its texts. */
 const PREFERENCE_OVERHEAD_BYTES = 14
 
@@ -40,6 +42,8 @@ export function userFault({ country, language, age_bucket }: RecommendationUser)
 
 /** Returns why a record of a user's preferences cannot be used; undefined if it can. */
 export function preferencesFault({ preferences }: UserPreferences): string | undefined {
+  // The comparison is false for NaN, which the API's answers cannot contain.
+  if (!preferences.every(({ weight }) => Math.abs(weight) <= MAX_WEIGHT)) return 'A weight is not a number from -1 to 1.'
   let bytes = 0
   for (const { category, value } of preferences) bytes += PREFERENCE_OVERHEAD_BYTES + Buffer.byteLength(category) + Buffer.byteLength(value)
   return bytes > MAX_PREFERENCES_BYTES ? `The preferences take more than ${MAX_PREFERENCES_BYTES} bytes.` : undefined

@@ -206,6 +206,14 @@ test('preferences of nearly 1 MiB become a dead letter, because the features of 
   expect(look()).toMatchObject({ preferences: [{ value: 'Comedy' }] })
 })
 
+test.each([Number.NaN, Number.POSITIVE_INFINITY, 1.01, -2])('preferences with the weight %s become a dead letter', (weight) => {
+  driver.pipe(userPreferences, ADA, { preferences: [{ category: 'genre', value: 'Comedy', weight }], updated_at: 5 })
+  expect(driver.metrics.deadLetters).toBe(1)
+  expect(look()).toBeUndefined()
+  driver.pipe(userPreferences, ADA, { preferences: [{ category: 'genre', value: 'Drama', weight: -1 }], updated_at: 4 })
+  expect(look()).toMatchObject({ preferences: [{ value: 'Drama', weight: -1 }] })
+})
+
 test('shown items are remembered until the user chooses them, and every display is reported for its item', () => {
   driver.pipe(recommendationsServed, ADA, served([1n, 2n], START))
   expect(unpackIds(look().shown).sort()).toEqual([1n, 2n])
