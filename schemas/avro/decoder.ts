@@ -4,7 +4,7 @@ import { cursor } from './cursor.ts'
 import { defaultSource } from './default.ts'
 import { parseSchema } from './parse.ts'
 import { primitiveReader } from './primitive-source.ts'
-import { type Plan, type RecordPlan, resolve } from './resolve.ts'
+import { messageOf, type Plan, type RecordPlan, resolve } from './resolve.ts'
 import { skipGenerator } from './skip-source.ts'
 import { compileSource, extended, literal, MAX_DEPTH, Misfit, type SourceBuilder, sourceBuilder } from './source.ts'
 import { isRecursive, unqualified } from './types.ts'
@@ -75,7 +75,7 @@ function decoderGenerator(out: SourceBuilder) {
         callRecord(plan, target, path)
         return
       case 'enum':
-        readEnum(plan.symbols, target, path)
+        readEnum(plan.symbols, plan.written, target, path)
         return
       case 'fixed':
         line(`if (e - p < ${plan.size}) throw misfit(${path}, TRUNCATED)`)
@@ -132,18 +132,19 @@ function decoderGenerator(out: SourceBuilder) {
         return
       }
       case 'incompatible':
-        line(`throw misfit(${path}, ${literal(plan.reason)})`)
+        line(`throw misfit(${extended(path, plan.path)}, ${literal(plan.reason)})`)
         return
     }
   }
 
-  function readEnum(symbols: readonly (string | undefined)[], target: string, path: string): void {
+  function readEnum(symbols: readonly (string | undefined)[], written: readonly string[], target: string, path: string): void {
     const index = fresh('symbol')
     line(`let ${index}`)
     readPrimitive('int', 'int', index, path)
     line(`switch (${index}) {`)
     symbols.forEach((symbol, at) => {
-      if (symbol === undefined) line(`case ${at}: throw misfit(${path}, 'the enum of the reader has neither symbol ${at} nor a default')`)
+      if (symbol === undefined)
+        line(`case ${at}: throw misfit(${path}, ${literal(`the enum of the reader has neither the symbol ${written[at]} nor a default`)})`)
       else line(`case ${at}: ${target} = ${literal(symbol)}; break`)
     })
     line(`default: throw misfit(${path}, 'symbol ' + ${index} + ' of an enum of ${symbols.length}') }`)
@@ -171,7 +172,7 @@ function decoderGenerator(out: SourceBuilder) {
   function writeRecord(name: string, plan: RecordPlan): void {
     line(`function ${name}(b, p, e, d) {`)
     if (plan.failure !== undefined) {
-      line(`throw misfit('', ${literal(plan.failure)}) }`)
+      line(`throw misfit('', ${literal(messageOf(plan.failure))}) }`)
       return
     }
     if (isRecursive(plan.reader)) line(`if (d > ${MAX_DEPTH}) throw misfit('', 'records are nested deeper than ${MAX_DEPTH}')`)

@@ -24,7 +24,8 @@ export class IncompatibleSchemaError extends Error {
 export type Plan =
   | { readonly op: 'primitive'; readonly from: PrimitiveKind; readonly to: PrimitiveKind }
   | RecordPlan
-  | { readonly op: 'enum'; readonly written: number; readonly symbols: readonly (string | undefined)[] }
+  /** The writer's symbols, and the symbol as which each is read. Undefined symbols cannot be read. */
+  | { readonly op: 'enum'; readonly written: readonly string[]; readonly symbols: readonly (string | undefined)[] }
   | { readonly op: 'fixed'; readonly size: number }
   | { readonly op: 'array'; readonly items: Plan; readonly itemBytes: number }
   | { readonly op: 'map'; readonly values: Plan; readonly itemBytes: number }
@@ -37,6 +38,8 @@ export type Plan =
 /** A plan that fails only when the data uses this branch of a union. */
 export interface IncompatiblePlan {
   readonly op: 'incompatible'
+  /** The path of the reader's type that cannot be read; relative to the union if the plan is for a branch. */
+  readonly path: string
   readonly reason: string
 }
 
@@ -51,7 +54,7 @@ export interface RecordPlan {
    * Why the record cannot be read. Needed for recursive records: a nested record may already refer to this plan when
    * the record turns out to be unreadable.
    */
-  failure: string | undefined
+  failure: IncompatiblePlan | undefined
 }
 
 /**
@@ -80,7 +83,7 @@ export function isReadableAs(from: PrimitiveKind, to: PrimitiveKind): boolean {
 export function resolve(writer: AvroType, reader: AvroType): Plan {
   const records = new Map<AvroType, Map<AvroType, RecordPlan>>()
   const plan = read(writer, reader, '')
-  if (plan.op === 'incompatible') throw new IncompatibleSchemaError(plan.reason)
+  if (plan.op === 'incompatible') throw new IncompatibleSchemaError(messageOf(plan))
   return plan
 
   function read(from: AvroType, to: AvroType, path: string): Plan {
@@ -109,7 +112,7 @@ export function resolve(writer: AvroType, reader: AvroType): Plan {
   function branches(from: UnionType, to: AvroType, path: string): Plan {
     const plans = from.branches.map((branch) => read(branch, to, path))
     const readable = plans.some((each) => each.op !== 'incompatible')
-    return readable ? { op: 'branches', branches: plans } : plans[0]
+    return readable ? { op: 'branches', branches: plans.map((each) => inside(path, each)) } : plans[0]
   }
 
   function intoUnion(from: AvroType, to: UnionType, path: string): Plan {
@@ -129,14 +132,12 @@ export function resolve(writer: AvroType, reader: AvroType): Plan {
 
   function record(from: RecordType, to: RecordType, path: string): Plan {
     const known = records.get(from)?.get(to)
-    if (known) return known.failure === undefined ? known : { op: 'incompatible', reason: known.failure }
+    if (known) return known.failure ?? known
     const plan: RecordPlan = { op: 'record', reader: to, steps: [], defaults: [], failure: undefined }
     const plans = records.get(from) ?? new Map<AvroType, RecordPlan>()
     records.set(from, plans.set(to, plan))
-    const failure = fillRecord(plan, from, to, path)
-    if (failure === undefined) return plan
-    plan.failure = failure.reason
-    return failure
+    plan.failure = fillRecord(plan, from, to, path)
+    return plan.failure ?? plan
   }
 
   function fillRecord(plan: RecordPlan, from: RecordType, to: RecordType, path: string): IncompatiblePlan | undefined {
@@ -164,9 +165,15 @@ export function resolve(writer: AvroType, reader: AvroType): Plan {
   }
 }
 
+/** Makes the path of a branch relative to the path of its union, because the decoder prepends the path of the union. */
+function inside(path: string, plan: Plan): Plan {
+  if (plan.op !== 'incompatible' || !plan.path.startsWith(path)) return plan
+  return { ...plan, path: plan.path.slice(path.length) }
+}
+
 function enumeration(from: EnumType, to: EnumType): Plan {
   const symbols = from.symbols.map((symbol) => (to.symbols.includes(symbol) ? symbol : to.default))
-  return { op: 'enum', written: from.symbols.length, symbols }
+  return { op: 'enum', written: from.symbols, symbols }
 }
 
 /** Returns whether the types' unqualified names are equal, or one of the reader's aliases names the writer's type. */
@@ -182,7 +189,12 @@ function isSameType(one: AvroType, other: AvroType): boolean {
 }
 
 function incompatible(path: string, reason: string): IncompatiblePlan {
-  return { op: 'incompatible', reason: path === '' ? reason : `${path}: ${reason}` }
+  return { op: 'incompatible', path, reason }
+}
+
+/** Returns the reason with its path. */
+export function messageOf({ path, reason }: IncompatiblePlan): string {
+  return path === '' ? reason : `${path}: ${reason}`
 }
 
 export function isPrimitive(type: AvroType): type is PrimitiveType {

@@ -193,7 +193,9 @@ describe('enums and fixed', () => {
   test('an unknown symbol takes the default, or causes an error when it occurs', () => {
     expect(through(letters(['A', 'Z']), letters(['A', 'B'], { default: 'B' }), 'Z')).toBe('B')
     expect(through(letters(['A', 'Z']), letters(['A']), 'A')).toBe('A')
-    expect(() => through(letters(['A', 'Z']), letters(['A']), 'Z')).toThrow(CodecError)
+    expect(() => through(letters(['A', 'Z']), letters(['A']), 'Z')).toThrow(
+      'E: the enum of the reader has neither the symbol Z nor a default',
+    )
   })
 
   test('different names or sizes do not match', () => {
@@ -225,6 +227,17 @@ describe('unions', () => {
     expect(through(['int', 'string'], ['null', 'int'], 3)).toBe(3)
     expect(() => through(['int', 'string'], ['null', 'int'], 'x')).toThrow('string matches no branch of the union null, int')
     expect(() => compileDecoder(['boolean', 'string'], ['null', 'int'])).toThrow(IncompatibleSchemaError)
+  })
+
+  test('the error for a branch that the reader does not know names the path once', () => {
+    const record = (type: AvroSchema) => ({ type: 'record', name: 'R', fields: [{ name: 'x', type }] })
+    const wrong = { type: 'record', name: 'I', fields: [{ name: 'z', type: 'int' }] }
+    const right = { ...wrong, fields: [{ name: 'y', type: 'int' }] }
+    const texts = { type: 'array', items: 'string' }
+    expect(() => through(record(['null', texts]), record(texts), { x: null })).toThrow(/^R\.x: null cannot be read as array$/)
+    expect(() => through(record(['null', wrong]), record(['null', right]), { x: { z: 1 } })).toThrow(
+      /^R\.x\.y: the field has no default and the writer does not have it$/,
+    )
   })
 
   test.each<[AvroSchema, AvroSchema, unknown, unknown]>([
