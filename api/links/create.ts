@@ -3,13 +3,14 @@ import type { LinkCommand } from '../../schemas/links/types.ts'
 import type { LinkRecord } from '../../state/views/links/links.ts'
 import type { CommandRequest, Commands, OpenCommand } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
+import { assertValid, check } from '../kit/input.ts'
 import { derivedCode, isCode, isReserved } from './codes.ts'
 import type { ShortDomain, ShortDomains } from './domains.ts'
 import { linksErrors } from './errors.ts'
 import { expiryOf } from './expirations.ts'
 import { isExpired, linkJson, recordOf } from './link-json.ts'
 import { checkedUrl } from './long-url.ts'
-import type { NewLink } from './model.ts'
+import { type NewLink, NewLinkBody } from './model.ts'
 
 export interface LinkCreationDeps {
   readonly commands: Commands
@@ -23,8 +24,8 @@ export interface LinkCreationDeps {
 
 export interface LinkCreation {
   create(from: CommandRequest, body: NewLink): Promise<ReturnType<typeof linkJson>>
-  /** Creates each link independently. If a link cannot be created, its result is the error. */
-  createMany(from: CommandRequest, bodies: readonly NewLink[]): Promise<(ReturnType<typeof linkJson> | ApiError)[]>
+  /** Checks and creates each link independently. If a link cannot be created, its result is the error. */
+  createMany(from: CommandRequest, given: readonly unknown[]): Promise<(ReturnType<typeof linkJson> | ApiError)[]>
 }
 
 /** A validated request. */
@@ -146,12 +147,15 @@ export function linkCreation({ commands, domains, secret, linkOf, now }: LinkCre
       const open = await commands.open(from, ['createLink', body])
       return await make(open, asked, from)
     },
-    async createMany(from, bodies) {
-      const open = await commands.open(from, ['createLinks', bodies])
+    async createMany(from, given) {
+      const links = given.map((one, index) => ({ one, checked: check(NewLinkBody, one, placeOf(index)) }))
+      const asked = links.map(({ one, checked }) => checked.value ?? one)
+      const open = await commands.open(from, ['createLinks', asked])
       return await Promise.all(
-        bodies.map(async (body, index) => {
+        links.map(async ({ checked }, index) => {
           try {
-            return await make(open, wanted(body, from, `body.urls[${index}]`), from, index)
+            assertValid(checked)
+            return await make(open, wanted(checked.value as NewLink, from, placeOf(index)), from, index)
           } catch (error) {
             if (error instanceof ApiError) return error
             throw error
@@ -160,6 +164,11 @@ export function linkCreation({ commands, domains, secret, linkOf, now }: LinkCre
       )
     },
   }
+}
+
+/** @param item index in a bulk request */
+function placeOf(item: number): string {
+  return `body.urls[${item}]`
 }
 
 function stepName(item: number | undefined, attempt: number): string | undefined {

@@ -40,7 +40,16 @@ const newLinkFields = {
 export const NewLinkBody = z.object(newLinkFields).openapi('NewLink', REQUIRED)
 export type NewLink = z.output<typeof NewLinkBody>
 
-export const BulkBody = z.object({ urls: z.array(NewLinkBody).min(1).max(MAX_BULK_LINKS) }).openapi('NewLinks')
+/** Each link is checked separately, so that an invalid link does not prevent the creation of the other links. */
+export const BulkBody = z
+  .object({
+    urls: z
+      .array(z.unknown())
+      .min(1)
+      .max(MAX_BULK_LINKS)
+      .openapi({ type: 'array', items: { $ref: '#/components/schemas/NewLink' } }),
+  })
+  .openapi('NewLinks')
 
 export const LinkPatchBody = z
   .object({

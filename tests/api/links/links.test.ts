@@ -191,6 +191,20 @@ describe('POST /api/v1/urls/bulk', () => {
     expect((await send('POST', '/api/v1/urls/bulk', options)).body).toEqual(body)
   })
 
+  test.each([
+    [{ long_url: URL_1, expiration: '2h' }, 'body.urls[1].expiration'],
+    [{ long_url: URL_1, analytics: 'no' }, 'body.urls[1].analytics'],
+    [URL_1, 'body.urls[1]'],
+    [null, 'body.urls[1]'],
+  ])('an invalid link (%j) does not prevent the creation of the other links', async (invalid, path) => {
+    const { send } = await linksApi()
+    const options = { body: { urls: [{ long_url: URL_1 }, invalid, { long_url: URL_1 }] }, headers: { 'idempotency-key': 'all' } }
+    const { status, body } = await send('POST', '/api/v1/urls/bulk', options)
+    expect(status).toBe(200)
+    expect(body.results).toMatchObject([{ status: 201 }, { status: 400, error: 'invalid_request', details: [{ path }] }, { status: 201 }])
+    expect((await send('POST', '/api/v1/urls/bulk', options)).body).toEqual(body)
+  })
+
   test('gives all links that are not decided in time the same command id, and a retry with that id creates the links', async () => {
     const { send, faults, decide } = await linksApi()
     const body = { urls: [{ long_url: URL_1 }, { long_url: 'nowhere' }, { long_url: URL_1, custom_alias: 'mine' }] }
