@@ -9,10 +9,10 @@ export const KEPT_HOURS = 48
 export const MAX_AHEAD_MS = 5 * 60_000
 
 /**
- * Matches a time in ISO 8601. The groups are the time without its zone, and the hours and minutes of the zone. A zone
- * may lack its minutes or its colon.
+ * Matches a time in ISO 8601. The groups are the time without its zone, its day, and the hours and minutes of the zone.
+ * A zone may lack its minutes or its colon.
  */
-const ISO_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:Z|([+-]\d\d)(?::?(\d\d))?)?$/
+const ISO_TIME = /^((\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:Z|([+-]\d\d)(?::?(\d\d))?)?$/
 
 /**
  * Parses the timestamp of a click. `Date.parse` also accepts other texts, such as `5`, and interprets a time without a
@@ -22,7 +22,14 @@ const ISO_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:Z|([+-]\d\d
 export function timeOf(timestamp: string): number {
   const found = ISO_TIME.exec(timestamp)
   if (found === null) return Number.NaN
-  const [, time, hours, minutes = '00'] = found
+  const [, time, day, hours, minutes = '00'] = found
+  if (!isDay(day)) return Number.NaN
   // `Date.parse` reads only zones with hours and minutes.
   return Date.parse(hours === undefined ? `${time}Z` : `${time}${hours}:${minutes}`)
+}
+
+/** Returns whether the calendar has this day. `Date.parse` reads 31 February as 3 March. */
+function isDay(day: string): boolean {
+  const midnight = Date.parse(day)
+  return !Number.isNaN(midnight) && new Date(midnight).toISOString().startsWith(day)
 }
