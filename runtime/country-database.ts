@@ -18,6 +18,12 @@ const COUNTRY_CODE = /^[A-Z]{2}$/
  */
 const NO_COUNTRY = new Set(['XX', 'T1', 'ZZ', 'A1', 'A2', 'AP', 'EU'])
 
+/** Codes that are in common use for countries whose code in ISO 3166-1 differs. ISO reserves them for these countries. */
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ['UK', 'GB'],
+  ['EL', 'GR'],
+])
+
 /** A record in one of the two usual forms: that of MaxMind and DB-IP, or the flat form of the bundled database. */
 type CountryRecord = Partial<CountryResponse> & { readonly country_code?: string }
 
@@ -46,7 +52,7 @@ export function openCountryDatabase(path: string | undefined): CountryOfAddress 
   }
 }
 
-/** Returns the code if it has two capital letters and is not one of `NO_COUNTRY`, and undefined otherwise. */
+/** Returns the ISO 3166-1 code of a country; undefined if the code is not two capital letters or names no country. */
 export function knownCountry(code: string): string | undefined {
-  return COUNTRY_CODE.test(code) && !NO_COUNTRY.has(code) ? code : undefined
+  return COUNTRY_CODE.test(code) && !NO_COUNTRY.has(code) ? (ALIASES.get(code) ?? code) : undefined
 }

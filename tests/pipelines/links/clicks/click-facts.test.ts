@@ -98,6 +98,8 @@ describe('countries', () => {
     ['', '', 'unknown'],
     ['', 'nonsense', 'unknown'],
     ['de', '8.8.8.8', 'DE'],
+    ['uk', '', 'GB'],
+    ['EL', '', 'GR'],
     ['XX', '8.8.8.8', 'unknown'],
     ['T1', '', 'unknown'],
     ['Germany', '', 'unknown'],
