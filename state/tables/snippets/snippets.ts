@@ -95,8 +95,11 @@ const SEARCH_SETTINGS = {
  * Snippets with limited reads are excluded. Their rows have neither title nor text, but their language could match. The
  * condition compares only `searched`, so that the texts are not read from the disk a second time.
  */
-function searchQuery(words: number): string {
-  const matches = Array.from({ length: words }, (_, index) => `searched LIKE {word${index}:String}`)
+function searchQuery(words: readonly (readonly string[])[]): string {
+  const matches = words.map((patterns, index) => {
+    const spellings = patterns.map((_, spelling) => `searched LIKE {${parameterOf(index, spelling)}:String}`)
+    return `(${spellings.join(' OR ')})`
+  })
   return `
 SELECT paste_id, count() OVER () AS total
 FROM snippet_texts FINAL
@@ -126,8 +129,21 @@ export interface SnippetSearch {
  */
 export async function searchSnippets(reader: TableReader, search: SnippetSearch): Promise<{ total: number; ids: string[] }> {
   const { words, from, count, now } = search
-  const patterns = words.map((word, index) => [`word${index}`, `%${word.replaceAll(/[\\%_]/g, '\\$&')}%`])
-  const params = { ...Object.fromEntries(patterns), from, count, now }
-  const rows = await readRows<[id: string, total: number]>(reader, searchQuery(words.length), params, SEARCH_SETTINGS)
+  const patterns = words.map((word) => spellingsOf(word).map((spelling) => `%${spelling.replaceAll(/[\\%_]/g, '\\$&')}%`))
+  const named = patterns.flatMap((all, index) => all.map((pattern, spelling) => [parameterOf(index, spelling), pattern]))
+  const params = { ...Object.fromEntries(named), from, count, now }
+  const rows = await readRows<[id: string, total: number]>(reader, searchQuery(patterns), params, SEARCH_SETTINGS)
   return { total: rows[0]?.[1] ?? 0, ids: rows.map(([id]) => id) }
+}
+
+function parameterOf(word: number, spelling: number): string {
+  return `word${word}_${spelling}`
+}
+
+/**
+ * Returns the spellings in lower case that a word may have in a text. A sigma has one form at the end of a Greek word
+ * and another form elsewhere, and the word may be a part of a longer word.
+ */
+function spellingsOf(word: string): string[] {
+  return /[σς]$/.test(word) ? [`${word.slice(0, -1)}ς`, `${word.slice(0, -1)}σ`] : [word]
 }
