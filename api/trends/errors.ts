@@ -18,7 +18,7 @@ export const trendsErrors = defineErrors({
   },
   trends_stale: {
     status: 503,
-    when: 'the newest list of the location is more than 3 minutes old, so it must not be served',
+    when: 'the newest list of the location is more than 3 minutes old, or more than 6 minutes ahead of the clock, so it must not be served',
     message: 'The trends of this location are out of date and are being recomputed. Try again shortly.',
   },
 })

@@ -50,6 +50,12 @@ export interface TrendListsOptions {
 
 /** Maximum age of a served list: docs/services/trends.md#freshness */
 export const STALE_AFTER_MS = 180_000
+/**
+ * How far the end of a list's window may be ahead of the clock. A posted list may be 5 minutes ahead, and the clocks of
+ * two processes may differ. If a list is further ahead, the clock of its worker was wrong. Its age is then unknown, and
+ * newer lists do not replace it until that time.
+ */
+const MAX_AHEAD_MS = 360_000
 /** Lifetime of a list, as stated in `ttl_s`. Caches may keep the list for this time. */
 const LIST_TTL_SECONDS = 60
 /**
@@ -234,9 +240,12 @@ function present<T>(found: T | undefined | typeof NOT_CAUGHT_UP): T {
   return list
 }
 
-/** Returns how much longer the list may be served, in ms. Throws `trends_stale` if the list is too old. */
+/**
+ * Returns how much longer the list may be served, in ms. Throws `trends_stale` if the list is too old, or if its age is
+ * unknown.
+ */
 function freshFor(windowEnd: number, now: number): number {
   const remainingMs = windowEnd + STALE_AFTER_MS - now
-  if (remainingMs < 0) throw new ApiError(trendsErrors.trends_stale, { retryAfter: RETRY_AFTER_SECONDS })
+  if (remainingMs < 0 || windowEnd > now + MAX_AHEAD_MS) throw new ApiError(trendsErrors.trends_stale, { retryAfter: RETRY_AFTER_SECONDS })
   return remainingMs
 }

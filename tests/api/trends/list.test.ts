@@ -74,6 +74,15 @@ describe('GET /v1/trends', () => {
     expect([stale.headers.get('retry-after'), stale.headers.get('cache-control')]).toEqual(['5', 'no-store'])
   })
 
+  test('a list from a worker whose clock was ahead gets 503, because it may be old', async () => {
+    const { get, putList, clock } = await trendsApi()
+    putList()
+    clock.now = START - 6 * MINUTE_MS
+    expect((await get('/v1/trends')).status).toBe(200)
+    clock.now--
+    expect(await get('/v1/trends')).toMatchObject({ status: 503, body: { error: 'trends_stale' } })
+  })
+
   test('a cached answer expires when its list becomes stale', async () => {
     const { app, answers, putList, clock } = await trendsApi()
     putList()
