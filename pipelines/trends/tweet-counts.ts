@@ -42,6 +42,7 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
 
   function count(tweet: TweetBytes, ctx: RecordContext<bigint | undefined>): Outcome {
     if (tweet.bot_score > MAX_BOT_SCORE) return drop('bot')
+    if (Number.isNaN(tweet.bot_score)) return deadLetter('bad_bot_score', "bot_score is NaN; correct the producer's bot detection")
     if (tweet.created_at > ctx.now + MAX_AHEAD_MS)
       return deadLetter(
         'created_in_the_future',

@@ -129,6 +129,16 @@ test('one user contributes at most three tweets per hour to a term, over all reg
   expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ vote: 1 })
 })
 
+test('a tweet whose bot score is not a number becomes a dead letter', () => {
+  const driver = testDriver(trends, { startAt: START })
+  send(driver, { hashtags: ['unknown'], bot_score: Number.NaN })
+  send(driver, { hashtags: ['fine'] })
+  driver.advanceWallClock(30 * SECOND)
+  expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ fine: 1 })
+  const [letter] = driver.readDeadLetters()
+  expect(letter.headers.map(({ value }) => value?.toString())).toContain('bad_bot_score')
+})
+
 test('a tweet counts at its creation time; late tweets within the window count, but older tweets and tweets too far ahead do not', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['late'], created_at: START - 59 * MINUTE })
