@@ -2,13 +2,16 @@ import { z } from '@hono/zod-openapi'
 import { normalised } from '../../schemas/normalised.ts'
 import { degreesParameter } from '../kit/parameters.ts'
 
+/** Control characters except the tab and the line breaks, which only a text of several lines may contain. */
+const CONTROL = /[\p{Cc}--[\t\n\r]]/v
+const LINE_BREAK = /[\t\n\r\u2028\u2029]/
 /** Limits of a profile's fields: docs/services/matches.md#profiles */
 const MAX_NAME = 50
 const MAX_GENDER = 20
 const MAX_SEEKING = 10
 const MAX_BIO = 2_000
 const MIN_AGE = 18
-const MAX_AGE = 120
+export const MAX_AGE = 120
 const MAX_DISTANCE_KM = 500
 const MAX_PHOTOS = 9
 const MAX_PHOTO_URL = 2_048
@@ -36,9 +39,15 @@ const inCodePoints = (most: number, least = 0) =>
     .string()
     .transform((text) => normalised(text))
     .refine((text) => [...text].length <= most && [...text.trim()].length >= least, `must have ${least} to ${most} characters`)
+    .refine((text) => !CONTROL.test(text), 'must not contain control characters')
 
 const text = (most: number, description: string, least = 0) =>
   inCodePoints(most, least).openapi({ type: 'string', minLength: least, maxLength: most, description })
+
+const line = (most: number, description: string) =>
+  inCodePoints(most, 1)
+    .refine((text) => !LINE_BREAK.test(text), 'must not contain line breaks or tabs')
+    .openapi({ type: 'string', minLength: 1, maxLength: most, description })
 
 const age = (description: string) => z.int().min(MIN_AGE).max(MAX_AGE).openapi({ description })
 
@@ -51,14 +60,14 @@ const photoUrl = z
 
 const birthDate = z.iso
   .date()
-  .openapi({ description: 'The birth date. The user must be at least 18 years old today, in UTC.', example: '1990-05-01' })
+  .openapi({ description: 'The birth date. The user must be 18 to 120 years old today, in UTC.', example: '1990-05-01' })
 
 const profileFields = {
-  display_name: text(MAX_NAME, 'The name that other users see.', 1),
+  display_name: line(MAX_NAME, 'The name that other users see.'),
   birth_date: birthDate,
-  gender: text(MAX_GENDER, 'Free text. Users without a gender are found only by users who seek everybody.', 1).nullable(),
+  gender: line(MAX_GENDER, 'Free text. Users without a gender are found only by users who seek everybody.').nullable(),
   seeking_gender: z
-    .array(text(MAX_GENDER, 'A gender that the user seeks.', 1))
+    .array(line(MAX_GENDER, 'A gender that the user seeks.'))
     .max(MAX_SEEKING)
     .openapi({ description: 'Genders of the users in the feed. If empty, the feed contains users of all genders.' }),
   bio: text(MAX_BIO, 'A text about the user.').nullable(),

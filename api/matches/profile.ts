@@ -12,6 +12,7 @@ import type { Facts } from '../kit/facts.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { bind } from '../kit/route.ts'
 import { matchesErrors } from './errors.ts'
+import { MAX_AGE } from './model.ts'
 import { type People, placeTimeOf, userOf } from './people.ts'
 import { deleteProfileRoute, locationRoute, patchProfileRoute, putProfileRoute, readProfileRoute } from './routes.ts'
 
@@ -75,7 +76,9 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
     action: 'put' | 'patch',
     given: { readonly birth_date?: string | undefined },
   ): Promise<Answer> {
-    if (given.birth_date !== undefined && ageAt(given.birth_date, now()) < ADULT_YEARS) throw new ApiError(matchesErrors.under_age)
+    const age = given.birth_date === undefined ? ADULT_YEARS : ageAt(given.birth_date, now())
+    if (age < ADULT_YEARS) throw new ApiError(matchesErrors.under_age)
+    if (age > MAX_AGE) throw invalidRequest('body.birth_date', `must not be more than ${MAX_AGE} years ago`)
     const answer = await decide(from, action, given)
     if (answer.outcome === 'not_found') throw new ApiError(matchesErrors.profile_not_found)
     if (answer.outcome === 'bad_ages') throw invalidRequest('body.min_age_pref', 'must not exceed max_age_pref')

@@ -81,10 +81,20 @@ test('a user cannot become a minor, sees no score, and gets null for an unknown 
   expect(await me('PUT', { display_name: 'X', birth_date: '1990-05-01' })).toMatchObject({ status: 201 })
   expect((await me('PATCH', { birth_date: '2008-01-16' })).body.error).toBe('under_age')
   expect((await me('PATCH', { birth_date: '2008-01-15' })).body.birth_date).toBe('2008-01-15')
+  expect((await me('PATCH', { birth_date: '1905-01-15' })).body.details).toMatchObject([{ path: 'body.birth_date' }])
+  expect((await me('PATCH', { birth_date: '0000-01-01' })).status).toBe(400)
+  expect((await me('PATCH', { birth_date: '1905-01-16' })).body.birth_date).toBe('1905-01-16')
   const { body } = await me('GET')
   expect(body).toMatchObject({ min_age_pref: 18, max_age_pref: 99, max_dist_km: 50, is_active: true, lat: null, geohash6: null })
   expect(body.user_id).toBe(sub)
   expect(Object.keys(body).filter((name) => /elo|score|deleted/.test(name))).toEqual([])
+})
+
+test.each(['display_name', 'gender', 'bio'])('%s must not contain control characters, and only a bio has several lines', (field) => {
+  const isValid = (text: string) => ProfilePatchBody.safeParse({ [field]: text }).success
+  for (const text of ['a\u001b[31mb', 'a\u0007', 'a\u007fb', 'a\u0085b']) expect([text, isValid(text)]).toEqual([text, false])
+  for (const text of ['a\nb', 'a\r\nb', 'a\tb', 'a\u2028b']) expect([text, isValid(text)]).toEqual([text, field === 'bio'])
+  for (const text of ['Zoë', '👩‍👩‍👧', 'שלום']) expect([text, isValid(text)]).toEqual([text, true])
 })
 
 test('a PUT that is repeated after the profile was deleted gets an error that the API documents', async () => {
