@@ -170,7 +170,9 @@ async function fromForm(pieces: AsyncIterable<Uint8Array>, contentType: string, 
   await readMultipart(pieces, { boundary: boundaryOf(contentType), maxParts: MAX_PARTS }, handler)
   check.end()
   if (!hasContent) throw contentMissing()
-  return Object.fromEntries([...fields].map(([name, value]) => [name, decodeUtf8(Buffer.concat(value))]))
+  const texts = [...fields].map(([name, value]) => [name, decodeUtf8(Buffer.concat(value))] as const)
+  // Browsers also send the fields that were left empty.
+  return Object.fromEntries(texts.filter(([, text]) => text !== ''))
 }
 
 function takeField(fields: Map<string, Buffer[]>, name: string, bytes: Uint8Array): void {

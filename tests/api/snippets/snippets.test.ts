@@ -43,6 +43,17 @@ describe('creating a snippet', () => {
     })
   })
 
+  test('options that a form leaves empty count as omitted', async () => {
+    const { send } = await snippetsApi()
+    const form = new FormData()
+    form.append('content', 'hello')
+    for (const name of ['title', 'language', 'expiration', 'visibility', 'burn_after_reads']) form.append(name, '')
+    const { status, body } = await send('POST', '/api/v1/pastes', { body: form })
+    expect([status, body]).toMatchObject([201, { language: 'plaintext', expires_at: null, visibility: 'unlisted', burn_after_reads: null }])
+    form.set('language', 'nonsense')
+    expect((await send('POST', '/api/v1/pastes', { body: form })).body.error).toBe('invalid_language')
+  })
+
   test.each([
     ['10m', 10],
     ['1h', 60],
