@@ -89,6 +89,8 @@ test.each([
   [{ title: 't', popularity: 1.01 }],
   [{ title: 't', status: 'DELETED' }],
   [{ title: 't', thumbnail_url: 'javascript:alert(1)' }],
+  [{ title: 't', thumbnail_url: 'https:example.com/1.png' }],
+  [{ title: 't', thumbnail_url: 'http:/example.com/1.png' }],
   [{ title: 't', attributes: Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`n${at}`, 'v'])) }],
   [{ title: 't', attributes: { ['n'.repeat(51)]: 'v' } }],
   [{ title: 't', attributes: { n: 'v'.repeat(501) } }],
