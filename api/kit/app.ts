@@ -209,6 +209,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     const limits = { maxBytes: definition.maxBodyBytes ?? DEFAULT_BODY_BYTES, timeoutMs: bodyTimeoutMs }
     const timeoutMs = definition.timeoutMs ?? DEFAULT_HANDLER_TIMEOUT_MS
     paths.add(method, path)
+    options.limits?.addRoute?.({ method: method.toUpperCase(), path, countsAs })
     app.openAPIRegistry.registerPath(describeRoute(name, route, options.limits?.covers(countsAs ?? path) ?? false))
 
     async function run(call: Call, { requestId, startedAt, added, noted, session: shown }: Exchange): Promise<Answer> {

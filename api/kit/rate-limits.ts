@@ -28,10 +28,22 @@ export interface Admission {
   readonly refusal: ApiError | undefined
 }
 
+/** A route of the app, as rate limits see it. */
+export interface LimitedRoute {
+  /** In upper case. */
+  readonly method: string
+  /** The path, in which a parameter is a segment in braces. */
+  readonly path: string
+  /** The path that rules are compared with; undefined for the path of the request. */
+  readonly countsAs: string | undefined
+}
+
 /** Rate limits in front of the app's routes. The kit uses only this interface of the rate limiter. */
 export interface RequestLimits {
   /** Returns whether a running service declares this path as limited. */
   covers(path: string): boolean
+  /** Receives every route of the app before the first request. */
+  addRoute?(route: LimitedRoute): void
   /** Counts a request. Never throws or rejects. */
   admit(request: IncomingRequest): Promise<Admission>
 }

@@ -250,11 +250,21 @@ export function ruleFrom(ruleId: string, { match, limit, window_seconds, action,
 const NOT_LIMITED_HERE =
   'This process limits no path that the pattern matches, so the rule applies only to requests that a gateway submits (POST /api/v1/rate-limits/check).'
 
+/** Returns the warnings about a rule that cannot apply as its author probably expects. */
+function warningsOf({ endpoint_pattern }: LimitRule, paths: LimitedPaths): string[] {
+  if (!paths.canApply(endpoint_pattern)) return [NOT_LIMITED_HERE]
+  const instead = paths.patternsInstead(endpoint_pattern)
+  if (instead.length === 0) return []
+  return [
+    `No request to this process is matched as a request to this path, so the rule applies only to requests that a gateway submits (POST /api/v1/rate-limits/check). To limit the requests here, use the pattern ${instead.join(' or ')}.`,
+  ]
+}
+
 /**
  * Returns a rule as the API shows it.
  * @param paths the paths that this process limits
  */
-export function ruleJson(rule: LimitRule, paths: Pick<LimitedPaths, 'canApply'>): z.output<typeof RuleSchema> {
+export function ruleJson(rule: LimitRule, paths: LimitedPaths): z.output<typeof RuleSchema> {
   return {
     rule_id: rule.rule_id,
     match: { tier: rule.tier, endpoint_pattern: rule.endpoint_pattern, key: [...rule.key] },
@@ -265,6 +275,6 @@ export function ruleJson(rule: LimitRule, paths: Pick<LimitedPaths, 'canApply'>)
     status: rule.is_active ? 'active' : 'inactive',
     created_at: new Date(rule.created_at).toISOString(),
     updated_at: new Date(rule.updated_at).toISOString(),
-    warnings: paths.canApply(rule.endpoint_pattern) ? [] : [NOT_LIMITED_HERE],
+    warnings: warningsOf(rule, paths),
   }
 }

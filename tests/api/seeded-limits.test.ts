@@ -5,6 +5,7 @@ import type { LimitedCaller } from '../../api/kit/limited-caller.ts'
 import type { BoundRoute } from '../../api/kit/route.ts'
 import { limitedPaths } from '../../api/limits/core/limited-paths.ts'
 import { compileRules } from '../../api/limits/core/matching.ts'
+import { ruleJson } from '../../api/limits/model.ts'
 import { apiServices } from '../../api/services.ts'
 import { seededLimits } from '../../schemas/catalogue.ts'
 import { serviceOnFakes } from './on-fakes.ts'
@@ -55,6 +56,13 @@ test('every costly route that needs no scope has a seeded limit, for callers wit
     })
     .map(({ method, path }) => `${method.toUpperCase()} ${path}`)
   expect(unlimited.sort()).toEqual(Object.keys(CHEAP).sort())
+})
+
+test('every seeded rule can apply to some request', async () => {
+  const paths = limitedPaths(apiServices.flatMap((service) => service.limitedPaths))
+  for (const { method, path, countsAs } of await definitions()) paths.addRoute({ method: method.toUpperCase(), path, countsAs })
+  const useless = seededLimits.filter((rule) => ruleJson(rule, paths).warnings.length > 0)
+  expect(useless.map(({ rule_id }) => rule_id)).toEqual([])
 })
 
 test('a user can set a limited number of blocks a day, because each block is noted for two days', () => {

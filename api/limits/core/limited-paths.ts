@@ -1,4 +1,5 @@
-import { matchesPath, parsePattern, sharesPaths } from './endpoint-pattern.ts'
+import type { LimitedRoute } from '../../kit/rate-limits.ts'
+import { type EndpointPattern, matchesPath, parsePattern, sharesPaths } from './endpoint-pattern.ts'
 
 /** The paths that the services of this process declare as limited. */
 export interface LimitedPaths {
@@ -6,6 +7,13 @@ export interface LimitedPaths {
   covers(path: string): boolean
   /** Returns whether a rule with this endpoint pattern can apply to any limited path. */
   canApply(endpointPattern: string): boolean
+  addRoute(route: LimitedRoute): void
+  /**
+   * Returns the patterns that limit the requests to an endpoint, if a rule with this endpoint pattern applies to none of
+   * them: the rule names an exact path, but the requests are matched as requests to other paths. Otherwise, returns an
+   * empty list.
+   */
+  patternsInstead(endpointPattern: string): string[]
 }
 
 /**
@@ -20,11 +28,38 @@ export function limitedPaths(declared: Iterable<string>): LimitedPaths {
     return pattern
   })
 
+  const routes: LimitedRoute[] = []
+
   return {
+    addRoute: (route) => void routes.push(route),
+    patternsInstead(endpointPattern) {
+      const rule = parsePattern(endpointPattern)
+      if (rule?.kind !== 'exact') return []
+      const { method, path: named } = rule
+      const possible = routes.filter((route) => method === undefined || route.method === method)
+      if (possible.some((route) => appliesTo(rule, route))) return []
+      const same = possible.filter(({ path }) => path === named)
+      const meant = same.length > 0 ? same : possible.filter(({ path }) => fits(named, path))
+      const paths = new Set(meant.map(({ path, countsAs }) => countsAs ?? `${path.slice(0, path.indexOf('{'))}*`))
+      return Array.from(paths, (path) => (method === undefined ? path : `${method} ${path}`))
+    },
     covers: (path) => patterns.some((pattern) => matchesPath(pattern, path)),
     canApply(endpointPattern) {
       const rule = parsePattern(endpointPattern)
       return rule !== undefined && patterns.some((pattern) => sharesPaths(pattern, rule))
     },
   }
+}
+
+/** Returns whether a rule for an exact path can apply to requests to a route with a possible method. */
+function appliesTo({ path: named }: EndpointPattern, { path, countsAs }: LimitedRoute): boolean {
+  if (countsAs !== undefined) return countsAs === named
+  // No request has the path of a route with parameters itself.
+  return path.includes('{') ? path !== named && fits(named, path) : path === named
+}
+
+/** Returns whether a path is a path of a route, whose parameters are segments in braces. */
+function fits(path: string, route: string): boolean {
+  const [given, segments] = [path.split('/'), route.split('/')]
+  return given.length === segments.length && segments.every((segment, at) => segment.startsWith('{') || segment === given[at])
 }

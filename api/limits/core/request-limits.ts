@@ -37,7 +37,7 @@ export function requestLimits({ limiter, clients, trusted, paths, isMemoryShort 
     return { caller, headers, refusal }
   }
 
-  return { covers: paths.covers, admit }
+  return { covers: paths.covers, addRoute: paths.addRoute, admit }
 }
 
 function isExempt({ path, scopes }: IncomingRequest): boolean {
