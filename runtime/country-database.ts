@@ -18,7 +18,7 @@ const COUNTRY_CODE = /^[A-Z]{2}$/
  */
 const NO_COUNTRY = new Set(['XX', 'T1', 'ZZ', 'A1', 'A2', 'AP', 'EU'])
 
-/** Codes that are in common use for countries whose code in ISO 3166-1 differs. ISO reserves them for these countries. */
+/** Common codes of countries whose code in ISO 3166-1 differs. ISO reserves these codes for the same countries. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['UK', 'GB'],
   ['EL', 'GR'],

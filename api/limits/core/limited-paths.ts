@@ -9,9 +9,9 @@ export interface LimitedPaths {
   canApply(endpointPattern: string): boolean
   addRoute(route: LimitedRoute): void
   /**
-   * Returns the patterns that limit the requests to an endpoint, if a rule with this endpoint pattern applies to none of
-   * them: the rule names an exact path, but the requests are matched as requests to other paths. Otherwise, returns an
-   * empty list.
+   * Returns the patterns that limit the requests to an endpoint, if a rule with this endpoint pattern applies to none
+   * of them: the rule names an exact path, but the requests are matched as requests to other paths. Otherwise, returns
+   * an empty list.
    */
   patternsInstead(endpointPattern: string): string[]
 }
