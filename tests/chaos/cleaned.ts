@@ -3,7 +3,10 @@ import { partitionKey, type Transport } from '../../kafka/transport.ts'
 const POLL_MS = 200
 const PERCENT = 100
 
-/** Describes how much of a changelog the broker has cleaned, as in `the cleaner removed 63 % of <topic>`. */
+/**
+ * Describes which share of a changelog's offsets has no committed record any more, as in `63 % of the offsets of <topic>
+ * have no record`. The log cleaner removed most of these records; some offsets belong to markers and aborted records.
+ */
 export async function cleanedText(transport: Transport, topic: string): Promise<string> {
   const count = (await transport.partitionCounts([topic])).get(topic) ?? 0
   const partitions = Array.from({ length: count }, (_, partition) => ({ topic, partition }))
@@ -19,5 +22,5 @@ export async function cleanedText(transport: Transport, topic: string): Promise<
     await fetcher.close()
   }
   const written = partitions.reduce((sum, { partition }) => sum + (ends.get(partitionKey(topic, partition)) ?? 0), 0)
-  return `the cleaner removed ${Math.round((1 - left / written) * PERCENT)} % of ${topic}`
+  return `${Math.round((1 - left / written) * PERCENT)} % of the offsets of ${topic} have no record, mostly because the log cleaner removed it`
 }

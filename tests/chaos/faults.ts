@@ -4,7 +4,7 @@ import { waitUntil } from '../../deploy/local/wait.ts'
 import { growTopic, leadPartitions, movePartitions } from './moves.ts'
 import type { Fault } from './schedule.ts'
 import { noSmallDisk } from './small-disk.ts'
-import { ENDED_BY_SIGNAL, type WorkerSlot } from './worker-slot.ts'
+import { ENDED_BY_SIGNAL, failedStop, type WorkerSlot } from './worker-slot.ts'
 
 /** How long to wait for a commit step at which a fault is planned. A worker with work commits ten times a second. */
 const STEP_WITHIN_MS = 10_000
@@ -77,7 +77,7 @@ export function faultHands({ brokers, guest, growing, name, workers, mayEnd, say
       }
       case 'restart': {
         const code = await worker.leave()
-        if (code !== 0 && !mayEnd) throw new Error(`worker ${worker.slot} left with code ${code}`)
+        if (code !== 0 && !mayEnd) throw new Error(failedStop(`worker ${worker.slot}`, code))
         return comeBack(worker, fault.downMs)
       }
       case 'zombie-at-step':
@@ -136,7 +136,7 @@ export function faultHands({ brokers, guest, growing, name, workers, mayEnd, say
     await delay(ms)
     const code = await guest.leave()
     // If the worker has not loaded its program yet, no handler exists, and the signal ends it.
-    if (code !== 0 && code !== ENDED_BY_SIGNAL && !mayEnd) throw new Error(`the additional worker left with code ${code}`)
+    if (code !== 0 && code !== ENDED_BY_SIGNAL && !mayEnd) throw new Error(failedStop('the additional worker', code))
   }
 
   async function restarted(node: Component, downMs: number): Promise<void> {

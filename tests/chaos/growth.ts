@@ -13,7 +13,9 @@ export interface Growth {
   readonly rssBytesPerHour: number
   /** Rise of the fitted line over the measured period, as a share of the mean. */
   readonly rssRise: number
+  /** Highest number of handles in the first third of the samples. */
   readonly firstHandles: number
+  /** Highest number of handles in the last third of the samples. */
   readonly lastHandles: number
 }
 

@@ -30,7 +30,10 @@ const NOTES_BYTES = 64 * 1_024
 const MERCHANTS = 25
 const REGIONS = 6
 const MAX_AMOUNT = 1_000
-/** Maximum distance, in batches, between a payment and its receipt. The receipt may also arrive first or never. */
+/**
+ * A receipt is sent fewer than this many batches after its payment, unless the batch of the receipt is not committed.
+ * The shop may still read a receipt before its payment.
+ */
 const RECEIPT_LAG_BATCHES = 12
 const SHARE_WITHOUT_RECEIPT = 0.05
 /** Share of transactions that the producer aborts. The shop must never see their records. */
@@ -39,7 +42,8 @@ const HOUR_MS = 3_600_000
 
 /**
  * Writes payments and receipts in transactions for a while, and aborts some of the transactions. Transactions that the
- * broker has aborted are not sent again, because the expected output is computed from the log.
+ * broker has aborted are not sent again, because the expected output is computed from the log. Only the last transaction,
+ * which ends every partition, is repeated until it is committed.
  */
 export async function produceInput(transport: Transport, topics: ShopTopics, options: InputOptions): Promise<void> {
   const { batchEveryMs = BATCH_EVERY_MS, accounts = ACCOUNTS, longestNoteBytes } = options

@@ -1,7 +1,7 @@
 /**
  * `npm run test:chaos`: runs random schedules of faults, one after another, or the chaos tests of a service (SERVICES).
- * See run.command.ts. Exits with code 1 if any output differed from the output that was computed offline from the
- * input.
+ * See run.command.ts. Exits with code 1 if a run failed, for example because its output differed from the output that
+ * was computed offline from the input.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -106,15 +106,17 @@ async function main(): Promise<number> {
     say(`seed ${schedule.seed}: ${described(schedule)}`)
     const result = await runTrial(schedule, { brokers, folder: place, say: (text) => say(`  ${text}`) })
     const took = ((Date.now() - startedAt) / MS_PER_SECOND).toFixed(1)
+    const { payments, fences, crashes, faults } = result
     say(
-      `  ${result.faults.length === 0 ? 'exact' : 'WRONG'}: ${result.payments} payments, ${result.fences} fences, ${result.crashes} restarts by themselves, ${took} s`,
+      `  ${faults.length === 0 ? 'exact' : 'WRONG'}: the log has ${payments} payments, workers were fenced ${fences} times ` +
+        `and ended by themselves ${crashes} times; the run took ${took} s`,
     )
-    for (const fault of result.faults) say(`  ${fault}`)
+    for (const fault of faults) say(`  ${fault}`)
     for (const fault of result.skipped) say(`  left out ${fault}`)
     skipped.push(...result.skipped)
-    if (result.faults.length > 0) keep(schedule, brokers, place)
+    if (faults.length > 0) keep(schedule, brokers, place)
     rmSync(place, { recursive: true, force: true })
-    return result.faults.length === 0
+    return faults.length === 0
   }
 
   /** Keeps the logs of a failed run. */

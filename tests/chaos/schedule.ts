@@ -34,9 +34,9 @@ export type Fault =
   | { readonly kind: 'damage'; readonly worker: number; readonly how: Damage; readonly file: number }
   /** Shifts the worker's wall clock, and corrects it later. */
   | { readonly kind: 'clock'; readonly worker: number; readonly offsetMs: number; readonly ms: number }
-  /** Moves all partitions, including the coordinators' partitions, to one of two brokers. */
+  /** Moves all partitions of the run's topics and of the coordinators' topics to one of two brokers. */
   | { readonly kind: 'move'; readonly node: 1 | 2 }
-  /** Makes one of three brokers the preferred leader of all partitions. */
+  /** Makes one of three brokers the preferred leader of all these partitions. */
   | { readonly kind: 'lead'; readonly node: Node }
   /**
    * Kills a broker with SIGKILL, but never the controller. While the broker is down, the other brokers lead its

@@ -79,7 +79,7 @@ async function main(): Promise<number> {
     const deps = { brokers: [broker] as const, folder: join(folder.path, 'soak'), say }
     const result = await runTrial(schedule, deps, { payments, inputMs, everyReceipt: true, watch })
     faults.push(...result.faults)
-    say(`${result.payments} payments, ${result.fences} fences`)
+    say(`The log has ${result.payments} payments, and workers were fenced ${result.fences} times.`)
   } finally {
     ended.abort()
     await folder.finish()
@@ -88,13 +88,14 @@ async function main(): Promise<number> {
     const grown = growth(samples)
     const { meanRssBytes, rssBytesPerHour, rssRise, firstHandles, lastHandles } = grown
     say(
-      `worker ${worker}: RSS ${(meanRssBytes / MIB).toFixed(0)} MiB, slope ${(rssBytesPerHour / MIB).toFixed(1)} MiB/h ` +
-        `(${(rssRise * 100).toFixed(1)} % over the time measured), open files ${firstHandles} → ${lastHandles}, ${samples.length} samples`,
+      `worker ${worker}: according to ${samples.length} samples, memory (RSS) was ${(meanRssBytes / MIB).toFixed(0)} MiB on average and ` +
+        `changed by ${(rssBytesPerHour / MIB).toFixed(1)} MiB/h, or ${(rssRise * 100).toFixed(1)} % over the time measured; ` +
+        `the number of open files changed from ${firstHandles} to ${lastHandles}`,
     )
     faults.push(...growthFaults(grown).map((fault) => `worker ${worker}: ${fault}`))
   }
   for (const fault of faults) say(fault)
-  say(faults.length === 0 ? 'flat' : 'FAILED')
+  say(faults.length === 0 ? 'All workers stayed flat, and the output is right.' : 'FAILED')
   return faults.length === 0 ? 0 : 1
 }
 

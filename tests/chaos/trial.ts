@@ -18,7 +18,7 @@ import { FAULTS_WITHIN_MS, type Fault, type Schedule, WORKERS } from './schedule
 import { type ShopTopics, shopTopics } from './shop.ts'
 import { noSmallDisk } from './small-disk.ts'
 import { VOLUME } from './volume.ts'
-import { type WorkerSlot, workerSlot } from './worker-slot.ts'
+import { failedStop, type WorkerSlot, workerSlot } from './worker-slot.ts'
 
 export interface TrialDeps {
   /** All brokers of the cluster, with the controller first. */
@@ -45,7 +45,7 @@ export interface TrialResult {
    * Empty if there are none.
    */
   readonly faults: readonly string[]
-  /** Number of payments in the log. */
+  /** Number of payments in the log, including the last record of each partition; 0 if an error ended the trial. */
   readonly payments: number
   readonly fences: number
   readonly crashes: number
@@ -262,7 +262,7 @@ async function ordeal(
     ...(arrived < LEAST_INPUT * size.payments ? [`only ${arrived} of ${size.payments} payments are in the log`] : []),
     ...faults(input.read(), output.read(), timing()),
     ...((await copies?.faults()) ?? []),
-    ...codes.flatMap((code, i) => (code === 0 || mayEnd ? [] : [`worker ${i} ended with ${code} after SIGTERM`])),
+    ...codes.flatMap((code, i) => (code === 0 || mayEnd ? [] : [failedStop(`worker ${i}`, code)])),
     ...workers.flatMap(({ slot, crashes }) => (crashes === 0 || mayEnd ? [] : [`worker ${slot} ended by itself`])),
   ]
   if (atVolume) say(await cleanedText(transport, changelogTopicName(name, 'balances')))

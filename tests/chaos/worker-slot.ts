@@ -190,6 +190,15 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
   }
 }
 
+/**
+ * Describes a graceful stop that has failed.
+ * @param code what `leave` returned
+ */
+export function failedStop(who: string, code: number | undefined): string {
+  if (code === undefined) return `${who} had no process that could be stopped`
+  return `after SIGTERM, ${code === ENDED_BY_SIGNAL ? `a signal ended the process of ${who}` : `the process of ${who} exited with code ${code}`}`
+}
+
 function damageFile(path: string, how: Damage): void {
   if (how === 'delete') rmSync(path)
   else if (how === 'truncate') truncateSync(path, Math.floor(statSync(path).size / 2))

@@ -61,7 +61,7 @@ export interface FaultDeps {
   readonly growing: string | undefined
 }
 
-/** The parts that a fault affects. */
+/** The parts that a fault may affect, and what determines its details. */
 interface Target extends FaultDeps {
   readonly slot: Slot
   readonly broker: SimulatedBroker

@@ -105,7 +105,7 @@ class SimulatedConnection {
   readonly #clientId: string
   readonly #options: ConnectionOptions
   readonly #onClose: (() => void)[] = []
-  /** Requests in transit or at the broker that have no answer yet. */
+  /** Sent requests whose answers have not arrived yet. */
   readonly #inFlight: Pending[] = []
   /** Requests that are not sent yet, because too many are in flight. */
   readonly #waiting: Pending[] = []

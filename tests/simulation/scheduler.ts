@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Random } from '../../tools/random/random.ts'
 import { type Chance, chanceOf, seedFor } from './chance.ts'
 
-/** A process or a broker that handles events. When it is dead, its events are dropped. */
+/** A part of the world that handles events, such as a process or a broker. When it is dead, its events are dropped. */
 export interface Actor {
   readonly name: string
   alive: boolean
@@ -10,7 +10,7 @@ export interface Actor {
   stalledUntil: number
 }
 
-/** Receives a line for every event. */
+/** Receives every line of the trace. A line describes an event, or is a note. */
 export type Trace = (line: string) => void
 
 interface Event {

@@ -59,9 +59,9 @@ export interface Slot {
   start(): void
   /** Kills the process. Another process starts later. */
   kill(): void
-  /** Deletes the slot's state folder. No process may be running. */
+  /** Deletes the slot's state folder, and with it the member's identity. No process may be running. */
   loseState(): void
-  /** Makes the next writes of the state fail. */
+  /** Makes the next `count` writes of the state fail; 0 ends earlier faults. */
   failWrites(count: number): void
   /** Stops the process gracefully. Another process starts later. */
   stop(): void

@@ -277,7 +277,7 @@ test('a table that has never been read is ready only if its readers have a fallb
   expect(fallback.get(1n)?.topic_weights.music).toBe(5)
 })
 
-test('the table also reads partitions that are added to its topic, and keeps its contents', async () => {
+test('the table reads partitions that are added to its topic, and keeps its contents', async () => {
   const { broker, put, putRaw, open } = await world()
   put(1n, 5)
   putRaw('2', null)

@@ -335,7 +335,7 @@ describe('GET /api/v1/urls/{short_code}/qr', () => {
   })
 })
 
-test('while a view is being built, requests get not_ready, never a wrong 404', async () => {
+test('while the views are being built, requests for a QR code or a list get not_ready, and no 404 or empty list', async () => {
   const { send, redis } = await linksApi()
   redis.flush()
   expect(await send('GET', '/api/v1/urls/missing/qr')).toMatchObject({ status: 503, body: { error: 'not_ready' } })

@@ -10,7 +10,10 @@ import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { type SupervisedWorker, supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
 
-/** Servers, one worker that decides commands, and two API instances. Each is a process that a test can kill. */
+/**
+ * Servers, one worker that decides commands, and two API instances. Kafka, the worker, the API instances and the
+ * system's own Redis are separate processes that a test can kill.
+ */
 export interface LinksSystem {
   readonly folder: GuardedFolder
   readonly kafka: Component

@@ -153,7 +153,7 @@ test(
 )
 
 test(
-  'ClickHouse contains every event once, and the items of a served list in their order',
+  'ClickHouse contains a repeated event once, and the items of a served list in their order',
   async () => {
     for (let time = 0; time < 3; time++) await view('25', idOf(1, 0), { event_id: 'same', timestamp: 1_768_478_400 + 25_000_000 })
     const { request_id, recommendations } = (await list('25', 'limit=7')).body

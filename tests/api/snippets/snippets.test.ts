@@ -370,7 +370,7 @@ describe('lists', () => {
     expect((await send('GET', `/api/v1/pastes?q=${'x'.repeat(101)}`)).status).toBe(400)
   })
 
-  test('lists reach the 2,000th snippet with every page size, and their total counts no snippet that cannot be listed', async () => {
+  test('lists reach the 2,000th snippet even if the page size does not divide 2,000, and their total counts no snippet that cannot be listed', async () => {
     const { create, send, redis } = await snippetsApi()
     const { body } = await create({ content: 'x', visibility: 'public' })
     const list = `${viewTag(SNIPPETS_VIEW, 0)}:public`

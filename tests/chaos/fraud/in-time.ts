@@ -27,7 +27,7 @@ export function inTime(evidence: Evidence, { p99Ms, mostMs }: Limits): string[] 
 }
 
 /**
- * Returns percentiles of the durations, in ms, of answered calls. Leaves out calls to APIs that were killed or
+ * Returns percentiles and the maximum of the durations, in ms, of answered calls. Leaves out calls to APIs that were killed or
  * suspended at the time or shortly before.
  */
 export function timesOf({ calls, inflicted }: Evidence): Times {

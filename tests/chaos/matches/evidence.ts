@@ -15,12 +15,13 @@ import type { Logged } from '../log-reader.ts'
 import type { Inflicted } from './faults.ts'
 import type { Asked } from './requests.ts'
 
-/** The records of each topic about the users of a round, in log order. */
+/** The records of each topic about the users of a round. Those of one partition are in log order. */
 export interface Logs {
   readonly swipeEvents: readonly Logged<SwipeEvent>[]
   readonly matchSwipes: readonly Logged<AcceptedSwipe>[]
   readonly pairSwipes: readonly Logged<PairSwipe>[]
   readonly pairCommands: readonly Logged<Command<PairCommand>>[]
+  /** Includes decisions about users of other rounds, and no tombstones. */
   readonly pairDecisions: readonly Logged<Decision<PairRow>>[]
   readonly matchEvents: readonly Logged<MatchEvent>[]
   readonly matchNotifications: readonly Logged<MatchNotification>[]

@@ -332,7 +332,7 @@ test('a member that has left neither sends heartbeats nor joins again', async ()
   await observer.leave()
 })
 
-test('a non-transactional producer can also commit offsets', async () => {
+test('a non-transactional producer can commit offsets', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const member = newMember(transport, uniqueName('group'), [topic])

@@ -41,7 +41,7 @@ test('a pause has an upper limit', async () => {
   expect(events).toEqual(['bulk 1', `pause ${MAX_PAUSE_MS}`])
 })
 
-test('a pause also follows a bulk that failed', async () => {
+test('a pause follows a bulk even if the bulk failed', async () => {
   const { events, writer } = world({ status: 503 })
   await expect(writer.write(changes)).rejects.toThrow('answered 503')
   expect(events).toEqual(['bulk 250', 'pause 40'])

@@ -21,8 +21,8 @@ const IDS = { user: 'u1', device: 'd1', ip: '192.0.2.1', card: 'c1', merchant: '
 const KINDS = ['user', 'device', 'ip', 'card'] as const
 
 /**
- * Generates transactions. `other` determines which of the common entities of a transaction is replaced by a different
- * entity.
+ * Generates transactions. `other` determines which of a transaction's common entities, if any, is replaced by a
+ * different entity.
  */
 const transactions = (most: number, spreadMs: number) =>
   fc.array(
@@ -39,7 +39,8 @@ type Made = readonly { readonly ago: number; readonly amount: number; readonly o
 function requestsOf(made: Made): FraudRequest[] {
   return made.map(({ ago, amount, other }, index) => {
     const at = NOON - ago
-    // One of the entities of a payment varies, so that entities of each kind occur in different combinations.
+    // At most one entity of a payment (user, device, card or IP address) is replaced, so that entities of these kinds
+    // occur in different combinations.
     const varied = { user: other === 1 ? 'u2' : IDS.user, device: other === 2 ? 'd2' : IDS.device, card: other === 3 ? 'c2' : IDS.card }
     return pay({
       id: `t${index}`,

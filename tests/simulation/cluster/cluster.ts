@@ -76,7 +76,7 @@ export interface ClusterFaults {
    * elected.
    */
   moveLeader(log: PartitionLog): void
-  /** Assigns groups and transactions to coordinators again, so that most of them move if there are several brokers. */
+  /** Assigns groups and transactions to coordinators again, so that many of them move if there are several brokers. */
   moveCoordinators(): void
   /** Compacts each log of a compacted topic up to some offset, as if its active segment began there. */
   compact(topic: TopicState): void

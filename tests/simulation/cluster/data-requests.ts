@@ -23,8 +23,8 @@ interface Produced {
 }
 
 /**
- * Handles Produce v11 and v12 with acks=all. Answers when all replicas have the batches, or when the leader has
- * changed.
+ * Handles Produce v11 and v12 with acks=all. Answers when each batch was refused, is on all replicas, or had to wait
+ * for replicas while the leader changed.
  */
 export function produce({ apiVersion, body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   const transactionalId = body.readNullableString()
@@ -264,8 +264,8 @@ function divergingEnd(log: ReadableLog, { offset, lastEpoch }: Wanted): EpochEnd
 }
 
 /**
- * Appends the tagged fields of a partition: the diverging epoch, with tag 0 and 13 bytes. The last of these bytes means
- * that there are no nested tagged fields.
+ * Appends the tagged fields of a partition: the diverging epoch, if any, with tag 0 and 13 bytes. The last of these
+ * bytes means that there are no nested tagged fields.
  */
 function appendDiverging(writer: Writer, diverging: EpochEnd | undefined): void {
   if (diverging === undefined) {
@@ -300,7 +300,7 @@ export function epochEnds({ body, reply }: ClientRequest, broker: SimulatedBroke
   reply(answer.appendTaggedFields())
 }
 
-/** Handles ListOffsets v9: the beginning of the log, and its high watermark or last stable offset. */
+/** Handles ListOffsets v9: returns the first offset of each log, or its high watermark or last stable offset. */
 export function listOffsets({ body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   body.readInt32()
   const stableOnly = body.readInt8() === READ_COMMITTED

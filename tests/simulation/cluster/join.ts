@@ -11,8 +11,8 @@ const RETRY_MS = [1, 20] as const
 const PATIENCE_MS = 100
 
 /**
- * A request to make a partition or group part of a transaction. The leader of the partition or group sends this request
- * when it receives records or offsets of the transaction.
+ * A request to add a partition or group to a transaction, or to check that it was added. The leader of the partition or
+ * the coordinator of the group sends this request when it receives the first records or offsets of the transaction.
  */
 export interface Joining {
   readonly id: string

@@ -57,8 +57,9 @@ export interface ReadableLog {
   /** @returns undefined if the epoch is later than the leader's epoch */
   endOf(epoch: number): EpochEnd | undefined
   /**
-   * @returns whole batches, starting with the batch that contains the offset, up to `limit` bytes but at least one
-   * batch
+   * @param below only batches that end below this offset are read
+   * @returns whole batches, starting with the first batch that ends at or after the offset, up to `limit` bytes; at
+   * least one batch if there is one
    */
   read(offset: number, below: number, limit: number): { readonly records: Buffer; readonly aborted: AbortedRange[] }
 }
@@ -212,8 +213,9 @@ export class PartitionLog implements ReadableLog {
   }
 
   /**
-   * Below an offset, keeps only the last committed record of each key, and removes aborted records. Removes empty
-   * batches, except markers and the last batch of a producer. Does nothing if a batch below the offset is compressed.
+   * Below an offset, keeps only the last committed record of each key, and removes aborted records. Records without a
+   * key stay unless they were aborted. Removes empty batches, except markers and the last batch of a producer. Does
+   * nothing if a batch below the offset is compressed.
    * @param upTo at most the last stable offset, and below the last batch
    */
   compact(upTo: number): void {

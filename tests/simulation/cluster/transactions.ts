@@ -30,8 +30,8 @@ export interface Transaction {
   producerId: number
   epoch: number
   /**
-   * The producer id and epoch before their last change; -1 if they have never changed. The coordinator needs them to
-   * recognise a retry of the request that changed them.
+   * The producer id and epoch that the producer may still send if it repeats the request that changed them; -1 if it may
+   * not. The coordinator needs them to recognise such a retry.
    */
   formerProducerId: number
   formerEpoch: number
@@ -44,7 +44,7 @@ export interface Transaction {
   readonly groups: Set<string>
 }
 
-/** Writes the end of a transaction to every log and group that has its records and offsets. */
+/** Writes the end of a transaction to a log that has its records, or to a group that has its offsets. */
 export interface Markers {
   /** @returns false if the log accepts no marker at the moment */
   partition(topic: string, partition: number, producer: Identity, marker: Marker): boolean
@@ -55,7 +55,7 @@ export interface Markers {
 export class Transactions {
   /** The version of transactions that is enabled in the cluster. Each request also has its own version. */
   version: TransactionVersion = 2
-  /** The first epoch of each producer id. If it is high, a run uses up the epochs of a producer id. */
+  /** The first epoch of a new transactional id. If it is high, a run uses up the epochs of the producer id. */
   firstEpoch = 0
   readonly #all = new Map<string, Transaction>()
   readonly #scheduler: Scheduler
@@ -83,7 +83,8 @@ export class Transactions {
   }
 
   /**
-   * Begins a new epoch. If a transaction is open, aborts it instead, and the caller has to retry.
+   * Begins a new epoch, unless the request repeats the one that has begun the current epoch. If a transaction is open,
+   * aborts it instead, and the caller has to retry.
    * @param expected the identity that the caller had; undefined to fence every other producer
    */
   init(id: string, timeoutMs: number, expected: Identity | undefined): Identity {

@@ -36,7 +36,7 @@ function create(sku: string, options: { headers?: Record<string, string>; api?: 
   return stack.send('POST', 'seller/products', { body: bodyOf(sku, more), headers, api })
 }
 
-test('every API shows a write at once, and ClickHouse has every version and price', async () => {
+test('both APIs show a write at once, and ClickHouse gets every version and price', async () => {
   const made = await create('first')
   expect(made.status).toBe(201)
   const { product_id, variants } = made.body

@@ -80,7 +80,7 @@ test('lists can be filtered by status and analyst, and are paged, newest cases f
   })
 })
 
-test('the list reaches the 10,000th case with every page size', async () => {
+test('the list reaches the 10,000th case even if the page size does not divide 10,000', async () => {
   const { send, reviewed, redis } = await casesApi()
   reviewed('t1')
   // 9,995 newer cases and 20 older ones, of which only the ids are stored.
@@ -291,7 +291,7 @@ test.each(['feedback', 'change'] as const)('a late %s brings an archived case ba
   ])
 })
 
-test('a case that leaves the state between lookup and decision is brought back, too', async () => {
+test('feedback on a case that leaves the state between lookup and decision brings the case back', async () => {
   const { send, case_id, redis } = await archivedCase()
   // The view still shows the case for a moment after the topology has deleted it from its state.
   const place = { case_id, status: 'CONFIRMED_FRAUD', assigned_to: null }

@@ -35,7 +35,7 @@ describe('an answer', () => {
     ['/redirect', 302],
     ['/broken', 500],
     ['/nowhere', 404],
-  ])('%s has the rate-limit headers, regardless of what produced it', async (path, status) => {
+  ])('the response to %s has the rate-limit headers, with status %i', async (path, status) => {
     const { ask } = limitedApp()
     const answered = await ask(path)
     expect([answered.status, answered.headers.get('x-ratelimit-remaining')]).toEqual([status, '1'])
@@ -173,7 +173,7 @@ describe('a limit holds in each process while Redis does not decide', () => {
     expect(admitted(await statuses(ask, 100))).toBe(0)
   })
 
-  test('a caller that Redis has never counted gets its limit only once', async () => {
+  test('while Redis is unreachable, a caller that Redis has never counted gets its limit only once', async () => {
     const { ask, redis } = limitedApp(hundred)
     redis.error = new Error('connection refused')
     expect(admitted(await statuses(ask, 150))).toBe(100)

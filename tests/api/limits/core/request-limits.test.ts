@@ -144,7 +144,7 @@ describe('an answer', () => {
     expect(await metrics.text()).toContain('http_errors_total{code="rate_limit_exceeded"} 1')
   })
 
-  test('an error response carries the headers too, and a request for an unknown path counts', async () => {
+  test('a 404 carries the rate-limit headers, and a request for an unknown path counts', async () => {
     const { get } = await limitedApp()
     const { status, headers } = await get('/api/v1/nothing')
     expect([status, headers.get('x-ratelimit-remaining')]).toEqual([404, '1'])

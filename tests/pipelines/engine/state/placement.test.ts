@@ -24,7 +24,7 @@ test("a partition is placed where the group's assignor puts it", () => {
   )
 })
 
-test('the standby is the worker that would get the partition if its owner left, and is never the owner itself', () => {
+test('the first standby would get the partition if its owner left, and the second if the owner and the first standby left', () => {
   fc.assert(
     fc.property(memberIds, counts, fc.nat(), (members, partitions, number) => {
       const partition = number % partitions

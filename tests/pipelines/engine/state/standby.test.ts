@@ -239,7 +239,7 @@ interface Slot {
   readonly backend: StateBackend
 }
 
-test('every word is counted once while workers join, leave, die or are fenced', async () => {
+test('every word is counted once while workers join, leave or lose their membership in the group', async () => {
   const step = fc.record({ slot: fc.nat(2), what: fc.constantFrom('start', 'stop', 'expire', 'send', 'send') })
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 10 }), async (steps) => {

@@ -23,7 +23,7 @@ test('with a limit of -1, a task never waits, and a task with a single source ne
   expect(taskIdling([unknown], 100).until(NOW)).toBeLessThan(NOW)
 })
 
-test('with a positive limit, a task also waits at the end of a source, and the wait starts again after each record', () => {
+test('with a positive limit, a task waits even at the end of a source, and the wait starts again after each record', () => {
   const source = { ...read }
   const idling = taskIdling([filled, source], 100)
   expect(idling.until(NOW)).toBe(NOW + 100)

@@ -74,7 +74,7 @@ test.each<Record<string, string>>([{ host: 'rebound.example' }, { origin: 'https
   },
 )
 
-test('a host accepts requests for its own name, and also for unknown names unless its address is a loopback address', async () => {
+test('a host accepts requests for its own name, and for unknown names unless it listens on a loopback address', async () => {
   const deps = { backend: memoryBackend(), runtime: systemRuntime(), runners: () => [wordRunner(bench())] }
   const named = await startHost({ healthPort: 0, healthHost: '127.0.0.1', address: 'http://worker-1.internal:9400' }, deps)
   const open = await startHost({ healthPort: 0, healthHost: '0.0.0.0' }, deps)
@@ -82,6 +82,7 @@ test('a host accepts requests for its own name, and also for unknown names unles
     await Promise.all([named.stop(), open.stop()])
   })
   expect(await statusOf(`http://127.0.0.1:${named.healthPort}/metrics`, { host: 'worker-1.internal:9400' })).toBe(200)
+  expect(await statusOf(`http://127.0.0.1:${named.healthPort}/metrics`, { host: 'worker-2.internal:9400' })).toBe(403)
   expect(await statusOf(`http://127.0.0.1:${open.healthPort}/metrics`, { host: 'worker-1.internal:9400' })).toBe(200)
 })
 

@@ -64,7 +64,7 @@ test('the owners continue processing until a new worker has copies, and the new 
   expect(isExact(at)).toBe(true)
 })
 
-test('other workers also have copies before partitions move between them', async () => {
+test('when a third worker joins, every worker that gets a partition has a copy of it first, even if it has worked before', async () => {
   const at = bench()
   // The third worker gets the last partition from the second worker, and the second worker gets one from the first
   // worker.

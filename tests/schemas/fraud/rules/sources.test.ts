@@ -28,8 +28,7 @@ function withoutNull(type: unknown): unknown {
 function kindOf(type: unknown): string {
   const name = typeof type === 'string' ? type : (type as { type?: string } | undefined)?.type
   if (name === 'long' || name === 'int' || name === 'double') return 'number'
-  // The type of a tier is declared in an earlier record of the same file.
-  if (name === 'enum' || name === 'FraudRiskTier') return 'string'
+  if (name === 'enum') return 'string'
   return String(name)
 }
 

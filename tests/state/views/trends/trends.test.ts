@@ -75,7 +75,7 @@ test('an entry is rendered with the documented field names, and ids as strings',
   ])
 })
 
-test('names and terms with any characters read back unchanged, with 30 entries served and all entries as candidates', async () => {
+test('names and terms with any characters read back unchanged, with at most 30 entries served and all entries as candidates', async () => {
   const text = fc.string({ unit: 'binary', minLength: 1 }).filter((each) => each.isWellFormed())
   await fc.assert(
     fc.asyncProperty(fc.uniqueArray(text, { maxLength: 60 }), async (terms) => {

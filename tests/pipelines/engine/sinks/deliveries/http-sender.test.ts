@@ -100,7 +100,7 @@ test('a request ends at the time limit if the receiver sends no response or only
   expect(await endless.sender.send(MESSAGE)).toEqual({ outcome: 'delivered' })
 })
 
-test('a response of any size is read only up to a limit', async () => {
+test('an endless response is read only up to a limit, and counts as a delivery', async () => {
   let isClosed = false
   const { sender } = await receiver((_request, response) => {
     response.writeHead(200)
