@@ -117,7 +117,7 @@ async function readinessNames(list: 'missing' | 'degraded', api = apis[0]): Prom
 }
 
 describe('the API process', () => {
-  test('starts without any server, reports the missing servers and answers 503', async () => {
+  test('starts without Kafka, its registry and Redis, reports what is missing, and answers 503', async () => {
     apis = [await startApiProcess(folder.path, env), await startApiProcess(folder.path, env)]
     expect((await get('/livez')).status).toBe(200)
     // The topic with the rate limit rules is also missing. It is not reported, because seeded rules apply until the
@@ -148,7 +148,7 @@ describe('the API process', () => {
     SETUP_TIMEOUT_MS,
   )
 
-  test('a posted list passes through Kafka and Redis, and every process serves the same bytes and ETag', async () => {
+  test('a posted list passes through Kafka and Redis, and both processes serve the same bytes and ETag', async () => {
     const now = newest()
     expect(await refresh(now, ['#Café', 'second'])).toBe(204)
     for (const api of apis) await expect.poll(async () => (await get('/v1/trends', {}, api)).status, SOON).toBe(200)

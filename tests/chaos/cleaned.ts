@@ -4,8 +4,9 @@ const POLL_MS = 200
 const PERCENT = 100
 
 /**
- * Describes which share of a changelog's offsets has no committed record any more, as in `63 % of the offsets of <topic>
- * have no record`. The log cleaner removed most of these records; some offsets belong to markers and aborted records.
+ * Describes which share of a changelog's offsets has no committed record any more, as in `63 % of the offsets of
+ * <topic> have no record`. The log cleaner removed most of these records; some offsets belong to markers and aborted
+ * records.
  */
 export async function cleanedText(transport: Transport, topic: string): Promise<string> {
   const count = (await transport.partitionCounts([topic])).get(topic) ?? 0

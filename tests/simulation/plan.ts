@@ -118,8 +118,8 @@ const HIGH_EPOCH = 2 ** 15 - 12
 /** Mean share of the kinds of faults that occur in one run. */
 const SHARE_OF_KINDS = 0.4
 /**
- * Share of the counter's worlds with large records. The records come in bursts, so that transactions contain several MiB and the
- * producer has to send parts of them before the commit.
+ * Share of the counter's worlds with large records. The records come in bursts, so that transactions contain several
+ * MiB and the producer has to send parts of them before the commit.
  */
 const SHARE_LARGE = 0.02
 const PADDING_BYTES = [100_000, 400_000] as const

@@ -6,7 +6,7 @@ import { erasureTimes } from '../../state/erasure.ts'
 const HOUR_MS = 3_600_000
 
 test.each([1_000, 60_000, HOUR_MS])(
-  'if everything is erased within %i ms, a blob outlives the repetitions of its last read',
+  'if everything must be erased within %i ms, a blob outlives the repetitions of its last read, and is removed in time',
   (withinMs) => {
     const { repeatableMs, renewAfterMs, untouchedMs, sweepEveryMs } = erasureTimes(withinMs)
     // The last read need not touch a blob that another read has just touched.

@@ -161,7 +161,7 @@ export async function matchesSystem(options: MatchesSystemOptions = {}) {
     apis[index] = await startApiProcess(folder.path, env)
   }
 
-  /** Returns how many pushes the worker has dropped for the given reason. */
+  /** Returns how many pushes the first worker has dropped for the given reason. */
   async function droppedPushes(reason: string): Promise<number> {
     const text = await (await fetch(`${worker.url}/metrics`)).text()
     const line = new RegExp(`sink_deliveries_total\\{[^}]*outcome="dropped"[^}]*reason="${reason}"[^}]*\\} (\\d+)`).exec(text)

@@ -8,7 +8,7 @@ export interface BurnRace {
   enter(readers: number): void
   /**
    * Resolves when every reader has a response. Checks that exactly as many readers got the content as the snippet had
-   * reads.
+   * reads, that all others got a 404, and that repeated requests get the same responses.
    */
   finish(): Promise<void>
 }
@@ -68,8 +68,8 @@ export async function burnRace(stack: SnippetStack, name: string, reads: number)
       for (const { status, body } of others) expect([status, body.error]).toEqual([404, 'paste_not_found'])
       giveUpAt = Date.now() + GIVE_UP_MS
       const again = await Promise.all(all.map((_, reader) => untilAnswered(reader)))
-      const told = ({ status, text, body }: Asked) => [status, status === 200 ? (body ?? text) : body.error]
-      expect(again.map(told)).toEqual(all.map(told))
+      const essence = ({ status, text, body }: Asked) => [status, status === 200 ? (body ?? text) : body.error]
+      expect(again.map(essence)).toEqual(all.map(essence))
       for (const api of stack.apis) expect((await stack.send('GET', path, { api })).status).toBe(404)
     },
   }

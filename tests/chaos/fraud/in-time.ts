@@ -27,8 +27,8 @@ export function inTime(evidence: Evidence, { p99Ms, mostMs }: Limits): string[] 
 }
 
 /**
- * Returns percentiles and the maximum of the durations, in ms, of answered calls. Leaves out calls to APIs that were killed or
- * suspended at the time or shortly before.
+ * Returns percentiles and the maximum of the durations, in ms, of answered calls. Leaves out calls to APIs that were
+ * killed or suspended at the time or shortly before.
  */
 export function timesOf({ calls, inflicted }: Evidence): Times {
   const isLive = (call: ScoreCall) => !inflicted.apis.some((trouble) => trouble.api === call.api && meets(trouble, call, WORKED_OFF_MS))

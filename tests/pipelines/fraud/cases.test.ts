@@ -331,12 +331,12 @@ test('despite repeated records and requests, each transaction has one case, and 
       expect(new Set([...seen.values()].map(({ case_id }) => case_id)).size).toBe(seen.size)
       const published = driver.read(fraudFeedback).map(({ value }) => value!)
       for (const [id, { history, verdict }] of seen) {
-        const told = published.filter(({ transaction_id }) => transaction_id === id)
-        expect(told.map((one) => one.verdict)).toEqual(history.flatMap((entry) => entry.verdict ?? []))
-        expect(told.at(-1)?.verdict ?? null).toBe(verdict)
+        const own = published.filter(({ transaction_id }) => transaction_id === id)
+        expect(own.map((one) => one.verdict)).toEqual(history.flatMap((entry) => entry.verdict ?? []))
+        expect(own.at(-1)?.verdict ?? null).toBe(verdict)
         // Each correction names the previous verdict, so that profiles can subtract it.
-        expect(told.map(({ previous_verdict }) => previous_verdict)).toEqual(
-          [null, ...told.map((one) => one.verdict)].slice(0, told.length),
+        expect(own.map(({ previous_verdict }) => previous_verdict)).toEqual(
+          [null, ...own.map((one) => one.verdict)].slice(0, own.length),
         )
       }
     }),

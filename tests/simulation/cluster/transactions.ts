@@ -30,8 +30,8 @@ export interface Transaction {
   producerId: number
   epoch: number
   /**
-   * The producer id and epoch that the producer may still send if it repeats the request that changed them; -1 if it may
-   * not. The coordinator needs them to recognise such a retry.
+   * The producer id and epoch that the producer may still send if it repeats the request that changed them; -1 if it
+   * may not. The coordinator needs them to recognise such a retry.
    */
   formerProducerId: number
   formerEpoch: number

@@ -254,14 +254,14 @@ describe('a store of blobs in a folder', () => {
     const child = spawn(process.execPath, [join(import.meta.dirname, 'children/writer.ts'), place], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
-    let told = ''
+    let printed = ''
     child.stdout.on('data', (data) => {
-      told += data
-      if (told.split('\n').length > 40) child.kill('SIGKILL')
+      printed += data
+      if (printed.split('\n').length > 40) child.kill('SIGKILL')
     })
     await once(child, 'close')
     const blobs = blobStore({ shelf: folderShelf(place), draftFolder: draftFolderOf(place) })
-    const hashes = told.split('\n').filter((line) => line.length === 64)
+    const hashes = printed.split('\n').filter((line) => line.length === 64)
     expect(hashes.length).toBeGreaterThanOrEqual(40)
     for (const hash of hashes) expect(sha256((await contentOf(blobs, hash))!)).toBe(hash)
     const listed = await Array.fromAsync(blobs.shelf.list())

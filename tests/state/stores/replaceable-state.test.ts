@@ -97,7 +97,7 @@ test('damage that is found during a run ends the run, and the next run starts wi
   await withReplaceableState({ folder }, notDeleted, async (backend) => expect(positionIn(backend)).toBeUndefined())
 })
 
-test('any other failure leaves the database unchanged', async () => {
+test('if the brokers are unreachable or the database is locked, the error is passed on and the database stays unchanged', async () => {
   const folder = await writtenFolder()
   const failure = async () => {
     throw new Error('brokers are unreachable')

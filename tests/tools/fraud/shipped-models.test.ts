@@ -7,8 +7,8 @@ import { generateTraffic, type TrafficOptions } from '../../../tools/fraud/patte
 import { loadModels, scoreAll } from '../../../tools/fraud/train/score.ts'
 
 /**
- * Seed for traffic that the models have not seen. Training, calibration and the report use seeds 1 to 3. Seed 3 was
- * also used during development, so it is not independent. This seed was first used when the models were finished.
+ * Options of traffic that the models have not seen. Training, calibration and the report use seeds 1 to 3. Seed 3 was
+ * also used during development, so it is not independent. Seed 4,711 was first used when the models were finished.
  */
 const UNSEEN = { seed: 4_711, people: 400, days: 30, occurrences: 25 }
 /** Options that make frauds about as frequent as in real traffic. */

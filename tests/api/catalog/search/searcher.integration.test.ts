@@ -307,7 +307,7 @@ describe.each([1, 3])('with %i shards', (shards) => {
     expect(facets.brands).toContainEqual(expect.objectContaining({ name: 'Brand 1999' }))
   })
 
-  it('products that are not public are never found', async () => {
+  it('a search without words finds only public products', async () => {
     const { facets } = await search(request(undefined))
     expect(facets.total).toBe(documents.length)
   })

@@ -112,7 +112,7 @@ test('seconds that occur again after the clock is set back do not replace the ea
   expect(new Set(written.traffic.map(({ second, node }) => `${second} ${node}`)).size).toBe(4)
 })
 
-test('requests are counted as left out once there are too many kinds, and paths are truncated', async () => {
+test('once there are too many kinds, requests of further kinds are counted as left out, and long paths are truncated', async () => {
   const { written, ask, close } = recorded()
   const long = `/${'a'.repeat(300)}`
   ask(long)

@@ -55,8 +55,8 @@ test('a value that cannot be decoded becomes a dead letter with its original byt
   const [dead, ...others] = driver.readDeadLetters()
   expect(others).toEqual([])
   expect([dead.key?.toString(), dead.value?.toString()]).toEqual(['k', 'no number'])
-  const told = Object.fromEntries(Object.entries(DEAD_LETTER_HEADERS).map(([name, key]) => [name, header(dead, key)]))
-  expect(told).toEqual({
+  const headers = Object.fromEntries(Object.entries(DEAD_LETTER_HEADERS).map(([name, key]) => [name, header(dead, key)]))
+  expect(headers).toEqual({
     topic: 'numbers',
     partition: '0',
     offset: '1',

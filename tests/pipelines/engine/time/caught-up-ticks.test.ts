@@ -21,28 +21,28 @@ const census = topology('census', (t) => {
 
 const driverOf = (commit: 'record' | 'manual') =>
   testDriver(census, { startAt: START, commit, partitions: { [lines.name]: 1, [wordCounts.name]: 1 } })
-const told = (driver: ReturnType<typeof driverOf>) => driver.read(wordCounts).map(({ key, value }) => `${key} ${value}`)
+const published = (driver: ReturnType<typeof driverOf>) => driver.read(wordCounts).map(({ key, value }) => `${key} ${value}`)
 
 test('a caught-up tick fires while the input is silent', () => {
   const driver = driverOf('record')
   driver.pipe(lines, 'ann', 'to be')
-  told(driver)
+  published(driver)
   driver.advanceWallClock(2 * EVERY_MS)
-  expect(told(driver)).toEqual(['00:01 1', '00:02 1'])
+  expect(published(driver)).toEqual(['00:01 1', '00:02 1'])
 })
 
 test('a caught-up tick waits for the records in the source, and if several ticks were missed, only the last one fires', () => {
   const driver = driverOf('record')
   driver.pipe(lines, 'ann', 'to be')
   driver.advanceWallClock(EVERY_MS)
-  told(driver)
+  published(driver)
 
   const stopped = driverOf('manual')
   for (const line of ['to be', 'or not', 'to be']) stopped.pipe(lines, 'ann', line)
   stopped.advanceWallClock(3 * EVERY_MS)
   stopped.restart()
   stopped.settle()
-  expect(told(stopped)).toEqual(['00:03 3'])
+  expect(published(stopped)).toEqual(['00:03 3'])
 })
 
 test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const)(
@@ -50,14 +50,14 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
   (step) => {
     const driver = driverOf('record')
     driver.pipe(lines, 'ann', 'to be')
-    told(driver)
+    published(driver)
     driver.crashAt(step)
     expect(() => driver.advanceWallClock(EVERY_MS)).toThrow('crash after')
     driver.restart()
     driver.settle()
     driver.advanceWallClock(EVERY_MS)
     // Duplicates are removed, because the last time may be published again after a restart, with the same value.
-    expect([...new Set(told(driver))]).toEqual(['00:01 1', '00:02 1'])
+    expect([...new Set(published(driver))]).toEqual(['00:01 1', '00:02 1'])
   },
 )
 

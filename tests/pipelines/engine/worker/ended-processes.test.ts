@@ -41,7 +41,7 @@ test('an address that has never accepted a connection proves nothing about a pro
   expect(await endedProcesses(manualRuntime())(address)).toBe(false)
 })
 
-test('an address that keeps refusing connections has to accept a connection before another end of its process is detected', async () => {
+test('the end of a process is reported for ten seconds; after that, an address that still refuses connections proves nothing', async () => {
   const runtime = manualRuntime()
   const hasEnded = endedProcesses(runtime)
   const { address, end } = await listening()

@@ -22,7 +22,7 @@ test('a deletion counts as new even if a later deletion was found before it', as
   expect(await findsNew([BOB, NOW - 50_000], [CAT, NOW - 60_000])).toBe(true)
 })
 
-test('rows are removed from every table, even if ClickHouse does not finish the removal from one of them in time', async () => {
+test('if ClickHouse does not finish the removal from one table in time, rows are still removed from the next table, and the error is passed on', async () => {
   const statements: string[] = []
   const client = {
     query: async ({ query }: { query: string }) => ({

@@ -196,7 +196,7 @@ test('a refill that fails does not make the next feed wait until its lock expire
   expect(await redis.exists(keys.building)).toBe(0)
 })
 
-test('when few candidates are left, a swipe claims a refill, but not too often', async () => {
+test('the swipe that leaves only four candidates claims a refill, and the swipes after it do not', async () => {
   const { build, swipe, stack } = await world(8)
   const ids = idsOf(await build())
   const claims: boolean[] = []

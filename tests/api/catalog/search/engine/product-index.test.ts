@@ -29,7 +29,7 @@ it('if the server refuses a search, the error is thrown unchanged, because the c
   await expect(index.searchAll([{}])).rejects.toBe(bug)
 })
 
-it('the sales percentile is renewed every ten minutes, and the old one applies until the new one is known', async () => {
+it('the sales percentile is renewed after ten minutes, and the old one applies until the new one is known, even if an attempt fails', async () => {
   let [now, asked] = [0, 0]
   const answers = [1, 2, 3].map((value) => ({ aggregations: { sales: { values: [{ value }] } } }))
   const failing = new Set([1])
