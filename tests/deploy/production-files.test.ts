@@ -405,7 +405,7 @@ describe('monitoring', () => {
   })
 
   test('has a rule for every alert in the metric tables of the operations guide, unless another rule reports the same condition', () => {
-    /** Metrics whose alerts need no rules of their own, because TooManyBlocks and TableStale report the same conditions. */
+    /** Metrics whose alerts need no separate rules: TooManyBlocks and TableStale report the same conditions. */
     const withoutRule = new Set(['fraud_answers_total', 'packed_table_from_snapshot'])
     const tables = source('docs/operations.md')
       .split('\n\n')

@@ -335,9 +335,7 @@ test('despite repeated records and requests, each transaction has one case, and 
         expect(own.map((one) => one.verdict)).toEqual(history.flatMap((entry) => entry.verdict ?? []))
         expect(own.at(-1)?.verdict ?? null).toBe(verdict)
         // Each correction names the previous verdict, so that profiles can subtract it.
-        expect(own.map(({ previous_verdict }) => previous_verdict)).toEqual(
-          [null, ...own.map((one) => one.verdict)].slice(0, own.length),
-        )
+        expect(own.map(({ previous_verdict }) => previous_verdict)).toEqual([null, ...own.map((one) => one.verdict)].slice(0, own.length))
       }
     }),
     { numRuns: 60 },

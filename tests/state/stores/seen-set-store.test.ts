@@ -177,7 +177,7 @@ describe('a set of 50,000 items at one per cent for 30 days', () => {
     { items: 300, overMs: 0, pageBytes: 500 },
     { items: 5_000, overMs: MONTH_MS, pageBytes: 10_500 },
     { items: 50_000, overMs: MONTH_MS, pageBytes: 105_000 },
-  ])('with $items items within $overMs ms, false positives are rare, no item is forgotten, and all pages have up to $pageBytes bytes', { timeout: FILL_TIMEOUT_MS }, (row) => {
+  ])('$items items in $overMs ms are all remembered, with few errors, in at most $pageBytes bytes', { timeout: FILL_TIMEOUT_MS }, (row) => {
     const { items, overMs, pageBytes } = row
     const { store, mistaken, now } = filled(items, overMs)
     const pages = new Map(store.pages('ann').map(({ page, bytes }) => [page, bytes]))
