@@ -49,7 +49,7 @@ test.each([
   expect(existsSync(folder)).toBe(false)
 })
 
-test('the next training run also removes files that a killed worker left behind', async () => {
+test('the next training run removes files that a killed worker left behind', async () => {
   const first = training(`write('items.f16', 'x'); process.stdin.resume()`)
   const killed = new AbortController()
   const ended = expect(first.start(killed.signal)).rejects.toThrow()

@@ -161,7 +161,7 @@ function idsFrom(first: bigint, count: number, step = -1n): bigint[] {
   return Array.from({ length: count }, (_, index) => first + step * BigInt(index))
 }
 
-test('temporary data about users without events is also forgotten', () => {
+test('temporary data is forgotten even if its user has no events', () => {
   send(1, { event_type: 'NOT_INTERESTED' })
   const other = ADA + 1n
   const serve = (at: number) => driver.pipe(recommendationsServed, other, served([1n, 2n], at))

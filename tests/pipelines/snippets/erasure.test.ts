@@ -8,7 +8,7 @@ import { manualRuntime } from '../../../runtime/manual.ts'
 const EVERY_MS = 60_000
 const PURGER = 'kafka_offset'
 
-test('deleted snippets are also purged if the table of earlier versions cannot be dropped', async () => {
+test('deleted snippets are purged even if the table of earlier versions cannot be dropped', async () => {
   const { promise: purging, resolve } = Promise.withResolvers<string>()
   const server = createServer(async (request, response) => {
     let query = ''
