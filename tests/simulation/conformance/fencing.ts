@@ -59,7 +59,7 @@ export const fencing: readonly Case[] = [
     answers: [1, 'PRODUCER_FENCED', 'PRODUCER_FENCED'],
   },
   {
-    name: 'InitProducerId with an old epoch also aborts an open transaction of the producer id',
+    name: 'InitProducerId aborts an open transaction of the producer id even if the epoch is old',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const id = producer.id as string

@@ -16,7 +16,7 @@ export const groups: readonly Case[] = [
     answers: ['TRANSACTION_ABORTABLE', NONE],
   },
   {
-    name: 'offsets outside of transactions',
+    name: 'outside of transactions, an offset is committed at once, even if it is lower than the previous offset',
     async run(wire) {
       const [topic, group] = [await wire.topic(), wire.name('group')]
       return [
