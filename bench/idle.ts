@@ -117,7 +117,7 @@ function table(before: readonly Use[], after: readonly Use[], seconds: number): 
     ({ name, percent, mib }) =>
       `${name.padEnd(WIDTH.name)}${percent.toFixed(2).padStart(WIDTH.number)}${String(mib).padStart(WIDTH.number + 2)}`,
   )
-  return `Idle, over ${seconds} s; ${describeMachine()}\n${[header, ...rows].join('\n')}\n`
+  return `The idle stack was observed for ${seconds} s. ${describeMachine()}\n${[header, ...rows].join('\n')}\n`
 }
 
 await runMain(main)

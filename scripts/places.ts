@@ -12,8 +12,8 @@ import declaration from './places.command.ts'
 /*
  * This module builds schemas/trends/places/regions.json, the 551 regions of the trends service, from the public list of
  * trend locations and GeoNames. The regions are the world, the 50 countries with the most towns in the list, and 500
- * cities. If two countries have equally many towns, the more populous one comes first. The cities are the towns of the
- * list, followed by the largest cities of these countries. See places.command.ts.
+ * cities. If two countries have equally many towns, the more populous one comes first. The cities are the towns of these
+ * countries in the list, followed by the largest of their other cities in GeoNames. See places.command.ts.
  */
 
 /** Number of countries among the regions. */
@@ -91,7 +91,7 @@ function buildRegions(): Region[] {
     const place = { name: city.name, woeid: GEONAMES_WOEID_BASE + city.id, countryCode: city.country }
     cityRegions.push(region(place, 'Town', parent.woeid, city.population))
   }
-  if (cityRegions.length !== CITIES) throw new Error(`the lists contain only ${cityRegions.length} cities, but ${CITIES} are needed`)
+  if (cityRegions.length !== CITIES) throw new Error(`the lists contain ${cityRegions.length} cities, but ${CITIES} are needed`)
   const countryRegions = countries.map((country) => region(country, 'Country', worldwide.woeid, countryPopulation(country.countryCode)))
   const everybody = countryRegions.reduce((sum, country) => sum + country.population, 0)
   const world: Region = { ...region({ ...worldwide, countryCode: '' }, 'Supername', 0, everybody), parent: null }

@@ -17,14 +17,17 @@ export const TASKS = {
   dlq: { does: 'lists, shows and replays dead letters', file: 'tools/dlq/main.ts' },
   token: { does: 'prints a token that the local API accepts', file: 'tools/token/main.ts' },
   'package:limits': { does: 'builds and packs the rate limiter for any Hono app', file: 'api/limits/package/build.ts' },
-  schemas: { does: 'writes the TypeScript types of the Avro schemas', file: 'scripts/schema-types.ts' },
+  schemas: {
+    does: 'writes the TypeScript types of the Avro schemas and the table of settings in README.md',
+    file: 'scripts/schema-types.ts',
+  },
   'fraud:train': {
     does: 'trains the default models of fraud scoring on generated payments',
     file: 'tools/fraud/train/train.ts',
     programs: ['python'],
   },
   'fraud:evaluate': {
-    does: 'trains on recorded payments and reports how many frauds it finds in later ones',
+    does: 'trains a model on recorded payments and reports how many frauds it finds in later payments',
     file: 'tools/fraud/evaluate/evaluate.ts',
     programs: ['python'],
   },

@@ -104,7 +104,7 @@ async function main(): Promise<void> {
   const userAgents = readUserAgents(folder, readFileSync)
   const browsers = userAgents.browsers.map(({ userAgent }) => userAgent)
   say(
-    `${describeMachine()}; ${values.clicks} clicks per backlog, exactly once, one worker process with its sinks; counts were verified in ClickHouse.`,
+    `${describeMachine()}. Each backlog has ${values.clicks} clicks. One worker process counts them exactly once and runs the sinks. The number of clicks in ClickHouse is verified.`,
   )
   say('')
   sayMatrix(userAgents)

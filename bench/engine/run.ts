@@ -131,7 +131,7 @@ async function throughput(config: BenchConfig, contenders: readonly Contender[],
   const topic = `bench-${config.job.toLowerCase()}-in-${randomUUID().slice(0, 8)}`
   await loadInput(transport, topic, input)
   say(
-    `${input.count} records in ${PARTITIONS} partitions, ${config.guarantee}, one commit every ${config.commitIntervalMs} ms, ${compressed(config)}${ofState(config)}`,
+    `each run processes ${input.count} records in ${PARTITIONS} partitions: ${config.guarantee}, one commit every ${config.commitIntervalMs} ms, ${compressed(config)}${ofState(config)}`,
   )
   await compare(contenders, config.runs, RUN_COLUMNS, async (contender) => {
     const worker = await newWorker(config, place, topic)
@@ -146,7 +146,7 @@ async function latency(config: BenchConfig, contenders: readonly Contender[], pl
   const { transport } = place
   const input = JOBS[config.job].input(config.dataDir, rate * (WARM_UP_SECONDS + MEASURED_SECONDS))
   say(
-    `${rate} records/s, ${config.guarantee}, at most ${config.commitIntervalMs} ms between commits, ${compressed(config)}; times from when a record is due until a read_committed reader sees its output`,
+    `each run processes ${rate} records/s: ${config.guarantee}, at most ${config.commitIntervalMs} ms between commits, ${compressed(config)}; times are from when a record is due until a read_committed reader sees its output`,
   )
   await compare(contenders, config.runs, LATENCY_COLUMNS, async (contender) => {
     const topic = `bench-latency-in-${randomUUID().slice(0, 8)}`

@@ -41,7 +41,7 @@ const WORKER_PARTS = ['millrace_commit_seconds']
 const { rate, seconds, variants, open, ...values } = commandLine(declaration)
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
-/** Returns the id of the nth variant. Each product has the maximum number of variants. */
+/** Returns the id of a variant, counted from 0. Each product has the same number of variants. */
 function variantAt(index: number): number {
   const product = FIRST_PRODUCT + Math.floor(index / USED_VARIANTS_PER_PRODUCT)
   return product * VARIANTS_PER_PRODUCT + 1 + (index % USED_VARIANTS_PER_PRODUCT)
@@ -157,7 +157,7 @@ async function measurePostgres(folder: string): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  say(`${describeMachine()}; ${rate} operations/s for ${seconds} s; ms from when an operation was due`)
+  say(`${describeMachine()}; ${rate} operations/s for ${seconds} s; times are in ms, from when an operation was due until its answer`)
   say('| subject | load | operation | P50 | P90 | P99 | maximum | failed |')
   say('| --- | --- | --- | --- | --- | --- | --- | --- |')
   const start = (folder: string) => startInventoryServers(folder, products)

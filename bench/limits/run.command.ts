@@ -8,7 +8,7 @@ export default command({
   description:
     'Measures decisions per second, their added latency and their accuracy on a separate Redis, and compares them with peers in the same run: rate-limiter-flexible, and envoyproxy/ratelimit if Go is installed to build it. Linux only.',
   options: {
-    seconds: number('Duration of each load.', { default: 4, min: 1 }),
+    seconds: number('Duration of each load for speed and latency. Loads of the section rate last half as long.', { default: 4, min: 1 }),
     only: choices('Measurements to run.', SECTIONS, { default: 'all' }),
     traffic: text('Measures only kinds of traffic whose name contains this text, such as hot.'),
     processes: integers('Numbers of processes that share a limit.', { default: '1,2,4', min: 1 }),

@@ -134,7 +134,7 @@ async function accuracyTable(
   envoy: StartEnvoy | undefined,
 ): Promise<void> {
   const [limit, windowSeconds, runSeconds] = [2_000, 1, 5]
-  say(`\n### Accuracy: one caller at twice its limit of ${limit} in ${windowSeconds} s, for ${runSeconds} s; ${patience}`)
+  say(`\n### Accuracy: one caller sends twice its limit of ${limit} requests in ${windowSeconds} s, for ${runSeconds} s; ${patience}`)
   say(
     '\n| subject | processes | admitted per window, relative to the limit | maximum in any window-long period, relative to the limit | undecided |\n|---|---|---|---|---|',
   )
@@ -172,7 +172,7 @@ async function accuracyTable(
 }
 
 async function main(): Promise<void> {
-  say(`${describeMachine()}; ${seconds} s each`)
+  say(`${describeMachine()}; each load for speed and latency lasts ${seconds} s, and each load of the section rate half as long`)
   await withStarted((folder) => startServers(join(folder, 'redis'), { names: ['redis'] }), measure)
 }
 

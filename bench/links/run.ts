@@ -201,7 +201,9 @@ async function benchRedirects(servers: LinksServers, folder: string): Promise<vo
   } finally {
     for (const [, peer] of peers) await peer.stop()
   }
-  say(`\nRedirects of ${LINKS} links, ${connections} connections, ${rounds} rounds of ${REDIRECT_SECONDS} s in turn, medians`)
+  say(
+    `\nRedirects of ${LINKS} links over ${connections} connections. The rows took turns in ${rounds} rounds, for ${REDIRECT_SECONDS} s each unless a row names another time. Rates, times and CPU times are medians; failures and clicks are sums.`,
+  )
   say('| redirects | requests/s | P50 ms | P99 ms | P99.9 ms | CPU µs/request | failed | clicks dropped |')
   say('| --- | --: | --: | --: | --: | --: | --: | --: |')
   for (const [subject, found] of results) say(resultRow(subject, found))

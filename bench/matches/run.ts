@@ -48,7 +48,7 @@ async function measureOnSystem(): Promise<void> {
   const start = (folder: string) => startMatchesSystem(folder, { profiles, prof, workerEnv: pushes.workerEnv })
   try {
     await withStarted(start, async (system, folder) => {
-      say(`${system.origin}; an API, a deciding and a bulk worker, all servers and the load on these cores`)
+      say(`${system.origin}; an API, a deciding worker, a bulk worker, all servers and the load generator share these cores`)
       for (const part of parts) await measures[part]({ system, values, folder, say }, pushes)
     })
   } finally {

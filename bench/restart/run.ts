@@ -176,7 +176,7 @@ async function main(): Promise<void> {
   const config = restartConfig()
   const start = (folder: string) => startBroker(folder, config.brokers, 'error')
   await withStarted(start, async ({ brokers, transport }, folder) => {
-    say(`${describeMachine()}; ${asked.rate} records/s in scenarios under load`)
+    say(`${describeMachine()}; scenarios under load receive ${asked.rate} records/s`)
     const place: Place = { brokers, folder, transport }
     if (asked.only.includes('restore')) await restores(place, config)
     if (asked.only.includes('in-place')) await inPlace(place)

@@ -155,7 +155,11 @@ async function untilSteady(stream: TimedStream): Promise<void> {
   const deadline = performance.now() + DEADLINE_MS
   let since = performance.now()
   while (performance.now() - since < STEADY_MS) {
-    if (performance.now() > deadline) throw new Error(`records have been waiting for ${Math.round(stream.oldest())} ms`)
+    if (performance.now() > deadline) {
+      throw new Error(
+        `the partitions were not flowing steadily within ${DEADLINE_MS} ms; the oldest record in flight has been waiting for ${Math.round(stream.oldest())} ms`,
+      )
+    }
     await delay(LOOK_MS)
     if (stream.oldest() > FLOWING_MS) since = performance.now()
   }

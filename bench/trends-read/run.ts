@@ -115,7 +115,7 @@ async function run({ apis, views }: ReadServers, folder: string): Promise<void> 
     { name: 'worldwide, with a token', paths: ['/v1/trends?woeid=1'], headers: { Authorization: `Bearer ${token}` } },
     { name: 'personalized, worldwide', paths: ['/v1/trends?personalized=true'], headers: { Authorization: `Bearer ${token}` } },
   ]
-  say(`Redis uses ${(await views.memoryMib()).toFixed(0)} MiB: 551 regions × 500 candidates`)
+  say(`Redis uses ${(await views.memoryMib()).toFixed(0)} MiB for 551 regions with 500 candidates each`)
   say('| requests | requests/s | P50 ms | P99 ms | P99.9 ms | API CPU µs/request | busy cores | failed | API peak RSS MiB |')
   say('| --- | --- | --- | --- | --- | --- | --- | --- | --- |')
   for (const scenario of scenarios) say(await measure(scenario, apis, folder))
@@ -128,7 +128,7 @@ async function main(): Promise<void> {
     return await withStarted(startHistoryServers, (servers) => measureHistory(servers, say))
   }
   await requireWrk()
-  say(`${describeMachine()}; ${processes} API process(es), ${connections} connections each, ${seconds} s`)
+  say(`${describeMachine()}; in each row, ${connections} connections load each API process (${processes} in total) for ${seconds} s`)
   await withStarted(startReadServers, run)
 }
 

@@ -116,7 +116,7 @@ export function resetHome(path: string): void {
   if (!existsSync(join(path, MARKER)) || strangers.length > 0) {
     const reason = strangers.length > 0 ? `it contains ${strangers[0]}` : `it has no file ${MARKER}`
     throw new HomeError(
-      `--reset only deletes data folders of Millrace, and ${path} does not look like one (${reason}). Delete it by hand if you are sure`,
+      `--reset only deletes data folders of Millrace, and ${path} does not look like one (${reason}). Delete the folder by hand if you are sure`,
     )
   }
   const { data, state, logs, run } = layout(path)

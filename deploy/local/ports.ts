@@ -63,7 +63,7 @@ async function claimBlock(random: () => number): Promise<void> {
     unchecked = Array.from({ length: BLOCK_PORTS - 1 }, (_, index) => first + BLOCK_PORTS - 1 - index)
     return
   }
-  throw new Error(`no free port found between ${FREE_PORT_FROM} and ${FREE_PORT_TO}`)
+  throw new Error(`no free block of ${BLOCK_PORTS} ports found from ${FREE_PORT_FROM} to ${FREE_PORT_TO - 1}`)
 }
 
 /** Returns true if a TCP connection to the port is accepted. */

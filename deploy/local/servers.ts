@@ -52,12 +52,12 @@ function stackServer<Local>(
   return { name, setting, address: local.address, local }
 }
 
-/** Throws a one-line error with a remedy when an external server does not respond. */
+/** Throws a one-line error with a remedy when an external server is not healthy. */
 export async function requireGiven(server: StackServer): Promise<void> {
   const fault = await healthFault(server.name, server.address)
   if (fault === undefined) return
   throw new Error(
-    `${server.name}: no response from ${withoutPassword(server.address)}, the value of ${server.setting} (${withoutPassword(fault)}). Start or correct it, or unset ${server.setting} to start a local one`,
+    `${server.name}: the server at ${withoutPassword(server.address)} is not available (${withoutPassword(fault)}). Start the server, correct its address in ${server.setting}, or unset ${server.setting} to start a local server`,
   )
 }
 

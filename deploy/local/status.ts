@@ -21,7 +21,7 @@ async function main(): Promise<number> {
   const home = findHome(path)
   const holder = home && lockHolder(home)
   if (!home || holder === undefined) {
-    process.stdout.write(`Nothing is running in ${path}. Start it with npm start.\n`)
+    process.stdout.write(`No stack is running in ${path}. Start one with npm start.\n`)
     return 1
   }
   const run = readRunFile(home)

@@ -120,7 +120,7 @@ export type CatalogProductStatus = 'DRAFT' | 'ACTIVE' | 'INACTIVE' | 'DELETED'
 export interface CatalogVariant {
   /** product_id × 256 + number: schemas/catalog/ids.ts */
   variant_id: number
-  /** unique over all products that are not deleted */
+  /** unique among the products that are not deleted */
   sku: string
   /** values by name, such as colour and size */
   attributes: { [key: string]: string }
@@ -332,7 +332,7 @@ export interface DocumentStock {
   version: number
 }
 
-/** Number of products in a partition that have an image. Store images of the topology catalog and topic catalog-images, key: content hash, partitioned like the products. There is no record if the number is 0. */
+/** The number of products of one partition that use an image. Store images of the topology catalog and topic catalog-images, key: content hash of the image, partitioned like the products. There is no record if the number is 0. */
 export interface ImageReferences {
   products: number
 }

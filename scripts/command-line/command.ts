@@ -15,7 +15,10 @@ export interface Declaration<O extends Options, P extends Options> extends Descr
   readonly options?: O
   /** Positional arguments in order. Only the last one may be repeated. */
   readonly positionals?: P
-  /** Checks rules that concern several options. Returns a message if a rule is violated; undefined otherwise. */
+  /**
+   * Checks rules that the declarations of the options cannot express. Returns a message if a rule is violated; undefined
+   * otherwise.
+   */
   readonly check?: (values: Values<O & P>) => string | undefined
 }
 
@@ -25,7 +28,7 @@ export interface Command<V> {
   /**
    * Parses the arguments.
    * @returns the values, or `help` when the user requests it
-   * @throws UsageError
+   * @throws UsageError when the arguments are invalid
    */
   parse(args: readonly string[]): V | 'help'
 }

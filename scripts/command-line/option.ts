@@ -80,7 +80,7 @@ export function choice<const T extends string, D extends Described<NoInfer<T>>>(
   return single(description, described, of.join('|'), (value) => parseChoice(value, of))
 }
 
-/** Declares a comma-separated list of words. */
+/** Declares a comma-separated list of words. If the default is `all`, this word stands for the whole list. */
 export function choices<const T extends string, D extends { readonly default?: 'all' }>(
   description: string,
   of: readonly T[],

@@ -44,7 +44,9 @@ export async function ensureNode() {
   const platform = `${process.platform}-${process.arch}`
   const pinned = PINNED_NODE[platform]
   if (pinned === undefined)
-    throw new Failure(`Node ${NODE_MAJOR} is needed, and no package with it is known for ${platform}; install it manually`)
+    throw new Failure(
+      `Node ${NODE_MAJOR} or newer is needed, and no package that contains Node is known for ${platform}; install Node manually`,
+    )
   const folder = join(TOOLS, `node-${NODE_MAJOR}`)
   const node = join(folder, 'node_modules', pinned.name, 'bin', 'node')
   const cli = join(folder, 'node_modules', 'npm', 'bin', 'npm-cli.js')

@@ -9,8 +9,8 @@ import { runNpm } from './npm.mjs'
 const FREE_BYTES_FOR_SETUP = 3e9
 
 /**
- * Installs the packages of the lockfile unless they are installed. A stamp in node_modules contains the hash of the
- * lockfile for which this was last checked.
+ * Installs the packages of the lockfile unless they are installed. A stamp in node_modules contains a hash of the
+ * lockfile and the platform for which this was last checked.
  * @param npm command and first arguments of an npm that runs on Node 24; on an older Node, npm omits binaries that
  * require a newer Node
  */

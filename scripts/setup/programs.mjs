@@ -10,6 +10,7 @@ const JAVA_MAJOR = 17
  * Makes sure that the programs are installed. Missing programs are installed if the process runs as root and `apt-get`
  * exists.
  *   @returns the java executable to use; undefined if Java is not wanted or not installed
+ *   @throws Failure that names the programs that are still missing, unless these are optional or replaced by settings
  */
 export async function ensurePrograms(wanted) {
   const names = wanted.filter((name) => !OPTIONAL.has(name))

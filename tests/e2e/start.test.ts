@@ -262,7 +262,7 @@ test('if a port is in use, a setting is wrong or a server is missing, the start 
   const missing = await finished('start.ts', { ...where, env: { ...where.env, KAFKA_BROKERS: `${LOOPBACK}:1` } })
   expect(missing.code).toBe(1)
   expect(missing.output).toContain(
-    `millrace: kafka: no response from ${LOOPBACK}:1, the value of KAFKA_BROKERS (connect ECONNREFUSED ${LOOPBACK}:1). Start or correct it, or unset KAFKA_BROKERS to start a local one\n`,
+    `millrace: kafka: the server at ${LOOPBACK}:1 is not available (connect ECONNREFUSED ${LOOPBACK}:1). Start the server, correct its address in KAFKA_BROKERS, or unset KAFKA_BROKERS to start a local server\n`,
   )
 })
 

@@ -110,7 +110,7 @@ async function run({ api, ids, redisUrl }: Started, folder: string): Promise<voi
 
 async function main(): Promise<void> {
   await requireWrk()
-  say(`${describeMachine()}; one API process, ${connections} connections, ${seconds} s`)
+  say(`${describeMachine()}; in each row, ${connections} connections load one server process for ${seconds} s`)
   await withStarted(start, run)
 }
 

@@ -17,18 +17,11 @@ export interface HttpRequest {
  * Parameters of the HTTP interface itself that are neither rejected nor ignored. Of the parameters in no list,
  * `param_*` are query parameters and the rest are settings.
  */
-const OWN_PARAMETERS = new Set([
-  'query',
-  'database',
-  'default_format',
-  'query_id',
-  'user',
-  'password',
-  'quota_key',
-  'client_protocol_version',
-  'stacktrace',
-])
-/** Parameters that are rejected, because ignoring them would mislead callers that rely on them. */
+const OWN_PARAMETERS = new Set(['query', 'database', 'default_format', 'query_id', 'user', 'password'])
+/**
+ * Parameters that are rejected unless their value is empty or 0, because ignoring them would mislead callers that rely
+ * on them.
+ */
 const REFUSED_PARAMETERS: Readonly<Record<string, string>> = {
   session_id: 'sessions, because every request is independent here',
   role: 'roles',
@@ -37,7 +30,7 @@ const REFUSED_PARAMETERS: Readonly<Record<string, string>> = {
 }
 /**
  * Parameters that the engine does not get. Most of them control how a server streams, but this server responds only
- * when the query is complete. The parameters of sessions have no effect, because this server has no sessions.
+ * when the query is complete. The parameters of sessions and quotas have no effect, because this server has neither.
  * `wantsGzip` reads `enable_http_compression`.
  */
 const IGNORED_PARAMETERS = new Set([
@@ -48,6 +41,9 @@ const IGNORED_PARAMETERS = new Set([
   'enable_http_compression',
   'session_timeout',
   'session_check',
+  'quota_key',
+  'client_protocol_version',
+  'stacktrace',
 ])
 const PARAMETER_PREFIX = 'param_'
 const DEFAULT_FORMAT = 'TabSeparated'
@@ -124,7 +120,7 @@ export function queryIdOf(url: URL): string {
   return given !== null && HEADER_TEXT.test(given) ? given : randomUUID()
 }
 
-/** Matches text that HTTP allows in a header. */
+/** Matches printable ASCII text, which HTTP allows in every header. */
 const HEADER_TEXT = /^[\x20-\x7e]+$/
 
 /**

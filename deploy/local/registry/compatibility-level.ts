@@ -6,9 +6,9 @@ import type { CompatibilityLevel } from './records.ts'
 import type { KnownSchema } from './state.ts'
 
 /**
- * Returns the reasons why the schema is not compatible with the given versions; empty when it is. Compares with the
- * last version, or with all versions if the level is transitive. BACKWARD: the new schema can read data of the old
- * schemas. FORWARD: the old schemas can read data of the new schema.
+ * Returns the reasons why the schema is not compatible with the given versions; empty when it is, or when the level is
+ * NONE. Compares with the last version, or with all versions if the level is transitive. BACKWARD: the new schema can
+ * read data of the old schemas. FORWARD: the old schemas can read data of the new schema. FULL: both.
  */
 export function compatibilityMessages(
   subject: string,

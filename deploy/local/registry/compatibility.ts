@@ -24,7 +24,7 @@ export type IncompatibilityType =
 
 export interface Incompatibility {
   readonly type: IncompatibilityType
-  /** JSON pointer into the reader's schema. */
+  /** JSON pointer into the reader's schema. Below a union of the writer, it contains the index of the writer's branch. */
   readonly path: string
   readonly message: string
 }

@@ -89,7 +89,7 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
 
   /**
    * Returns the reasons why the schema is not compatible with the version `against`. If `against` is undefined, the
-   * schema is compared with the versions that the compatibility level requires.
+   * schema is compared with the versions that the compatibility level requires. Returns no reasons if it is compatible.
    */
   function checkCompatibility(subject: string, input: SchemaInput, against: string | undefined): string[] {
     const { type } = readSchema(input)
@@ -163,7 +163,7 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
   /**
    * Removes a compatibility level. After that, a subject uses the global level, and the registry as a whole uses the
    * default.
-   * @returns the removed level
+   * @returns the level that applied until now
    */
   function removeLevel(subject: string | undefined): Promise<CompatibilityLevel> {
     return exclusive(async () => {

@@ -149,7 +149,8 @@ function flag(c: Context, name: string): boolean {
  */
 async function body<T>(c: Context): Promise<T> {
   const content = await c.req.text()
-  if (content.length > MAX_BODY_BYTES) throw new RegistryError('invalidRequest', `The body is longer than ${MAX_BODY_BYTES} bytes`)
+  if (Buffer.byteLength(content) > MAX_BODY_BYTES)
+    throw new RegistryError('invalidRequest', `The body is longer than ${MAX_BODY_BYTES} bytes`)
   let value: unknown
   try {
     value = JSON.parse(content)

@@ -4,8 +4,8 @@ import type { CompatibilityLevel, Mode, SchemasRecord, StoredSchema } from './re
 
 export interface KnownSchema extends StoredSchema {
   /**
-   * The canonical text of the schema. The text is the same for all spellings of the schema, even if another registry
-   * stored it.
+   * The canonical text of the schema, or its own text if it cannot be parsed as Avro. The canonical text is the same for
+   * all spellings of the schema, even if another registry stored it.
    */
   readonly identity: string
 }
@@ -15,11 +15,11 @@ export interface RegistryState {
   apply(record: SchemasRecord): void
   /** Returns all versions in ascending order, including soft-deleted ones; empty for an unknown subject. */
   versions(subject: string): readonly KnownSchema[]
-  /** Subjects in alphabetical order. */
+  /** Returns the subjects in alphabetical order, including those whose versions are all soft-deleted. */
   subjects(): string[]
   /** Returns every (subject, version) with this id, including soft-deleted ones. */
   withId(id: number): readonly KnownSchema[]
-  /** Returns the id of the schema with this canonical text, regardless of its subject. */
+  /** Returns the id of the schema with this identity, regardless of its subject; undefined if there is none. */
   idOf(identity: string): number | undefined
   /** Returns an id that was never assigned, even to a schema that is now permanently deleted. */
   nextId(): number
@@ -96,7 +96,7 @@ export function registryState(): RegistryState {
 }
 
 /**
- * Returns the canonical text of a stored schema, or its own text if it is not Avro. If another registry wrote to the
+ * Returns the canonical text of a stored schema, or its own text if it cannot be parsed as Avro. If another registry wrote to the
  * topic, it may contain schemas that are not Avro.
  */
 function identityOf(schema: string): string {

@@ -48,8 +48,8 @@ const seenSet = seenSetReader({ item: utf8, ...SEEN_SHAPE })
 
 /**
  * Reads the data about the user who sends a request.
- * @returns undefined if the user has no profile. A profile that cannot be parsed counts as not caught up, because the
- * user has one.
+ * @returns undefined if the user has no profile; NOT_CAUGHT_UP if the view has not caught up, or if the user's profile
+ * cannot be parsed
  */
 export async function readUser(
   reader: ViewReader & ListReader & BinaryReader,
@@ -93,7 +93,7 @@ export async function readRelations(
   if (otherIds.length === 0) return new Map()
   const [scores, texts, caughtUp] = await Promise.all([
     // When a like becomes a match or a block, a sink moves it from the likes to the relations in one step. The
-    // relations are therefore read last.
+    // relations are therefore read after the likes.
     reader.zmscore(keys.likes, otherIds),
     reader.hmget(keys.relations, otherIds),
     // If relations are missing because Redis was emptied, the flag is missing too.
@@ -147,7 +147,7 @@ export interface OwnState {
 
 /**
  * Reads a user without the relations and the seen-set, because these may be large.
- * @returns the same as `readUser` if there is no profile or it cannot be parsed
+ * @returns undefined or NOT_CAUGHT_UP in the same cases as `readUser`
  */
 export async function readOwn(
   reader: ViewReader & ListReader,
@@ -295,7 +295,7 @@ export async function readBlocks(
   return { total: count - inBoth + added.length, ids: page.map(({ member }) => member), firstAt: page[0]?.score ?? 0 }
 }
 
-/** Returns the newest location that the user has reported. */
+/** Returns the newest known location of the user; undefined if none is known. */
 export function placeOf({
   self,
   recent,
@@ -311,7 +311,9 @@ export function lastActiveOf({ self, recent: { activeAt, place, last } }: Pick<U
   return Math.max(self?.last_active_at ?? 0, activeAt ?? 0, place?.at ?? 0, last?.at ?? 0)
 }
 
-/** Returns the last swipe or rewind, by the time at which an API instance received it. */
+/**
+ * Returns the last swipe or rewind, by the time at which an API instance received it; undefined if none is known.
+ */
 export function lastSwipeOf({
   self,
   recent: { last },
