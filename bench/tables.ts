@@ -49,7 +49,7 @@ const packing: Packing<Entry, number> = {
 
 const keyOf = (index: number) => PREFIX + index.toString(16).padStart(ID_DIGITS, '0')
 
-/** Returns the records `from` to `from + RECORDS_PER_POLL`, in the form of a fetch response. */
+/** Returns up to RECORDS_PER_POLL records, beginning with the record `from`, in the form of a fetch response. */
 function recordsFrom(from: number): PartitionData {
   const records = Math.max(0, Math.min(RECORDS_PER_POLL, count - from))
   const buffer = Buffer.allocUnsafe(records * (KEY_BYTES + VALUE_BYTES))
@@ -184,7 +184,9 @@ function benchMap(): void {
 }
 
 await runMain(async () => {
-  process.stdout.write(`${count} entries, keys of ${KEY_BYTES} bytes, values packed to ${packing.bytes} bytes, with expiry; CPU time\n`)
+  process.stdout.write(
+    `The tables have ${count} entries with keys of ${KEY_BYTES} bytes, values that are packed to ${packing.bytes} bytes, and expiry times. All times except pauses are CPU times.\n`,
+  )
   await inFolder(benchPacked)
   benchMap()
 })

@@ -162,7 +162,8 @@ function run(processes: number, worker: WorkerEnvironment, program: Program): Ru
     writtenBytes: () => pids.reduce((sum, pid) => sum + writtenBytes(pid), 0),
     expectAlive() {
       const ended = children.find(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null)
-      if (ended !== undefined) throw new ContenderEndedError(`a process exited with ${ended.exitCode ?? ended.signalCode}`)
+      if (ended !== undefined)
+        throw new ContenderEndedError(`a process ended with ${ended.exitCode === null ? ended.signalCode : `exit code ${ended.exitCode}`}`)
     },
     async stop() {
       await Promise.all(children.map(stop))

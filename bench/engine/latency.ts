@@ -67,7 +67,8 @@ export async function measureLatency(run: LatencyRun): Promise<LatencyFigures> {
       const index = firstMeasured + i
       return seenAt[index] - (startedAt + (index * MS_PER_SECOND) / rate)
     }).sort((a, b) => a - b)
-    if (times.some(Number.isNaN)) throw new Error('some records have no output, so their latency is unknown')
+    if (times.some(Number.isNaN))
+      throw new Error(`some records had no output within ${DRAIN_MS} ms of the last input record, so their latency is unknown`)
     return {
       p50Ms: quantile(times, 0.5),
       p99Ms: quantile(times, 0.99),

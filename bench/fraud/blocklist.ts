@@ -123,9 +123,11 @@ async function enforcement(servers: BenchServers, changes: number, say: (text: s
     await api.stop()
     await worker.stop()
   }
-  say(`\n### Blocklist: ${changes} changes, ${READERS} other instances (target: P99 of 1 s from the response)`)
+  say(
+    `\n### Blocklist: ${changes} entities were blocked and then unblocked, and ${READERS} other instances enforced this (target: P99 of 1 s from the response)`,
+  )
   say(`\n${row(['ms', 'median', 'P99', 'max'])}\n${row(['---', '--:', '--:', '--:'])}`)
-  say(row(['a change: request → response', ...summary(times.answer)]))
+  say(row(['blocking: request → response', ...summary(times.answer)]))
   say(row(['blocked: response → enforced by all', ...summary(times.blocked)]))
   say(row(['removed: response → no longer enforced by any', ...summary(times.unblocked)]))
   say(row([`a bulk of 1,000: request → response`, ...summary(times.bulk)]))
@@ -181,7 +183,10 @@ function entryOf(index: number, now: number): FraudBlocklistEntry {
   }
 }
 
-/** Returns the heap memory of a Map with this many entries, measured after garbage collection. */
+/**
+ * Returns the heap memory of a Map with this many entries. It is measured after a garbage collection if Node runs with
+ * `--expose-gc`, and includes garbage otherwise.
+ */
 function mapBytes(entries: number): number {
   const { gc } = globalThis
   gc?.()
@@ -222,7 +227,8 @@ async function bodyOf<T>(sent: Promise<Response>): Promise<T> {
 async function until(isTrue: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + READY_TIMEOUT_MS
   while (!(await isTrue())) {
-    if (performance.now() > end) throw new Error('the blocklist was not ready, or a change of it was not enforced, in time')
+    if (performance.now() > end)
+      throw new Error(`the blocklist was not ready, or a change of it was not enforced, within ${READY_TIMEOUT_MS} ms`)
     await delay(LOOK_EVERY_MS)
   }
 }

@@ -44,7 +44,7 @@ export function startWorkerProcess(flags: readonly string[], env: Record<string,
   return startNode('pipelines/main.ts', [...BUFFER_HEAP_FLAGS, ...flags], { ...BUFFER_HEAP_ENV, ...env }, 'host_started')
 }
 
-/** Starts any program that logs its address as JSON, in the same way as `startNode`. */
+/** Starts any program that logs a line of JSON when it is ready, in the same way as `startNode`. */
 export async function startProgram(
   program: string,
   args: readonly string[],

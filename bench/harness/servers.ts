@@ -24,7 +24,7 @@ export interface BenchServers {
   startApi(): Promise<Component>
   /** Starts two workers for the given services: one decides commands, the other runs everything else. */
   startWorkers(pipelines: string): Promise<Component[]>
-  /** Runs a query in ClickHouse and returns the first column of the first row. */
+  /** Runs a query in ClickHouse and returns the first column of the first row as a number. */
   query(sql: string): Promise<number>
   /** Runs a statement in ClickHouse. */
   execute(sql: string): Promise<void>

@@ -93,7 +93,7 @@ const FAULTS: readonly Fault[] = [
  * requests by its own counts, which are not part of this measurement.
  */
 export async function faultTable(folder: string, say: (text: string) => void): Promise<void> {
-  say(`\n### Faults: ${PER_SECOND} requests per second, ${FAULT_MS / 1_000} s of fault`)
+  say(`\n### Faults of Redis at ${PER_SECOND} requests per second; each row covers ${FAULT_MS / 1_000} s from the beginning of the fault`)
   say(
     '\n| Redis | requests during the fault | undecided | P50 ms | P99 ms | max ms | waited > 1 ms | limits restored after ms |\n|---|---|---|---|---|---|---|---|',
   )

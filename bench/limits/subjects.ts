@@ -33,7 +33,7 @@ async function flexibleLimiters() {
 export interface Subject {
   /** Returns true if the request is admitted. */
   decide(caller: string): boolean | Promise<boolean>
-  /** Number of requests that were decided without a response from the store. */
+  /** Number of requests that were decided without a response from the store; always 0 for other limiters than Millrace. */
   readonly undecided: number
   close(): Promise<void>
 }
@@ -42,7 +42,7 @@ export interface SubjectOptions {
   readonly redisUrl: string
   readonly limit: number
   readonly windowSeconds: number
-  /** Timeout of the store; 5 ms in production. */
+  /** Timeout of the store; 5 ms in production. Limiters other than Millrace ignore it. */
   readonly timeoutMs: number
   /** Prefix of all keys of one run. */
   readonly prefix: string

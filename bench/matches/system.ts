@@ -108,7 +108,8 @@ export async function startMatchesSystem(folder: string, options: MatchesSystemO
         await delay(IDLE_POLL_MS)
         const waiting = (await Promise.all(groups.map((group) => lags(admin, transport, group)))).flatMap((found) => [...found])
         idle = waiting.every(([, lag]) => lag <= 0) ? idle + 1 : 0
-        if (Date.now() > deadline) throw new Error(`not processed within ${IDLE_TIMEOUT_MS} ms: ${JSON.stringify(waiting)}`)
+        if (Date.now() > deadline)
+          throw new Error(`records were still unprocessed after ${IDLE_TIMEOUT_MS} ms; lags: ${JSON.stringify(waiting)}`)
       }
     }
 

@@ -149,13 +149,16 @@ export async function restartInPlace(place: Place, keys: number, runs: number, e
 export interface Stalls {
   /** Longest latency over all partitions before the fault. */
   readonly before: number
-  /** Longest latency over the partitions of the stopped workers during the fault. */
+  /** Longest latency over the partitions of the stopped or killed workers during the fault. */
   readonly concerned: number
   /** Longest latency over the partitions that moved between running workers during the fault. */
   readonly moved: number
   /** Longest latency over the partitions that did not move during the fault. */
   readonly stayed: number
-  /** For a restarted worker, the time in ms from the start of the process until all of its partitions are running. */
+  /**
+   * Time in ms from the start of the restarted process until all of its partitions are running; undefined if no process
+   * or several processes were restarted.
+   */
   readonly startMs?: number
 }
 
@@ -164,7 +167,7 @@ type Watch = (own: readonly number[], fault: () => Promise<void>) => Promise<voi
 
 /**
  * Runs a scenario while the stream is flowing.
- * @param faults injects the faults, each through `watch`; returns the start time of a restarted worker, if there is one
+ * @param faults injects the faults, each through `watch`; may return `startMs`
  * @returns the longest latencies before and during the faults
  */
 async function underLoad(

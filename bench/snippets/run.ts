@@ -1,3 +1,10 @@
+/**
+ * Measures snippets end to end at the average rates in docs/services/snippets.md#targets, with sizes from a long-tailed
+ * distribution. Creations and reads run concurrently. They are compared with lower bounds from the same run: writing a
+ * durable file of the same size, and the smallest response of the same API. The freshness of view counts is measured at
+ * the same time. Finally, the benchmark measures the memory growth of the API under many concurrent contents of the
+ * maximum size.
+ */
 import { open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
@@ -13,12 +20,6 @@ import { largeAtOnce } from './large.ts'
 import { type Paced, paced } from './pace.ts'
 import declaration from './run.command.ts'
 
-/**
- * Measures snippets end to end at the average rates in docs/services/snippets.md#targets, with sizes from a long-tailed
- * distribution. Creations and reads run concurrently. They are compared with lower bounds from the same run: writing a
- * durable file of the same size, and the smallest response of the same API. The benchmark then measures the freshness
- * of view counts, and the memory growth of the API under many concurrent contents of the maximum size.
- */
 const SEED = 7
 /** Average rates for 5 million creations and 50 million reads per day. */
 const CREATIONS_PER_SECOND = 58
@@ -74,7 +75,8 @@ async function measure(url: string, operationsUrl: string, folder: string): Prom
   const read = async () => void (await client.get(`/api/v1/pastes/${some()}`, from()))
   // Contents are prepared in advance, because generating ten megabytes takes as long as sending them.
   const ready = Array.from({ length: creationsPerSecond * seconds }, next)
-  print(`| ${seconds} s | responses | P50 ms | P99 ms | P99.9 ms | failed |\n|---|---:|---:|---:|---:|---:|`)
+  print(`Creations and reads run concurrently for ${seconds} s. The lower bounds run before them, for a third of that time each.\n`)
+  print(`|  | responses | P50 ms | P99 ms | P99.9 ms | failed |\n|---|---:|---:|---:|---:|---:|`)
   print(
     resultRow(
       'a durable file of the same size, without other load',

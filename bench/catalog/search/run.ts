@@ -59,7 +59,7 @@ async function filled(load: IndexLoad): Promise<string> {
 
 /**
  * Waits until searches find the product with its new price, and returns that moment as a `performance.now()` time.
- * Stops waiting after 10 s, because the price may have changed again.
+ * After 10 s it stops waiting and returns the current time, because the price may have changed again.
  */
 async function untilFound(index: ProductIndex, { product_id, price_cents }: CatalogDocument): Promise<number> {
   const query = { bool: { filter: [{ term: { product_id } }, { term: { price_cents } }] } }
@@ -79,7 +79,7 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
   const client = searchClient(url)
   const load = indexLoad(client, productMaker(titles, now))
   const lines = [
-    `${products} products (${source}), ${await filled(load)}; ${changes} changes/s.`,
+    `The index has ${products} products (${source}) and was ${await filled(load)}. ${changes} products change per second.`,
     '',
     row([
       'searches',

@@ -98,7 +98,7 @@ async function scoreAt(
 async function untilScored(score: () => Promise<unknown>): Promise<void> {
   const end = performance.now() + STARTS_WITHIN_MS
   while ((await score()) === undefined) {
-    if (performance.now() > end) throw new Error('the model process did not start')
+    if (performance.now() > end) throw new Error(`the model process returned no score within ${STARTS_WITHIN_MS} ms`)
     await delay(1)
   }
 }

@@ -100,7 +100,7 @@ export async function openJsonRules(rules: readonly Rule[], lists: Lists): Promi
 
   for (const { rule_id, condition } of rules) {
     const compiled = compileCondition(condition)
-    if (!compiled.ok) throw new Error(condition)
+    if (!compiled.ok) throw new Error(`the condition of rule ${rule_id} cannot be compiled: ${condition}`)
     engine.addRule({ conditions: { all: [conditionOf(simplified(twoValued(compiled.condition.node)))] }, event: { type: rule_id } })
   }
   return {

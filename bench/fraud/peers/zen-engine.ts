@@ -60,7 +60,7 @@ export async function openZen(rules: readonly Rule[], lists: Lists): Promise<Pee
 
   const rows = rules.map(({ rule_id, condition }, index) => {
     const compiled = compileCondition(condition)
-    if (!compiled.ok) throw new Error(condition)
+    if (!compiled.ok) throw new Error(`the condition of rule ${rule_id} cannot be compiled: ${condition}`)
     return { _id: `r${index}`, when: expressionOf(twoValued(compiled.condition.node)), rule: textOf(rule_id) }
   })
   const decision = new ZenEngine().createDecision(tableOf(rows))

@@ -78,7 +78,9 @@ async function measureBacklogs(
   { users, records, rounds, prof }: ProfilesOptions,
   say: Say,
 ): Promise<void> {
-  say(`\n### fraud-profiles alone, ${records} transactions of ${users} users; target: 15,000/s; load before: ${machineLoad()}\n`)
+  say(
+    `\n### fraud-profiles alone processes a backlog of ${records} transactions of ${users} users (target: 15,000/s; load before: ${machineLoad()})\n`,
+  )
   const payment = benchPayments(users, seededRandom(SEED))
   const streams = await kafkaStreams(transport, records, folder, say)
   const runs = new Map<string, Figures[]>()
@@ -193,7 +195,8 @@ async function untilHeld(redis: Redis, user: string): Promise<number> {
   const start = performance.now()
   const { profile } = profileKeys(0, `user:${user}`)
   while ((await redis.exists(profile)) === 0) {
-    if (performance.now() - start > ARRIVAL_TIMEOUT_MS) throw new Error(`the profile of ${user} did not arrive`)
+    if (performance.now() - start > ARRIVAL_TIMEOUT_MS)
+      throw new Error(`the profile of ${user} was not in Redis within ${ARRIVAL_TIMEOUT_MS} ms`)
     await delay(POLL_MS)
   }
   return performance.now() - start

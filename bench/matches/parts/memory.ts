@@ -64,7 +64,10 @@ function diskBytes({ servers: { home } }: MatchesSystem): DiskBytes {
   return { topics: bytesByTopic(home.data), state: bytesIn(home.state) }
 }
 
-/** Prints how many bytes each topic and store has grown on disk per swipe. */
+/**
+ * Prints by how many bytes per swipe each topic and the state of the workers have grown on disk, and the size of a row
+ * in ClickHouse. Omits topics that have hardly grown.
+ */
 async function sayDisk(system: MatchesSystem, before: DiskBytes, swipes: number, say: PartInput['say']): Promise<void> {
   const after = diskBytes(system)
   say(`\n### Disk per swipe, ${swipes} swipes in one backlog; the broker has one replica of each topic\n`)

@@ -54,7 +54,9 @@ export async function measurePairs({ values, folder, say }: Pick<PartInput, 'val
       runs.set(label, [...(runs.get(label) ?? []), run])
       process.stderr.write(`${label}: ${run.perSecond.toFixed(0)}/s, ${run.cpu.toFixed(1)} s of CPU per million\n`)
     }
-    say(`\n### match-pairs, ${records} swipes in ${PARTITIONS} partitions; target: at least twice Kafka Streams on J3; ${loadRemark()}\n`)
+    say(
+      `\n### match-pairs processes ${records} swipes in ${PARTITIONS} partitions (target: at least twice the rate of Kafka Streams on J3); ${loadRemark()}\n`,
+    )
     for (let round = 0; round < rounds; round++) {
       const target = { transport, registry }
       await sendSwipes(target, records, round)

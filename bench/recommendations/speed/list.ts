@@ -79,7 +79,7 @@ export async function measureLists({ world, bundle, say }: PartInput): Promise<v
   const rest = mean - spent.reduce((sum, ms) => sum + ms, 0) / LISTS
   const sorted = times.toSorted((a, b) => a - b)
   say(
-    `\n### Computing a list in one process, without HTTP and Redis; ${Math.round(candidates / LISTS)} candidates on average; target: 5 ms\n`,
+    `\n### A list is computed in one process, without HTTP and Redis, from ${Math.round(candidates / LISTS)} candidates on average (target: 5 ms)\n`,
   )
   say(row(['part', 'ms per list']))
   say(row(['---', '--:']))

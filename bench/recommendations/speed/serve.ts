@@ -87,7 +87,7 @@ export async function measureServing({ world, values, say }: PartInput, system: 
   }
   try {
     say(
-      `\n### Lists of 20, ${lists}/s, ${seconds} s a round, ${world.items} items, ${world.users} users; target: P99 < 30 ms; ${loadRemark()}\n`,
+      `\n### ${lists} lists of 20 items are requested per second, in rounds of ${seconds} s, with ${world.items} items and ${world.users} users (target: P99 < 30 ms); ${loadRemark()}\n`,
     )
     await inTurn(contenders, rounds, say)
     sayEvents(posted, fresh, { events, batch, say })

@@ -147,7 +147,8 @@ async function untilProcessed(worker: string, admin: Admin, transport: ReturnTyp
     await delay(POLL_MS)
     const waiting = (await Promise.all(GROUPS.map((group) => lags(admin, transport, group)))).flatMap((found) => [...found])
     idle = waiting.every(([, lag]) => lag <= 0) ? idle + 1 : 0
-    if (Date.now() > deadline) throw new Error(`not processed within ${IDLE_TIMEOUT_MS} ms: ${JSON.stringify(waiting)}`)
+    if (Date.now() > deadline)
+      throw new Error(`records were still unprocessed after ${IDLE_TIMEOUT_MS} ms; lags: ${JSON.stringify(waiting)}`)
   }
 }
 
@@ -159,7 +160,9 @@ async function untilTrained(url: string, headers: Readonly<Record<string, string
     const { model_version } = (await answer.json()) as { model_version?: string }
     if (model_version !== undefined && !model_version.startsWith('rules')) return
     if (Date.now() > deadline)
-      throw new Error(`lists do not come from the trained model: status ${answer.status}, model version ${model_version}`)
+      throw new Error(
+        `lists did not come from the trained model within ${READY_TIMEOUT_MS} ms: status ${answer.status}, model version ${model_version}`,
+      )
     await delay(POLL_MS)
   }
 }
