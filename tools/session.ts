@@ -94,7 +94,7 @@ function isPassing(error: unknown): boolean {
 }
 
 async function inTime<T>(connecting: Promise<T>, { brokers, registryUrl }: StreamTarget): Promise<T> {
-  const cure = 'start them with npm start, or set KAFKA_BROKERS and SCHEMA_REGISTRY_URL'
+  const cure = 'start the servers with npm start, or set KAFKA_BROKERS and SCHEMA_REGISTRY_URL'
   const deadline = new AbortController()
   const late = sleep(CONNECT_TIMEOUT_MS, undefined, { signal: deadline.signal }).then(() => {
     throw new UnreachableError(
@@ -106,7 +106,7 @@ async function inTime<T>(connecting: Promise<T>, { brokers, registryUrl }: Strea
   } catch (error) {
     if (error instanceof UnreachableError) throw error
     throw new UnreachableError(
-      `Kafka at ${brokers.join(',')} or the schema registry at ${withoutPassword(registryUrl)} cannot be reached (${(error as Error).message}): ${cure}`,
+      `connecting to Kafka at ${brokers.join(',')} and the schema registry at ${withoutPassword(registryUrl)} failed (${(error as Error).message}): ${cure}`,
     )
   } finally {
     deadline.abort()

@@ -7,10 +7,10 @@ export interface Cart {
   /** one per product */
   parts: CartPart[]
   created_at: number
-  /** the last moment at which it is open */
+  /** the last moment at which the cart is open */
   ends_at: number
   is_extended: boolean
-  /** null: it is open */
+  /** null: the cart is open */
   ended_at: null | number
 }
 
@@ -559,7 +559,7 @@ export interface StockReservation {
   product_id: number
   /** true: part of a cart, which ends only with the cart */
   is_part: boolean
-  /** the last moment at which it is open */
+  /** the last moment at which the reservation is open */
   ends_at: number
   /** a single line unless the reservation is a part of a cart; the lines differ in variant or warehouse */
   lines: StockLine[]

@@ -59,7 +59,7 @@ export interface FraudCase {
   verdict_at: null | number
   created_at: number
   updated_at: number
-  /** when a verdict closed the case; null: it is open */
+  /** when a verdict closed the case; null: the case is open */
   resolved_at: null | number
   /** true: the case is removed from the state and the view, but remains in the table */
   is_archived: boolean
@@ -313,7 +313,7 @@ export interface FraudRuleSetVersion {
   action: string
   /** the rule that changed; null: several */
   rule_id: null | string
-  /** how many rules it has */
+  /** number of rules in this version */
   rules: number
 }
 

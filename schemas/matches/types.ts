@@ -172,7 +172,7 @@ export interface LastSwipe {
   ts: number
 }
 
-/** All that is known of a user. Store match-users-users, key: user_id. */
+/** What the topology match-users keeps of a user. Store match-users-users, key: user_id. */
 export interface MatchUser {
   /** false: swipes or places came before the profile, or it was deleted */
   has_profile: boolean
@@ -225,7 +225,7 @@ export interface PairCommand {
 
 export type PairAction = 'block' | 'unblock' | 'unmatch' | 'notify'
 
-/** All that is known of two users. Store match-pairs-pairs, key: the ordered pair of users. */
+/** What the topology match-pairs keeps of two users. Store match-pairs-pairs, key: the ordered pair of users. */
 export interface PairRow {
   a: PairSide
   b: PairSide

@@ -1,6 +1,6 @@
 /** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
 
-/** Number of snippets in a partition whose content is a blob. Store snippets-blobs and topic snippet-blobs, key: hash, partitioned like the snippets. There is no record if the number is 0. */
+/** The number of snippets of one partition whose content is the blob. Store snippets-blobs and topic snippet-blobs, key: hash of the blob, partitioned like the snippets. There is no record if the number is 0. */
 export interface BlobReferences {
   snippets: number
 }
@@ -27,7 +27,7 @@ export interface Snippet {
   reads_left: null | number
   /** paste_id of the version that this one follows */
   predecessor: null | string
-  /** paste_id of the first version; null: this is it */
+  /** paste_id of the first version; null: this is the first version */
   root: null | string
   /** true if it has expired and was removed from the lists. Readers also compare expires_at with the time */
   is_expired: boolean

@@ -32,7 +32,7 @@ export interface IndexFamily {
    * @throws TargetUnavailableError, like all methods, when a retry may help
    */
   list(): Promise<ConcreteIndex[]>
-  /** Returns the index that searches use; undefined when there is none. */
+  /** Returns the index that searches use; undefined when the alias refers to no index or to several. */
   current(): Promise<ConcreteIndex | undefined>
   /**
    * Creates an empty index to which only the holder of the token can write.
@@ -187,7 +187,7 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
     const refresh = { method: 'POST', path: `/${pathPart(complete)}/_refresh`, timeoutMs: CREATE_TIMEOUT_MS } as const
     for (const step of [settings, refresh]) {
       const answer = await client.call(step)
-      // If the index no longer exists, the change of the aliases below fails.
+      // If the index no longer exists, `publish` fails when it then changes the aliases.
       if (answer.status === NOT_FOUND) continue
       requireSuccess(answer, `making ${complete} searchable`)
       requireAllShards(answer.body._shards, complete)

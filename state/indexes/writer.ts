@@ -31,7 +31,7 @@ export interface PositionStamp {
   readonly primaryTerm: number
 }
 
-/** Result of a write when the index, or the alias of the process that fills it, no longer exists. */
+/** Result of a call when the index, or the alias of the process that fills it, no longer exists. */
 export const INDEX_GONE = Symbol('index gone')
 /** Result of `putPosition` when another process has written the position in the meantime. */
 export const POSITION_MOVED = Symbol('position moved')
@@ -39,8 +39,9 @@ export const POSITION_MOVED = Symbol('position moved')
 /** Writes to one concrete index. */
 export interface IndexWriter {
   /**
-   * Applies the changes in bulks of about 5 MiB at most, at the writer's pace. The order of the changes does not
-   * matter, because each change has a version. Writing a change more than once is harmless.
+   * Applies the changes at the writer's pace, in bulks of about 5 MiB at most unless a single document is larger. The
+   * order of the changes does not matter, because each change has a version. Writing a change more than once is
+   * harmless.
    * @returns the documents that are refused permanently
    * @throws TargetUnavailableError when a retry may help
    */

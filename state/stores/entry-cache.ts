@@ -43,7 +43,7 @@ export interface EntryCacheOptions<K, V> {
    * rows.
    */
   encodeReadKey(key: K, out: ByteWriter): void
-  /** Maximum size of the cached entries. Undefined selects `cacheBytes` of the context. */
+  /** Maximum size of the cached entries in bytes. Undefined selects `cacheBytes` of the context. */
   readonly cacheBytes: number | undefined
   /** @param bytes the stored value; undefined when the row does not exist */
   read(entry: Entry<K, V>, bytes: Buffer | undefined): void

@@ -144,8 +144,8 @@ WHERE kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32} GROU
 
   /**
    * Returns the deduplication token of an insert. ClickHouse ignores an insert that repeats a recent token. The token
-   * contains the id of the topic, because a topic that was deleted and created again has other records at the same
-   * offsets.
+   * contains the id of the topic if it is known, because a topic that was deleted and created again has other records
+   * at the same offsets.
    */
   function tokenOf({ topic, partition }: InsertSource, firstOffset: number, lastOffset: number, rows: number): string {
     const token = `${topic}-${partition}-${firstOffset}-${lastOffset}-${rows}`

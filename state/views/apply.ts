@@ -67,7 +67,7 @@ export interface ViewStore {
    */
   position(view: string, partition: number, topic: string): Promise<ViewPosition | undefined>
   /**
-   * Returns the strings at these keys of one partition of a view.
+   * Returns the strings at these keys of one partition of a view; null for missing keys.
    * @throws TargetUnavailableError when retrying may help
    */
   read(keys: readonly string[]): Promise<(string | null)[]>

@@ -14,8 +14,8 @@ export default command({
     seed: integer('Seed of the stream.', { default: 1 }),
   },
   environment: {
-    KAFKA_BROKERS: 'Default: the broker of the running npm start.',
-    SCHEMA_REGISTRY_URL: 'Default: the registry of the running npm start.',
+    KAFKA_BROKERS: 'Addresses of the brokers. Default: the broker of the running npm start.',
+    SCHEMA_REGISTRY_URL: 'URL of the schema registry. Default: the registry of the running npm start.',
     API_URL: 'Base URL of the HTTP API. Default: that of the running npm start.',
     MILLRACE_HOME: "Folder of the key that signs users' tokens. Default: .millrace.",
   },

@@ -34,7 +34,10 @@ function schemaIdOf(value: Buffer | null): number | undefined {
   return value !== null && value.length >= WIRE_FORMAT_BYTES && value[0] === 0 ? value.readInt32BE(1) : undefined
 }
 
-/** Loads the schemas of the values from the registry, except those that the registry lacks. */
+/**
+ * Loads the schemas of the values from the registry, and returns a function that decodes these values. The function
+ * returns undefined for a value whose schema the registry lacks, and for a value without a schema id.
+ */
 async function decoderFor(config: KafkaSettings, letters: readonly DeadLetterRecord[]): Promise<(value: Buffer) => unknown> {
   const registry = registryClient({ url: config.schemaRegistryUrl })
   const codecs = new Map<number, Codec<unknown>>()

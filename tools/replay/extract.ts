@@ -19,7 +19,7 @@ const LONGEST_PHRASE_WORDS = 3
 const MAX_PHRASES = 20
 
 export interface Extracted {
-  /** The hashtags as written, including #. */
+  /** The hashtags as written, each with # in front; a full-width ＃ becomes #. */
   readonly hashtags: string[]
   /** Sequences of two or three words, as written in the text. */
   readonly phrases: string[]

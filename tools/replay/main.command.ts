@@ -18,8 +18,8 @@ export default command({
     'at-once': duration('Sends the tweets as fast as possible, with times spread over this period before now.'),
   },
   environment: {
-    KAFKA_BROKERS: 'Default: the broker of the running npm start.',
-    SCHEMA_REGISTRY_URL: 'Default: the registry of the running npm start.',
+    KAFKA_BROKERS: 'Addresses of the brokers. Default: the broker of the running npm start.',
+    SCHEMA_REGISTRY_URL: 'URL of the schema registry. Default: the registry of the running npm start.',
   },
   examples: [['tweets.csv.gz --at-once 50m', 'Fills the last 50 minutes.']],
 })

@@ -51,7 +51,7 @@ export async function measureModels({ perSecond, seconds }: ModelLoad, say: (tex
     const ms = (share: number) => quantile(latencies, share).toFixed(1)
     const perScore = (total: number) => `${((total / count) * MS_PER_SECOND * MS_PER_SECOND).toFixed(0)} µs`
 
-    say(`\n### Three models in their process: ${perSecond} scores/s for ${seconds} s, load average ${machineLoad()}`)
+    say(`\n### Three models in their process compute ${perSecond} scores/s for ${seconds} s; load average ${machineLoad()}`)
     say(`\n${row(['', ''])}\n${row(['---', '--:'])}`)
     say(row(['P50, ms', ms(0.5)]))
     say(row(['P99, ms (target: below 10)', ms(0.99)]))

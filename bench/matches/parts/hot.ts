@@ -38,7 +38,7 @@ export async function measureHotTarget({ system, values, say }: PartInput): Prom
   }
 
   /**
-   * Writes the swipes while the workers are stopped. Returns the rates in swipes/s at which the workers then process
+   * Writes the swipes while the workers are suspended. Returns the rates in swipes/s at which the workers then process
    * them, without and with the writes to the views.
    */
   async function drain(isHot: boolean): Promise<{ processed: number; shown: number }> {
@@ -58,7 +58,7 @@ export async function measureHotTarget({ system, values, say }: PartInput): Prom
     return { processed, shown: (swipes.length * MS_PER_SECOND) / (performance.now() - startedAt) }
   }
 
-  say(`\n### All swipes at one target; target: no slower than spread; ${loadRemark()}\n`)
+  say(`\n### All swipes go to one user, and must be processed no slower than swipes to users drawn by popularity; ${loadRemark()}\n`)
   const names = ['spread by popularity', 'all at one target'] as const
   const drained = new Map(names.map((name) => [name, [] as Awaited<ReturnType<typeof drain>>[]]))
   await drain(false)
@@ -79,7 +79,7 @@ export async function measureHotTarget({ system, values, say }: PartInput): Prom
         ),
       ]),
     )
-  say(`\nBy requests, ${perSecond}/s, ${seconds} s a round:\n`)
+  say(`\nSwipes are sent as requests, ${perSecond} per second, in rounds of ${seconds} s:\n`)
   const client = httpClient(system.api.url, CONNECTIONS)
   const spread = await swipeLoad(system, client, SEED)
   const target = people[hot--]

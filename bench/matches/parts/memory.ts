@@ -43,14 +43,14 @@ export async function measureMemory({ system, say }: PartInput): Promise<void> {
   const bytes = await bytesByKind(system, users)
   const { perMember, members, largest } = await indexBytes(system)
   const withoutStack = [...bytes].reduce((sum, [kind, mean]) => sum + (kind === 'stack' ? 0 : mean), perMember)
-  say(`\n### Redis per user with ${SWIPES} swipes, mean of ${USERS} users; target: at most 3 KB without the stack\n`)
+  say(`\n### Redis memory of a user with ${SWIPES} swipes (mean of ${USERS} users; target: at most 3 KB without the stack)\n`)
   say(row(['key', 'bytes (MEMORY USAGE)']))
   say(row(['---', '--:']))
   for (const [kind, mean] of bytes) if (mean > 0) say(row([kind, mean.toFixed(0)]))
   say(row(['entry of the candidate index', perMember.toFixed(0)]))
   say(row(['**all, without the stack**', withoutStack.toFixed(0)]))
   const likes = await meanLikes(system, users)
-  say(`\nThese users have received ${likes.toFixed(1)} likes each.`)
+  say(`\nThese users have received ${likes.toFixed(1)} likes on average.`)
   say(`The largest cell of the index (geohash 4) has ${largest.members} of ${members} users and takes ${largest.bytes} bytes.`)
 }
 
@@ -70,7 +70,7 @@ function diskBytes({ servers: { home } }: MatchesSystem): DiskBytes {
  */
 async function sayDisk(system: MatchesSystem, before: DiskBytes, swipes: number, say: PartInput['say']): Promise<void> {
   const after = diskBytes(system)
-  say(`\n### Disk per swipe, ${swipes} swipes in one backlog; the broker has one replica of each topic\n`)
+  say(`\n### Disk space per swipe, measured with a backlog of ${swipes} swipes; the broker has one replica of each topic\n`)
   say(row(['what', 'bytes per swipe']))
   say(row(['---', '--:']))
   const grown = [...after.topics].map(([topic, bytes]) => [topic, (bytes - (before.topics.get(topic) ?? 0)) / swipes] as const)

@@ -82,7 +82,7 @@ export async function measureSwipes({ system, values, folder, say }: PartInput):
     const peerLoad = await swipeLoad(system, peerClient, SEED)
     contenders.push({ name: 'Go net/http, acks=all', once: () => atRate(perSecond, seconds, peerLoad.ask) })
   }
-  say(`\n### Swipes, ${perSecond}/s, ${seconds} s a round; target: P99 < 50 ms, goal 20; ${loadRemark()}\n`)
+  say(`\n### ${perSecond} swipes are sent per second, in rounds of ${seconds} s (target: P99 < 50 ms, goal: 20 ms); ${loadRemark()}\n`)
   try {
     await atRate(perSecond / 2, WARM_UP_SECONDS, load.ask)
     load.takeQueued()

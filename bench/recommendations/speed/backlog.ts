@@ -25,7 +25,7 @@ export async function measureBacklog({ world, values, folder, say }: Omit<PartIn
     // The items must exist first, because the statistics and the trending items ignore events about unknown items.
     await seedItems(target, world)
     const records = await seedInteractions(target, world, values.backlog)
-    say(`\n### A backlog of ${records} interactions of ${world.users} users, one worker; ${loadRemark()}\n`)
+    say(`\n### One worker processes a backlog of ${records} interactions of ${world.users} users; ${loadRemark()}\n`)
     say(row(['topology', 'interactions/s', 'second half', 'CPU s per million', 'records/s', 'target']))
     say(row(['---', '--:', '--:', '--:', '--:', '---']))
     const features = await runTopology(servers, { ...FEATURES, topics: [interactions.name], records, prof: values.prof })

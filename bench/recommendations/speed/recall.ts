@@ -43,7 +43,7 @@ export async function measureRecall({ world, bundle, values, say }: PartInput): 
     })
     const { size } = await stat(join(bundle, 'items.usearch'))
     say(
-      `\n### Recall of the index, ${world.items} items, ${questions.length} users who are folded in; target: at least 0.95 of the best ${WANTED}\n`,
+      `\n### Recall of an index of ${world.items} items for ${questions.length} users who are folded in (target: at least 0.95 of the best ${WANTED})\n`,
     )
     say(row(['search, one thread', 'recall', 'least recall of a user', 'P50 ms', 'P99 ms', 'MiB']))
     say(row(['---', '--:', '--:', '--:', '--:', '--:']))

@@ -48,7 +48,7 @@ export async function measureServing({ world, values, say }: PartInput, system: 
   }
 
   async function sayFirstMinute(): Promise<void> {
-    say(`\n### The first minute of the API process, ${lists} lists/s; ${loadRemark()}\n`)
+    say(`\n### The API process serves ${lists} lists/s in its first minute; ${loadRemark()}\n`)
     say(row(['seconds', 'P50 ms', 'P99 ms', 'maximum ms', 'API ms of CPU per list']))
     say(row(['--:', '--:', '--:', '--:', '--:']))
     for (let window = 0; window < FIRST_WINDOWS; window++) {

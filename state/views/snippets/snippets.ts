@@ -175,7 +175,7 @@ export async function readBurntSnippet(reader: ViewReader, partition: number, id
   return text === null ? undefined : (JSON.parse(text) as SnippetRecord)
 }
 
-/** Returns the given snippets that exist, in the given order. */
+/** Returns the given snippets that exist and whose records can be parsed, in the given order. */
 export async function readSnippets(
   reader: ViewReader,
   placed: readonly (readonly [partition: number, id: string])[],
@@ -223,7 +223,7 @@ export async function readUserSnippets(
 }
 
 /**
- * Returns the newest public snippets of all partitions. Each partition contributes `from` + `count` ids, so callers
+ * Returns the newest public snippets of all partitions. Each partition contributes up to `from` + `count` ids, so callers
  * must limit `from`. Only the snippets of the page are read.
  */
 export async function readNewest(

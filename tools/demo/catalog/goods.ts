@@ -37,7 +37,7 @@ interface Kind {
   /** The attribute in which the variants of a product differ. */
   readonly attribute: string
   readonly values: readonly string[]
-  /** Range of prices, in cents. */
+  /** Range of the prices of a product's first variant, in cents. */
   readonly from: number
   readonly to: number
   readonly grams: number

@@ -30,7 +30,10 @@ export interface RuledPayment {
 
 /** Quality of the decisions by rules and models together on generated traffic. All numbers are shares from 0 to 1. */
 export interface TrafficReport {
-  /** Share of all payments that are blocked, calculated for the assumed share of frauds. */
+  /**
+   * Share of all payments that are blocked, calculated for the assumed share of frauds. Leaves out payments for which
+   * `isCounted` is false.
+   */
   readonly blocked: number
   /** Share of all normal payments that are reviewed or blocked. */
   readonly falsePositives: number

@@ -87,8 +87,8 @@ const MOST_QUESTIONS = 2_000
 const LEAST_QUESTIONS = 200
 
 /**
- * Trains a candidate and compares it with the version in force. Neither version was trained on the interactions that
- * both have to predict; see docs/services/recommendations.md#training.
+ * Trains a candidate and compares it with the version in force, or with the rules if there is none. Neither version was
+ * trained on the interactions that both have to predict; see docs/services/recommendations.md#training.
  */
 export async function trainVersion(training: VersionTraining): Promise<TrainingOutcome> {
   const { history, inForce, folder, seed } = training
