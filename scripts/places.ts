@@ -12,8 +12,8 @@ import declaration from './places.command.ts'
 /*
  * This module builds schemas/trends/places/regions.json, the 551 regions of the trends service, from the public list of
  * trend locations and GeoNames. The regions are the world, the 50 countries with the most towns in the list, and 500
- * cities. If two countries have equally many towns, the more populous one comes first. The cities are the towns of these
- * countries in the list, followed by the largest of their other cities in GeoNames. See places.command.ts.
+ * cities. If two countries have equally many towns, the more populous one comes first. The cities are the towns of
+ * these countries in the list, followed by the largest of their other cities in GeoNames. See places.command.ts.
  */
 
 /** Number of countries among the regions. */

@@ -33,8 +33,8 @@ const MILLION = 1e6
 const BYTES_PER_MIB = 1_048_576
 
 /**
- * Writes clicks to the topic while the worker is suspended, and measures how long the worker then takes to process them.
- * Verifies that ClickHouse then contains as many more clicks as were sent.
+ * Writes clicks to the topic while the worker is suspended, and measures how long the worker then takes to process
+ * them. Verifies that ClickHouse then contains as many more clicks as were sent.
  */
 export async function measureBacklog(
   servers: BenchServers,

@@ -33,7 +33,9 @@ async function flexibleLimiters() {
 export interface Subject {
   /** Returns true if the request is admitted. */
   decide(caller: string): boolean | Promise<boolean>
-  /** Number of requests that were decided without a response from the store; always 0 for other limiters than Millrace. */
+  /**
+   * Number of requests that were decided without a response from the store; always 0 for other limiters than Millrace.
+   */
   readonly undecided: number
   close(): Promise<void>
 }

@@ -96,7 +96,8 @@ export async function startWorkers(
 }
 
 /**
- * Writes the backlog to the topic while the workers are suspended. Measures how long the workers then take to process it.
+ * Writes the backlog to the topic while the workers are suspended. Measures how long the workers then take to process
+ * it.
  */
 export async function measureBacklog(
   servers: BenchServers,
@@ -176,8 +177,8 @@ async function produce(transport: Transport, servers: BenchServers, backlog: Bac
 }
 
 /**
- * Waits until the volumes in ClickHouse add up to the number of contributions. This shows that the pipeline and its sink
- * have lost no contribution and counted none twice.
+ * Waits until the volumes in ClickHouse add up to the number of contributions. This shows that the pipeline and its
+ * sink have lost no contribution and counted none twice.
  * @throws Error when ClickHouse contains too many, or too few after VERIFY_TIMEOUT_MS, or when a worker has ended
  */
 export async function verifyContributions(servers: BenchServers, workers: readonly WorkerProcess[], expected: number): Promise<void> {

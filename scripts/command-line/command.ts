@@ -16,8 +16,8 @@ export interface Declaration<O extends Options, P extends Options> extends Descr
   /** Positional arguments in order. Only the last one may be repeated. */
   readonly positionals?: P
   /**
-   * Checks rules that the declarations of the options cannot express. Returns a message if a rule is violated; undefined
-   * otherwise.
+   * Checks rules that the declarations of the options cannot express. Returns a message if a rule is violated;
+   * undefined otherwise.
    */
   readonly check?: (values: Values<O & P>) => string | undefined
 }

@@ -11,7 +11,10 @@ import { storeGuard } from './store-guard.ts'
 export interface PackedStoreOptions<K, V> {
   readonly key: Codec<K>
   readonly value: ValueFormat<V>
-  /** Memory for cached rows, per task, in bytes. The default is the worker's setting. Use 0 for rows that are not read again. */
+  /**
+   * Memory for cached rows, per task, in bytes. The default is the worker's setting. Use 0 for rows that are not read
+   * again.
+   */
   readonly cacheBytes?: number
 }
 

@@ -24,7 +24,9 @@ export type IncompatibilityType =
 
 export interface Incompatibility {
   readonly type: IncompatibilityType
-  /** JSON pointer into the reader's schema. Below a union of the writer, it contains the index of the writer's branch. */
+  /**
+   * JSON pointer into the reader's schema. Below a union of the writer, it contains the index of the writer's branch.
+   */
   readonly path: string
   readonly message: string
 }

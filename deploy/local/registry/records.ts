@@ -84,8 +84,8 @@ interface KeyJson {
 
 /**
  * Decodes a record.
- * @returns undefined for records that this registry ignores: incomplete keys, NOOP without an id, DELETE_SUBJECT without
- * a value, and other key types
+ * @returns undefined for records that this registry ignores: incomplete keys, NOOP without an id, DELETE_SUBJECT
+ * without a value, and other key types
  */
 export function decodeRecord({ key, value }: EncodedRecord): SchemasRecord | undefined {
   const { keytype, subject, version } = JSON.parse(key) as KeyJson

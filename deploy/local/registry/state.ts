@@ -4,8 +4,8 @@ import type { CompatibilityLevel, Mode, SchemasRecord, StoredSchema } from './re
 
 export interface KnownSchema extends StoredSchema {
   /**
-   * The canonical text of the schema, or its own text if it cannot be parsed as Avro. The canonical text is the same for
-   * all spellings of the schema, even if another registry stored it.
+   * The canonical text of the schema, or its own text if it cannot be parsed as Avro. The canonical text is the same
+   * for all spellings of the schema, even if another registry stored it.
    */
   readonly identity: string
 }
@@ -96,8 +96,8 @@ export function registryState(): RegistryState {
 }
 
 /**
- * Returns the canonical text of a stored schema, or its own text if it cannot be parsed as Avro. If another registry wrote to the
- * topic, it may contain schemas that are not Avro.
+ * Returns the canonical text of a stored schema, or its own text if it cannot be parsed as Avro. If another registry
+ * wrote to the topic, it may contain schemas that are not Avro.
  */
 function identityOf(schema: string): string {
   try {

@@ -223,8 +223,8 @@ export async function readUserSnippets(
 }
 
 /**
- * Returns the newest public snippets of all partitions. Each partition contributes up to `from` + `count` ids, so callers
- * must limit `from`. Only the snippets of the page are read.
+ * Returns the newest public snippets of all partitions. Each partition contributes up to `from` + `count` ids, so
+ * callers must limit `from`. Only the snippets of the page are read.
  */
 export async function readNewest(
   reader: ViewReader & ListReader & ScoreReader,

@@ -74,8 +74,8 @@ export interface ReplayWorld {
 /** How long watched items are left out. */
 const WATCHED_MS = 90 * DAY_MS
 /**
- * Maximum number of interactions and shown lists between two commits while no list is requested. If commits were more frequent, the
- * same items would be folded more often.
+ * Maximum number of interactions and shown lists between two commits while no list is requested. If commits were more
+ * frequent, the same items would be folded more often.
  */
 const MOST_UNSETTLED = 500
 /**
