@@ -47,7 +47,9 @@ export async function changesTable(folder: string, say: (text: string) => void):
       await everywhere
       inForce.push(performance.now() - sentAt)
     }
-    say(`\n### A rule was changed ${CHANGES} times; times from sending the request until its answer, and until all ${NODES} API processes apply the change (target: 1 s)`)
+    say(
+      `\n### A rule was changed ${CHANGES} times; times from sending the request until its answer, and until all ${NODES} API processes apply the change (target: 1 s)`,
+    )
     say('\n| | P50 ms | max ms |\n|---|---|---|')
     for (const [name, times] of [
       ['acknowledged', answered],

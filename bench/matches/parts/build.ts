@@ -43,7 +43,9 @@ export async function measureBuilds({ system, values, say }: PartInput): Promise
       name: 'Redis GEOSEARCH, same filters',
       once: () => atRate(perSecond, seconds, async () => void (await peerClient.get(`/v1/feed/${nextViewer()}`)), peerCpu),
     })
-  say(`\n### ${perSecond} feeds that search are requested per second, in rounds of ${seconds} s (target: P99 < 200 ms, goal: 50 ms); ${loadRemark()}\n`)
+  say(
+    `\n### ${perSecond} feeds that search are requested per second, in rounds of ${seconds} s (target: P99 < 200 ms, goal: 50 ms); ${loadRemark()}\n`,
+  )
   if (!values['no-peers']) say('skipping Tile38: its server is not available from the Go proxy, npm or Debian\n')
   try {
     await forgetStacks(system, viewers)

@@ -33,7 +33,9 @@ export async function measureFeeds({ system, values, say }: PartInput): Promise<
       name: 'Hono, empty route',
       once: () => atRate(perSecond, seconds, async () => void (await peerClient.get('/v1/feed', viewers[0]))),
     })
-  say(`\n### ${perSecond} feeds with a kept stack are requested per second, in rounds of ${seconds} s (target: P99 < 200 ms, goal: 20 ms); ${loadRemark()}\n`)
+  say(
+    `\n### ${perSecond} feeds with a kept stack are requested per second, in rounds of ${seconds} s (target: P99 < 200 ms, goal: 20 ms); ${loadRemark()}\n`,
+  )
   try {
     await atRate(perSecond, WARM_UP_SECONDS, ask)
     await inTurn(contenders, rounds, say)
