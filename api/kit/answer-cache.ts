@@ -15,6 +15,7 @@ export interface KeptAnswer {
   readonly answer: Answer
   /** The template of the route. Metrics use it as the route's label. */
   readonly route: string
+  /** Epoch ms. */
   readonly until: number
 }
 

@@ -79,7 +79,7 @@ interface Exchange {
   readonly startedAt: number
   /** Headers that are sent with the answer, even if the answer is an error. */
   readonly added: Record<string, string>
-  /** Additional fields for the log line of this request. */
+  /** Additional fields for all log lines of this request. */
   readonly noted: Record<string, string>
   /**
    * The session of the page that makes the request; undefined if there is no session or the request has an

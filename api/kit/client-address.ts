@@ -63,8 +63,9 @@ export function addressRanges(ranges: readonly string[]): AddressRanges {
 
 /**
  * Finds the client of a request. The client is the peer of the connection. If the peer is a trusted proxy, the client
- * is the rightmost address in X-Forwarded-For that is not a trusted proxy. Proxies append to the header, so addresses
- * that a client forges are further left and are never used.
+ * is the rightmost address in X-Forwarded-For that is not a trusted proxy. If the header ends before such an address,
+ * or an entry before it is not an address, the client is the trusted proxy that was found last. Proxies append to the
+ * header, so addresses that a client forges are further left and are never used.
  * @param remote the socket's address; undefined if the socket is closed
  * @returns the address; 0.0.0.0 if the socket is closed
  */
@@ -89,12 +90,12 @@ export function isFrom(remote: string | undefined, ranges: AddressRanges): boole
   return address !== undefined && ranges.includes(address)
 }
 
-/** Returns the address of the connection's peer, if the app runs on Node's server. */
+/** Returns the address of the connection's peer; undefined if the app does not run on Node's server. */
 export function remoteAddress(c: Context): string | undefined {
   return socketOf(c)?.remoteAddress
 }
 
-/** Returns the request's socket, if the app runs on Node's server. */
+/** Returns the request's socket; undefined if the app does not run on Node's server. */
 export function socketOf(c: Context): Socket | undefined {
   return c.env?.incoming?.socket
 }

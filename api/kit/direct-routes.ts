@@ -57,7 +57,7 @@ const NUMBER = /^\d{1,20}$/
 /** Matches Host headers that are valid without a check by a URL parser. */
 const PLAIN_HOST = /^[a-z0-9._-]+(?::[1-9]\d{3,4})?$/
 const MAX_PORT = 65_535
-/** If this header occurs more than once, Node keeps only the first occurrence. */
+/** If one of these two headers occurs more than once, Node keeps only the first occurrence. */
 const AUTHORIZATION = 'authorization'
 const CONTENT_TYPE = 'content-type'
 

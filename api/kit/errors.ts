@@ -2,7 +2,7 @@ import { RATE_LIMIT_EXCEEDED } from './rate-limit-exceeded.ts'
 
 /**
  * One entry of the error catalogue. The catalogue is part of the API contract: every code is documented and tested, and
- * no code is ever reused.
+ * no code ever changes its meaning.
  */
 export interface ErrorDefinition {
   /** The `error` field of the body. */

@@ -134,7 +134,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   /** Whether Kafka has reported the partition counts. Until then, the stored counts may be in use. */
   let asked = false
   let serdes: Serdes | undefined
-  let missing = 'not asked yet'
+  let missing = 'Kafka or the schema registry has not answered yet'
   const known = new Set(options.topics.map(({ name }) => name))
   const spooling =
     options.spool &&

@@ -53,7 +53,7 @@ export function operationsService(readiness: Readiness): ServiceRoutes {
     const { missing, degraded } = await readiness.report()
     if (missing.length === 0) return jsonAnswer(200, { status: 'ready', degraded: degraded.map(nameOnly) })
     throw new ApiError(errors.not_ready, {
-      message: `Missing: ${missing.map((one) => one.name).join(', ')}.`,
+      message: `These parts are not ready: ${missing.map((one) => one.name).join(', ')}.`,
       fields: { missing: missing.map(nameOnly), degraded: degraded.map(nameOnly) },
     })
   }

@@ -48,7 +48,7 @@ export interface RequestLimits {
   admit(request: IncomingRequest): Promise<Admission>
 }
 
-/** Headers that an answer gets if a rule applies to the request, with their descriptions. */
+/** Headers that an answer gets if a rule that may refuse requests applies to the request, with their descriptions. */
 export const RATE_LIMIT_HEADERS: Readonly<Record<string, string>> = {
   'X-RateLimit-Limit': 'Requests per window of the strictest rule.',
   'X-RateLimit-Remaining': 'Requests left.',

@@ -26,7 +26,7 @@ export type AuthRule =
 type AnyObject = z.ZodObject<z.ZodRawShape>
 type OutputOf<S> = S extends z.ZodType ? z.output<S> : undefined
 
-/** Documents a successful answer. */
+/** Documents an answer that is not an error. */
 export interface AnswerSpec {
   readonly description: string
   /** Schema of the body. If neither this nor `mediaType` is set, the answer has no body. */
@@ -53,7 +53,8 @@ export interface ArrivingBody {
   readonly contentType: string | undefined
   /**
    * The chunks of the body. The chunks can be iterated only once. Throws ApiError: `content_too_large` above the
-   * route's `maxBodyBytes`, `request_timeout`, `invalid_request`.
+   * route's `maxBodyBytes`, `request_timeout` if the body arrives too slowly, `invalid_request` if the connection
+   * breaks off or the Host header is malformed.
    */
   readonly pieces: AsyncIterable<Uint8Array>
   /**
@@ -80,8 +81,8 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   /** Description of a body that the handler reads as it arrives. This description replaces `body`. */
   readonly streamed?: StreamedBody
   /**
-   * Whether the route accepts an Idempotency-Key. If so, its 503 errors contain a `command_id` that can serve as the
-   * key.
+   * Whether the route accepts an Idempotency-Key. If so, each 503 error that its handler causes contains a `command_id`
+   * that can serve as the key.
    */
   readonly idempotent?: boolean
   /**

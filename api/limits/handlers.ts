@@ -133,12 +133,13 @@ export function limitsHandlers({
       const answer = await open.run(limitFlow, keySubject(key_id), command, attempt === 0 ? undefined : `id-${attempt}`)
       if (answer.outcome === 'done') return answer.client!
     }
-    throw new ApiError(errors.unavailable, { message: 'No free id was found. Try again with another Idempotency-Key.' })
+    throw new ApiError(errors.unavailable, { message: 'No free key_id was found. Try again with another Idempotency-Key.' })
   }
 
   async function revokeKey(from: CommandRequest, keyId: string): Promise<Answer> {
     const answer = await change(from, keySubject(keyId), ['revokeApiKey', keyId], { action: 'revoke_key', rule: null, client: null })
-    if (answer.outcome !== 'done') throw new ApiError(limitsErrors.client_not_found)
+    if (answer.outcome !== 'done')
+      throw new ApiError(limitsErrors.client_not_found, { message: 'No API key has this key_id, or the key is already revoked.' })
     const { key_hash } = answer.client!
     await untilSeen(() => settings.clients.find(key_hash) === undefined)
     return noContent()

@@ -78,7 +78,7 @@ const ruleFields = {
 function fitsTogether(rule: { limit: number; burst_allowance: number }): boolean {
   return rule.limit + rule.burst_allowance <= MAX_INT32
 }
-const TOO_LARGE = { message: 'limit and burst_allowance together are too large', path: ['burst_allowance'] }
+const TOO_LARGE = { message: `plus limit must be at most ${MAX_INT32}`, path: ['burst_allowance'] }
 
 export const NewRuleBody = z
   .strictObject({ rule_id: RuleId, ...ruleFields })

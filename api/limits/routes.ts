@@ -129,7 +129,7 @@ export const revokeKeyRoute = defineRoute({
   path: '/api/v1/rate-limits/clients/{key_id}',
   operationId: 'revokeApiKey',
   summary: 'Revoke an API key',
-  description: 'Every API instance rejects the key within a second.',
+  description: 'Revokes the key. Every API instance rejects it within a second.',
   auth: ADMIN,
   idempotent: true,
   params: z.object({ key_id: z.string() }),

@@ -37,12 +37,13 @@ interface Wanted {
 
 /**
  * Number of codes that are derived from the user, the domain and the URL. Each link that has expired, was switched off
- * or was deleted uses up one of them. If all of them are used, the further codes are derived from the command.
+ * or was deleted, or that has the other value of `analytics`, uses up one of them. If all of them are used, the further
+ * codes are derived from the command.
  */
 const MAX_OWN_CODES = 512
 /**
- * Number of these codes to try with a command. Codes of links that are known to have expired or to be switched off are
- * skipped. Deleted links cannot be read, so their codes are tried.
+ * Number of these codes to try with a command. After the first code, codes of links that are known not to be reusable
+ * are skipped. Deleted links cannot be read, so their codes are tried.
  */
 const MAX_OWN_TRIES = 8
 /** Number of links that are read at once when codes are skipped. */
@@ -111,7 +112,10 @@ export function linkCreation({ commands, domains, secret, linkOf, now }: LinkCre
     for (let other = 0; other < MAX_OTHER_CODES; other++) yield [derivedCode(secret, ['command', commandId, other]), attempt + other]
   }
 
-  /** Returns the first attempt, at or after `from`, whose code is free or belongs to a link that may be reused. */
+  /**
+   * Returns the first attempt, at or after `from`, whose code is free or belongs to a link that may be reused. Also
+   * returns an attempt whose link cannot be read. If there is no such attempt, returns MAX_OWN_CODES.
+   */
   async function nextUsable(command: LinkCommand, own: (attempt: number) => string, from: number): Promise<number> {
     for (let first = from; first < MAX_OWN_CODES; first += LINKS_READ) {
       const count = Math.min(LINKS_READ, MAX_OWN_CODES - first)

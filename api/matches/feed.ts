@@ -49,7 +49,7 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
   ): Promise<Place & { readonly at: number }> {
     const { lat, lon } = given
     if ((lat === undefined) !== (lon === undefined))
-      throw invalidRequest(`query.${lat === undefined ? 'lat' : 'lon'}`, 'lat and lon belong together')
+      throw lat === undefined ? invalidRequest('query.lat', 'is required with lon') : invalidRequest('query.lon', 'is required with lat')
     if (lat !== undefined && lon !== undefined) {
       const at = placeTimeOf(state, now())
       await people.checkJump(userId, state, { lat, lon })

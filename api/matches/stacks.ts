@@ -25,7 +25,10 @@ export interface Served {
   readonly left: readonly StackedCandidate[]
 }
 
-/** Returns the candidates to show to a user. Throws `unavailable` if too many searches are running. */
+/**
+ * Returns the candidates to show to a user. Throws `unavailable` if too many searches are running, `not_ready` while a
+ * view is being built, and the errors of `People.own`.
+ */
 export type StackFor = (userId: string, state: UserState, place: Place) => Promise<Served>
 
 /**

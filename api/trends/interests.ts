@@ -23,7 +23,7 @@ export const InterestsBody = z
     topic_weights: z
       .record(z.string(), z.number().min(0).max(MAX_WEIGHT))
       .default({})
-      .refine((weights) => Object.keys(weights).length <= MAX_TOPICS, `at most ${MAX_TOPICS} topics`)
+      .refine((weights) => Object.keys(weights).length <= MAX_TOPICS, `must have at most ${MAX_TOPICS} topics`)
       .openapi({ description: `Weight of each topic, from 0 to ${MAX_WEIGHT}. It is stored as a 32-bit float.` }),
     exclude_topics: z
       .array(z.string().min(1))

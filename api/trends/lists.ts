@@ -63,8 +63,8 @@ const LIST_TTL_SECONDS = 60
  */
 const MAX_CANDIDATE_LISTS = 64
 /**
- * Maximum number of rendered answers that are kept per region, one for each value of `limit`. Most callers use the
- * default limit. Answers of 8 KB for all 30 limits of all regions would need up to 260 MB.
+ * Maximum number of rendered answers that are kept per region and value of `safe`, one for each value of `limit`. Most
+ * callers use the default limit. Answers of 8 KB for all 30 limits of all regions would need up to 260 MB.
  */
 const MAX_RENDERED_LIMITS = 4
 const MS_PER_SECOND = 1_000

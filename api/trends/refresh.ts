@@ -65,8 +65,8 @@ export interface RefreshDeps {
 
 /**
  * Publishes a posted list to the topic that the pipeline writes to. A list that is older than the served list is
- * accepted, but changes neither the served list nor the past lists. Throws `unknown_location`, `invalid_request` and
- * `not_ready`.
+ * accepted, but changes neither the served list nor the past lists. Throws `unknown_location`, `invalid_request`,
+ * `not_ready`, and the errors of `Facts.publish`.
  */
 export async function refresh(body: Refresh, { facts, lists }: RefreshDeps, now: number): Promise<Answer> {
   const region = knownRegion(body.woeid)

@@ -40,7 +40,9 @@ export const detailFields = {
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
   currency: z.string().openapi({ example: 'USD' }),
-  badges: z.array(z.string()).openapi({ description: 'new, bestseller, top_rated, sale, low_stock', example: ['new'] }),
+  badges: z
+    .array(z.string())
+    .openapi({ description: 'Any of `new`, `bestseller`, `top_rated`, `sale` and `low_stock`.', example: ['new'] }),
   variants: z.array(variant),
   images: z.array(imageSchema),
   seller: z.object({ id: z.union([z.int(), z.string()]), name: z.string(), rating: z.number().nullable() }),

@@ -4,7 +4,8 @@ import { ApiError, invalidRequest } from '../../kit/errors.ts'
 import { catalogErrors } from '../errors.ts'
 
 export function outOfStock({ variant_id, warehouse_id, available }: OutOfStock): ApiError {
-  const message = `Only ${available} of variant ${variant_id} ${available === 1 ? 'is' : 'are'} available.`
+  const units = available === 1 ? '1 unit' : `${available} units`
+  const message = `Only ${units} of variant ${variant_id} ${available === 1 ? 'is' : 'are'} available.`
   return new ApiError(catalogErrors.out_of_stock, { message, fields: { variant_id, warehouse_id, available } })
 }
 
@@ -14,12 +15,12 @@ export function refusal(outcome: InventoryRefusal, row: StockRow): ApiError {
   switch (outcome) {
     case 'version_conflict':
       return new ApiError(catalogErrors.version_conflict, {
-        message: 'The stock has a different version. Use the current version.',
+        message: `The stock now has the version ${version}. Read the stock again and send this version.`,
         fields: { variant_id, warehouse_id, available, reserved, version },
       })
     case 'reservation_ended':
       return new ApiError(catalogErrors.reservation_ended, {
-        message: 'The reservation has ended, or it has fewer units than the request names.',
+        message: 'The reservation is not open, or the open reservations have fewer units than the request names.',
         fields: { reserved },
       })
     case 'reservation_in_cart':

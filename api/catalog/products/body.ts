@@ -48,7 +48,8 @@ async function readJson({ contentType, pieces }: ArrivingBody): Promise<unknown>
   let bytes = 0
   for await (const piece of pieces) {
     bytes += piece.byteLength
-    if (bytes > MOST_JSON_BYTES) throw new ApiError(errors.content_too_large)
+    if (bytes > MOST_JSON_BYTES)
+      throw new ApiError(errors.content_too_large, { message: `The body is larger than ${MOST_JSON_BYTES} bytes.` })
     held.push(piece)
   }
   const value = parseJsonBody(Buffer.concat(held))

@@ -26,11 +26,17 @@ function refusalOf(answer: Exclude<ProductAnswer, { outcome: 'done' }>): ApiErro
     case 'other_version':
       return new ApiError(catalogErrors.version_conflict, { fields: { version: answer.version } })
     case 'no_transition':
-      return new ApiError(catalogErrors.status_transition, { fields: { status: answer.status } })
+      return new ApiError(catalogErrors.status_transition, {
+        message: `A product with the status ${answer.status} cannot change to the requested status.`,
+        fields: { status: answer.status },
+      })
     case 'price_out_of_range': {
       const { variant_id, sku, lowest_cents, highest_cents } = answer
       const fields = { variant_id, sku, lowest: majorUnits(lowest_cents), highest: majorUnits(highest_cents) }
-      return new ApiError(catalogErrors.price_out_of_range, { fields })
+      return new ApiError(catalogErrors.price_out_of_range, {
+        message: `The price of the variant with the sku ${sku} must be from ${fields.lowest} to ${fields.highest}.`,
+        fields,
+      })
     }
     case 'period_overlaps': {
       const [starts_at, ends_at] = [answer.starts_at, answer.ends_at].map((at) => new Date(at).toISOString())

@@ -49,7 +49,10 @@ export function skuClaims(facts: Pick<Facts, 'partitionOf'>): SkuClaims {
       const taken = answers.find((answer) => answer.outcome === 'taken')
       if (taken !== undefined) {
         await release(open, claimed, step)
-        throw new ApiError(catalogErrors.sku_taken, { fields: { sku: taken.sku } })
+        throw new ApiError(catalogErrors.sku_taken, {
+          message: `The sku ${taken.sku} belongs to another variant. Choose another sku.`,
+          fields: { sku: taken.sku },
+        })
       }
       return Math.min(...answers.flatMap((answer) => (answer.outcome === 'claimed' ? [answer.claimed_at] : [])))
     },

@@ -69,14 +69,12 @@ const QualitySchema = z
       .number()
       .nullable()
       .openapi({ description: 'Share of the known fraud that would get a decision of this kind; null if no fraud is known.' }),
-    precision: z
-      .number()
-      .nullable()
-      .openapi({ description: 'Share of fraud among the labelled transactions that would get a decision of this kind.' }),
-    false_positive_rate: z
-      .number()
-      .nullable()
-      .openapi({ description: 'Share of the legitimate transactions that would get a decision of this kind.' }),
+    precision: z.number().nullable().openapi({
+      description: 'Share of fraud among the labelled transactions that would get a decision of this kind; null if there are none.',
+    }),
+    false_positive_rate: z.number().nullable().openapi({
+      description: 'Share of the legitimate transactions that would get a decision of this kind; null if none is known to be legitimate.',
+    }),
   })
   .openapi('FraudBacktestQuality')
 

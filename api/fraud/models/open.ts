@@ -169,7 +169,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
         optional: true,
         async check() {
           if (supervised.trouble !== undefined) return supervised.trouble
-          return late.isOpen ? 'late' : undefined
+          return late.isOpen ? 'the models answer too late' : undefined
         },
       },
     ],

@@ -106,7 +106,7 @@ export const deleteRuleRoute = defineRoute({
   path: '/api/v1/rules/{rule_id}',
   operationId: 'disableFraudRule',
   summary: 'Disable a rule',
-  description: 'Keeps the rule in the rule set, but no longer evaluates it.',
+  description: 'Keeps the rule in the rule set, unless `remove` is true, but no longer evaluates it.',
   auth: OPERATORS,
   idempotent: true,
   params: ruleParams,
@@ -151,7 +151,8 @@ export const versionsRoute = defineRoute({
   path: '/api/v1/rules/versions',
   operationId: 'listFraudRuleSetVersions',
   summary: 'List the versions of the rule set',
-  description: 'Returns the last 50 versions, newest first. The first version is in force. Every other version can be restored.',
+  description:
+    'Returns the last 50 versions, newest first. The first version in the list is in force. Every other version in the list can be restored.',
   auth: OPERATORS,
   answers: { 200: { description: 'The versions.', schema: VersionListSchema } },
   errors: [errors.not_ready],

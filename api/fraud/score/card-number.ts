@@ -36,8 +36,8 @@ const MAX_EXACT = Number.MAX_SAFE_INTEGER
 /**
  * Returns whether any text, number or name in a JSON value contains the number of a payment card. A card number has 13
  * to 19 digits with a valid check digit, in one piece or in groups that are separated by spaces or dashes. Letters may
- * be next to the card number. Digits in UUIDs and hexadecimal hashes are ignored, because these can contain a valid
- * sequence by chance.
+ * be next to the card number. Digits in UUIDs and hexadecimal hashes that contain letters are ignored, because these
+ * can contain a valid sequence by chance.
  */
 export function hasCardNumber(value: unknown): boolean {
   if (typeof value === 'string') return isCardText(value)

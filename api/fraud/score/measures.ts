@@ -11,7 +11,11 @@ export function scoreMeasures(registry: Registry, log: Logger) {
   const answers = counter(registry, 'fraud_answers_total', 'Answers to scoring requests', 'decision', 'reason')
   const repeats = counter(registry, 'fraud_repeated_requests_total', 'Scoring requests that got an earlier answer')
   const degraded = counter(registry, 'fraud_degraded_answers_total', 'Answers for which a part of the service was unavailable', 'part')
-  const lost = counter(registry, 'fraud_events_lost_total', 'Scored transactions that neither Kafka nor the spool accepted in time')
+  const lost = counter(
+    registry,
+    'fraud_events_lost_total',
+    'Events and audit records of scoring that neither Kafka nor the spool took in time',
+  )
 
   /**
    * Returns a function that logs the newest reason as a warning. The rate of warnings is limited, so not every failure

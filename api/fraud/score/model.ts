@@ -148,7 +148,7 @@ export function isTimely(timestamp: number, now: number): boolean {
 const probability = z.number().openapi({ minimum: 0, maximum: 1 })
 
 const RiskFactorSchema = z.object({
-  factor: z.string().openapi({ description: '`rule:<rule_id>`, or the name of a feature that raised a model’s score.' }),
+  factor: z.string().openapi({ description: '`rule:<rule_id>`, or the name of a feature that raised the score of a model.' }),
   contribution: z.number(),
 })
 

@@ -56,8 +56,9 @@ export interface OpenCommand {
    * API instance can read its changes. A repeated command gets the first answer. A request may take several steps, each
    * with a different name. Throws ApiError `unavailable` with `command_id` if the command cannot be sent or no answer
    * arrives in time. The command may still be executed later. Repeating the command with the same id returns its
-   * answer. Also throws ApiError `not_ready` if the partition counts or the schemas are not known yet, and
-   * `idempotency_conflict` if the id belongs to a different request.
+   * answer. Also throws ApiError `not_ready` if the partition counts or the schemas are not known yet,
+   * `idempotency_conflict` if the id belongs to a different request, and `internal_error` if Kafka rejects the command
+   * permanently.
    * @param body the command's body, or a function that reads what the body needs. The function is not called if the
    * answer to an earlier attempt can be read, so that a repetition gets this answer even if the function would fail
    * now. Errors of the function are passed on.
@@ -197,7 +198,10 @@ export function createCommands(deps: CommandsDeps): Commands {
     }
   }
 
-  /** Returns the partition of a command. Throws `not_ready` if the partition counts are not known yet. */
+  /**
+   * Returns the partition of a command. Throws ApiError `not_ready` if the partition counts are not known yet, and
+   * Error if the topics of commands and decisions have different numbers of partitions.
+   */
   function partitionOf<C, V, A>(flow: CommandFlow<C, V, A>, key: string): number {
     const counts = [flow.commands, flow.decisions].map((topic) => facts.partitionsOf(topic))
     if (counts[0] !== counts[1])
@@ -213,7 +217,7 @@ export function createCommands(deps: CommandsDeps): Commands {
     probe: {
       name: 'results',
       optional: true,
-      check: async () => (channel.isOpen ? undefined : 'not subscribed yet'),
+      check: async () => (channel.isOpen ? undefined : 'the channel for results is not open'),
     },
     close: room.close,
   }

@@ -70,7 +70,7 @@ const readSessionRoute = defineRoute({
   auth: { kind: 'optional' },
   answers: {
     200: { description: 'Who is signed in.', schema: Session },
-    204: { description: 'Nobody is signed in.' },
+    204: { description: 'The request has no session.' },
   },
   errors: [],
 })

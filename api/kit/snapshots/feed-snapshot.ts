@@ -93,7 +93,8 @@ export function feedSnapshotOpener(options: FeedSnapshotOptions): OpenFeedSnapsh
       return await readCheckedFile(files, path, MAGIC, async ({ header, blocks }) => {
         const { savedAt, topics, ...own } = header as Header
         if (own.name !== name || own.form !== form) throw new SnapshotError('it has a different form')
-        if (savedAt > now() || now() - savedAt >= MAX_GAP_MS) throw new SnapshotError('it is too old to continue from its offsets')
+        if (savedAt > now()) throw new SnapshotError('it was saved in the future, according to the clock of this machine')
+        if (now() - savedAt >= MAX_GAP_MS) throw new SnapshotError('it is too old to continue from its offsets')
         const bodies = async function* () {
           for await (const { body } of blocks) yield body
         }

@@ -56,8 +56,8 @@ export interface TableState {
   /** Whether the table may lack changes that are older than a few seconds, for example because Kafka is unavailable. */
   readonly isStale: boolean
   /**
-   * Two probes. The first fails until the table is ready. The second fails while the table is stale, which does not
-   * make the process unready.
+   * Two probes. The first fails until the table is ready. The second fails while a table that is ready is stale, which
+   * does not make the process unready.
    */
   readonly probes: readonly ReadinessProbe[]
   /** Writes a last snapshot if the table is current and has changed, and stops following the topic. */
@@ -292,5 +292,5 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
 
 /** Returns the error for callers of a table that serves no contents yet. */
 export function notLoaded(topic: string): ApiError {
-  return new ApiError(errors.not_ready, { message: `The table of ${topic} is still being loaded.` })
+  return new ApiError(errors.not_ready, { message: `The table of ${topic} is still being loaded. Try again shortly.` })
 }

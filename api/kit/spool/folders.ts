@@ -139,7 +139,9 @@ export async function keptFiles(files: SpoolFiles, parent: string): Promise<numb
   return names.filter((name) => !name.endsWith(PARTIAL_SUFFIX)).length
 }
 
-/** Locks a folder and lists its files; returns undefined if another process has the lock or has deleted the folder. */
+/**
+ * Locks a folder and lists its files. Returns undefined if another process has the lock, or if there is no such folder.
+ */
 async function lockUnlessGone(files: SpoolFiles, path: string) {
   let release: (() => void) | undefined
   try {

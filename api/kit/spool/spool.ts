@@ -81,6 +81,7 @@ export interface SpoolState {
   /** Number of records stored since the start of the process. */
   readonly spooled: number
   readonly sent: number
+  /** Number of records that the spool could not store. */
   readonly refused: number
   /** Number of records that Kafka rejected permanently, or whose file was damaged while the process was running. */
   readonly dropped: number
@@ -245,8 +246,8 @@ export class Spool {
   }
 
   /**
-   * Yields the records that Kafka does not have yet, in sending order. Records that are appended during the call may be
-   * missing.
+   * Yields the records that Kafka has neither acknowledged nor refused, in sending order. Records that are appended
+   * during the call may be missing.
    */
   async *unsent(): AsyncGenerator<SpooledRecord> {
     for (const segment of [...this.#segments]) {

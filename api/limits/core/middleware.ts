@@ -71,7 +71,9 @@ const WARNING = 'RateLimitWarning'
  * rejects applies to a request, the response gets the rate-limit headers. If Redis does not respond within 5 ms, this
  * process falls back to its own counts. If the limiter or `callerOf` throws, the request proceeds. Preflight requests
  * of browsers are not counted.
- * @throws Error that names a rule that is not valid. Such a rule would never apply, or fail for every request.
+ * @throws Error that names a rule that is not valid. Such a rule would never apply, would fail for every request, or
+ * would share its counters with another rule. Also throws Error if `keyPrefix` contains braces or a trusted proxy is
+ * neither an address nor a CIDR range.
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
   const { keyPrefix = DEFAULT_KEY_PREFIX } = options

@@ -94,7 +94,7 @@ export function pageTokens(secret: string, now: () => number): PageTokens {
       // During an upgrade, a correctly signed token may come from a release with a different token format.
       if (!success) throw invalid(FOREIGN)
       const { u, e, r, v, c, p, i } = data
-      if (BigInt(u) !== userId) throw invalid('The page_token belongs to another user.')
+      if (BigInt(u) !== userId) throw invalid('The page_token belongs to another user. Ask for a new list.')
       if (now() > e) throw invalid('The page_token has expired. Ask for a new list.')
       const items = i.map(([itemId, score, recType, source, channel]) => ({
         itemId: BigInt(itemId),

@@ -184,5 +184,5 @@ function takeField(fields: Map<string, Buffer[]>, name: string, bytes: Uint8Arra
 }
 
 function contentMissing(): ApiError {
-  return invalidRequest('body.content', 'must be a string')
+  return invalidRequest('body.content', 'is missing, or is not a string')
 }

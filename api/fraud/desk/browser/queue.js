@@ -165,7 +165,7 @@ export function caseQueue({ onFailure, onSuccess }) {
      */
     step(by) {
       const at = cases.findIndex(({ case_id }) => case_id === chosen)
-      // If the open case is no longer in the list, the first case of the list counts as the next case.
+      // If the list does not contain the open case, or no case is open, both directions lead to the first case.
       const next = cases[at === -1 ? 0 : at + by]
       if (next !== undefined) location.hash = `#case/${encodeURIComponent(next.case_id)}`
     },

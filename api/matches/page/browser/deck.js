@@ -57,7 +57,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
    */
   const sending = new Set()
   /**
-   * The last swipe; undefined after the server has answered it.
+   * The last swipe; undefined once its request has ended.
    * @type {{ hasFailed: boolean } | undefined}
    */
   let lastSwipe
