@@ -146,6 +146,22 @@ test('analysts can query the results of shadow rules and challengers', async () 
   ])
 })
 
+test('the documented query for one day reads only this day, and counts a repeated answer on its own day', async () => {
+  const { client, score } = await world()
+  const yesterday = NOW - DAY
+  const event = (id: string, scored_at: number) => ({ ...scored(pay({ id, at: scored_at })), scored_at })
+  await score(event('before', yesterday - DAY), event('first', yesterday), event('before', yesterday), event('today', NOW))
+  const page = readFileSync(new URL('../../../../docs/services/fraud.md', import.meta.url), 'utf8')
+  const query = /```sql\n(SELECT decision, [^`]*)```/.exec(page)![1]
+  const counts = async (text: string) => {
+    const answer = await client.query({ query: text, format: 'JSON' })
+    const { data, statistics } = await answer.json<{ transactions: string; usd: number }>()
+    return { read: statistics?.rows_read, transactions: Number(data[0].transactions), usd: data[0].usd }
+  }
+  expect(await counts(query)).toEqual({ read: 2, transactions: 2, usd: 2 })
+  expect(await counts(query.replace(/SETTINGS.*/, ''))).toEqual({ read: 4, transactions: 1, usd: 1 })
+})
+
 test('the documented query returns the features of the week before last with their labels', async () => {
   const { client, score, judge } = await world()
   const scoredAt = NOW - 10 * DAY
@@ -160,7 +176,7 @@ test('the documented query returns the features of the week before last with the
   await judge(verdict('fraud', 'CONFIRMED_FRAUD'), verdict('corrected', 'CONFIRMED_FRAUD'), verdict('corrected', 'FALSE_POSITIVE', NOW + 1))
   await judge(verdict('suspicious', 'SUSPICIOUS'))
   const page = readFileSync(new URL('../../../../docs/services/fraud.md', import.meta.url), 'utf8')
-  const query = /```sql\n([\s\S]*?FROM fraud_features[\s\S]*?)```/.exec(page)?.[1]
+  const query = /```sql\n([^`]*FROM fraud_features[^`]*)```/.exec(page)?.[1]
   expect(await rowsOf(client, `SELECT transaction_id, is_fraud, amount_usd FROM (${query}) ORDER BY transaction_id`)).toEqual([
     { transaction_id: 'corrected', is_fraud: 0, amount_usd: 1 },
     { transaction_id: 'fraud', is_fraud: 1, amount_usd: 1 },
