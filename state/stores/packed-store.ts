@@ -11,6 +11,8 @@ import { storeGuard } from './store-guard.ts'
 export interface PackedStoreOptions<K, V> {
   readonly key: Codec<K>
   readonly value: ValueFormat<V>
+  /** Whether the store has a changelog. Default true. Use false for state that can be recomputed or may be lost. */
+  readonly logged?: boolean
   /**
    * Memory for cached rows, per task, in bytes. The default is the worker's setting. Use 0 for rows that are not read
    * again.
@@ -252,7 +254,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   return {
     name,
     values: options.value as ValueFormat<unknown>,
-    logged: true,
+    logged: options.logged ?? true,
     erasable: false,
     lookup: { key: keys, rowPrefix: NO_ROW_PREFIX, view: (stored) => stored as V },
     open(context: StoreContext) {

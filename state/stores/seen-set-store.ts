@@ -1,6 +1,6 @@
 import { avroValue } from '../../schemas/avro/value.ts'
 import type { Codec } from '../../schemas/codec.ts'
-import { keyedStore } from './keyed-store.ts'
+import { packedStore } from './packed-store.ts'
 import { type ChangedPage, changedPages } from './seen-set/changes.ts'
 import { fingerprintIn, type ItemHash, pageIn } from './seen-set/item-hash.ts'
 import { oldestLive, type SeenSetLayout, type SeenSetShape, seenSetLayout, unitOf } from './seen-set/layout.ts'
@@ -114,7 +114,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
   const { layers, spanUnits } = layout
   const hashOf = itemHasher(options.item)
   const rowCodec = seenSetRows(options.key)
-  const rows = keyedStore<SeenSetRow<K>, Buffer>(name, {
+  const rows = packedStore<SeenSetRow<K>, Buffer>(name, {
     key: rowCodec,
     value: avroValue<Buffer>('bytes'),
     logged: options.logged,

@@ -2,7 +2,7 @@ import { catalogDocuments } from '../../../schemas/catalog/documents/topics.ts'
 import { packNeighbours } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 import { itemEvents, itemNeighbours, itemStats, items } from '../../../schemas/recommendations/topics.ts'
 import type { ItemActivity } from '../../../schemas/recommendations/types.ts'
-import { avro, type Context, decimalId, drop, keyedStore, type RecordContext, topology, utf8 } from '../../engine/index.ts'
+import { avro, type Context, decimalId, drop, packedStore, type RecordContext, topology, utf8 } from '../../engine/index.ts'
 import { declareCatalogItems } from '../items/catalog-items.ts'
 import { isDue as areStatsDue, asPublished, NO_SIGNALS, statsOf, withActivity } from './item-counts.ts'
 import { declareKnownItems } from './known-items.ts'
@@ -37,8 +37,8 @@ export const itemSignals = topology(
     declareCatalogItems(t, catalogDocuments, items)
 
     function declareItems(): void {
-      const signals = keyedStore('signals', { key: decimalId, value: avro('recommendations/ItemSignals') })
-      const neighbourhoods = keyedStore('neighbours', { key: decimalId, value: avro('recommendations/ItemNeighbourhood') })
+      const signals = packedStore('signals', { key: decimalId, value: avro('recommendations/ItemSignals') })
+      const neighbourhoods = packedStore('neighbours', { key: decimalId, value: avro('recommendations/ItemNeighbourhood') })
       const known = declareKnownItems(t, add)
       const stores = [signals, neighbourhoods, ...known.stores]
       const emits = [itemStats, itemNeighbours, trends]

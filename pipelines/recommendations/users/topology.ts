@@ -24,7 +24,7 @@ import {
   deadLetter,
   decimalId,
   drop,
-  keyedStore,
+  packedStore,
   type RecordContext,
   seenSetStore,
   timerStore,
@@ -64,9 +64,9 @@ const COMMIT_INTERVAL_MS = 100
 export const userFeaturesTopology = topology(
   'user-features',
   function declareUserFeatures(t) {
-    const users = keyedStore('users', { key: decimalId, value: avro('recommendations/UserState') })
-    const recent = keyedStore('recent-events', { key: decimalId, value: avroValue<Buffer>('bytes') })
-    const lists = keyedStore('lists', { key: decimalId, value: avroValue<Buffer>('bytes') })
+    const users = packedStore('users', { key: decimalId, value: avro('recommendations/UserState') })
+    const recent = packedStore('recent-events', { key: decimalId, value: avroValue<Buffer>('bytes') })
+    const lists = packedStore('lists', { key: decimalId, value: avroValue<Buffer>('bytes') })
     const watched = seenSetStore('watched', { key: decimalId, item: decimalId, ...WATCHED_SHAPE, collectChanges: true })
     const idle = timerStore('idle', { key: decimalId })
     const stores = [users, recent, lists, watched, idle]
