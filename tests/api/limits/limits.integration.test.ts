@@ -97,7 +97,8 @@ describe('rules', () => {
     expect(made).toMatchObject({ status: 201, body: { warnings: [expect.stringContaining('/api/v1/rate-limits/check')] } })
     const replaced = await send('PUT', `/rate-limits/rules/${foreign.rule_id}`, rule('/here', 3))
     expect(replaced).toMatchObject({ status: 200, body: { warnings: [] } })
-    const concrete = await send('PUT', `/rate-limits/rules/${foreign.rule_id}`, rule('/rate-limits/usage/acme', 3))
+    const match = { endpoint_pattern: 'GET /api/v1/rate-limits/usage/acme' }
+    const concrete = await send('PUT', `/rate-limits/rules/${foreign.rule_id}`, { ...rule('/here', 3), match })
     expect(concrete.body.warnings).toEqual([expect.stringContaining('/api/v1/rate-limits/usage/{client_id}')])
   })
 
