@@ -81,7 +81,7 @@ export function applyCounts(state: TermState, counts: CountedMinutes, level: num
   for (const repeat of counts.repeats) if ((repeat.levels & (1 << level)) !== 0) storeRepeat(state.repeats, repeat, oldest)
 }
 
-/** Returns the contributions in the window whose newest bucket is `lastMinute`. */
+/** Returns the number of contributions in the window whose newest bucket is `lastMinute`. */
 export function windowCount(state: TermState, lastMinute: number): number {
   return sumOf(state.minutes, lastMinute - WINDOW_MINUTES + 1, lastMinute)
 }

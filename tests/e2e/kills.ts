@@ -161,7 +161,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
     }
     try {
       for (const [windowEnd, wanted] of rowsOf) {
-        // Skips the newest window, because lists for more regions may still arrive.
+        // Skips windows that are not complete, because lists for more regions may still arrive.
         if (regionsOf.get(windowEnd)?.size !== regions.length) continue
         const at = `window_end = toDateTime(${windowEnd / SECOND_MS}) AND term != ''`
         const count = async () => Number((await ask(`SELECT count() FROM trend_snapshots WHERE ${at}`))[0][0])

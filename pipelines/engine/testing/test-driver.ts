@@ -387,7 +387,10 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   }
 }
 
-/** Returns the earliest time after `now` at which a tick or a time marker is due. */
+/**
+ * Returns the earliest time after `now` at which a tick or a time marker is due, or a task stops waiting for records
+ * from another source.
+ */
 function nextDue(now: number, { streams }: Declaration, tasks: readonly StreamTask[]): number {
   const marks = streams.flatMap(({ timeMarks, ticks }) => [
     ...timeMarks,

@@ -33,7 +33,7 @@ export const NEW_PROFILE: FraudProfile = {
   included: NONE,
 }
 
-/** The number and the sum of transactions in one second or minute. No further details about them are known. */
+/** The number of transactions in one second or minute, and the sum of their amounts. Nothing else is known of them. */
 export interface CountedSecond {
   /** Beginning of the second or minute, epoch ms. */
   readonly at: number

@@ -76,7 +76,7 @@ test('every number of 13 to 19 digits with a valid check digit is found, whateve
 // In a text of this length, a search that begins again at each digit takes many minutes. So does normalisation that
 // sorts all combining marks of the text together.
 test.each(['1-', '12-', '1 ', '12345678-1234-', 'a1', '\uff11-', '\u0301\u0316'])(
-  'a text of %j is checked in time linear in its length',
+  'a long text that repeats %j is checked within the time limit',
   (piece) => {
     const text = piece.repeat(1_000_000 / piece.length)
     expect(endsInTime(() => hasCardNumber(text))).toBe(false)

@@ -126,7 +126,7 @@ test('if the limiter fails, the request is allowed and the fault is reported', a
   ])
 })
 
-test('while memory is short, IPv6 addresses of gateways are counted by /48', async () => {
+test('while memory is short, IPv6 addresses that gateways send are counted by /48', async () => {
   const { check, keys } = gateway()
   expect((await check({ ip: '2001:db8:1:2::3' })).client_id).toBe('ip:2001:db8:1:2::/64')
   keys.isMemoryShort = true

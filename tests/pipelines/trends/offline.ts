@@ -50,8 +50,8 @@ interface RegionPast {
   /** For each term: the hour of the first list that contained the term. */
   tracked: Map<string, number>
   /**
-   * For each term: when its trend began, when it was last among the served terms, since when it has no longer been
-   * among them, and its best rank.
+   * For each term: when its trend began, when a list last served it, when it left the served terms (undefined while it
+   * is served), and its best rank.
    */
   trending: Map<string, { since: number; seen: number; leftAt: number | undefined; peak: number }>
   /**

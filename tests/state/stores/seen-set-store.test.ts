@@ -356,7 +356,7 @@ describe('a lifetime', () => {
     expect(store.has('ann', 'x', START + 49 * DAY_MS)).toBe(true)
   })
 
-  test('may end before the next check of the page that contains the item', async () => {
+  test('of the older items of a page ends with a check of the page, and the next check comes when its newest items expire', async () => {
     const backend = memoryBackend()
     const store = openStore(newStore({ lifetimeMs: MONTH_MS }), backend)
     store.add('ann', 'x', START)

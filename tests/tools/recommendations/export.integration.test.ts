@@ -55,7 +55,7 @@ async function exported(events: readonly PastEvent[], mostOfUser?: number) {
   return Array.from({ length: count }, (_, index) => [userIds[index], at(index).item_id, (NOW - at(index).timestamp) / 1_000])
 }
 
-test('interactions before the given time are in chronological order, without interactions with items that do not exist', async () => {
+test('only interactions before the given time and with known items are exported, in chronological order', async () => {
   const events = [
     [7n, 1n, 5],
     [7n, 3n, 4],

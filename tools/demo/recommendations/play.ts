@@ -12,7 +12,7 @@ const PRODUCTS = 100
 const FEWEST_PRODUCTS = 1
 const SHELF = 10
 
-/** A demo with visitors who look at the products of the catalogue and request lists. */
+/** A demo with visitors who request lists of recommendations, and who view, click, buy or skip products. */
 export const recommendationsDemo: DemoService = {
   name: 'recommendations',
   async play(session, { rate, seed, endAt }) {

@@ -267,7 +267,7 @@ describe.each([1, 3])('with %i shards', (shards) => {
     }
   })
 
-  it('a category may have the maximum number of categories below it', async () => {
+  it('a search may filter by as many categories as the catalogue can have', async () => {
     const categories = Array.from({ length: MOST_CATEGORIES }, (_, at) => String(at + 1))
     const { facets } = await search(request(undefined, { categories }))
     expect(facets.total).toBe(documents.length)

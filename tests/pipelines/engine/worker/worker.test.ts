@@ -177,8 +177,8 @@ function takeTime(): void {
 }
 
 /**
- * Creates a topology that slowly stores a row of `rowBytes` for each line. Because its interval is long, it commits
- * only when it is idle or has to commit.
+ * Creates a topology that slowly stores a row of `rowBytes` for each line. Because its commit interval is
+ * long, it commits only when it is idle or when the changed rows become too large.
  */
 function rememberingSlowly(rowBytes: number): Topology {
   const value = 'x'.repeat(rowBytes)
