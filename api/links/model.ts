@@ -40,14 +40,17 @@ const newLinkFields = {
 export const NewLinkBody = z.object(newLinkFields).openapi('NewLink', REQUIRED)
 export type NewLink = z.output<typeof NewLinkBody>
 
-/** Each link is checked separately, so that an invalid link does not prevent the creation of the other links. */
+/**
+ * Each link is checked separately, so that an invalid link does not prevent the creation of the other links. The schema
+ * therefore accepts any item, and shows what a link should look like.
+ */
 export const BulkBody = z
   .object({
     urls: z
       .array(z.unknown())
       .min(1)
       .max(MAX_BULK_LINKS)
-      .openapi({ type: 'array', items: { $ref: '#/components/schemas/NewLink' } }),
+      .openapi({ type: 'array', items: { anyOf: [{ $ref: '#/components/schemas/NewLink' }, {}] } }),
   })
   .openapi('NewLinks')
 

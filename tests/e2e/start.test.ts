@@ -138,7 +138,7 @@ test(
 
     expect(await first.stop()).toBe(0)
     expect(first.output()).toContain('Stopped.')
-    expect((await finished('status.ts', where)).output).toMatch(/Nothing is running/)
+    expect((await finished('status.ts', where)).output).toMatch(/No stack is running/)
 
     const again = run('start.ts', where)
     await again.ready()
