@@ -32,8 +32,8 @@ export interface TrialOptions {
   /** Number of payments. Default 4,000. Ignored if the schedule is `atVolume`. */
   readonly payments?: number
   /**
-   * Duration of the input, ms. Default: one second longer than the period in which faults begin. Ignored if the schedule
-   * is `atVolume`.
+   * Duration of the input, ms. Default: one second longer than the period in which faults begin. Ignored if the
+   * schedule is `atVolume`.
    */
   readonly inputMs?: number
   /** If true, every payment gets a receipt. */

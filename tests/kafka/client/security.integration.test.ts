@@ -130,7 +130,7 @@ test(
     append(producer, clicks.name, 0, 'no Avro')
     await commit(producer)
     const letters = () => promisify(execFile)(process.execPath, [DLQ, 'list'], { env: { ...process.env, ...env } })
-    await waitUntil(async () => (await letters()).stdout.includes('clicks: 1 dead letters'), {
+    await waitUntil(async () => (await letters()).stdout.includes('clicks: 1 dead letter'), {
       what: 'the dead letter',
       // Each attempt starts a new process.
       timeoutMs: 2 * DEADLINE_MS,
