@@ -84,7 +84,7 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
   readonly revision: number
   /** See `EngineStore`. */
   trackChanges(): void
-  /** Returns the entries that have changed since `trackChanges`, and begins to remember again. */
+  /** Returns the entries that have changed since `trackChanges`, and forgets them. */
   takeTracked(): ReadonlySet<Entry<K, V>>
 }
 
@@ -129,7 +129,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   let current: Entry<K, V>[] = []
   let dirty: Entry<K, V>[] = []
   let flushed: Entry<K, V>[] = []
-  /** The entries that have changed since `trackChanges`; undefined before its first call. */
+  /** The entries that have changed since `trackChanges`; undefined unless changes are remembered. */
   let tracked: Set<Entry<K, V>> | undefined
   /** Mean size of a row in the last flush. The sizes of changed rows are unknown until they are encoded. */
   let meanRowBytes = FIRST_ROW_BYTES
@@ -330,7 +330,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     },
     takeTracked() {
       const taken = tracked ?? new Set()
-      tracked = new Set()
+      tracked &&= new Set()
       return taken
     },
     flush(changelog) {
@@ -347,6 +347,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       flushed = dirty
       dirty = []
       loose = []
+      tracked = undefined
     },
     committed() {
       flushed = []

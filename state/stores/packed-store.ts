@@ -58,7 +58,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   const valueBytes = byteWriter()
   const guard = storeGuard(name)
   let changed = new PackedRows()
-  /** The rows of `changed` that have changed since `trackChanges`; undefined before its first call. */
+  /** The rows of `changed` that have changed since `trackChanges`; undefined unless changes are remembered. */
   let tracked: Set<number> | undefined
   let flushed = new PackedRows()
   let young = new PackedRows()
@@ -132,12 +132,16 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
     tracked?.add(row)
   }
 
-  function append(changelog: ChangelogWriter | undefined, row: number): void {
+  /** Passes a changed row to the changelog, and to the column if it is to be written. */
+  function passRow(row: number, changelog: ChangelogWriter | undefined, to?: StateColumn): void {
     const { buffer } = changed
+    const keyStart = changed.keyStart(row)
+    const keyEnd = changed.keyEnd(row)
     const value = changed.hasValue(row) ? buffer : null
     const valueStart = value === null ? 0 : changed.valueStart(row)
     const valueEnd = value === null ? 0 : changed.valueEnd(row)
-    changelog?.append(buffer, changed.keyStart(row), changed.keyEnd(row), value, valueStart, valueEnd)
+    changelog?.append(buffer, keyStart, keyEnd, value, valueStart, valueEnd)
+    to?.put(buffer, keyStart, keyEnd, value, valueStart, valueEnd)
   }
 
   function announce(key: Uint8Array, start: number, end: number, hash: number): void {
@@ -315,27 +319,18 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
     },
     flush(changelog) {
       if (flushed.count > 0) throw new Error(`store ${name} was flushed again before its last flush was committed or discarded`)
-      const { buffer } = changed
-      for (const row of changed.roughlySorted()) {
-        const keyStart = changed.keyStart(row)
-        const keyEnd = changed.keyEnd(row)
-        const value = changed.hasValue(row) ? buffer : null
-        const valueStart = value === null ? 0 : changed.valueStart(row)
-        const valueEnd = value === null ? 0 : changed.valueEnd(row)
-        changelog?.append(buffer, keyStart, keyEnd, value, valueStart, valueEnd)
-        column.put(buffer, keyStart, keyEnd, value, valueStart, valueEnd)
-      }
+      for (const row of changed.roughlySorted()) passRow(row, changelog, column)
       const empty = flushed
       flushed = changed
       changed = empty
-      tracked?.clear()
+      tracked = undefined
     },
     trackChanges() {
       tracked = new Set()
     },
     checkChanges(check) {
-      for (const row of tracked ?? []) append(check, row)
-      tracked = new Set()
+      for (const row of tracked ?? []) passRow(row, check)
+      tracked?.clear()
     },
     committed() {
       if (generationBytes === 0) {

@@ -45,8 +45,8 @@ export interface EngineStore {
   /** Begins a commit: encodes every dirty key once. Later changes belong to the next commit. */
   flush(changelog: ChangelogWriter | undefined): void
   /**
-   * Begins to remember which rows change, and forgets what it has remembered. Undefined for stores whose rows always
-   * fit.
+   * Begins to remember which rows change, until the next `flush`, and forgets earlier changes. Undefined for stores
+   * whose rows always fit.
    */
   trackChanges?(): void
   /**

@@ -400,3 +400,22 @@ test('a second flush is refused before the first one is committed or aborted', a
   store.flush(undefined)
   expect(() => store.flush(undefined)).toThrow(/flushed again/)
 })
+
+test.each(['keyed', 'packed'] as const)('a %s store remembers changes only from trackChanges to the next flush', async (kind) => {
+  const { backend } = await testBackends[0]()
+  const store = openStore(storeOf(kind), backend)
+  const checkedRows = () => {
+    const checked = testChangelog()
+    store.checkChanges?.(checked)
+    return checked.appended
+  }
+  store.put('a', 'x')
+  store.trackChanges?.()
+  for (const key of ['a', 'b', 'b']) store.put(key, 'y')
+  expect(checkedRows()).toBe(2)
+  store.put('c', 'y')
+  store.flush(undefined)
+  store.committed()
+  store.put('d', 'y')
+  expect(checkedRows()).toBe(0)
+})
