@@ -15,7 +15,7 @@ import type { TopicSpec } from './transport/topics.ts'
  * numbers (exact up to 2^53).
  */
 
-export { FencedError, ReplacedError, TransportError } from './transport/errors.ts'
+export { FencedError, ReplacedError, recordTooLarge, TransportError } from './transport/errors.ts'
 export type { Fetcher, FetcherOptions, OffsetReset, ReaderReset, UnreadableBatches } from './transport/fetcher.ts'
 export type {
   CommittedOffset,

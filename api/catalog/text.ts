@@ -1,9 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { normalised } from '../../schemas/normalised.ts'
+import { CONTROL } from '../kit/control-characters.ts'
 
-/** Control characters other than line breaks and tabs. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters in order to refuse them
-const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/
 const LINE_BREAK = /[\t\n\r]/
 
 /** Returns whether a string has neither control characters nor line breaks. */

@@ -1,9 +1,8 @@
 import { z } from '@hono/zod-openapi'
 import { normalised } from '../../schemas/normalised.ts'
+import { CONTROL } from '../kit/control-characters.ts'
 import { degreesParameter } from '../kit/parameters.ts'
 
-/** Control characters except the tab and the line breaks, which only a text of several lines may contain. */
-const CONTROL = /[\p{Cc}--[\t\n\r]]/v
 const LINE_BREAK = /[\t\n\r\u2028\u2029]/
 /** Limits of a profile's fields: docs/services/matches.md#profiles */
 const MAX_NAME = 50

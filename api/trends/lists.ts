@@ -51,11 +51,17 @@ export interface TrendListsOptions {
 /** Maximum age of a served list: docs/services/trends.md#freshness */
 export const STALE_AFTER_MS = 180_000
 /**
- * How far the end of a list's window may be ahead of the clock. A posted list may be 5 minutes ahead, and the clocks of
- * two processes may differ. If a list is further ahead, the clock of its worker was wrong. Its age is then unknown, and
- * newer lists do not replace it until that time.
+ * How far in the future the window of a posted list may end. Until that time, the list hides all lists from the
+ * pipeline.
  */
-const MAX_AHEAD_MS = 360_000
+export const MAX_POSTED_AHEAD_MS = 300_000
+/** How much the clocks of two processes may differ. */
+const MAX_CLOCK_DIFFERENCE_MS = 60_000
+/**
+ * How far the end of a list's window may be ahead of the clock. If a list is further ahead, the clock of its worker was
+ * wrong. Its age is then unknown, and newer lists do not replace it until that time.
+ */
+const MAX_AHEAD_MS = MAX_POSTED_AHEAD_MS + MAX_CLOCK_DIFFERENCE_MS
 /** Lifetime of a list, as stated in `ttl_s`. Caches may keep the list for this time. */
 const LIST_TTL_SECONDS = 60
 /**

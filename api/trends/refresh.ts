@@ -6,7 +6,7 @@ import type { TrendEntry, TrendOutput } from '../../schemas/trends/types.ts'
 import { type Answer, noContent } from '../kit/answer.ts'
 import { ApiError, type ErrorDetail, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
-import type { TrendLists } from './lists.ts'
+import { MAX_POSTED_AHEAD_MS, type TrendLists } from './lists.ts'
 import { knownRegion } from './regions.ts'
 
 /** Maximum number of entries. The pipeline keeps the same number per region: docs/services/trends.md#posted-lists */
@@ -14,10 +14,6 @@ const MAX_ENTRIES = 500
 const SAMPLES_PER_ENTRY = 3
 /** Maximum number of samples that are accepted per entry. Only the first SAMPLES_PER_ENTRY are kept. */
 const MAX_SAMPLES_SENT = 100
-/**
- * How far in the future the window of a list may end. Until that time, the list hides all lists from the pipeline.
- */
-const MAX_AHEAD_MS = 300_000
 /** A window must end at a whole second, because the second identifies a snapshot. */
 const MS_PER_SECOND = 1_000
 const MAX_INT32 = 2 ** 31 - 1
@@ -72,7 +68,7 @@ export async function refresh(body: Refresh, { facts, lists }: RefreshDeps, now:
   const region = knownRegion(body.woeid)
   const windowEnd = Date.parse(body.window_end)
   const details: ErrorDetail[] = []
-  if (windowEnd > now + MAX_AHEAD_MS) details.push({ path: 'body.window_end', message: 'must not be more than 5 minutes ahead' })
+  if (windowEnd > now + MAX_POSTED_AHEAD_MS) details.push({ path: 'body.window_end', message: 'must not be more than 5 minutes ahead' })
   // The table of past lists cannot store a time before 1970.
   if (windowEnd < 0) details.push({ path: 'body.window_end', message: 'must not be before 1970' })
   if (windowEnd % MS_PER_SECOND !== 0) details.push({ path: 'body.window_end', message: 'must be a whole second' })

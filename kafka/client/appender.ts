@@ -1,7 +1,7 @@
 import { DEFAULT_MAX_BATCH_BYTES } from '../../schemas/topic.ts'
 import { RECORDS_AT } from '../record-batch/format.ts'
 import { BatchWriter, NO_STAMP, recordBytesBound } from '../record-batch/writer.ts'
-import { type Compression, partitionKey, type RecordAppender, type RecordHeader, TransportError } from '../transport.ts'
+import { type Compression, partitionKey, type RecordAppender, type RecordHeader, recordTooLarge } from '../transport.ts'
 
 /**
  * Maximum size of a batch with more than one record. By default, brokers accept 1 MiB (`max.message.bytes`). The
@@ -219,11 +219,7 @@ export class PartitionAppender implements RecordAppender {
   #checkSize(alone: BatchWriter): void {
     const bytes = this.#codec === 'none' ? alone.bytes : alone.finish(NO_STAMP, this.#codec).length
     if (bytes <= this.#maxBatchBytes) return
-    throw new TransportError(
-      'MESSAGE_TOO_LARGE',
-      `topic ${this.topic} accepts batches of up to ${this.#maxBatchBytes} bytes, but this record needs ${bytes}`,
-      { fatal: true },
-    )
+    throw recordTooLarge(this.topic, this.#maxBatchBytes, bytes)
   }
 
   /** Closes the current batch. The batch is then ready to be sent, or is held back until its transaction begins. */

@@ -8,6 +8,7 @@ import {
   type PartitionData,
   partitionKey,
   ReplacedError,
+  recordTooLarge,
   type TopicPartition,
   type TopicSpec,
   TransportError,
@@ -131,12 +132,7 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
   function checkSize(topic: string, { key, value, headers }: NewRecord): void {
     const limit = maxBatchBytes(topic)
     const bytes = recordBytesBound(key?.length ?? 0, value?.length ?? 0, headers)
-    if (bytes > limit)
-      throw new TransportError(
-        'MESSAGE_TOO_LARGE',
-        `topic ${topic} accepts batches of up to ${limit} bytes, but this record needs ${bytes}`,
-        { fatal: true },
-      )
+    if (bytes > limit) throw recordTooLarge(topic, limit, bytes)
   }
 
   function append(topic: string, to: PartitionLog, record: NewRecord): void {

@@ -26,3 +26,13 @@ export class TransportError extends Error {
     this.fatal = options.fatal
   }
 }
+
+/**
+ * Returns the error for a record that is too large for its topic.
+ * @param limit maximum size of a batch in the topic, in bytes
+ * @param needed size of a batch that contains only this record, in bytes
+ */
+export function recordTooLarge(topic: string, limit: number, needed: number): TransportError {
+  const message = `topic ${topic} accepts batches of up to ${limit} bytes, but this record needs ${needed}`
+  return new TransportError('MESSAGE_TOO_LARGE', message, { fatal: true })
+}

@@ -95,7 +95,6 @@ export function failedRecords({ topology, metrics, runtime }: FailedRecordsDeps)
     of,
     checksBefore,
     unexplained(starts, ends) {
-      if (rows.size === 0) return undefined
       const row = ends.map((end) => rows.get(keyOf(end))).find((each) => each !== undefined)
       // If another worker has processed some of the records, it may have skipped the one that caused the failure.
       if (row === undefined || row.explained || !starts.every(({ offset }, i) => offset === row.failure.starts[i].offset)) return undefined

@@ -160,6 +160,8 @@ export function streamTask(deps: TaskDeps): StreamTask {
   const ofLoop = { queues, closings, idling, stores, rowCheckOf, ticks, context, outputs, metrics, failed, isMissing }
   const loop = recordLoop({ topology: topology.name, ...ofLoop })
 
+  /** True if this task repeats records because a commit could not write a row. */
+  const repeats = queues.some((queue) => queue.checksNext)
   let startPositions: readonly number[] = []
   /** Positions of the last commit that was started. */
   let committedPositions: readonly number[] = []
@@ -202,6 +204,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
    * run again while the records are repeated, so the next commit could succeed without the work of the tick.
    */
   function expectCause(): void {
+    if (!repeats) return
     const problem = failed.unexplained(placesAt(startPositions), placesAt(sources.positions()))
     if (problem !== undefined) throw new ProcessorError(causedByNoRecord(problem))
   }

@@ -15,8 +15,8 @@ const ACTIVITY_STEP_MS = 6 * 3_600_000
 
 /**
  * Returns the user's entry in the candidate index after a change, as text (see index-member.ts). Returns null if
- * nobody may find the user, because the user has no active profile, no location or no recent activity. The entry
- * changes only with the values that the filters or the ranking use.
+ * no search may find the user. A search finds only users with an active profile, a location and recent activity. The
+ * entry changes only with the values that the filters or the ranking use.
  * @param before the user before the change, if known. Most changes leave the entry as it is, and comparing the two
  *   states costs a tenth of formatting the entry again.
  */

@@ -68,9 +68,8 @@ export async function readUser(
     reader.get(caughtUpKey(MATCH_USERS_VIEW, partition)),
   ])
   if (caughtUp === null) return NOT_CAUGHT_UP
-  if (profile === null) return undefined
-  const readable = readableJson<MatchProfile>(profile)
-  if (readable === undefined) return NOT_CAUGHT_UP
+  const readable = storedProfile(profile)
+  if (readable === undefined || readable === NOT_CAUGHT_UP) return readable
   return {
     profile: readable,
     self: readableJson<MatchSelf>(self),
@@ -138,6 +137,11 @@ export async function readList(
   return caughtUp === null ? NOT_CAUGHT_UP : members
 }
 
+/** Parses a profile. Returns undefined if there is none, and NOT_CAUGHT_UP if it cannot be parsed. */
+function storedProfile(text: string | null): MatchProfile | undefined | typeof NOT_CAUGHT_UP {
+  return text === null ? undefined : (readableJson<MatchProfile>(text) ?? NOT_CAUGHT_UP)
+}
+
 /** The data about a user, without relations to other users. */
 export interface OwnState {
   readonly profile: MatchProfile
@@ -162,9 +166,8 @@ export async function readOwn(
     reader.get(caughtUpKey(MATCH_USERS_VIEW, partition)),
   ])
   if (caughtUp === null) return NOT_CAUGHT_UP
-  if (profile === null) return undefined
-  const readable = readableJson<MatchProfile>(profile)
-  if (readable === undefined) return NOT_CAUGHT_UP
+  const readable = storedProfile(profile)
+  if (readable === undefined || readable === NOT_CAUGHT_UP) return readable
   const recent = { place: place === null ? undefined : parsePlace(place), last: last === null ? undefined : parseLastSwipe(last) }
   return { profile: readable, self: readableJson<MatchSelf>(self), recent }
 }
@@ -200,7 +203,7 @@ export async function readForSwipe(
   target: PlacedUser,
 ): Promise<SwipeState | typeof NOT_CAUGHT_UP> {
   const keys = userKeys(user.partition, user.id)
-  const [[last, ...severed], text, own, others] = await Promise.all([
+  const [[last, ...severed], text, ownTexts, otherTexts] = await Promise.all([
     // The notes are read before the relation; see `readUser`.
     reader.hmget(keys.recent, [LAST_SWIPE, ...severedFields(target.id)]),
     reader.hget(keys.relations, target.id),
@@ -208,19 +211,19 @@ export async function readForSwipe(
     reader.mget([keys.profile, keys.self, caughtUpKey(MATCH_USERS_VIEW, user.partition)]),
     reader.mget([userKeys(target.partition, target.id).profile, caughtUpKey(MATCH_USERS_VIEW, target.partition)]),
   ])
-  const [profile, self, isCaughtUp] = own
-  const [targetProfile, isTargetCaughtUp] = others
+  const [profile, self, isCaughtUp] = ownTexts
+  const [targetProfile, isTargetCaughtUp] = otherTexts
   if (isCaughtUp === null || isTargetCaughtUp === null) return NOT_CAUGHT_UP
-  const both = [profile, targetProfile].map((one) => readableJson<MatchProfile>(one))
-  if ((profile !== null && both[0] === undefined) || (targetProfile !== null && both[1] === undefined)) return NOT_CAUGHT_UP
+  const [own, other] = [profile, targetProfile].map(storedProfile)
+  if (own === NOT_CAUGHT_UP || other === NOT_CAUGHT_UP) return NOT_CAUGHT_UP
   return {
-    profile: both[0],
-    target: both[1],
+    profile: own,
+    target: other,
     self: readableJson<MatchSelf>(self),
     recent: { last: last === null ? undefined : parseLastSwipe(last) },
     // A swipe at the very time of a deletion has no effect, and the new profile may be from the same millisecond, so
     // its first millisecond is excluded.
-    countsFrom: Math.max(...both.map((one) => (one === undefined ? 0 : one.created_at + 1)), ...severed.map(severedNoteTime)),
+    countsFrom: Math.max(...[own, other].map((one) => (one === undefined ? 0 : one.created_at + 1)), ...severed.map(severedNoteTime)),
     isSevered: severed.some(isSeveredNote) || (text !== null && isSevered(parseRelation(text, null))),
   }
 }

@@ -208,7 +208,7 @@ test('values with real timestamps that are a month apart are found', () => {
   ])
 })
 
-// With an infinite span, every value would expire at once.
+// With an infinite span, the store would treat every value as expired immediately.
 test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('a span of %d ms is refused', (spanMs) => {
   expect(() => joinBufferStore(STORE, { key: utf8, value: 'string', spanMs })).toThrow('spanMs must be positive and finite')
 })

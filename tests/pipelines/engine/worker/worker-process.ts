@@ -25,9 +25,7 @@ export interface WorkerArguments {
   readonly standby?: 0 | 1
   readonly guarantee?: 'exactly-once' | 'at-least-once'
   readonly kill?: { readonly step: CommitFaultPoint; readonly commit: number }
-  /**
-   * For each entry, the process blocks its event loop for `ms` milliseconds at the first line that contains the word.
-   */
+  /** Blocks of the event loop. Each begins at the first line that contains `word`, and lasts `ms` milliseconds. */
   readonly blocks?: readonly { readonly word: string; readonly ms: number }[]
   readonly stallToleranceMs?: number
   readonly logLevel?: string
