@@ -1,7 +1,7 @@
 import { DEFAULT_MAX_BATCH_BYTES } from '../../schemas/topic.ts'
 import { RECORDS_AT } from '../record-batch/format.ts'
 import { BatchWriter, NO_STAMP, recordBytesBound } from '../record-batch/writer.ts'
-import { type Compression, partitionKey, type RecordAppender, type RecordHeader, recordTooLarge } from '../transport.ts'
+import { type Compression, partitionKey, type RecordAppender, type RecordFields, type RecordHeader, recordTooLarge } from '../transport.ts'
 
 /**
  * Maximum size of a batch with more than one record. By default, brokers accept 1 MiB (`max.message.bytes`). The
@@ -196,19 +196,11 @@ export class PartitionAppender implements RecordAppender {
     else this.#pendingRecords++
   }
 
-  check(
-    timestamp: number,
-    key: Uint8Array | null,
-    keyStart: number,
-    keyEnd: number,
-    value: Uint8Array | null,
-    valueStart: number,
-    valueEnd: number,
-    headers?: readonly RecordHeader[],
-  ): void {
+  check(...record: RecordFields): void {
+    const [, , keyStart, keyEnd, , valueStart, valueEnd, headers] = record
     if (RECORDS_AT + recordBytesBound(keyEnd - keyStart, valueEnd - valueStart, headers) <= this.#maxBatchBytes) return
     const alone = new BatchWriter()
-    alone.append(timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
+    alone.append(...record)
     this.#checkSize(alone)
   }
 
