@@ -48,7 +48,7 @@ export const catalogErrors = defineErrors({
   },
   reservation_ended: {
     status: 409,
-    when: 'the cart has ended; or the named reservation is not open for this variant and warehouse; or the open reservations, apart from those of carts, have fewer units than the request would deduct or release',
+    when: 'the cart has ended; or the named reservation is not open for this variant and warehouse, or has fewer units than the request would deduct or release; or, if the request names no reservation, all open reservations outside carts together have too few units',
     message: 'The reservation has ended.',
   },
   reservation_in_cart: {

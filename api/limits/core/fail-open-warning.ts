@@ -37,7 +37,7 @@ export function failOpenWarning(warn: (warning: FailedOpen) => void, later?: Lat
 
   return {
     undecided(why) {
-      // While the circuit is open, the warning keeps the reason of the failure that opened it.
+      // While the circuit is open, the warning keeps the reason for the failure that opened the circuit.
       if (why !== 'circuit_open') reason = why
       warning.happened()
     },

@@ -139,9 +139,10 @@ export function epochQueries(session: StateSession, tasks: readonly TaskPlace[],
  * - state without a position
  * - state whose position is before the beginning of the log or after its end
  * - state that is older than the retention of tombstones, or whose write time is in the future, unless nothing was
- *   added to its changelog since
+ *   added to its changelog after the state was written
  * - state whose log was recreated, or has lost records that the state contains
- * - state without a changelog that does not match the committed offsets
+ * - state of a store without a changelog, if the state does not match the committed offsets or a source topic was
+ *   recreated
  * @param inputKnown false when the input position is unknown. Existing state (a copy, or the state of a task that
  * committed nothing) is then restored from the beginning, so that the restore shows whether the changelog has any
  * records.

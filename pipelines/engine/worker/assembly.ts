@@ -75,7 +75,7 @@ export interface WorkerContext {
   readonly stopping: AbortSignal
   /** Fires when the grace period of a stopping worker is over. */
   readonly givenUp: AbortSignal
-  /** Receives the damage that a query has found. */
+  /** Called with the error when a query finds corrupted state. */
   readonly onDamage: (error: StateCorrupted) => void
 }
 

@@ -72,7 +72,10 @@ export function foldPackedVerdict(packed: PackedProfile, kind: EntityKind, verdi
   Object.assign(packed, packProfile(foldVerdict(unpackProfile(packed), kind, verdict)))
 }
 
-/** Replaces the list of included transactions with the transactions in the given rows. */
+/**
+ * Replaces the profile's list of included transactions.
+ * @param included the positions, in `rows`, of the transactions that the profile is to list
+ */
 export function setIncluded(packed: PackedProfile, rows: Buffer, included: readonly number[]): void {
   const { includedAt } = parseProfile(packed)
   out.length = 0

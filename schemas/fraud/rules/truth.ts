@@ -103,7 +103,10 @@ function comparison({ operator, left, right }: NodeOf<'comparison'>): TruthOf {
   return negatedIf(operator === '!=', equal(left, right))
 }
 
-/** Returns whether two values of the same kind are equal. */
+/**
+ * Compiles the comparison of two operands of the same kind for equality. The result is undefined if an operand is
+ * missing.
+ */
 function equal(left: Node, right: Node): TruthOf {
   switch (kindOf(left)) {
     case 'number':

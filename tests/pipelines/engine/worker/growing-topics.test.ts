@@ -25,7 +25,7 @@ function appendTo({ broker }: Bench, topic: Topic<string, string>, partition: nu
 const valuesOf = (b: Bench) => b.all(echoes).map(({ value }) => value)
 
 test.each([undefined, 'latest', 'fail'] as const)(
-  'a stateless task starts to process the new partitions of its source, with offsetReset %s',
+  'a stateless topology starts to process the new partitions of its source, with offsetReset %s',
   async (offsetReset) => {
     const b = bench()
     b.broker.createTopic({ name: lines.name, partitions: 2 })
