@@ -26,7 +26,9 @@ export function searchedIndex<K, V>(index: Index<K, V>, family: IndexFamily, cli
       const found = await current()
       if (found === undefined) throw new TargetUnavailableError(`no index ${index.name} is complete yet`)
       if (!hasForm(found, index)) {
-        throw new TargetUnavailableError(`index ${found.name} was not built with the current definition (${definition}); the sink waits until the index is rebuilt`)
+        throw new TargetUnavailableError(
+          `index ${found.name} was not built with the current definition (${definition}); the sink waits until the index is rebuilt`,
+        )
       }
       return writerOf(found.name)
     },
