@@ -36,7 +36,7 @@ interface Kept {
   currentAt: number
 }
 
-/** A read of a page's data that also watches the data for later changes. */
+/** A read of a page's data. If the read does not watch the data for later changes, `unchangedAt` returns undefined. */
 export interface PageRead extends Pick<WatchedRead, 'unchangedAt'> {
   /** Time at which the read began, in epoch ms. */
   readonly startedAt: number

@@ -26,7 +26,11 @@ const OfferedImage = z
       .optional()
       .openapi({ description: 'The place in the display order. Default: the place in this list, counted from 0.' }),
     alt_text: text(MOST_ALT_TEXT, 0, 'What the image shows.').nullish(),
-    sku: text(MOST_SKU, 0, 'The variant that the image shows. Omit it if the image shows all variants.').nullish(),
+    sku: text(
+      MOST_SKU,
+      0,
+      'The sku of the variant that the image shows; null if it shows all variants. Default: unchanged for an image that the product already has, otherwise null.',
+    ).nullish(),
   })
   .refine(({ image_id, upload }) => (image_id === undefined) !== (upload === undefined), 'must have either image_id or upload')
   .openapi('OfferedImage')

@@ -40,10 +40,10 @@ function ownId(subject: string): bigint {
 }
 
 /**
- * Returns whether the request overrules the price guard, that is, whether `force` is set.
+ * Returns whether the request overrides the price guard, that is, whether `force` is set.
  * @throws ApiError `forbidden` if `force` is set, but the caller is not an administrator
  */
 export function mayForce({ owner }: Who, force: boolean): boolean {
-  if (force && owner !== null) throw new ApiError(errors.forbidden, { message: 'Only administrators may overrule the price guard.' })
+  if (force && owner !== null) throw new ApiError(errors.forbidden, { message: 'Only administrators may override the price guard.' })
   return force
 }

@@ -132,11 +132,12 @@ export const searchParameters = z
       description: 'Number of results per page.',
     }),
     cursor: z.string('must be given once').max(MOST_CURSOR_CHARACTERS, 'is not a cursor of this search').optional().openapi({
-      description: '`next_cursor` of the previous page, to use instead of `page`. All other parameters must be the same as for that page.',
+      description:
+        '`next_cursor` of the previous page, to use instead of `page`. All other parameters except `page_size` and `explain` must be the same as for that page.',
     }),
     explain: booleanParameter({
       default: false,
-      description: 'Whether each result explains its relevance. Only administrators may use it.',
+      description: 'Whether each result contains the factors of its relevance. Only administrators may ask for them.',
     }),
   })
   .superRefine((query, context) => {
