@@ -29,7 +29,7 @@ export interface Replayed {
 const TIMELESS = () => 0
 
 /**
- * Judges a logged transaction again. Adds the results of its rules to `tallies`. The log provides every value that was
+ * Judges a logged transaction again. Adds the results of the rules to `tallies`. The log provides every value that was
  * measured when the transaction was scored: features, facts about the IP address, model scores, and whether the
  * blocklist decided. Whether a rule has expired or is snoozed is determined for the time when the transaction was
  * scored.
