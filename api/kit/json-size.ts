@@ -20,7 +20,7 @@ const ALWAYS_FEW = 1_000
  * Refuses JSON that has too many values for its route, before it is parsed. A mebibyte can contain half a million
  * values. Parsing and validating them would block the process for more than a tenth of a second. Bytes that are not
  * JSON are accepted if they have few commas and brackets.
- * @param maxBytes maximum size of a body of the route
+ * @param maxBytes the route's maximum body size
  * @throws ApiError `invalid_request`
  */
 export function assertFewValues(bytes: Uint8Array, maxBytes: number): void {
