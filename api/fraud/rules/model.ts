@@ -119,7 +119,7 @@ const FaultSchema = z
     message: z.string(),
     line: z.int(),
     column: z.int(),
-    start: z.int().openapi({ description: 'Position in the condition, in UTF-16 units. `end` has the same unit.' }),
+    start: z.int().openapi({ description: 'Position in the condition, in UTF-16 code units. `end` has the same unit.' }),
     end: z.int(),
     expected: z.array(z.string()),
     nearest: z.string().nullable().openapi({ description: 'The name that was probably meant.' }),

@@ -1,6 +1,6 @@
 import type { FraudBlocklistType, FraudSettingsChange, TxnScored } from '../../../schemas/fraud/types.ts'
 
-/** The actor in the audit record. The record names scoring itself, because no person gave the new answer. */
+/** The actor in the audit record. Scoring itself is the actor, because no person changed the answer. */
 const SCORING = 'fraud-scoring'
 
 /**

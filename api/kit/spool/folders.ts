@@ -48,8 +48,8 @@ export function isProcessFolder(name: string): boolean {
 }
 
 /**
- * Returns the name of a folder that sorts after all others. The number is the time in epoch ms, or one more than the
- * highest number if the clock has gone back.
+ * Returns the name of a folder that sorts after all others. The number in the name is the time in epoch ms. If the
+ * clock was set back, the number is one more than the highest existing number.
  */
 export function nameAfter(names: readonly string[], runtime: Runtime): string {
   const highest = names.reduce((found, name) => Math.max(found, Number(NUMBERED.exec(name)?.[1] ?? 0)), 0)
