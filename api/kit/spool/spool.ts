@@ -195,7 +195,7 @@ export class Spool {
   }
 
   /**
-   * Returns whether records with this key are waiting, so that later records must queue behind them. In rare cases, the
+   * Returns whether records with this key are waiting. If so, later records must queue behind them. In rare cases, the
    * result is true although only records with a different key are waiting, because keys may share a counter.
    */
   holds(topic: string, key: Uint8Array): boolean {
