@@ -11,6 +11,6 @@ export const API_HEAP_FLAGS: readonly string[] = ['--max-semi-space-size=8']
  * - Allocations of at least `MALLOC_MMAP_THRESHOLD_` bytes get pages of their own. These pages are returned to the
  *   operating system when the allocation is freed. By default, glibc raises this threshold up to 32 MB as soon as a
  *   large buffer is freed. Later buffers then share the heap with small long-lived objects, so their memory is never
- *   returned. A process that had read 300,000 items of recommendations kept 145 to 179 MiB instead of 163 to 222 MiB.
+ *   returned. A process that had read 300,000 recommendation items kept 145 to 179 MiB instead of 163 to 222 MiB.
  */
 export const API_HEAP_ENV: Readonly<Record<string, string>> = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' }

@@ -4,7 +4,7 @@ import { CONTROL } from '../kit/control-characters.ts'
 
 const LINE_BREAK = /[\t\n\r]/
 
-/** Returns whether a string has neither control characters nor line breaks. */
+/** Returns whether a string has no control characters, including tabs and line breaks. */
 export function isLine(value: string): boolean {
   return !CONTROL.test(value) && !LINE_BREAK.test(value)
 }

@@ -14,7 +14,7 @@ type Changed = Extract<FraudSettingsAnswer, { readonly revision: number }>
 export type Outcome = Changed['outcome']
 export type ChangedAs<O extends Outcome> = Extract<Changed, { readonly outcome: O }>
 
-/** One change of the settings. */
+/** One change to the settings. */
 export interface SettingsChange<O extends Outcome> {
   /** The setting's key: schemas/fraud/settings/keys.ts */
   readonly key: string
@@ -35,8 +35,8 @@ export interface SettingsChange<O extends Outcome> {
 }
 
 /**
- * Sends a change of the settings to the topology that decides it, and then waits up to a second until this process has
- * read the change. Throws ApiError if the change is refused.
+ * Sends a settings change to the topology that decides it. Then waits until this process has read the change, but no
+ * longer than a second. Throws ApiError if the change is refused.
  */
 export type ChangeSettings = <O extends Outcome>(from: CommandRequest, change: SettingsChange<O>) => Promise<ChangedAs<O>>
 

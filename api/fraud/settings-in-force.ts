@@ -178,8 +178,8 @@ function derivedFrom(entries: ReadonlyMap<string, HeldSetting>, previous: Derive
 }
 
 /**
- * Leaves out the snoozes of removed rules whose id now belongs to a newer rule. They become valid again if a roll-back
- * restores the removed rule.
+ * Leaves out the snoozes of removed rules whose id now belongs to a newer rule. These snoozes become valid again if a
+ * roll-back restores the removed rule.
  */
 function ofPresentRules(snoozes: readonly FraudSnooze[], { rules }: FraudRuleSet): FraudSnooze[] {
   const since = new Map(rules.map(({ rule_id, created_at }) => [rule_id, created_at]))

@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000
 const MOST_ANSWER_HOURS = 168
 
 function networks(of: string): string {
-  return `file with one address or CIDR range of ${of} per line; without it, rules do not know this fact`
+  return `file with one address or CIDR range of ${of} per line; without it, the corresponding field is missing in rules`
 }
 
 export const fraudSettings = settingsFragment({
@@ -26,7 +26,7 @@ export const fraudSettings = settingsFragment({
     ),
     SCORE_ANSWER_HOURS: documented(
       wholeNumber(1, MOST_ANSWER_HOURS).prefault('24'),
-      'how long, in hours, Redis keeps the answer to a transaction; during this time, a repeated transaction_id gets the first answer',
+      'how long, in hours, Redis keeps the answer to a transaction; during this time, a repeated request gets the first answer',
     ),
     FRAUD_COUNTRY_DATABASE: documented(z.string().optional(), 'MaxMind DB file with the countries of IP addresses', 'bundled'),
     FRAUD_VPN_NETWORKS: documented(z.string().optional(), networks('VPNs')),

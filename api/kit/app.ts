@@ -295,7 +295,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   }
 
   /**
-   * Lets visitors see a page without a caller if their session is not accepted. Throws all other errors.
+   * Lets a visitor see a page anonymously if the session is not accepted. Rethrows the error in all other cases.
    * @param added receives the header that deletes the cookie if the session has ended
    */
   function visitor(

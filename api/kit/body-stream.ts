@@ -95,7 +95,7 @@ export async function* onePiece(whole: () => Promise<Uint8Array>): AsyncGenerato
 
 function brokenOff(cause: unknown): never {
   if (cause instanceof ApiError) throw cause
-  throw new ApiError(errors.invalid_request, { message: 'The connection broke off before the end of the body.', cause })
+  throw new ApiError(errors.invalid_request, { message: 'The connection was lost before the whole body arrived.', cause })
 }
 
 function tooLarge(maxBytes: number): ApiError {

@@ -14,7 +14,7 @@ const JSON_MEDIA_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/i
  * or JSON, has too many values, is nested too deeply, or contains NUL or lone surrogates. Also throws the errors of
  * `whole`.
  * @param whole reads the body
- * @param maxBytes maximum size of a body of the route
+ * @param maxBytes the route's maximum body size, which also limits the number of values
  */
 export async function readJsonBody(
   contentType: string | undefined,

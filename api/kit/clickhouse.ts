@@ -19,13 +19,13 @@ const MAX_CONNECTIONS = 20
 const UNKNOWN_TABLE = '60'
 const MEMORY_LIMIT_EXCEEDED = '241'
 /**
- * Part of the error message if the whole server has too little memory. If it is missing, the query has exceeded its own
- * limit.
+ * Part of the error message if the whole server has too little memory. If the message lacks this part, the query has
+ * exceeded its own limit.
  */
 const OF_SERVER = '(total)'
 
 /**
- * Opens a connection for reading the tables in ClickHouse. Turns each failure into an ApiError.
+ * Creates the client that reads the tables in ClickHouse. Turns each failure of a query into an ApiError.
  * @param timeoutMs time limit of a query
  */
 export function connectTables(config: ClickhouseSettings, timeoutMs = QUERY_TIMEOUT_MS): Tables {

@@ -62,10 +62,10 @@ export function addressRanges(ranges: readonly string[]): AddressRanges {
 }
 
 /**
- * Finds the client of a request. The client is the peer of the connection. If the peer is a trusted proxy, the client
- * is the rightmost address in X-Forwarded-For that is not a trusted proxy. If the header ends before such an address,
- * or an entry before it is not an address, the client is the trusted proxy that was found last. Proxies append to the
- * header, so addresses that a client forges are further left and are never used.
+ * Finds the client of a request. The client is the peer of the connection, unless the peer is a trusted proxy. In that
+ * case, the entries of X-Forwarded-For are read from right to left, and the client is the first address that is not a
+ * trusted proxy. If the header ends earlier, or an entry is not an address, the client is the trusted proxy that was
+ * read last. Proxies append to the header, so addresses that a client forges are further left and are never used.
  * @param remote the socket's address; undefined if the socket is closed
  * @returns the address; 0.0.0.0 if the socket is closed
  */

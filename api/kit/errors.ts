@@ -40,7 +40,7 @@ export const errors = defineErrors({
   },
   unauthorized: {
     status: 401,
-    when: 'a required token or client certificate is missing, or the given token is malformed, expired, or not signed for this API',
+    when: 'a required token or client certificate is missing or not accepted, or the given token is malformed, expired, or not signed for this API',
     message: 'A valid bearer token is required.',
   },
   invalid_api_key: {
@@ -145,7 +145,7 @@ export function invalidRequest(path: string, message: string): ApiError {
   return new ApiError(errors.invalid_request, { details: [{ path, message }] })
 }
 
-/** Maximum number of problems in an answer. A longer list would not help the caller. */
+/** Maximum number of `details` in an answer. A longer list would not help the caller. */
 export const MAX_DETAILS = 20
 
 const DEFAULT_RETRY_AFTER_SECONDS = 1

@@ -49,11 +49,11 @@ export interface KafkaFactsOptions {
   /** All topics that the process publishes to, and topics whose partition counts the process needs. */
   readonly topics: readonly AnyTopic[]
   /**
-   * Stores partition counts. An API process that starts while Kafka is down reads the counts from this store, so that
-   * it can still read views.
+   * Keeps partition counts outside the process. An API process that starts while Kafka is down uses the stored counts,
+   * so that it can still read views.
    */
   readonly memory?: PartitionMemory
-  /** How often partition counts are stored again, in case the store was emptied. Default 10 s. */
+  /** How often partition counts are stored again, in case they were deleted. Default 10 s. */
   readonly rememberEveryMs?: number
   /** Keeps the records that Kafka does not accept in time. If undefined, `publishOrSpool` fails. */
   readonly spool?: Spool
@@ -164,8 +164,8 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     if (absent.length > 0) throw new Error(`no such topic: ${absent.join(', ')}`)
     partitions = counts
     asked = true
-    // If a count has changed, logs that were opened with the stored counts would choose other partitions than
-    // `partitionOf`.
+    // If a count has changed, `partitionOf` and the logs that were opened with the stored counts would choose different
+    // partitions.
     logs.clear()
     await remember(partitions)
     void keepRemembered(partitions)

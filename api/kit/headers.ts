@@ -31,8 +31,8 @@ export const SESSION_HEADERS: Readonly<Record<string, string>> = { ...WITHOUT_SH
 export const NOT_CACHEABLE = 'no-store'
 
 /**
- * Returns whether shared caches may keep an answer and give it to everybody. A cache that got such an answer with
- * SESSION_HEADERS would hide it from the pages of other origins.
+ * Returns whether shared caches may keep an answer and give it to everybody. If a cache kept such an answer with
+ * SESSION_HEADERS, pages of other origins could not read it.
  */
 export function isForEverybody({ headers }: Pick<Answer, 'headers'>): boolean {
   return headers['Cache-Control']?.startsWith('public') === true

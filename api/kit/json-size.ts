@@ -19,8 +19,8 @@ const ALWAYS_FEW = 1_000
 /**
  * Refuses JSON that has too many values for its route, before it is parsed. A mebibyte can contain half a million
  * values. Parsing and validating them would block the process for more than a tenth of a second. Bytes that are not
- * JSON are accepted if they have few commas and brackets.
- * @param maxBytes maximum size of a body of the route
+ * JSON are accepted if they contain few commas, brackets and braces.
+ * @param maxBytes the route's maximum body size
  * @throws ApiError `invalid_request`
  */
 export function assertFewValues(bytes: Uint8Array, maxBytes: number): void {
@@ -30,8 +30,8 @@ export function assertFewValues(bytes: Uint8Array, maxBytes: number): void {
 }
 
 /**
- * Counts commas and opening brackets outside of strings. The number of values in valid JSON exceeds this count by at
- * most one.
+ * Counts commas, opening brackets and opening braces outside of strings. The number of values in valid JSON exceeds
+ * this count by at most one.
  */
 function mostValuesIn(bytes: Uint8Array): number {
   let count = 0

@@ -36,7 +36,7 @@ const NO_BYTES = new Uint8Array()
 
 /**
  * Creates the fast path: a kept answer is sent without routing, validation or rendering. A kept answer is an answer
- * that the app recently gave to the same target.
+ * that the app recently gave to a request for the same target.
  * @returns a function that returns true if it has answered the request
  */
 export function keptAnswerSender(options: KeptAnswerOptions): (request: IncomingMessage, response: ServerResponse) => boolean {

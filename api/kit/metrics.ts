@@ -20,7 +20,7 @@ export interface HttpMetrics {
 
 /**
  * Creates a separate registry, so that one process can run several apps.
- * @param options.process adds the metrics of the Node process (event loop, memory, garbage collection)
+ * @param options.process whether to add the metrics of the Node process (event loop, memory, garbage collection)
  */
 export function httpMetrics(options: { process: boolean }): HttpMetrics {
   const registry = new Registry()

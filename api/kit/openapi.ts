@@ -12,7 +12,7 @@ const ErrorSchema = z
   .object({
     error: z.string().openapi({ description: 'Error code for programs. The meaning of a code never changes.', example: 'invalid_request' }),
     message: z.string().openapi({ description: 'What went wrong and how to correct it, for people.' }),
-    request_id: z.string().openapi({ description: "Id of the request, which X-Request-Id and the server's log also contain." }),
+    request_id: z.string().openapi({ description: "The id of the request. X-Request-Id and the server's log contain the same id." }),
     details: z
       .array(z.object({ path: z.string().openapi({ example: 'query.limit' }), message: z.string() }))
       .optional()

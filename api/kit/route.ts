@@ -53,8 +53,8 @@ export interface ArrivingBody {
   readonly contentType: string | undefined
   /**
    * The chunks of the body. The chunks can be iterated only once. Throws ApiError: `content_too_large` above the
-   * route's `maxBodyBytes`, `request_timeout` if the body arrives too slowly, `invalid_request` if the connection
-   * breaks off or the Host header is malformed.
+   * route's `maxBodyBytes`, `request_timeout` if the body arrives too slowly, `invalid_request` if the connection is
+   * lost or the Host header is malformed.
    */
   readonly pieces: AsyncIterable<Uint8Array>
   /**

@@ -37,7 +37,7 @@ export const apiSettings = settingsFragment({
     ),
     API_DRAIN_TIMEOUT_MS: documented(
       wholeNumber(0).prefault('10000'),
-      'how long running requests may continue after a stopping API refuses connections',
+      'time limit for requests that are still running when a stopping API begins to refuse connections',
     ),
     SPOOL_DIR: documented(
       z.string().optional(),

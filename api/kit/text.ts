@@ -23,7 +23,10 @@ export function assertShallow(value: unknown): void {
   visit(value, () => undefined)
 }
 
-/** Calls `onText` with every string and field name, level by level. */
+/**
+ * Calls `onText` with every string and field name, level by level. Throws ApiError `invalid_request` if there are too
+ * many levels.
+ */
 function visit(value: unknown, onText: (text: string) => void): void {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {

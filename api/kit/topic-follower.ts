@@ -23,7 +23,7 @@ export interface TopicFollower {
   /** The id of the topic that the positions belong to; undefined before it is known. */
   readonly topicId: string | undefined
   /**
-   * When the partition that has been silent for longest last responded, in monotonic ms; undefined if a partition has
+   * When the partition that has been silent the longest last responded, in monotonic ms; undefined if a partition has
    * not responded yet. An unreachable broker does not respond, but does not cause a failure either.
    */
   readonly heardAt: number | undefined
@@ -53,8 +53,8 @@ export interface FollowOptions {
   apply(chunk: RecordChunk, index: number): void | Promise<void>
   /**
    * Called before the topic is read from the beginning again. This happens if the topic was deleted and created again,
-   * if the offsets reached do not match it, or if Kafka did not respond for longer than `maxGapMs`. If this function is
-   * undefined, reading continues at the next offset that exists.
+   * if the offsets reached do not exist in the topic, or if Kafka did not respond for longer than `maxGapMs`. If this
+   * function is undefined, reading continues at the next offset that exists.
    */
   onStartOver?(reason: string): void
   /**
@@ -151,7 +151,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
     const isMisfit = positions.size > 0 && (positions.size > count || !partitions.every(fits))
     const isOther = topicId !== undefined && id !== topicId
     const reason =
-      mustStartOver ?? (isMisfit ? 'the offsets reached do not match the topic' : isOther ? 'the topic was recreated' : undefined)
+      mustStartOver ?? (isMisfit ? 'the offsets reached do not exist in the topic' : isOther ? 'the topic was recreated' : undefined)
     if (reason !== undefined) startOver(reason)
     if (ends.size === 0) for (const { partition } of partitions) ends.set(partition, offsetIn(latest, partition))
     const reader = transport.fetcher({ unreadableBatches: 'stand-in', idleWaitMs: () => pollMs })

@@ -14,7 +14,7 @@ const REASONS = { unlimited: 'no_rule', undecided: 'limiter_unavailable', allowe
 /**
  * Decides whether a request to another gateway is allowed. The rules are the same as for requests to this API.
  * @param limiter must fail open, as `failOpenLimiter` does
- * @param isMemoryShort the same function as for requests to this API
+ * @param isMemoryShort returns whether Redis is almost full, so that IPv6 addresses must be counted by /48
  */
 export async function checkFor(input: CheckInput, limiter: Limiter, clients: ApiClients, isMemoryShort: () => boolean) {
   const { method, cost, api_key: apiKey, user_id: userId } = input
@@ -37,8 +37,8 @@ export async function checkFor(input: CheckInput, limiter: Limiter, clients: Api
 }
 
 /**
- * Returns the `reason` for a verdict. If only this instance's own counts decided, the reason is `limiter_unavailable`,
- * because `within_limits` would promise too much.
+ * Returns the `reason` for a verdict. If a request is allowed only by this instance's own counts, the reason is
+ * `limiter_unavailable`, because `within_limits` would promise too much.
  */
 function reasonOf(verdict: Verdict) {
   const isAlone = verdict.outcome === 'allowed' && verdict.withoutStore !== undefined

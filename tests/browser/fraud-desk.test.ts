@@ -115,7 +115,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     for (const line of ['GET transactions/t-1', 'GET profiles/user/user-1', 'GET transactions'])
       fakes.replaced.set(line, refusal(503, 'unavailable'))
     await page.locator('.entry').first().click()
-    await page.getByText('The transaction is not available at the moment.').waitFor()
+    await page.getByText('The transaction is not available.').waitFor()
     await page.keyboard.press('s')
     await page.keyboard.press('Enter')
     await page.getByText('Recorded as suspicious.').waitFor()

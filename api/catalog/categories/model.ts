@@ -19,7 +19,7 @@ export const category = z
     parent_id: z.int().nullable().openapi({ description: 'Null for a root.', example: 3 }),
     name: z.string().openapi({ example: 'Saws' }),
     slug: z.string().openapi({ example: 'saws' }),
-    path: z.string().openapi({ description: 'The slugs of the categories from the root to this category.', example: 'tools/saws' }),
+    path: z.string().openapi({ description: 'The slugs from the root to this category, joined by slashes.', example: 'tools/saws' }),
     category_path: z
       .array(z.string())
       .openapi({ description: 'The names of the categories from the root to this category.', example: ['Tools', 'Saws'] }),
@@ -33,7 +33,7 @@ export const newCategory = z
       .string()
       .max(MOST_SLUG_CHARACTERS)
       .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be words of a-z and 0-9, joined by hyphens')
-      .refine((slug) => !/^\d+$/.test(slug), 'must have a letter, because a number would be an id')
+      .refine((slug) => !/^\d+$/.test(slug), 'must not be a number, because a number is read as an id')
       .openapi({ description: 'The part of a path that identifies this category among its siblings.', example: 'saws' }),
     parent_id: z
       .int()

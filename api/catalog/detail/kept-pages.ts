@@ -36,7 +36,7 @@ interface Kept {
   currentAt: number
 }
 
-/** A read of a page's data that also watches the data for later changes. */
+/** A read of a page's data. If the read does not watch the data for later changes, `unchangedAt` returns undefined. */
 export interface PageRead extends Pick<WatchedRead, 'unchangedAt'> {
   /** Time at which the read began, in epoch ms. */
   readonly startedAt: number
@@ -45,7 +45,10 @@ export interface PageRead extends Pick<WatchedRead, 'unchangedAt'> {
 export interface KeptPages {
   isKept(productId: number): boolean
   isKnown(productId: number): IsKnownProduct
-  /** Returns the page of a product if it is known to have been current within the last second; otherwise undefined. */
+  /**
+   * Returns the page of a product if it was rendered with these categories and is known to have been current within the
+   * last second; otherwise undefined.
+   */
   recent(productId: number, tree: CategoryTree): Rendered | undefined
   /**
    * Returns the page of a product. Renders it again only if its data, the categories or its badges have changed. Keeps

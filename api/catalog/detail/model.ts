@@ -49,7 +49,7 @@ export const detailFields = {
   reviews_summary: z.object({
     avg: z.number().openapi({ description: 'The mean, rounded to one decimal; 0 if there are no reviews.' }),
     count: z.int(),
-    distribution: z.record(z.string(), z.int()).openapi({ description: 'The number of reviews with 1, 2, 3, 4 and 5 stars.' }),
+    distribution: z.record(z.string(), z.int()).openapi({ description: 'The number of reviews, keyed by stars from 1 to 5.' }),
   }),
   related_products: z
     .array(z.int())

@@ -87,7 +87,7 @@ function parsedSurroundings(texts: Omit<DetailTexts, 'product'>): ProductSurroun
 /**
  * Creates the reader of all data on a product page. Normally, all reads begin at once, except that related products are
  * looked up only when their ids are known. The seller, the category and the stock are read after the product in two
- * cases: when this process reads the product for the first time, and when the product's seller, category or variants
+ * cases: when this process remembers no companions of the product, and when the product's seller, category or variants
  * have changed.
  */
 export function detailReader({ sharedViews, facts }: DetailReadDeps): DetailReader {

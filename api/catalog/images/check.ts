@@ -18,8 +18,8 @@ export interface CheckedImage {
  */
 const MOST_PIXELS = 50_000_000
 /**
- * Time limit for decoding. The largest files take a few seconds, so a file that exceeds this limit was crafted to be
- * slow.
+ * Time limit for decoding and re-encoding. The largest photos take several seconds, so a file that exceeds this limit
+ * was crafted to be slow.
  */
 const TIMEOUT_SECONDS = 20
 /**

@@ -1,4 +1,4 @@
-/** Limits how many tasks run at once. Callers with the same key share the result of one task. */
+/** Limits how many tasks run at once. Concurrent callers with the same key share the result of one task. */
 export interface Gate {
   /**
    * Runs a task as soon as fewer than the maximum number of tasks are running.

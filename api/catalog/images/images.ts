@@ -22,7 +22,7 @@ export interface Images {
   /** Checks and stores an image. Throws ApiError `invalid_image`, `unavailable`. */
   keep(bytes: Buffer): Promise<StoredImage>
   /**
-   * Returns an image as a WebP file. Makes and stores the file if no worker has made it yet.
+   * Returns an image as a WebP file of the given width. Makes and stores the file if it does not exist yet.
    * @returns undefined if there is no such image. Throws ApiError `unavailable`.
    */
   smaller(hash: string, width: ImageWidth): Promise<Buffer | undefined>
@@ -63,6 +63,6 @@ async function answering<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (cause) {
     if (!(cause instanceof BlobsUnavailableError || cause instanceof BlobCorruptError)) throw cause
-    throw new ApiError(errors.unavailable, { message: 'The image store does not respond. Try again shortly.', cause })
+    throw new ApiError(errors.unavailable, { message: 'The image cannot be read or stored now. Try again shortly.', cause })
   }
 }

@@ -26,7 +26,11 @@ const OfferedImage = z
       .optional()
       .openapi({ description: 'The place in the display order. Default: the place in this list, counted from 0.' }),
     alt_text: text(MOST_ALT_TEXT, 0, 'What the image shows.').nullish(),
-    sku: text(MOST_SKU, 0, 'The variant that the image shows. Omit it if the image shows all variants.').nullish(),
+    sku: text(
+      MOST_SKU,
+      0,
+      'The sku of the variant that the image shows; null if it shows all variants. Default: unchanged for an image that the product already has, otherwise null.',
+    ).nullish(),
   })
   .refine(({ image_id, upload }) => (image_id === undefined) !== (upload === undefined), 'must have either image_id or upload')
   .openapi('OfferedImage')
@@ -35,7 +39,10 @@ const OfferedImage = z
 export const offeredImageList = z
   .array(OfferedImage)
   .max(MOST_IMAGES)
-  .openapi({ description: 'The images in display order. If a replacement has neither this field nor files, the product keeps its images.' })
+  .openapi({
+    description:
+      'The images, in display order unless they have positions. If a replacement has neither this field nor files, the product keeps its images.',
+  })
 
 export type OfferedImageList = z.output<typeof offeredImageList>
 
@@ -63,13 +70,13 @@ export function offeredImages({ list, uploads, skus }: AskedImages, present: Pre
     return uploads.length === 0 ? null : unique(uploads.map((upload) => offered(upload, present.product_id, null, null)))
   const used = new Set(list.map(({ upload }) => upload))
   const unused = uploads.findIndex((_upload, index) => !used.has(index))
-  if (unused >= 0) throw invalidRequest('body.images', `does not mention the file ${unused}`)
+  if (unused >= 0) throw invalidRequest('body.images', `does not mention file ${unused} of the form`)
   const placeOf = (index: number) => list[index].position ?? index
   const inOrder = [...list.keys()].sort((one, other) => placeOf(one) - placeOf(other))
   const images = list.map(({ image_id, upload, alt_text, sku }, index) => {
-    if (sku !== undefined && sku !== null && !skus.includes(sku)) throw faultAt(index, 'sku', 'is the sku of no variant')
+    if (sku !== undefined && sku !== null && !skus.includes(sku)) throw faultAt(index, 'sku', 'is not the sku of a variant')
     if (upload !== undefined) {
-      if (upload >= uploads.length) throw faultAt(index, 'upload', 'names no file of the form')
+      if (upload >= uploads.length) throw faultAt(index, 'upload', 'does not name a file of the form')
       return offered(uploads[upload], present.product_id, alt_text ?? null, sku ?? null)
     }
     const known = present.images.find((image) => image.image_id === image_id)

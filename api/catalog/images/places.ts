@@ -1,6 +1,6 @@
 import { ApiError, errors } from '../../kit/errors.ts'
 
-/** Limits how many forms with images are read at once, because reading a form can take the memory of a whole file. */
+/** Limits how many forms with images are read at once, because each form needs memory for the file that is arriving. */
 export interface FormPlaces {
   /**
    * Reads a form, unless too many forms are being read.
@@ -8,7 +8,7 @@ export interface FormPlaces {
    * @throws ApiError `unavailable`
    */
   read<T>(caller: string, work: () => Promise<T>): Promise<T>
-  /** Total size of the files, over all forms, that have arrived but are not stored yet. */
+  /** Total size, over all forms, of the files that have arrived but are not stored yet. */
   readonly waiting: { bytes: number }
 }
 

@@ -11,7 +11,7 @@ export const MAX_UNITS = 2 ** 31 - 1
 export const warehouseId = z
   .string()
   .refine((value) => value !== '' && [...value].length <= MAX_WAREHOUSE_ID, `must have 1 to ${MAX_WAREHOUSE_ID} characters`)
-  .openapi({ minLength: 1, maxLength: MAX_WAREHOUSE_ID, description: 'The first RECEIVE creates a warehouse.', example: 'east' })
+  .openapi({ minLength: 1, maxLength: MAX_WAREHOUSE_ID, description: 'Id of a warehouse. The first RECEIVE creates it.', example: 'east' })
 
 export const variantId = z.string().openapi({ description: 'A variant_id in decimal.', example: '4503599627370497' })
 
@@ -33,7 +33,8 @@ export const StockChangeBody = z
       }),
     operation: z.enum(OPERATIONS),
     reservation_id: z.string().min(1).max(MAX_RESERVATION_ID).optional().openapi({
-      description: 'The reservation for DEDUCT or RELEASE. Default: the oldest open reservations of the variant in the warehouse.',
+      description:
+        'The reservation for DEDUCT or RELEASE. Default: the oldest open reservations of the variant in the warehouse, except those of carts.',
     }),
     version: z.int().min(0).optional().openapi({
       description:
@@ -75,8 +76,8 @@ export const StockChangedSchema = z
 export const StockSchema = z
   .object({
     variant_id: z.int(),
-    available: available.openapi({ description: 'In all warehouses.' }),
-    reserved: reserved.openapi({ description: 'In all warehouses.' }),
+    available: available.openapi({ description: 'Number of units in all warehouses that can be reserved.' }),
+    reserved: reserved.openapi({ description: 'Number of units in open reservations in all warehouses.' }),
     warehouses: z.array(z.object({ warehouse_id: z.string(), available, reserved, version })),
   })
   .openapi('Stock')

@@ -60,7 +60,7 @@ const attributes = z
 
 function faultOfName(name: string): string | undefined {
   if (!within(name, 1, MOST_ATTRIBUTE_NAME)) return `names must have 1 to ${MOST_ATTRIBUTE_NAME} characters`
-  if (RESERVED_NAMES.has(name.toLowerCase())) return `${name} is a field of the variant itself`
+  if (RESERVED_NAMES.has(name.toLowerCase())) return `${name} is a reserved name`
   if (!isLine(name) || name.includes(':')) return 'names must not contain colons or control characters'
   return undefined
 }
@@ -94,7 +94,10 @@ const force = z
 const sellerId = z
   .string()
   .regex(/^[1-9]\d{0,18}$/, 'must be a positive 64-bit integer in decimal')
-  .openapi({ description: 'The seller of the product. Only administrators may set it. Default: the subject of the token.', example: '7' })
+  .openapi({
+    description: 'The seller of the product. Only administrators may act for another seller. Default: the subject of the token.',
+    example: '7',
+  })
 
 const fields = {
   title: text(MOST_TITLE, 1, 'The title.'),
@@ -166,7 +169,7 @@ export const idParameter = z.string().openapi({ description: 'An id of a product
 export const sellerParameter = sellerId.optional()
 
 const time = z.string().openapi({ example: '2026-01-15T12:00:00.000Z' })
-const amount = z.number().openapi({ description: 'In units of the currency.', example: 19.99 })
+const amount = z.number().openapi({ description: 'An amount in major units of the currency.', example: 19.99 })
 
 const PeriodSchema = z.object({ starts_at: time, ends_at: time, price: amount, compare_price: amount.nullable() })
 

@@ -15,7 +15,10 @@ export interface OwnListDeps {
 
 export interface OwnList {
   page(seller: string, paging: { readonly page: number; readonly limit: number }): Promise<ListedProducts>
-  /** Waits, for a limited time, until the seller's own list shows a change. */
+  /**
+   * Waits, for a limited time, until the seller's own list shows a change.
+   * @param product the product after the change
+   */
   untilShown(product: StoredProduct): Promise<void>
 }
 

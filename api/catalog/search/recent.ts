@@ -8,7 +8,7 @@ export interface Recent<V> {
 
 export interface RecentOptions {
   readonly keptMs: number
-  /** Maximum number of entries. When there are more, the entry that was set first is forgotten. */
+  /** Maximum number of entries. When there are more, the oldest entry is forgotten. */
   readonly most: number
   /** Epoch ms. */
   now(): number

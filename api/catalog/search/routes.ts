@@ -13,7 +13,7 @@ export const searchRoute = defineRoute({
   operationId: 'searchProducts',
   summary: 'Search products',
   description:
-    'Finds public products by words, category, price, brand, rating and attributes. Also counts the results for each value by which they can be filtered further. A count applies all chosen filters except the filter to which its value belongs.',
+    'Finds public products by words, category, price, brand, rating and attributes. Also counts the results for each value by which they can be filtered further. Each value is counted under all chosen filters except those on the same property.',
   auth: { kind: 'optional', anySubjectOf: 'admin' },
   query: searchParameters,
   answers: { 200: { description: 'A page of results.', schema: searchAnswer } },

@@ -32,7 +32,7 @@ export const putSellerRoute = defineRoute({
   method: 'put',
   path: '/api/v1/sellers/{seller_id}',
   operationId: 'putSeller',
-  summary: 'Describe a seller',
+  summary: 'Set the name and rating of a seller',
   description:
     'Stores the name and rating that buyers see. Pages show the change within two seconds. A new rating affects the order of search results only if it changes the relevance factor of the seller by at least 0.05.',
   auth: { kind: 'scope', scope: 'admin' },

@@ -10,7 +10,7 @@ import { STYLES } from './layout.ts'
 const text = z
   .union([z.string(), z.array(z.string())])
   .optional()
-  .openapi({ type: 'string', description: 'As in the search of products.' })
+  .openapi({ type: 'string', description: 'The parameter of the same name of `GET /api/v1/products/search`.' })
 
 const PARAMETERS = ['q', 'category', 'brand', 'price_min', 'price_max', 'rating_min', 'attr', 'sort', 'page'] as const
 type Parameter = (typeof PARAMETERS)[number]

@@ -105,7 +105,7 @@ ${group(
   ratings.map(({ min, count }) => {
     const isChosen = choice.rating_min === String(min)
     const stars = min === 1 ? 'star' : 'stars'
-    return { text: `${min} ${stars} and more`, count, isChosen, address: addressOf(choice, { rating_min: isChosen ? '' : String(min) }) }
+    return { text: `${min} ${stars} or more`, count, isChosen, address: addressOf(choice, { rating_min: isChosen ? '' : String(min) }) }
   }),
 )}
 ${attributes.map(({ name, values }) =>
@@ -162,7 +162,7 @@ function limitsOf(range: string): Pick<Choice, 'price_min' | 'price_max'> {
 
 function rangeText(range: string, currency: string): string {
   const [from, to] = range.replace('+', '').split('-').map(Number)
-  return to === undefined ? `${priceText(from, currency)} and more` : `${priceText(from, currency)} to ${priceText(to, currency)}`
+  return to === undefined ? `${priceText(from, currency)} or more` : `${priceText(from, currency)} to ${priceText(to, currency)}`
 }
 
 function priceForm(choice: Choice, currency: string): Html {

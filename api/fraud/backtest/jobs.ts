@@ -60,7 +60,7 @@ const RENEW_EVERY_MS = 2_000
 const ADOPT_ATTEMPTS = 7
 /** Maximum number of attempts to store a job's result in Redis. */
 const END_ATTEMPTS = 30
-const STOPPED = 'The API process that ran the back-test was stopped. Start it again.'
+const STOPPED = 'The API process that ran the back-test was stopped. Start the back-test again.'
 
 interface Running {
   readonly replay: RunningReplay
@@ -126,7 +126,7 @@ export function backtestJobs({ scripts, log, now }: BacktestJobsDeps): BacktestJ
         return { status: 'done', progress: 1, report: report(await replay.done) }
       } catch (error) {
         log.warn({ job: job.jobId, reason: (error as Error).message }, 'backtest_failed')
-        return { status: 'failed', progress, reason: error instanceof ReplayError ? error.message : 'The back-test failed. See the log.' }
+        return { status: 'failed', progress, reason: error instanceof ReplayError ? error.message : 'The cause is in the log of the API.' }
       }
     }
 

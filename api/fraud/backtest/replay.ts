@@ -29,9 +29,10 @@ export interface Replayed {
 const TIMELESS = () => 0
 
 /**
- * Judges a logged transaction again. The log provides every value that was measured when the transaction was scored:
- * features, facts about the IP address, model scores, and whether the blocklist decided. Whether a rule has expired or
- * is snoozed is determined for the time when the transaction was scored.
+ * Judges a logged transaction again. Adds the results of the rules to `tallies`. The log provides every value that was
+ * measured when the transaction was scored: features, facts about the IP address, model scores, and whether the
+ * blocklist decided. Whether a rule has expired or is snoozed is determined for the time when the transaction was
+ * scored.
  */
 export function replay({ ruleSet, lists, snoozes, policy }: ReplayBasis, transaction: LoggedTransaction, tallies: RuleTallies): Replayed {
   const { features, ml_scores, reason, scored_at } = transaction

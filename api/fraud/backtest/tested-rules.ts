@@ -33,7 +33,7 @@ export interface KnownRules {
 const CONDITIONS_PER_TURN = 20
 
 /**
- * Returns the rules that a request asks to test. Drafts are refused for the same reasons as live rules.
+ * Returns the rules that a request asks to test. Drafts are refused for the same reasons as new rules.
  * @param author the subject of the caller's token
  * @param now epoch ms
  * @throws ApiError `invalid_condition`, `invalid_request`, `settings_limit_reached`, `ruleset_version_not_found`
@@ -68,7 +68,7 @@ export async function testedRules(request: BacktestRequest, known: KnownRules, a
       drafts.push(await ruleOf(draft, rules === undefined ? 'body.rule' : `body.rules[${index}]`))
     }
     const ids = new Set(drafts.map(({ rule_id }) => rule_id))
-    if (ids.size < drafts.length) throw invalidRequest('body.rules', 'Each rule_id may occur only once.')
+    if (ids.size < drafts.length) throw invalidRequest('body.rules', 'must contain each rule_id only once')
     const tested = rules === undefined ? [...current.rules.filter(({ rule_id }) => !ids.has(rule_id)), ...drafts] : drafts
     const limit = exceededRuleLimit(rules === undefined ? current.rules : [], tested, now)
     if (limit !== undefined) throw new ApiError(fraudErrors.settings_limit_reached, { message: limit })

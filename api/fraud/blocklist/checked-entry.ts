@@ -32,7 +32,7 @@ export function checkedEntry({ entity_type, entity_value, ...attributes }: NewEn
   if ([...entity_value].length > longest) return wrong(`must have at most ${longest} characters`)
   const entity = blockedEntity(entity_type, entity_value, hashes)
   if (entity !== undefined) return { fault: 'none', checked: { entity, attributes } }
-  if (entity_type === 'IP') return wrong('must be an IP address; a network needs a rule')
+  if (entity_type === 'IP') return wrong('must be an IP address; use a rule to block a network')
   return wrong(entity_type === 'EMAIL' ? 'must be an e-mail address' : 'must not be empty')
 }
 

@@ -25,7 +25,7 @@ const entityType = z.enum(BLOCKLIST_TYPES)
 
 const attributes = {
   reason: text(MAX_REASON).openapi({ example: 'chargebacks' }),
-  blocked_by: text(MAX_NAME).optional().openapi({ description: "Default: the token's subject." }),
+  blocked_by: text(MAX_NAME).optional().openapi({ description: "Who blocked the entity. Default: the token's subject." }),
   ttl_hours: z
     .int()
     .min(1)

@@ -45,6 +45,7 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
   /**
    * Waits until the blocklist in this instance's memory reflects the changes, so that a payment that the caller scores
    * next is judged by the new blocklist. Gives up after READABLE_WITHIN_MS.
+   * @param isBlocked true if the changes block the entities, false if they unblock them
    */
   async function untilSeen(changed: readonly FraudBlocklistEntry[], isBlocked: boolean): Promise<void> {
     const until = monotonic() + READABLE_WITHIN_MS

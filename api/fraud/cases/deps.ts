@@ -3,7 +3,7 @@ import type { ServiceKit } from '../../service.ts'
 
 export interface CasesDeps extends Pick<ServiceKit, 'views' | 'tables' | 'commands' | 'log' | 'now' | 'monotonic'> {
   readonly facts: Pick<ServiceKit['facts'], 'partitionOf' | 'partitionsOf'>
-  /** Looks up a scored transaction in every store that may have it. Throws ApiError `unavailable`, `not_ready`. */
+  /** Looks up a scored transaction wherever it may be stored. Throws ApiError `unavailable`, `not_ready`. */
   findTransaction(id: string): Promise<Pick<StoredTransaction, 'scored'> | undefined>
   pause(ms: number): Promise<unknown>
 }

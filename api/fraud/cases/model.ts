@@ -39,7 +39,7 @@ export const caseStatus = z.enum(CASE_STATUSES)
 export const analyst = text(MAX_NAME, 1)
 
 const fraudType = text(MAX_FRAUD_TYPE, 1).nullable().openapi({ description: 'The kind of fraud, in your own words.' })
-const notes = text(MAX_NOTES).openapi({ description: 'The newest notes. The history contains earlier notes.' })
+const notes = text(MAX_NOTES).openapi({ description: 'The new notes. The history keeps the earlier notes.' })
 
 export const CasePatchBody = z
   .strictObject({

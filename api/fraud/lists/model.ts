@@ -14,12 +14,12 @@ const MAX_GIVEN_VALUES = 50_000
 const ListName = z
   .string()
   .regex(LIST_NAME, 'must have 1 to 50 characters from A-Z a-z 0-9 _ . -')
-  .refine((name) => name !== '.' && name !== '..', 'is a reserved word')
+  .refine((name) => name !== '.' && name !== '..', 'must not be . or ..')
   .openapi({ example: 'mule-accounts' })
 
 const values = z.array(z.string().min(1, 'must not be empty').max(MAX_STRING_CHARACTERS)).max(MAX_GIVEN_VALUES).openapi({
   description:
-    'At most 10,000 values, and at most 1 MiB in all. Values are compared exactly. Rules read e-mail addresses and phone numbers only as hashes, so a list must contain the hashes as well.',
+    'At most 10,000 values, and at most 1 MiB in all. Values are compared exactly. Rules read e-mail addresses and phone numbers only as hashes, so a list must contain their hashes.',
 })
 
 export const NewListBody = z.strictObject({ name: ListName, values }).openapi('NewFraudList')

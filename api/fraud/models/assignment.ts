@@ -59,7 +59,7 @@ export function modelAssignments(changeSettings: ChangeSettings): ModelAssignmen
     async promote(from, { force }) {
       if (force && from.caller?.scopes.has('admin') !== true) {
         throw new ApiError(errors.forbidden, {
-          message: 'Only the scope admin may promote a challenger before its trial has lasted 7 days.',
+          message: 'Only administrators may promote a challenger before its trial has lasted 7 days.',
         })
       }
       const change = { ...about, action: 'promote_challenger', input: { force }, asked: ['promoteFraudChallenger', force] } as const

@@ -70,7 +70,7 @@ export function modelLoading({ readFolders, log, onRefused }: LoadingOptions): M
     slowestMs: number | undefined,
   ): Promise<number> {
     const found = available.find(({ manifest }) => manifest.name === name && manifest.version === version)
-    if (found === undefined) throw refusal(`there is no model ${name} of version ${version}`)
+    if (found === undefined) throw refusal(`there is no model ${name} ${version}`)
     const { sha256 } = found.manifest
     const key = `${name} ${version} ${sha256}`
     const number = numbers.get(key) ?? numbers.size

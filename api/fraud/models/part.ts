@@ -34,7 +34,7 @@ export function modelsPart({ models, assignments, settings, tables, now }: Model
     const alone = { ...settings.policy.alone }
     for (const [name, version] of Object.entries(versions) as [ModelName, string][]) {
       const found = available.find(({ manifest }) => manifest.name === name && manifest.version === version)
-      if (found === undefined) throw new ApiError(fraudErrors.model_not_found, { message: `There is no model ${name} ${version} here.` })
+      if (found === undefined) throw new ApiError(fraudErrors.model_not_found, { message: `There is no model ${name} ${version}.` })
       alone[name] = found.manifest.alone
     }
     return { ...settings.policy, alone }

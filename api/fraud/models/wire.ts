@@ -10,7 +10,7 @@ export interface LoadRequest {
   readonly number: number
   readonly manifestPath: string
   readonly sha256: string
-  /** If set, the model is refused if scoring the rows of a challenger always takes longer than this. */
+  /** Time limit for scoring the rows of a challenger. A model that always takes longer is refused. Default: none. */
   readonly slowestMs?: number
 }
 

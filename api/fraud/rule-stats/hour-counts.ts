@@ -29,8 +29,8 @@ interface Known {
 
 /**
  * Counts the evaluations of rules in a process since the beginning of the hour. Each record contains the complete
- * counts of its rules for the hour so far, and replaces the counts in earlier records. Lost or repeated records
- * therefore do no harm.
+ * counts of its rules for the hour so far, and replaces the counts in earlier records. A repeated record therefore does
+ * no harm, and the next record with the same rules makes up for a lost one.
  */
 export class HourCounts {
   readonly #node: string
@@ -47,9 +47,10 @@ export class HourCounts {
   }
 
   /**
-   * Records that rules were evaluated. Every rule set has its own tallies. The first call for a rule set may follow a
-   * call for a newer rule set, because payments are recorded a while after their rules were evaluated. The tallies of a
-   * rule set are therefore read until several newer rule sets have replaced it.
+   * Begins to read the given tallies. Later calls with the same tallies do nothing. Every rule set has its own tallies.
+   * The first call for a rule set may follow a call for a newer rule set, because payments are recorded a while after
+   * their rules were evaluated. The tallies of a rule set are therefore read until several newer rule sets have
+   * replaced it.
    */
   evaluated(tallies: RuleTallies): void {
     if (this.#begun.has(tallies)) return

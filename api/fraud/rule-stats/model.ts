@@ -35,7 +35,7 @@ export const RuleStatsSchema = z
     }),
     hourly: z
       .array(z.object({ hour: z.iso.datetime(), mode: z.enum(['live', 'shadow']), ...counts }).openapi('FraudRuleHour'))
-      .openapi({ description: 'Hours in which the rule was evaluated, oldest first.' }),
+      .openapi({ description: 'One entry per hour and mode in which the rule was evaluated or skipped, oldest hour first.' }),
   })
   .openapi('FraudRuleStats')
 

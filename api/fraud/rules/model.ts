@@ -82,7 +82,7 @@ const ruleFields = {
   created_by: text(MAX_AUTHOR)
     .optional()
     .openapi({ description: "The author of the rule. Default: the author of the existing rule, or the token's subject for a new rule." }),
-  // These fields are allowed so that a client can send back a rule exactly as it read the rule.
+  // These fields are allowed, so that a client can send a rule back exactly as the API returned it.
   created_at: z.string().optional().openapi({ description: 'Ignored.' }),
   updated_at: z.string().optional().openapi({ description: 'Ignored.' }),
   fault: z.string().nullable().optional().openapi({ description: 'Ignored.' }),
@@ -110,7 +110,7 @@ export const RuleSchema = z
   .openapi('FraudRule')
 
 export const RuleListSchema = z
-  .object({ ruleset_version: z.int().openapi({ description: 'Increases with every change of the rules.' }), rules: z.array(RuleSchema) })
+  .object({ ruleset_version: z.int().openapi({ description: 'Increases with every change to the rules.' }), rules: z.array(RuleSchema) })
   .openapi('FraudRules')
 
 const FaultSchema = z
@@ -119,7 +119,7 @@ const FaultSchema = z
     message: z.string(),
     line: z.int(),
     column: z.int(),
-    start: z.int().openapi({ description: 'Position in the condition, in UTF-16 units. `end` has the same unit.' }),
+    start: z.int().openapi({ description: 'Position in the condition, in UTF-16 code units. `end` has the same unit.' }),
     end: z.int(),
     expected: z.array(z.string()),
     nearest: z.string().nullable().openapi({ description: 'The name that was probably meant.' }),
@@ -196,7 +196,7 @@ export const AuditSchema = z
 
 /**
  * Creates a rule from its JSON. `created_at` and `updated_at` are zero until the topology sets them.
- * @param author author of a new rule; empty to keep the existing author
+ * @param author the author if the JSON has no `created_by`; empty to keep the existing author
  * @throws ApiError `invalid_condition`
  */
 export function ruleFrom(

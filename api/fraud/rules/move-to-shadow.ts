@@ -8,8 +8,8 @@ const GUARD = 'fraud-guard'
 const OWN_REQUEST = { caller: undefined, address: GUARD, idempotencyKey: undefined, requestId: GUARD }
 
 /**
- * Creates the function that puts a rule into shadow mode without a request from a caller. Throws ApiError if the change
- * is refused, for example because the rule has changed since the given version.
+ * Creates the function that puts a rule into shadow mode without a request from a caller. The function throws ApiError
+ * if the change is refused, for example because the rule has changed since the given version.
  */
 export function shadowMover(changeSettings: ChangeSettings): (rule: Pick<Rule, 'rule_id' | 'updated_at'>) => Promise<void> {
   return async function moveToShadow({ rule_id, updated_at: version }) {

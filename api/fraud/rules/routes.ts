@@ -106,7 +106,7 @@ export const deleteRuleRoute = defineRoute({
   path: '/api/v1/rules/{rule_id}',
   operationId: 'disableFraudRule',
   summary: 'Disable a rule',
-  description: 'Keeps the rule in the rule set, unless `remove` is true, but no longer evaluates it.',
+  description: 'Stops evaluating a rule. The rule stays in the rule set, unless `remove` is true.',
   auth: OPERATORS,
   idempotent: true,
   params: ruleParams,

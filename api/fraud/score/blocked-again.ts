@@ -1,9 +1,6 @@
 import type { FraudBlocklistType, FraudSettingsChange, TxnScored } from '../../../schemas/fraud/types.ts'
 
-/**
- * The actor in the audit record. Scoring itself is named, because the blocklist, and not a person, caused the new
- * answer.
- */
+/** The actor in the audit record. Scoring itself is the actor, because no person changed the answer. */
 const SCORING = 'fraud-scoring'
 
 /**

@@ -8,7 +8,7 @@ const SEPARATORS = /[\s\-\u2010-\u2015]+/
 const DIGITS = /^\d+$/
 /**
  * A UUID with at least one letter. UUIDs are ignored, because their first three groups may happen to be 16 digits with
- * a valid check digit. Without this exception, one of 8,000 random UUIDs would be refused as a card number. The search
+ * a valid check digit. Without this exception, one in 8,000 random UUIDs would be refused as a card number. The search
  * for a letter ends with the UUID, for two reasons: a letter after a UUID of digits must not count, and searching the
  * whole text again at each digit could block this process for seconds.
  */

@@ -22,7 +22,7 @@ export const ANSWER_MS = 10
 
 const NOTHING = ''
 
-/** Result of looking for a kept answer by transaction id. */
+/** Result of `claim` and `keep`. */
 export type Claimed =
   /**
    * After `claim`: no readable answer is kept, so the transaction must be scored. Another process may be scoring the
@@ -46,7 +46,7 @@ export interface KeptAnswers {
    * replacement, the next repetition calls the function again.
    */
   keep(scored: TxnScored, beforeBlock: (earlier: TxnScored) => Promise<unknown>): Promise<Claimed>
-  /** Returns the answer to a transaction; undefined if none is kept. Throws if Redis does not respond. */
+  /** Returns the answer to a transaction; undefined if no readable answer is kept. Throws if Redis does not respond. */
   find(transactionId: string): Promise<TxnScored | undefined>
 }
 

@@ -14,7 +14,7 @@ export function scoreMeasures(registry: Registry, log: Logger) {
   const lost = counter(
     registry,
     'fraud_events_lost_total',
-    'Events and audit records of scoring that neither Kafka nor the spool took in time',
+    'Events and audit records of scoring that neither Kafka nor the spool accepted in time',
   )
 
   /**

@@ -42,9 +42,9 @@ const country = z
   .openapi({ description: 'Country code according to ISO 3166-1 alpha-2.', example: 'DE' })
 
 const wholeNumber = z
-  .number('must be a whole number from 0')
-  .int('must be a whole number from 0')
-  .min(0, 'must be a whole number from 0')
+  .number('must be a whole number of at least 0')
+  .int('must be a whole number of at least 0')
+  .min(0, 'must be a whole number of at least 0')
   .openapi({ type: 'integer', minimum: 0 })
 
 function degrees(most: number) {
@@ -70,8 +70,8 @@ export const ScoreRequestSchema = z
       transaction_id: text(MAX_ID),
       timestamp: Timestamp,
       amount: z
-        .number('must be a number from 0')
-        .min(0, 'must be a number from 0')
+        .number('must be a number of at least 0')
+        .min(0, 'must be a number of at least 0')
         .transform((amount) => amount + 0)
         .openapi({ type: 'number', minimum: 0, description: 'Amount in the currency of the transaction.' }),
       currency: z

@@ -18,7 +18,7 @@ export interface ScorePartDeps {
   /** Addresses of gateways that may call without a token or certificate. */
   readonly gateways: AddressRanges | undefined
   readonly observe: ObserveStage
-  /** Called once the body of a payment has arrived. Resolves when scoring may start: see `sharedStart`. */
+  /** Called when the body of a payment has arrived. Resolves when scoring may start: see `sharedStart`. */
   started(): Promise<void>
   /** Called with every answer. */
   onAnswer(answer: ScoreAnswer, isRepeat: boolean): void

@@ -6,7 +6,7 @@ import type { KeptAnswers } from '../score/kept-answers.ts'
  * Looks up a transaction in Redis, which normally keeps it for a day, and then in ClickHouse.
  * @returns undefined if no such transaction was scored in the last 90 days, or if ClickHouse does not have the
  * transaction yet
- * @throws ApiError `unavailable` or `not_ready` if the transaction can be read neither in Redis nor in ClickHouse
+ * @throws ApiError `unavailable` or `not_ready` if the transaction can be read neither from Redis nor from ClickHouse
  */
 export type FindTransaction = (transactionId: string) => Promise<StoredTransaction | undefined>
 

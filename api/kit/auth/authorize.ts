@@ -4,7 +4,7 @@ import type { AuthRule } from '../route.ts'
 import type { ShownSession } from '../session/shown.ts'
 import { badToken, type Caller, type TokenVerifier } from './verify.ts'
 
-/** Returns whether a token's subject has the form of the service's user ids. */
+/** Returns whether a token's subject is a valid user id of the service. */
 export type UserIdForm = (subject: string) => boolean
 
 /** What a client certificate proves. */

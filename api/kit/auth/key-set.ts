@@ -9,7 +9,7 @@ import {
 import { isWithin } from '../age.ts'
 import { ApiError, errors } from '../errors.ts'
 
-/** Finds the key with which a token was signed. */
+/** Finds the key that verifies a token's signature. */
 export interface KeySet {
   /**
    * Throws an error of jose if no key or more than one key matches, and ApiError `unavailable` if there are no valid

@@ -15,7 +15,7 @@ export interface AuthSettings {
 }
 
 /**
- * Returns whether keys from this URL are safe in transit, because the URL uses TLS or a loopback host. An attacker who
+ * Returns whether the URL uses TLS or a loopback host, so that nobody can replace the keys in transit. An attacker who
  * replaced the keys could sign tokens. Returns true for text that is not a URL, because another check reports it.
  */
 function isProtected(url: string): boolean {

@@ -1,6 +1,6 @@
 /**
- * A message between a process and its child, on a pipe. A frame consists of the length of the remaining bytes (4
- * bytes), a kind (1), the number of the request that the frame belongs to (4), and a body. Numbers are big-endian.
+ * A message between a process and its child, on a pipe. A frame consists of the number of bytes that follow (4 bytes),
+ * a kind (1), the number of the request that the frame belongs to (4), and a body. Numbers are big-endian.
  */
 export interface Frame {
   readonly kind: number

@@ -27,7 +27,7 @@ const MOST_ID = 2 ** 32
 export interface ChildOptions {
   /** The TypeScript file that the child runs, with the same Node binary as this process. */
   readonly file: string
-  /** Receives each line that the child writes to standard error. */
+  /** Receives each line that the child writes to standard error, except empty lines. */
   onLine(line: string): void
 }
 

@@ -20,7 +20,7 @@ export interface CommandRequest {
   readonly idempotencyKey: string | undefined
   /** The scope of an anonymous caller's keys. If undefined, the caller's address is the scope. */
   readonly keyScope?: string
-  /** The key that a 503 gives the caller for repeating the request. If undefined, `open` creates a key. */
+  /** The key that a 503 offers to a caller that sent no Idempotency-Key. If undefined, `open` creates a key. */
   readonly offeredKey?: string | undefined
   readonly requestId: string
 }
@@ -53,15 +53,16 @@ export interface OpenCommand {
   readonly id: string
   /**
    * Sends the command and waits for its answer. By the time the answer arrives, the decision is committed, and every
-   * API instance can read its changes. A repeated command gets the first answer. A request may take several steps, each
-   * with a different name. Throws ApiError `unavailable` with `command_id` if the command cannot be sent or no answer
-   * arrives in time. The command may still be executed later. Repeating the command with the same id returns its
-   * answer. Also throws ApiError `not_ready` if the partition counts or the schemas are not known yet,
-   * `idempotency_conflict` if the id belongs to a different request, and `internal_error` if Kafka rejects the command
-   * permanently.
+   * API instance can read its changes. A repeated command gets the first answer. Throws ApiError `unavailable` with
+   * `command_id` if the command cannot be sent or no answer arrives in time. The command may still be executed later.
+   * Repeating the command with the same id returns its answer. Also throws ApiError `not_ready` if the partition counts
+   * or the schemas are not known yet, `idempotency_conflict` if the id belongs to a different request, and
+   * `internal_error` if Kafka rejects the command permanently.
+   * @param key the record key, which determines the partition that decides the command
    * @param body the command's body, or a function that reads what the body needs. The function is not called if the
    * answer to an earlier attempt can be read, so that a repetition gets this answer even if the function would fail
    * now. Errors of the function are passed on.
+   * @param step name of the step if the request takes several steps. Each step is a command of its own.
    */
   run<C extends object, V, A>(flow: CommandFlow<C, V, A>, key: string, body: C | (() => Promise<C>), step?: string): Promise<A>
   /**

@@ -5,7 +5,7 @@ import { ApiError, errors } from '../errors.ts'
 /**
  * Remembers which request each command id belongs to. Bindings may get lost. In that case, the topology that decides
  * the command still detects a conflict, provided that the repetition goes to the same partition. The record key of a
- * command must therefore follow from the request and the id alone.
+ * command must therefore be derived from only the request and the id.
  */
 export interface Bindings {
   /**
@@ -75,8 +75,8 @@ export function isUnavailable(error: unknown): error is ApiError {
 }
 
 /**
- * Does the work. If the work fails with a 503 error, adds to the error the id with which the caller can repeat the
- * request.
+ * Does the work. If the work fails with a 503 error, the error gets the field `command_id`, with which the caller can
+ * repeat the request.
  */
 export async function answering<T>(shownId: string, work: () => Promise<T>): Promise<T> {
   try {

@@ -125,7 +125,10 @@ export class PackedMap {
     if (this.#segments[index]?.count === 0) this.#segments[index] = undefined
   }
 
-  /** Creates a segment for this many entries, because growing step by step would copy each entry several times. */
+  /**
+   * Creates the segment if it does not exist, with room for this many entries. Growing step by step would copy each
+   * entry several times.
+   */
   #reserve(index: number, entries: number): void {
     this.#segments[index] ??= new Segment(this.layout, slotsFor(entries))
   }

@@ -49,7 +49,7 @@ export interface PackedTableOptions<K, V, P> extends TableOptions<K, V> {
 const SNAPSHOT_INTERVAL_MS = 300_000
 const KEY_BYTES = 64
 const MS_PER_SECOND = 1_000
-/** The latest expiry that a map can store, epoch seconds (in 2106). */
+/** The latest expiry that a map can store, in epoch seconds. This time is in the year 2106. */
 const LATEST_EXPIRY = 2 ** 32 - 1
 
 /** A table in memory with the function that hashes its keys. */

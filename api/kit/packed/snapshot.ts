@@ -38,8 +38,8 @@ const MAGIC = Buffer.from('MRTABLE2')
 const MS_PER_SECOND = 1_000
 
 /**
- * Replaces the snapshot of a table. The table may change while it is being written, because a reader that starts from
- * `positions` applies the same changes again.
+ * Replaces the snapshot of a table. The table may change while the snapshot is being written, because a reader that
+ * starts from `positions` applies the same changes again.
  */
 export async function writeSnapshot(files: SpoolFiles, folder: string, form: SnapshotForm, snapshot: Snapshot): Promise<void> {
   const { map, key, positions, topicId, savedAt } = snapshot
@@ -71,7 +71,7 @@ export async function readSnapshot(
     assertForm(header, form)
     const map = new PackedMap(form)
     for await (const { body, at } of reader.blocks) {
-      if (body.length % packedBytes(form) !== 0) throw new SnapshotError(`the block at ${at} does not consist of whole entries`)
+      if (body.length % packedBytes(form) !== 0) throw new SnapshotError(`the block at byte ${at} does not consist of whole entries`)
       map.addPacked(body, now() / MS_PER_SECOND)
     }
     return {

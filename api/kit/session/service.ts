@@ -22,7 +22,7 @@ const Session = z
     subject: z.string().openapi({ description: 'The user for whom the token was issued.', example: '42' }),
     username: z.string().nullable(),
     scopes: z.array(z.string()).openapi({ example: ['admin'] }),
-    expires_at: z.string().openapi({ description: 'When the token and the session end.', example: '2026-01-15T12:00:00.000Z' }),
+    expires_at: z.string().openapi({ description: 'When the token expires and the session ends.', example: '2026-01-15T12:00:00.000Z' }),
     csrf_token: z.string().openapi({ description: 'Send this token in the header `X-CSRF-Token` of all requests except GET and HEAD.' }),
   })
   .openapi('Session')

@@ -11,7 +11,7 @@ export interface ShownSession {
   readonly refusal: ApiError | undefined
   /**
    * Like `refusal`, but for a route that accepts forms on this server's own pages. Forms cannot send the CSRF header,
-   * so such a route permits them without it.
+   * so such a route accepts forms without it.
    */
   readonly formRefusal: ApiError | undefined
   /** The Set-Cookie header that ends the session. */

@@ -14,8 +14,8 @@ const PREFIX_BYTES = 8
 const WRITE_BYTES = 1_048_576
 const DRAFT_SUFFIX = '.draft'
 /**
- * How long ago a draft must have been written to count as abandoned. A process that is still writing a draft writes
- * several times a second.
+ * Time since the last write to a draft after which the draft counts as abandoned. A process that is still writing a
+ * draft writes several times a second.
  */
 const ABANDONED_MS = 3_600_000
 
@@ -46,8 +46,8 @@ export async function writeCheckedFile(
   magic: Buffer,
   content: CheckedContent,
 ): Promise<void> {
-  // The draft has the host name as well as the process id, because containers that share the folder may have equal
-  // process ids.
+  // The name of the draft contains the host name as well as the process id, because containers that share the folder
+  // may have equal process ids.
   const draft = `${path}.${hostname()}.${process.pid}${DRAFT_SUFFIX}`
   await files.makeFolder(folder)
   await removeAbandoned(files, folder, path, content.header.savedAt - ABANDONED_MS)
@@ -156,7 +156,7 @@ async function* readBlocks(file: SpoolFile, start: number, size: number): AsyncG
   for (;;) {
     const { body, next } = await readFrame(file, at, size)
     if (body.length === 0) {
-      if (next !== size) throw new SnapshotError(`the file continues after its last block at ${at}`)
+      if (next !== size) throw new SnapshotError(`the file continues after its last block at byte ${at}`)
       return
     }
     yield { body, at }
@@ -175,11 +175,11 @@ async function opened(files: SpoolFiles, path: string): Promise<SpoolFile | unde
 
 async function readFrame(file: SpoolFile, at: number, size: number): Promise<{ body: Buffer; next: number }> {
   const prefix = Buffer.alloc(PREFIX_BYTES)
-  if ((await file.read(prefix, at)) < PREFIX_BYTES) throw new SnapshotError(`the file ends at ${at}`)
+  if ((await file.read(prefix, at)) < PREFIX_BYTES) throw new SnapshotError(`the file ends at byte ${at}, before its last block`)
   const length = prefix.readUInt32LE(0)
-  if (at + PREFIX_BYTES + length > size) throw new SnapshotError(`the block at ${at} is longer than the file`)
+  if (at + PREFIX_BYTES + length > size) throw new SnapshotError(`the block at byte ${at} extends beyond the end of the file`)
   const body = Buffer.alloc(length)
-  if ((await file.read(body, at + PREFIX_BYTES)) < length) throw new SnapshotError(`the file ends in the block at ${at}`)
-  if (crc32c(body) !== prefix.readUInt32LE(4)) throw new SnapshotError(`the checksum of the block at ${at} does not match`)
+  if ((await file.read(body, at + PREFIX_BYTES)) < length) throw new SnapshotError(`the file ends in the block at byte ${at}`)
+  if (crc32c(body) !== prefix.readUInt32LE(4)) throw new SnapshotError(`the checksum of the block at byte ${at} is wrong`)
   return { body, next: at + PREFIX_BYTES + length }
 }

@@ -17,9 +17,9 @@ export interface FeedSnapshot<C> {
   positionIn(topic: string): FeedPosition | undefined
   /**
    * Begins to replace the snapshot from time to time.
-   * @param feeds the feeds of the contents by topic
-   * @param blocks returns the contents. They may change between two blocks: a process that loads them applies all
-   * records since the first block again
+   * @param feeds the feeds that fill the contents, keyed by topic
+   * @param blocks returns the contents as blocks. The contents may change between two blocks, because a process that
+   * loads the snapshot applies all records since the first block again.
    */
   keep(feeds: ReadonlyMap<string, KeptFeed>, blocks: () => Iterable<Buffer>): void
   close(): Promise<void>
@@ -34,7 +34,7 @@ export interface FeedSnapshotForm<C> {
   readonly form: string
   /**
    * Creates the contents from blocks.
-   * @throws SnapshotError if the blocks do not fit together
+   * @throws SnapshotError if the blocks contradict each other
    */
   load(blocks: AsyncIterable<Buffer>): Promise<C>
 }

@@ -6,7 +6,7 @@ import { isSegmentName, Segment } from './segment.ts'
 
 /** Name of the lock file in each folder. The process that owns the folder holds the lock. */
 const LOCK_FILE = 'lock'
-/** Prefix of the names that no process adopts: folders that are not locked yet, and the folder of damaged files. */
+/** Prefix of the names of folders that no process adopts: new folders, and the folder that contains damaged files. */
 const HIDDEN_PREFIX = '.'
 /** The folder that contains the damaged files. */
 const KEPT_FOLDER = `${HIDDEN_PREFIX}damaged`
@@ -48,8 +48,8 @@ export function isProcessFolder(name: string): boolean {
 }
 
 /**
- * Returns the name of a folder that sorts after all others. The number is the time in epoch ms, or one more than the
- * highest number if the clock has gone back.
+ * Returns the name of a folder that sorts after all others. The number in the name is the time in epoch ms. If the
+ * clock was set back, the number is one more than the highest existing number.
  */
 export function nameAfter(names: readonly string[], runtime: Runtime): string {
   const highest = names.reduce((found, name) => Math.max(found, Number(NUMBERED.exec(name)?.[1] ?? 0)), 0)
@@ -71,8 +71,9 @@ export async function makeOwn(files: SpoolFiles, parent: string, name: string): 
 /**
  * Takes over the folder of a dead process, and keeps copies of its damaged files. Removes its files that contain
  * nothing to send, and the whole folder if there is nothing to send at all. Removes a folder without its final name if
- * it is a day old. Returns undefined if a process has locked the folder, if the folder does not exist or does not have
- * the name of a process, or if it contains nothing to send.
+ * it is a day old. Returns undefined if a process has locked the folder, if the folder does not exist, if its name is
+ * not that of a process's folder, or if it contains nothing to send.
+ * @param counterOf returns the index of the counter that counts a record's key
  * @throws Error if a file cannot be read. In that case, nothing is lost, and a later call may succeed.
  */
 export async function adopt(

@@ -4,8 +4,8 @@ import type { ReadinessProbe } from '../readiness.ts'
 import type { Spool, SpoolState } from './spool.ts'
 
 /**
- * The probe reports a problem if the first record of the oldest file with waiting records is older than this. Younger
- * records may only be briefly delayed.
+ * The probe reports a problem if the first record of the oldest file with waiting records is older than this. The probe
+ * ignores shorter delays, because they are usually over soon.
  */
 const DEGRADED_AFTER_MS = 5_000
 const MS_PER_SECOND = 1_000

@@ -92,9 +92,9 @@ export interface SpoolState {
 }
 
 /**
- * Stores a record in a file if Kafka does not accept it in time or if it is always spooled. Sends the stored records in
- * the order in which they were spooled. When the spool opens, it adopts the folders of dead processes and sends their
- * records first.
+ * Stores records in files: records that Kafka does not accept in time, and records that are always spooled. Sends the
+ * stored records in the order in which they were spooled. When the spool opens, it adopts the folders of dead processes
+ * and sends their records first.
  */
 export class Spool {
   readonly #options: SpoolOptions
@@ -195,7 +195,7 @@ export class Spool {
   }
 
   /**
-   * Returns whether records with this key are waiting, so that later records must queue behind them. In rare cases, the
+   * Returns whether records with this key are waiting. If so, later records must queue behind them. In rare cases, the
    * result is true although only records with a different key are waiting, because keys may share a counter.
    */
   holds(topic: string, key: Uint8Array): boolean {
@@ -407,8 +407,8 @@ export class Spool {
   }
 
   /**
-   * Gives up the records of a complete segment that cannot be read, and keeps a copy of the file for the operator.
-   * Their keys are unknown, so later records with these keys are still spooled first, which does no harm.
+   * Gives up the unreadable records of a complete segment, and keeps a copy of the file for the operator. The keys of
+   * these records are unknown. Later records with the same keys are therefore still spooled first, which does no harm.
    */
   async #giveUpUnreadable(segment: Segment, frames: FrameReader): Promise<void> {
     // The publisher has all records that can be read, unless some are skipped or must be sent again.

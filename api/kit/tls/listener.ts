@@ -52,7 +52,7 @@ export function secureServer({ serverOptions, onRequest, tls, log, registry }: S
   const { material, clients } = tls
   const tlsOptions = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: serverOptions.headersTimeout }
   const server = createServer({ ...serverOptions, ...contextOptions(material.current), ...tlsOptions }, onRequest)
-  const failures = counter(registry, 'tls_handshakes_failed_total', 'Failed TLS handshakes, except those that the peer broke off')
+  const failures = counter(registry, 'tls_handshakes_failed_total', 'Failed TLS handshakes, except those that the peer aborted')
   /** Connections whose handshake is not finished, keyed by the addresses and ports of both ends. */
   const open = new Map<string, Handshake>()
 

@@ -10,7 +10,7 @@ export interface WatchedRead extends SharedReader {
   unchangedAt(): number | undefined
 }
 
-/** Views in a store that reports when a value that was read has changed. */
+/** Views in Redis, which reports when a value that was read has changed. */
 export interface WatchedViews {
   /** Starts a read. Use the same read for all values that one result depends on. */
   begin(): WatchedRead
@@ -22,8 +22,8 @@ export interface WatchedKeysOptions {
   /** Reads values whose changes are reported. */
   readonly watched: SharedReader
   /**
-   * Resolves when all changes that happened before the call have been reported. Rejects if it is unknown whether they
-   * have.
+   * Resolves when all changes that happened before the call have been reported. Rejects if changes may not have been
+   * reported.
    */
   reported(): Promise<void>
   /** Epoch ms. */
@@ -65,7 +65,7 @@ export class WatchedKeys implements WatchedViews {
     return this.#period === undefined ? this.#unwatched : new Read(this, this.#options.watched, this.#period)
   }
 
-  /** Call this when the store begins to report changes. */
+  /** Call this when Redis begins to report changes. */
   start(): void {
     this.stop()
     this.#period = { hasChanged: false }

@@ -28,8 +28,8 @@ export interface ShownIdentity {
 export interface KnownCaller {
   readonly caller: LimitedCaller
   /**
-   * Whether the key is unknown or was revoked. The caller is then counted by its address, so that attempts to guess
-   * keys are limited.
+   * Whether the key is unknown, revoked or too long. If so, the caller is counted by its address, so that attempts to
+   * guess keys are limited.
    */
   readonly isKeyRefused: boolean
   /** Whether the request has a key that cannot be checked, because the keys have not been read yet. */

@@ -17,7 +17,7 @@ export interface CounterStoreOptions {
   onFailure?(reason: FailureReason, cause: Error | undefined): void
 }
 
-/** How long a request waits for the store by default. After this time, it counts as undecided. */
+/** How long a request waits for Redis by default. After this time, the request counts as undecided. */
 export const TIMEOUT_MS = 5
 
 /**

@@ -1,9 +1,8 @@
 import { ApiError, errors } from '../../../kit/errors.ts'
 
 /**
- * Returns a function that refuses a call while `places` calls are running. Running more calls at once would only make
- * all callers wait longer.
- * @throws ApiError `unavailable`
+ * Limits the concurrent calls of a function. The returned function throws ApiError `unavailable` while `places` calls
+ * are running. Running more calls at once would only make all callers wait longer.
  */
 export function atMost<A extends readonly unknown[], T>(places: number, work: (...args: A) => Promise<T>): (...args: A) => Promise<T> {
   let running = 0

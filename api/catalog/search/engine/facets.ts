@@ -145,7 +145,10 @@ export interface Facets {
   readonly attributes: readonly { readonly name: string; readonly values: readonly { readonly value: string; readonly count: number }[] }[]
 }
 
-/** Combines the answers of all searches. */
+/**
+ * Computes the facets from the answers of all searches.
+ * @param category id of the chosen category
+ */
 export function facetsOf(
   searches: readonly FacetSearch[],
   answers: readonly FacetAnswer[],

@@ -78,7 +78,7 @@ export const searchParameters = z
     price_max: priceParameter('Highest price, inclusive, in major units of the currency.'),
     brand: z
       .union([z.string().transform((list) => list.split(',')), z.array(z.string())])
-      .pipe(z.array(brand).max(MOST_BRANDS, `must be at most ${MOST_BRANDS} names`))
+      .pipe(z.array(brand).max(MOST_BRANDS, `must have at most ${MOST_BRANDS} names`))
       .optional()
       .transform((names) => [...new Set(names ?? [])])
       .openapi({
@@ -96,7 +96,7 @@ export const searchParameters = z
       .openapi({ type: 'number', minimum: 0, maximum: MOST_STARS, description: 'Lowest mean rating.' }),
     attr: z
       .union([z.string().transform((one) => [one]), z.array(z.string())])
-      .pipe(z.array(attribute).max(MOST_ATTRIBUTE_VALUES, `must be at most ${MOST_ATTRIBUTE_VALUES} values`))
+      .pipe(z.array(attribute).max(MOST_ATTRIBUTE_VALUES, `must have at most ${MOST_ATTRIBUTE_VALUES} values`))
       .optional()
       .transform((values) => values ?? [])
       .openapi({
@@ -132,11 +132,12 @@ export const searchParameters = z
       description: 'Number of results per page.',
     }),
     cursor: z.string('must be given once').max(MOST_CURSOR_CHARACTERS, 'is not a cursor of this search').optional().openapi({
-      description: '`next_cursor` of the previous page, to use instead of `page`. All other parameters must be the same as for that page.',
+      description:
+        '`next_cursor` of the previous page, to use instead of `page`. All other parameters except `page_size` and `explain` must be the same as for that page.',
     }),
     explain: booleanParameter({
       default: false,
-      description: 'Whether each result explains its relevance. Only administrators may use it.',
+      description: 'Whether each result contains the factors of its relevance. Only administrators may ask for them.',
     }),
   })
   .superRefine((query, context) => {

@@ -2,7 +2,7 @@ import { type Word, wordsOf } from '../../../../state/indexes/catalog/words.ts'
 
 /** A group of terms that mean the same. */
 export interface SynonymGroup {
-  /** Words or groups of words. */
+  /** Words, or phrases of up to `MOST_TERM_WORDS` words. */
   readonly terms: readonly string[]
   /** Whether a search for the first term also finds the other terms, but not vice versa. */
   readonly one_way: boolean

@@ -63,7 +63,7 @@ export function drawFacts({ transaction, profile }) {
 
 /** @param {string} what */
 function away(what) {
-  return make('div', 'soft', `The ${what} is not available at the moment.`)
+  return make('div', 'soft', `The ${what} is not available.`)
 }
 
 /** Returns the profile without lists of objects, which would be too long here. */

@@ -22,7 +22,7 @@ const rules = rulesView(wiring)
 const models = modelsView(wiring)
 
 /**
- * The user whose session has ended. What this user has entered stays on the page until somebody signs in.
+ * The user whose session has ended. What this user has entered stays on the page unless a different user signs in.
  * @type {string | undefined}
  */
 let interrupted
@@ -68,7 +68,8 @@ function enter() {
     models.show(shown === 'models')
   }
   if (!isSignedIn) input('token').focus()
-  else if (open.length === 0) complain('This token gives access to no part of the desk. It needs the scope fraud:analyst or fraud:ops.')
+  else if (open.length === 0)
+    complain('This token gives access to no part of the desk. Sign in with a token that has the scope fraud:analyst or fraud:ops.')
 }
 
 /** @param {string} text */

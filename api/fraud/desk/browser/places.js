@@ -17,7 +17,7 @@ const MOST_PLACES = 20
 export function drawPlaces(where, dossier) {
   const visits = visitsOf(dossier)
   const own = visits.find(({ isOwn }) => isOwn)
-  if (visits.length === 0) return where.replaceChildren(make('p', 'soft', 'No place of this transaction is known.'))
+  if (visits.length === 0) return where.replaceChildren(make('p', 'soft', 'No location of this user is known.'))
   const rows = visits.toReversed().map((visit) => rowOf(visit, own))
   where.replaceChildren(drawMap(visits, where.clientWidth), make('ul', 'places soft', ...rows))
 }
@@ -58,7 +58,7 @@ function rowOf(visit, own) {
   if (own === undefined) return make('li', '', `${time}${place}`)
   const distance = `${count(Math.round(distanceKm(visit, own)))} km away`
   const apart = Math.abs(own.at - visit.at)
-  const between = Number.isFinite(apart) ? `, ${duration(apart)} ${own.at >= visit.at ? 'before' : 'after'} it` : ''
+  const between = Number.isFinite(apart) ? `, ${duration(apart)} ${own.at >= visit.at ? 'earlier' : 'later'}` : ''
   return make('li', '', `${time}${place}, ${distance}${between}`)
 }
 

@@ -60,7 +60,9 @@ export async function loadModel(manifestPath: string, sha256?: string, slowestMs
   const bytes = await readFile(join(dirname(manifestPath), manifest.file))
   const hash = createHash('sha256').update(bytes).digest('hex')
   if (hash !== manifest.sha256 || hash !== (sha256 ?? hash)) {
-    throw new ModelRefused(`the file ${manifest.file} has the hash ${hash} instead of ${sha256 ?? manifest.sha256}`)
+    throw new ModelRefused(
+      `the file ${manifest.file} was changed or is damaged: its SHA-256 is ${hash} instead of ${sha256 ?? manifest.sha256}`,
+    )
   }
   const session = await InferenceSession.create(bytes, SESSION).catch((error: Error) => {
     throw new ModelRefused(`the runtime does not accept ${manifest.file}: ${error.message}`)

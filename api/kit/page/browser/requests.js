@@ -7,7 +7,7 @@ const ID_BYTES = 16
 /**
  * A request that did not succeed.
  * @typedef {object} Failure
- * @property {number} status 0 if the server did not answer
+ * @property {number} status 0 if no answer from the server arrived
  * @property {string} code
  * @property {string} message
  * @property {any[]} details

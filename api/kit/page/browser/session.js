@@ -72,7 +72,7 @@ export const session = {
 }
 
 /**
- * Calls the server with the session.
+ * Calls the server with the session. Repeats a refused request once if the user has signed in again on another page.
  * @param {string} method
  * @param {string} path the path, beginning with a slash
  * @param {object} [body]

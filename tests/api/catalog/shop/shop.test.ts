@@ -92,8 +92,8 @@ test('one star is in the singular', async () => {
   const ratings = [4, 1].map((min) => ({ min, count: 2 }))
   world.answer = async () => found({ facets: { ...found().facets, ratings } })
   const html = await (await app.request('/shop')).text()
-  expect(html).toContain('4 stars and more')
-  expect(html).toContain('1 star and more')
+  expect(html).toContain('4 stars or more')
+  expect(html).toContain('1 star or more')
 })
 
 test('a wrong value is explained on the page, and search errors are shown as pages, too', async () => {

@@ -175,7 +175,7 @@ test('a bulk request returns a result for each entry, and an invalid entry does 
   expect(body.results[2]).toEqual({
     status: 'invalid',
     entry_id: null,
-    details: [{ path: 'body.entries[2].entity_value', message: 'must be an IP address; a network needs a rule' }],
+    details: [{ path: 'body.entries[2].entity_value', message: 'must be an IP address; use a rule to block a network' }],
   })
   expect(body.results[3].details[0].path).toBe('body.entries[3].ttl_hours')
   expect(blocklist.find(requestOf({ device: 'd2' }))).toBe('DEVICE')
