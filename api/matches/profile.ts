@@ -62,8 +62,8 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
   }
 
   /**
-   * Returns the time of the newest known swipe, location and block of a user, epoch ms. A deletion must not precede
-   * them, because it would then not remove them.
+   * Returns the time of the newest known swipe, location or block of a user, epoch ms. A deletion with an earlier time
+   * would not remove this newest event.
    */
   async function newestEventOf(userId: string): Promise<number> {
     const [state, blocks] = await Promise.all([people.stateOf(userId), people.blocked(userId, 0, 1)])
