@@ -7,7 +7,7 @@ import { ApiError, errors } from '../kit/errors.ts'
  */
 export interface Streams {
   /**
-   * Waits for a slot. While it waits, the client can neither send nor read more content. Throws ApiError `unavailable`.
+   * Waits for a slot. Meanwhile, the client can neither send nor read more content. Throws ApiError `unavailable`.
    * @param address the client's address. All addresses of an IPv6 /64 share their slots.
    * @param giveWay called if the transfer loses its slot, because it is too slow while others wait
    */
